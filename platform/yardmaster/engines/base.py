@@ -1,0 +1,78 @@
+"""The contract that every engine keeps. One test suite (`tests/contract/test_engine_contract.py`) runs on all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol, runtime_checkable
+
+from yardmaster.ids import JobKey
+from yardmaster.phases import Observation
+from yardmaster.spec import Resources, Role, TrainingSpec
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What an engine has. `total` and `free` are sums over all nodes; `largest_task` is the most that one task can ever get.
+
+    `free` is what nobody else uses: the portal's own ledger is subtracted by the portal, not by the engine.
+    """
+
+    total: Resources
+    free: Resources
+    largest_task: Resources
+
+
+@dataclass(frozen=True)
+class TaskAccess:
+    """How the tasks of one attempt reach the portal: its address as seen from the engine, and their own token."""
+
+    portal_url: str
+    token: str
+
+
+class Engine(Protocol):
+    """Runs attempts of jobs. Every verb may be repeated without harm, in any order, from several processes at once.
+
+    All verbs return within seconds. They raise `SpecRejected` (the user's, final), `Unavailable` (retry later) or
+    `Misconfigured` (the operator's), and nothing else on purpose.
+    """
+
+    name: str
+
+    def capacity(self) -> Capacity: ...
+
+    def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
+        """Start every task of the run. Already there, in whatever state: success, and nothing changes."""
+
+    def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
+        """What is really there, in one round trip; every key gets an answer (`ABSENT` where nothing is known)."""
+
+    def release(self, key: JobKey, roles: Collection[Role]) -> None:
+        """Stop the tasks of these roles, keep the rest and keep their facts. They show as RELEASED, unless ended before."""
+
+    def stop(self, key: JobKey, grace: timedelta) -> None:
+        """Begin to stop every task: SIGTERM, `grace`, SIGKILL. Returns at once; `observe` shows the end. Already gone: success."""
+
+    def tidy(self, key: JobKey) -> None:
+        """Remove what is left of the run. Whatever still runs is killed. Absent: success. Afterwards `observe` says ABSENT."""
+
+    def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
+        """What `submit` would create, as plain data, with no side effect."""
+
+
+@runtime_checkable
+class Watches(Protocol):
+    """Optional: an engine that can say which runs have changed."""
+
+    def changes(self) -> Iterator[JobKey]:
+        """Keys of runs that may have changed, for ever; blocks between them. Events may be doubled or lost."""
+
+
+@runtime_checkable
+class Outputs(Protocol):
+    """Optional: what the engine itself kept of a task's output, for tasks that died before the runner began."""
+
+    def tail(self, key: JobKey, role: Role, index: int, lines: int) -> list[str]:
+        """The last `lines` lines, oldest first; empty where nothing was kept."""

@@ -1,0 +1,171 @@
+"""What a job is: the frozen `TrainingSpec` and its parts. Not here: how it is read from JSON (`spec_json`), which specs
+are valid (`spec_rules`), what a role means to a strategy (`strategy`).
+
+Units everywhere: cpu in cores (a float, 0.001 steps), memory in bytes, durations in `timedelta`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from types import MappingProxyType
+
+VERSION = 1
+"""The version of the JSON form. A reader accepts this one and says so of any other."""
+
+
+class Strategy(StrEnum):
+    """How the tasks of a job work together."""
+
+    SINGLE = "single"
+    BETWEEN_GRAPH = "between_graph"
+    PARAMETER_SERVER = "parameter_server"
+    MULTI_WORKER_MIRRORED = "multi_worker_mirrored"
+
+
+class Role(StrEnum):
+    """What a task does. The values are TF_CONFIG's `task.type` words."""
+
+    CHIEF = "chief"
+    WORKER = "worker"
+    PS = "ps"
+    EVALUATOR = "evaluator"
+
+
+class SuccessRule(StrEnum):
+    """Which workers must end well for the job to have succeeded.
+
+    `CHIEF`: the chief, or worker 0 where there is no chief role. `WORKERS`: `success_percent` of the workers (and the
+    chief, where there is one).
+    """
+
+    CHIEF = "chief"
+    WORKERS = "workers"
+
+
+def _frozen(value: Mapping[str, int] | Mapping[str, str]) -> Mapping:  # type: ignore[type-arg]
+    return MappingProxyType(dict(sorted(value.items())))
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one task asks for. `extended` holds other countable resources by name (`rdma/hca`: 1)."""
+
+    cpu: float = 1.0
+    memory: int = 1 << 30
+    gpus: int = 0
+    extended: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "extended", _frozen(self.extended))
+
+    def __hash__(self) -> int:
+        return hash((self.cpu, self.memory, self.gpus, tuple(self.extended.items())))
+
+    def __add__(self, other: Resources) -> Resources:
+        names = {*self.extended, *other.extended}
+        return Resources(
+            cpu=round(self.cpu + other.cpu, 3),
+            memory=self.memory + other.memory,
+            gpus=self.gpus + other.gpus,
+            extended={name: self.extended.get(name, 0) + other.extended.get(name, 0) for name in names},
+        )
+
+    def __mul__(self, times: int) -> Resources:
+        return Resources(
+            cpu=round(self.cpu * times, 3),
+            memory=self.memory * times,
+            gpus=self.gpus * times,
+            extended={name: amount * times for name, amount in self.extended.items()},
+        )
+
+    def as_amounts(self) -> dict[str, float]:
+        """Every resource by its quota name: `cpu`, `memory`, `gpus`, and the extended ones under their own."""
+        return {"cpu": self.cpu, "memory": self.memory, "gpus": self.gpus, **self.extended}
+
+
+NOTHING = Resources(cpu=0.0, memory=0, gpus=0)
+
+
+@dataclass(frozen=True)
+class RoleSpec:
+    """How many tasks of a role there are and what each asks for."""
+
+    replicas: int = 1
+    resources: Resources = Resources()
+
+
+@dataclass(frozen=True)
+class DatasetInput:
+    """A dataset version that every task finds under `<data dir>/<name>` (one unnamed input: `<data dir>` itself)."""
+
+    dataset_version: uuid.UUID
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Paths:
+    """How the script learns where things are. An empty flag or variable is not set at all.
+
+    The data directory holds the inputs; the log directory is shared by all tasks and holds checkpoints and event
+    files; what the script leaves in the model directory is kept as the job's model.
+    """
+
+    data_flag: str = "--data_dir"
+    log_flag: str = "--log_dir"
+    model_flag: str = ""
+    data_env: str = "DATA_DIR"
+    log_env: str = "LOG_DIR"
+    model_env: str = "MODEL_DIR"
+
+
+@dataclass(frozen=True)
+class TrainingSpec:
+    """One distributed training run, the same on every engine. Immutable and comparable."""
+
+    name: str
+    strategy: Strategy
+    roles: Mapping[Role, RoleSpec]
+    code_version: uuid.UUID
+    entry_point: str
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    inputs: tuple[DatasetInput, ...] = ()
+    paths: Paths = Paths()
+    retries: int = 3
+    """How many restarts the attempt may spend, all tasks together, before a failure is the job's."""
+    max_runtime: timedelta | None = None
+    """From the attempt's start; the job fails with `DeadlineExceeded` when it is over."""
+    grace_period: timedelta = timedelta(seconds=30)
+    """Between SIGTERM and SIGKILL; also what an export at the end may still take."""
+    reclaim_delay: timedelta = timedelta(seconds=30)
+    """From the verdict until the tasks that never end by themselves are released."""
+    priority: int = 0
+    success_rule: SuccessRule = SuccessRule.WORKERS
+    success_percent: int = 100
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "roles", MappingProxyType({r: self.roles[r] for r in Role if r in self.roles}))
+        object.__setattr__(self, "environment", _frozen(self.environment))
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.strategy, tuple(self.roles.items()), self.code_version, self.entry_point))
+
+    def replicas(self, role: Role) -> int:
+        """How many tasks of `role` there are; 0 when the spec has none."""
+        return self.roles[role].replicas if role in self.roles else 0
+
+    def tasks(self) -> list[tuple[Role, int]]:
+        """Every (role, index) of the job, chief first, in a fixed order."""
+        return [(role, index) for role, one in self.roles.items() for index in range(one.replicas)]
+
+    def total(self, roles: frozenset[Role] | None = None) -> Resources:
+        """What all tasks (of `roles`, or of every role) ask for together."""
+        amount = NOTHING
+        for role, one in self.roles.items():
+            if roles is None or role in roles:
+                amount += one.resources * one.replicas
+        return amount
