@@ -1,0 +1,59 @@
+"""Namespaces: what belongs together, who may use it, and how much it may take."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from yardmaster.ids import new_id
+
+
+class Namespace(models.Model):
+    """A personal namespace (one per user, `owner` set) or a team's (`owner` empty). The slug is for people and addresses."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    slug = models.SlugField(max_length=63, unique=True)
+    title = models.CharField(max_length=100, blank=True)
+    owner = models.OneToOneField(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="personal_namespace"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Role(models.TextChoices):
+    """What a member may do; each role includes the ones before it."""
+
+    VIEWER = "viewer"
+    MEMBER = "member"
+    MANAGER = "manager"
+
+
+class Membership(models.Model):
+    """A user's role in a namespace. A personal namespace has exactly its owner, as manager."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    namespace = models.ForeignKey(Namespace, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role, default=Role.MEMBER)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["namespace", "user"], name="one_role_per_member")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} is {self.role} of {self.namespace_id}"
+
+
+class Quota(models.Model):
+    """The most that a namespace may hold at once. None: unlimited. cpu in cores, memory and storage in bytes."""
+
+    namespace = models.OneToOneField(Namespace, primary_key=True, on_delete=models.CASCADE, related_name="quota")
+    cpu = models.DecimalField(max_digits=12, decimal_places=3, null=True, blank=True)
+    memory = models.BigIntegerField(null=True, blank=True)
+    gpus = models.IntegerField(null=True, blank=True)
+    storage = models.BigIntegerField(null=True, blank=True)
+    running_jobs = models.IntegerField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"quota of {self.namespace_id}"

@@ -1,0 +1,1 @@
+"""What a user may see, and how much a namespace holds."""

@@ -1,0 +1,1 @@
+"""Changes of namespaces, members and quotas."""

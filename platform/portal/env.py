@@ -1,0 +1,102 @@
+"""Typed readers of the environment. They fail at start, with the variable's name, what stood there, and what would do.
+
+Not here: which variables there are (`settings`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+_UNIX_SOCKET_LIMIT = 100  # sun_path holds 108 bytes on Linux, 104 on macOS
+
+
+def text(name: str, default: str = "") -> str:
+    return os.environ.get(name, "") or default
+
+
+def flag(name: str, default: bool = False) -> bool:
+    value = text(name, "1" if default else "0").lower()
+    if value in {"1", "true", "yes", "on"}:
+        return True
+    if value in {"0", "false", "no", "off"}:
+        return False
+    raise ImproperlyConfigured(f"{name}={value!r} is neither true nor false: set it to 1 or 0.")
+
+
+def number(name: str, default: int, *, least: int = 0) -> int:
+    value = text(name, str(default))
+    try:
+        result = int(value)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}={value!r} is not a whole number.") from error
+    if result < least:
+        raise ImproperlyConfigured(f"{name}={result} is too small: it must be at least {least}.")
+    return result
+
+
+def words(name: str, default: str = "") -> list[str]:
+    """A comma-separated list; empty entries are dropped."""
+    return [word.strip() for word in text(name, default).split(",") if word.strip()]
+
+
+def secret(name: str, file: Path) -> str:
+    """The variable, else what the file holds. There is no default: a known secret is none."""
+    value = text(name)
+    if not value and file.is_file():
+        value = file.read_text().strip()
+    if len(value) < 32:
+        raise ImproperlyConfigured(
+            f"{name} is missing or shorter than 32 characters, and {file.name} is not in the portal's home: "
+            f"start the portal once with `make up`, which makes one, or set {name}."
+        )
+    return value
+
+
+def socket_folder(home: Path) -> Path:
+    """Where unix sockets go: the home's `run` folder, or a short private stand-in where its path is too long for one."""
+    folder = home / "run"
+    if len(str(folder / "valkey.sock").encode()) <= _UNIX_SOCKET_LIMIT:
+        return folder
+    digest = hashlib.sha256(str(home).encode()).hexdigest()[:12]
+    return Path(tempfile.gettempdir()) / f"yardmaster-{os.getuid()}-{digest}"
+
+
+def database(name: str, default_file: Path) -> dict[str, Any]:
+    """A Django database from a URL: `postgres://user:password@host:port/name?option=value`, or `sqlite:///file`."""
+    url = urlsplit(text(name, f"sqlite:///{default_file}"))
+    if url.scheme == "sqlite":
+        return _sqlite(unquote(url.path.removeprefix("/") if url.path.startswith("//") else url.path))
+    if url.scheme in {"postgres", "postgresql"}:
+        options = dict(parse_qsl(url.query))
+        return {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": unquote(url.path.lstrip("/")),
+            "USER": unquote(url.username or ""),
+            "PASSWORD": unquote(url.password or ""),
+            "HOST": options.pop("host", None) or unquote(url.hostname or ""),
+            "PORT": str(url.port or ""),
+            "CONN_MAX_AGE": 60,
+            "CONN_HEALTH_CHECKS": True,
+            "OPTIONS": options,
+        }
+    raise ImproperlyConfigured(f"{name} begins with {url.scheme!r}: it must be a postgres:// or sqlite:// URL.")
+
+
+def _sqlite(file: str) -> dict[str, Any]:
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": file,
+        "OPTIONS": {
+            # Several processes write: take the write lock at BEGIN, so that none fails when it upgrades a read lock.
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+        },
+    }

@@ -1,0 +1,194 @@
+"""The portal's settings. Environments differ by variables (`YARDMASTER_…`), not by files; every reader fails at start.
+
+Each group serves one subject. Not here: what a namespace may use (that is data, in quotas).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from portal import env
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+
+# Where the embedded installation keeps everything: database, objects, logs, runs, sockets.
+HOME = Path(env.text("YARDMASTER_HOME", str(BASE_DIR / ".yardmaster"))).resolve()
+
+DEBUG = env.flag("YARDMASTER_DEBUG")
+SECRET_KEY = env.secret("YARDMASTER_SECRET_KEY", HOME / "secret.key")
+
+# --- Address -----------------------------------------------------------------------------------------------------
+PUBLIC_URL = env.text("YARDMASTER_PUBLIC_URL", "http://127.0.0.1:8080").rstrip("/")
+"""How people reach the portal."""
+TASK_URL = env.text("YARDMASTER_TASK_URL", PUBLIC_URL).rstrip("/")
+"""How tasks reach the portal, where that differs."""
+ALLOWED_HOSTS = env.words("YARDMASTER_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
+SESSION_COOKIE_NAME = "yardmaster_session"
+CSRF_COOKIE_NAME = "yardmaster_csrf"
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("YARDMASTER_BEHIND_PROXY") else None
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+# --- Django ------------------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "knox",
+    "allauth",
+    "allauth.account",
+    "simple_history",
+    "django_structlog",
+    "apps.api",
+    "apps.accounts",
+    "apps.namespaces",
+    "apps.audit",
+    "apps.uploads",
+    "apps.datasets",
+    "apps.code",
+    "apps.jobs",
+    "apps.logs",
+    "apps.registry",
+    "portal",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+]
+ROOT_URLCONF = "portal.urls"
+ASGI_APPLICATION = "portal.asgi.application"
+WSGI_APPLICATION = "portal.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "frontend" / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Database ----------------------------------------------------------------------------------------------------
+DATABASES = {"default": env.database("YARDMASTER_DATABASE_URL", HOME / "portal.sqlite3")}
+
+# --- Messages: Celery and Channels -------------------------------------------------------------------------------
+REDIS_URL = env.text("YARDMASTER_REDIS_URL", f"unix://{env.socket_folder(HOME) / 'valkey.sock'}")
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
+CHANNEL_LAYERS = {
+    "default": {
+        # The plain RedisChannelLayer drops messages past 100 queued ones without a word.
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [REDIS_URL], "prefix": "yardmaster"},
+    }
+}
+
+# --- Accounts ----------------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
+ACCOUNT_ADAPTER = "apps.accounts.sign_up.AccountAdapter"
+YARDMASTER_OPEN_SIGN_UP = env.flag("YARDMASTER_OPEN_SIGN_UP")
+"""Whether strangers may make themselves an account; otherwise an administrator does."""
+EMAIL_BACKEND = env.text("YARDMASTER_EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
+
+# --- API ---------------------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "apps.accounts.authentication.PersonalTokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["apps.api.permissions.ScopedAndSignedIn"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PAGINATION_CLASS": "apps.api.paging.NewestFirst",
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_SCHEMA_CLASS": "apps.api.schema.Schema",
+    "EXCEPTION_HANDLER": "apps.api.problems.answer",
+    "DEFAULT_THROTTLE_RATES": {"sign_in": "20/min"},
+    "DATETIME_FORMAT": "%Y-%m-%dT%H:%M:%S.%fZ",
+    "PAGE_SIZE": 50,
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+REST_KNOX = {"TOKEN_TTL": timedelta(days=365), "TOKEN_MODEL": "accounts.PersonalToken", "AUTH_HEADER_PREFIX": "Bearer"}
+KNOX_TOKEN_MODEL = "accounts.PersonalToken"
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Yardmaster",
+    "DESCRIPTION": "Training as a service for TensorFlow.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+}
+
+# --- Objects, logs, engines --------------------------------------------------------------------------------------
+YARDMASTER_STORAGE = {"class": "yardmaster.storage.local.LocalStorage", "options": {"root": HOME / "objects"}}
+YARDMASTER_LOGS_ROOT = Path(env.text("YARDMASTER_LOGS_ROOT", str(HOME / "logs")))
+YARDMASTER_ENGINES = {
+    "local": {"class": "yardmaster.engines.local.LocalEngine", "options": {"root": HOME / "local"}},
+}
+YARDMASTER_DEFAULT_ENGINE = env.text("YARDMASTER_DEFAULT_ENGINE", "local")
+YARDMASTER_LOCAL_ENGINE_FOR_ALL = env.flag("YARDMASTER_LOCAL_ENGINE_FOR_ALL")
+"""The local engine isolates nobody: by default only administrators may launch on it."""
+YARDMASTER_UPLOAD_TTL = timedelta(seconds=env.number("YARDMASTER_UPLOAD_TTL", 86_400, least=60))
+YARDMASTER_PASSING_LIMIT = timedelta(seconds=env.number("YARDMASTER_PASSING_LIMIT", 600))
+"""How long the head of the queue lets smaller jobs pass."""
+
+# --- Static files ------------------------------------------------------------------------------------------------
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
+STATIC_ROOT = Path(env.text("YARDMASTER_STATIC_ROOT", str(HOME / "static")))
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+# --- The portal's own log ----------------------------------------------------------------------------------------
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "{asctime} {levelname:<7} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": env.text("YARDMASTER_LOG_LEVEL", "INFO")},
+}
