@@ -1,15 +1,37 @@
 """Why a job failed, in words that help. A verdict has a stable reason, one sentence, and a remedy.
 
-Not here: when a job has failed (`success`, `plan`). The table of reasons is the whole vocabulary: engines and the runner
-use these words and no others.
+Not here: when a job has failed (`success`, `plan`), and what a script's last words mean (`tracebacks`). The table of
+reasons is the whole vocabulary: engines and the runner use these words and no others.
 """
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
+from yardmaster.phases import TaskState
+from yardmaster.quantity import format_bytes
 from yardmaster.spec import Role
+from yardmaster.tracebacks import Explanation, explain_traceback
+
+__all__ = [
+    "REASONS",
+    "Blame",
+    "Explanation",
+    "Reason",
+    "Verdict",
+    "explain_traceback",
+    "reason_of_exit",
+    "task_name",
+    "verdict_for",
+]
+
+EXIT_STAGE_IN_FAILED = 90
+EXIT_PORTAL_UNREACHABLE = 91
+EXIT_TOKEN_REFUSED = 92
 
 
 class Blame(StrEnum):
@@ -31,3 +53,224 @@ class Verdict:
     role: Role | None = None
     index: int | None = None
     exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One word of the vocabulary. `sentence` may use {task}, {exit} ("exit code 1"), {signal} and {peak}.
+
+    `permanent`: starting the same task again cannot help, so no restart is spent on it.
+    """
+
+    blame: Blame
+    title: str
+    sentence: str
+    remedy: str
+    permanent: bool = False
+
+
+_USER, _PLATFORM, _LIMIT = Blame.USER, Blame.PLATFORM, Blame.LIMIT
+
+REASONS: Mapping[str, Reason] = MappingProxyType(
+    {
+        # The script's own.
+        "ScriptFailed": Reason(
+            _USER,
+            "The script failed",
+            "{task} ended with {exit}.",
+            "Read the end of its log: the last traceback says what went wrong.",
+        ),
+        "ScriptNotFound": Reason(
+            _USER,
+            "Entry point not found",
+            "{task} could not start: the entry point is not in the code version.",
+            "Check the entry point's path, relative to the top of the code, and launch again.",
+            permanent=True,
+        ),
+        "ImportFailed": Reason(
+            _USER,
+            "An import failed",
+            "{task} ended with {exit}: a module that the script imports could not be imported.",
+            "Add the module to the code version, or use one that the task environment has.",
+            permanent=True,
+        ),
+        "SyntaxError": Reason(
+            _USER,
+            "The script is no valid Python",
+            "{task} ended with {exit}: Python could not read the script.",
+            "Correct the line that the log names, upload the code again and launch with the new version.",
+            permanent=True,
+        ),
+        "Killed": Reason(
+            _USER,
+            "Killed by a signal",
+            "{task} was killed by {signal}{peak}.",
+            "If nobody sent it: SIGKILL is mostly the system being out of memory, SIGSEGV and SIGABRT are crashes in "
+            "native code. Ask for more memory, or run one task alone to see the crash.",
+        ),
+        "RestartsSpent": Reason(
+            _USER,
+            "Restarted too often",
+            "{task} failed again and the job's restarts are spent; at last with {exit}.",
+            "Correct the cause shown in its log. If it is an unreliable machine, allow more retries.",
+        ),
+        # A limit that somebody set.
+        "OutOfMemory": Reason(
+            _LIMIT,
+            "Out of memory",
+            "{task} needed more memory than it may use ({exit}{peak}).",
+            "Ask for more memory for this role, or use a smaller batch or shuffle buffer.",
+            permanent=True,
+        ),
+        "DiskFull": Reason(
+            _LIMIT,
+            "No space left",
+            "{task} stopped because there was no space left to write to ({exit}).",
+            "Write less (fewer checkpoints kept, smaller event files), or ask an administrator for space.",
+        ),
+        "DeadlineExceeded": Reason(
+            _LIMIT,
+            "Maximum runtime reached",
+            "{task} was stopped because the job's maximum runtime was over.",
+            "Raise max_runtime, or train less per job and go on from the checkpoint.",
+        ),
+        "StartTimeout": Reason(
+            _LIMIT,
+            "Not started in time",
+            "{task} had not begun when the start timeout was over.",
+            "See the task's events. If the engine was merely full, launch again.",
+        ),
+        # The data's.
+        "CorruptInput": Reason(
+            _USER,
+            "An input is corrupt",
+            "{task} could not start: a file of its input does not match its checksum.",
+            "Run the dataset's check, upload the damaged files as a new version and launch with it.",
+            permanent=True,
+        ),
+        "StageInFailed": Reason(
+            _PLATFORM,
+            "Inputs could not be fetched",
+            "{task} could not start: its code or inputs could not be fetched.",
+            "Launch again. If it repeats, check that the code and dataset versions still exist.",
+            permanent=True,
+        ),
+        "UploadFailed": Reason(
+            _PLATFORM,
+            "Results could not be kept",
+            "{task} ended well, but its model or checkpoint could not be stored.",
+            "See whether the namespace's storage quota is used up, then launch again from the last checkpoint.",
+        ),
+        # The platform's.
+        "ImagePull": Reason(
+            _PLATFORM,
+            "The image could not be pulled",
+            "{task} could not start: its container image could not be pulled.",
+            "Ask an administrator to check the image's name and the access to its registry.",
+        ),
+        "Evicted": Reason(
+            _PLATFORM,
+            "Evicted from its machine",
+            "{task} was evicted from its machine{peak}.",
+            "Launch again; it goes on from the last checkpoint. If it repeats, ask for the memory it really needs.",
+        ),
+        "Unschedulable": Reason(
+            _PLATFORM,
+            "No machine can take it",
+            "{task} found no machine with enough room in one piece.",
+            "Ask for smaller tasks, or wait until others have ended.",
+        ),
+        "Lost": Reason(
+            _PLATFORM,
+            "Lost",
+            "{task} disappeared without saying how it ended.",
+            "Launch again; it goes on from the last checkpoint. If it repeats, ask an administrator to see the engine.",
+        ),
+        "StoppedOutside": Reason(
+            _PLATFORM,
+            "Stopped from outside",
+            "{task} was stopped on the engine, but not through Yardmaster.",
+            "Ask who stopped it, then launch again; it goes on from the last checkpoint.",
+        ),
+        "StartFailed": Reason(
+            _PLATFORM,
+            "The task could not be started",
+            "{task} could not be started by the engine.",
+            "Ask an administrator to see the engine's own message.",
+        ),
+        "PortalUnreachable": Reason(
+            _PLATFORM,
+            "The portal could not be reached",
+            "{task} could not start: it did not reach the portal within ten minutes.",
+            "Ask an administrator to check the portal's address as seen from the tasks (YARDMASTER_URL).",
+        ),
+        "TokenRefused": Reason(
+            _PLATFORM,
+            "The job's token was refused",
+            "{task} could not go on: the portal refused the job's token.",
+            "Launch again. If it repeats, ask an administrator to compare the clocks of engine and portal.",
+            permanent=True,
+        ),
+    }
+)
+"""Stable word → whose it is, title, sentence, remedy. Words are added, never renamed."""
+
+_OF_THE_RUNNER = {
+    EXIT_STAGE_IN_FAILED: "StageInFailed",
+    EXIT_PORTAL_UNREACHABLE: "PortalUnreachable",
+    EXIT_TOKEN_REFUSED: "TokenRefused",
+}
+_ROLE_NAMES = {
+    Role.CHIEF: "The chief",
+    Role.WORKER: "Worker",
+    Role.PS: "Parameter server",
+    Role.EVALUATOR: "The evaluator",
+}
+
+
+def task_name(role: Role, index: int) -> str:
+    """`Worker 1`, `Parameter server 0`, `The chief`: fit to begin a sentence."""
+    name = _ROLE_NAMES[role]
+    return name if name.startswith("The ") and index == 0 else f"{name.removeprefix('The ').capitalize()} {index}"
+
+
+def reason_of_exit(exit_code: int | None) -> str:
+    """The reason that an exit code alone tells. 137 without a better word is a kill, not known to be memory."""
+    if exit_code is None:
+        return "Lost"
+    if exit_code in _OF_THE_RUNNER:
+        return _OF_THE_RUNNER[exit_code]
+    return "Killed" if signal_of(exit_code) is not None else "ScriptFailed"
+
+
+def signal_of(exit_code: int | None) -> int | None:
+    """The signal that an exit code of 128 + N (or Python's -N) stands for."""
+    if exit_code is None:
+        return None
+    number = exit_code - 128 if exit_code > 128 else -exit_code
+    return number if 0 < number <= 64 else None
+
+
+def verdict_for(task: TaskState) -> Verdict:
+    """Why the job failed, given the task that failed it. The engine's own message is kept, after our sentence."""
+    word = task.reason if task.reason in REASONS else reason_of_exit(task.exit_code)
+    known = REASONS[word]
+    sentence = known.sentence.format(
+        task=task_name(task.role, task.index),
+        exit="no exit code" if task.exit_code is None else f"exit code {task.exit_code}",
+        signal=_signal_name(task.exit_code),
+        peak="" if task.peak_memory is None else f", peak memory {format_bytes(task.peak_memory)}",
+    )
+    if task.message:
+        sentence += f" {task.message.strip()}"
+    return Verdict(word, sentence, known.remedy, known.blame, task.role, task.index, task.exit_code)
+
+
+def _signal_name(exit_code: int | None) -> str:
+    number = signal_of(exit_code)
+    if number is None:
+        return "a signal"
+    try:
+        return f"signal {number} ({signal.Signals(number).name})"
+    except ValueError:
+        return f"signal {number}"

@@ -19,7 +19,7 @@ def new_id() -> uuid.UUID:
     """A new UUIDv7. Within one process later calls give greater ids (12 bits of sub-millisecond order)."""
     global _last
     with _lock:
-        # 48 bits of milliseconds and 12 bits of their fraction; stepped by one when the clock stands still or goes back.
+        # 48 bits of milliseconds, 12 of their fraction; stepped by one when the clock stands still or goes back.
         ticks = time.time_ns() * 4096 // 1_000_000
         _last = ticks = max(ticks, _last + 1)
     milliseconds, fraction = ticks >> 12, ticks & 0xFFF

@@ -73,7 +73,7 @@ class TaskState:
     index: int
     phase: TaskPhase
     reason: str = ""
-    """A stable word where known: OutOfMemory, ImagePull, Evicted, StageInFailed, Unschedulable, Lost, … (`failures.REASONS`)."""
+    """A stable word where known, one of `failures.REASONS`: OutOfMemory, ImagePull, Evicted, StageInFailed, Lost, …"""
     message: str = ""
     exit_code: int | None = None
     """The script's own exit; a death by signal N is 128 + N."""

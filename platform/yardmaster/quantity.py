@@ -1,0 +1,92 @@
+"""Amounts of cores and bytes: read as people write them ("500m", "2Gi", "500M"), and written so that people read them.
+
+Not here: which amounts a job may ask for (`spec_rules`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+_UNITS = {
+    "": 1,
+    "k": 10**3,
+    "K": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "T": 10**12,
+    "P": 10**15,
+    "Ki": 2**10,
+    "Mi": 2**20,
+    "Gi": 2**30,
+    "Ti": 2**40,
+    "Pi": 2**50,
+}
+_QUANTITY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) ?([a-zA-Z]{0,3})", re.ASCII)
+
+
+class NotAQuantity(ValueError):
+    """What was given is no amount. The message is a phrase that says what one looks like."""
+
+
+def parse_cpu(value: object) -> float:
+    """Cores, to the thousandth: `2`, `0.5`, `"2"`, `"500m"`."""
+    if isinstance(value, str):
+        found = _QUANTITY.fullmatch(value.strip())
+        if found is None or found[2] not in ("", "m"):
+            raise NotAQuantity('expected a number of cores, such as 2, 0.5 or "500m"')
+        number = float(found[1]) / (1000 if found[2] == "m" else 1)
+    else:
+        number = _number(value, 'expected a number of cores, such as 2, 0.5 or "500m"')
+    return round(number, 3)
+
+
+def parse_memory(value: object) -> int:
+    """Whole bytes: `1073741824`, `"2Gi"`, `"500M"`. A trailing `B` is accepted (`"2GiB"`)."""
+    expected = 'expected bytes, such as 1073741824, "2Gi" or "500M"'
+    if not isinstance(value, str):
+        return int(_number(value, expected))
+    found = _QUANTITY.fullmatch(value.strip())
+    if found is None:
+        raise NotAQuantity(expected)
+    unit = found[2].removesuffix("B")
+    if unit not in _UNITS:
+        raise NotAQuantity(expected)
+    whole, _, fraction = found[1].partition(".")
+    # In integers: a float holds only 53 bits, and 0.1Gi must not depend on the platform's rounding.
+    return int(whole + fraction) * _UNITS[unit] // 10 ** len(fraction)
+
+
+def _number(value: object, expected: str) -> float | int:
+    """A finite number that is not a truth value: `true` is no amount, although Python counts with it."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise NotAQuantity(expected)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise NotAQuantity(expected)
+    if abs(value) > 10**18:
+        raise NotAQuantity(expected)
+    return value
+
+
+def format_cpu(cores: float) -> str:
+    """`4`, `0.5`: no trailing zeros, at most three places."""
+    return f"{cores:.3f}".rstrip("0").rstrip(".")
+
+
+def format_bytes(amount: float) -> str:
+    """`512 B`, `1 KiB`, `1.5 GiB`: one place at most, in the largest unit that gives at least 1."""
+    size = float(amount)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(size) < 1024:
+            return f"{_one_place(size)} {unit}"
+        size /= 1024
+    return f"{_one_place(size)} TiB"
+
+
+def _one_place(number: float) -> str:
+    return f"{number:.1f}".removesuffix(".0")
+
+
+def format_amount(resource: str, amount: float) -> str:
+    """An amount of a resource known by its quota name (`Resources.as_amounts`)."""
+    return format_bytes(amount) if resource == "memory" else format_cpu(amount)
