@@ -1,0 +1,82 @@
+"""What to do when a task has ended: nothing, start it anew, or start the whole cluster anew. Pure; a supervisor asks.
+
+A job's restarts are one budget (`retries`), spent by all its tasks together; a restart of the whole cluster costs one.
+
+A task that has ended well is never started again, alone or with the cluster. Where the others could not go on without
+it (the collectives of `multi_worker_mirrored` need every member), starting them would only make them wait for ever, so
+that the loss is the job's failure at once: the checkpoint is there, and a new attempt goes on from it.
+
+Not here: what the exit means for the job (`success`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import timedelta
+from enum import StrEnum
+
+from yardmaster.failures import REASONS, reason_of_exit
+from yardmaster.spec import Role, Strategy, TrainingSpec
+from yardmaster.strategy import ROLES, Scope
+
+Task = tuple[Role, int]
+LONGEST_DELAY = timedelta(seconds=60)
+
+
+class Restart(StrEnum):
+    """The outcome of a task's end."""
+
+    NONE_SUCCEEDED = "none_succeeded"
+    """It ended well."""
+    NONE_FAILED = "none_failed"
+    """It failed for good: no restart can help, or none is left."""
+    TASK = "task"
+    """Start this task anew, alone, after `restart_delay`."""
+    CLUSTER = "cluster"
+    """Stop what still runs of the cluster, then start `tasks_to_restart` anew, together, after `restart_delay`."""
+
+
+def after_exit(
+    spec: TrainingSpec,
+    role: Role,
+    index: int,
+    exit_code: int | None,
+    reason: str,
+    restarts_spent: int,
+    succeeded: Collection[Task] = (),
+) -> Restart:
+    """What follows the end of one task. `exit_code` None: it vanished; `reason` is the runner's or engine's word, or "".
+
+    The reason is believed before the exit code: a script may itself end with a number that the runner uses.
+    `succeeded` are the tasks that have ended well so far.
+    """
+    if exit_code == 0:
+        return Restart.NONE_SUCCEEDED
+    word = reason if reason in REASONS else reason_of_exit(exit_code)
+    if REASONS[word].permanent or restarts_spent >= spec.retries:
+        return Restart.NONE_FAILED
+    if ROLES[spec.strategy][role].on_loss is Scope.TASK:
+        return Restart.TASK
+    if spec.strategy is Strategy.MULTI_WORKER_MIRRORED and any(one in succeeded for one in _cluster(spec)):
+        return Restart.NONE_FAILED
+    return Restart.CLUSTER
+
+
+def tasks_to_restart(
+    spec: TrainingSpec, restart: Restart, role: Role, index: int, succeeded: Collection[Task] = ()
+) -> list[Task]:
+    """The tasks that `restart` starts anew. Never one that has ended well; never the evaluator with the cluster."""
+    if restart is Restart.TASK:
+        return [(role, index)]
+    if restart is Restart.CLUSTER:
+        return [task for task in _cluster(spec) if task not in succeeded]
+    return []
+
+
+def _cluster(spec: TrainingSpec) -> list[Task]:
+    return [(role, index) for role, index in spec.tasks() if ROLES[spec.strategy][role].has_server]
+
+
+def restart_delay(restarts: int) -> timedelta:
+    """How long to wait before the next restart, after `restarts` of them: 1 s, 2 s, 4 s, … never more than a minute."""
+    return min(LONGEST_DELAY, timedelta(seconds=2 ** max(0, min(restarts, 6))))
