@@ -178,7 +178,7 @@ YARDMASTER_PASSING_LIMIT = timedelta(seconds=env.number("YARDMASTER_PASSING_LIMI
 # --- Static files ------------------------------------------------------------------------------------------------
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
-STATIC_ROOT = Path(env.text("YARDMASTER_STATIC_ROOT", str(HOME / "static")))
+STATIC_ROOT = Path(env.text("YARDMASTER_STATIC_ROOT", str(BASE_DIR / ".static")))
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},

@@ -1,0 +1,64 @@
+# Everything that is done with this project from a shell. `make help` lists it.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+export PYTHONPATH := $(CURDIR)/platform:$(CURDIR)
+PORT ?= 8080
+ENGINE ?= local
+
+.PHONY: help setup assets up demo stop-jobs test check bench lint types contracts lock clean
+
+help: ## list what can be done
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.installed $(VENV)/.assets ## install everything into .venv and build the assets
+
+$(VENV)/.installed: requirements.txt deploy/setup/install.sh
+	@deploy/setup/install.sh "$(PYTHON)" "$(VENV)"
+	@touch $@
+
+$(VENV)/.assets: $(VENV)/.installed $(shell find frontend -type f -not -path '*/node_modules/*' -not -path '*/built/*' 2>/dev/null) deploy/setup/assets.sh
+	@deploy/setup/assets.sh "$(VENV)"
+	@touch $@
+
+assets: $(VENV)/.assets ## build style sheets and scripts
+
+up: setup ## run the portal on this machine until Ctrl-C (PORT=8080)
+	@exec $(BIN)/python -m portal.up --port $(PORT)
+
+demo: setup ## train a real model through the portal (EXIT=1: stop after the job)
+	@exec $(BIN)/python -m portal.demo --port $(PORT) --engine $(ENGINE) $(if $(EXIT),--exit)
+
+stop-jobs: setup ## end every job that runs on this machine
+	@$(BIN)/python manage.py stop_jobs
+
+test: setup ## run all tests that this machine can run; says which it cannot, and why
+	@$(BIN)/python -m tests.run
+
+check: setup lint types contracts ## lint, types, import contracts, schema, migrations
+	@$(BIN)/python manage.py check --fail-level WARNING
+	@$(BIN)/python manage.py makemigrations --check --dry-run
+	@$(BIN)/python manage.py spectacular --api-version 1 --validate --fail-on-warn --file /dev/null
+
+lint: setup
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: setup
+	@$(BIN)/mypy platform apps celery_worker manage.py
+
+contracts: setup
+	@$(BIN)/lint-imports
+
+bench: setup ## measure speed and memory against the goals; writes bench-results/
+	@$(BIN)/python -m tests.bench
+
+lock: $(VENV)/.installed ## compile the groups of pyproject.toml into requirements.txt
+	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--group portal --group tasks --group dev -o requirements.txt --custom-compile-command "make lock"
+
+clean: ## remove what was built (not the portal's home)
+	@rm -rf $(VENV) .static frontend/node_modules frontend/static/built bench-results

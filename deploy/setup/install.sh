@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Installs the locked requirements into a virtual environment. Repeating it brings the environment to the lock.
+# Usage: install.sh PYTHON VENV
+set -euo pipefail
+python=${1:?the Python to use} venv=${2:?the virtual environment}
+
+if ! "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then
+    echo "Yardmaster needs Python 3.11, 3.12 or 3.13; '$python' is ${python:+$("$python" -V 2>&1)}." >&2
+    echo "Install one of them, or name it: make setup PYTHON=/path/to/python3.12" >&2
+    exit 1
+fi
+if [ ! -x "$venv/bin/python" ]; then
+    "$python" -m venv "$venv" || { echo "Python's venv module is missing: install it (Debian: python3-venv)." >&2; exit 1; }
+fi
+echo "Installing the requirements into $venv (a few minutes the first time) ..."
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+cat > "$venv/bin/yardmaster" <<'LAUNCHER'
+#!/usr/bin/env bash
+here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
+PYTHONPATH="$here/../../platform${PYTHONPATH:+:$PYTHONPATH}" exec "$here/python" -m yardmaster_client "$@"
+LAUNCHER
+chmod +x "$venv/bin/yardmaster"

@@ -1,0 +1,83 @@
+"""The command behind `make up`. Exit 0 after Ctrl-C or SIGTERM, 1 when the portal could not start."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+from portal.up import home as portal_home
+from portal.up.keeper import Keeper
+from portal.up.processes import Address, ServerMissing, environment
+from portal.up.start import CouldNotStart, Started, bring_up
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def main() -> int:
+    options = _options()
+    address = Address(options.host, options.port)
+    home = Path(os.environ.get("YARDMASTER_HOME") or ROOT / ".yardmaster").resolve()
+    stop = _stop_on_signals()
+    begun = time.monotonic()
+    try:
+        portal_home.prepare(home)
+        with portal_home.lock(home):
+            keeper = Keeper(home, ROOT, environment(os.environ, ROOT, home, address), _say)
+            try:
+                keeper.end_leftovers()
+                started = bring_up(keeper, home, address, stop)
+                _greet(address, started, time.monotonic() - begun)
+                while not stop.wait(0.5):
+                    keeper.mend()
+            finally:
+                keeper.stop()
+            _farewell(home)
+    except (portal_home.HomeInUse, ServerMissing, CouldNotStart, OSError) as error:
+        print(f"The portal could not start: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="portal.up", description="Runs every process of the portal on this machine.")
+    parser.add_argument("--host", default=os.environ.get("YARDMASTER_HOST") or "127.0.0.1")
+    parser.add_argument("--port", type=int, default=int(os.environ.get("YARDMASTER_PORT") or 8080))
+    return parser.parse_args()
+
+
+def _stop_on_signals() -> threading.Event:
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+def _say(line: str) -> None:
+    print(f"  {line}", flush=True)
+
+
+def _greet(address: Address, started: Started, seconds: float) -> None:
+    print(f"Yardmaster is ready at {address.url} (after {seconds:.1f} s)", flush=True)
+    if started.sign_in_link:
+        print(f"  First sign-in, once, within 15 minutes: {started.sign_in_link}", flush=True)
+    print("  Ctrl-C stops the portal; jobs that run go on.", flush=True)
+
+
+def _farewell(home: Path) -> None:
+    """Say which jobs go on without the portal, and how to end them."""
+    from yardmaster.engines.local import live_runs
+
+    names = [run.name for run in live_runs(home / "local")]
+    print("The portal has stopped.", flush=True)
+    if names:
+        print(f"  {len(names)} job(s) go on without it: {', '.join(names)}", flush=True)
+        print("  `make up` finds them again; `make stop-jobs` ends them now.", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
