@@ -38,6 +38,8 @@ stop-jobs: setup ## end every job that runs on this machine
 test: setup ## run all tests that this machine can run; says which it cannot, and why
 	@$(BIN)/python -m tests.run
 
+# The checks need a secret, not the portal's.
+check: export YARDMASTER_SECRET_KEY := only-for-checks-0123456789-0123456789
 check: setup lint types contracts ## lint, types, import contracts, schema, migrations
 	@$(BIN)/python manage.py check --fail-level WARNING
 	@$(BIN)/python manage.py makemigrations --check --dry-run
@@ -47,6 +49,7 @@ lint: setup
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
+types: export YARDMASTER_SECRET_KEY := only-for-checks-0123456789-0123456789
 types: setup
 	@$(BIN)/mypy platform apps celery_worker manage.py
 
