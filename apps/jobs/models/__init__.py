@@ -1,0 +1,7 @@
+"""What the portal remembers of jobs. A job's phase is assigned in `apps.jobs.phase_gate` and nowhere else."""
+
+from apps.jobs.models.attempt import Checkpoint, JobAttempt, ScalarPoint, TaskFact
+from apps.jobs.models.job import Job, JobEvent
+from apps.jobs.models.ledger import AdmissionLock, Reservation
+
+__all__ = ["AdmissionLock", "Checkpoint", "Job", "JobAttempt", "JobEvent", "Reservation", "ScalarPoint", "TaskFact"]

@@ -1,0 +1,115 @@
+"""What one attempt of a job was and left behind: its verdict, its tasks, its curves, its checkpoints."""
+
+from __future__ import annotations
+
+from django.db import models
+from yardmaster.ids import new_id
+from yardmaster.spec import Role
+
+ROLES = [(one.value, one.value) for one in Role]
+
+
+class JobAttempt(models.Model):
+    """One attempt, kept when the next one begins. The times of the current one are in `Job`."""
+
+    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="attempts", db_index=False)
+    number = models.PositiveIntegerField()
+    spec = models.JSONField()
+    phase = models.CharField(max_length=9, blank=True)
+    """Empty until the attempt is decided."""
+    reason = models.CharField(max_length=63, blank=True)
+    message = models.TextField(blank=True)
+    remedy = models.TextField(blank=True)
+    blame = models.CharField(max_length=16, blank=True)
+    role = models.CharField(max_length=16, blank=True, choices=ROLES)
+    index = models.PositiveIntegerField(null=True, blank=True)
+    exit_code = models.IntegerField(null=True, blank=True)
+    queued_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, blank=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+    tidied_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "number"], name="one_row_per_attempt")]
+
+    def __str__(self) -> str:
+        return f"attempt {self.number} of {self.job_id}"
+
+
+class TaskFact(models.Model):
+    """The latest that is known of one task: what its engine saw, and what its runner said of itself."""
+
+    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="task_facts", db_index=False)
+    attempt = models.PositiveIntegerField()
+    role = models.CharField(max_length=16, choices=ROLES)
+    index = models.PositiveIntegerField()
+
+    # Seen by the engine.
+    phase = models.CharField(max_length=9, blank=True)
+    reason = models.CharField(max_length=63, blank=True)
+    message = models.TextField(blank=True)
+    exit_code = models.IntegerField(null=True, blank=True)
+    restarts = models.PositiveIntegerField(default=0)
+    node = models.CharField(max_length=253, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    peak_memory = models.BigIntegerField(null=True, blank=True)
+
+    # Said by the runner.
+    state = models.CharField(max_length=16, blank=True)
+    progress = models.JSONField(default=dict, blank=True)
+    usage = models.JSONField(default=dict, blank=True)
+    reported = models.JSONField(default=dict, blank=True)
+    """The runner's own `restart`, `exit_code`, `reason` and `message`."""
+    reported_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["job", "attempt", "role", "index"], name="one_fact_per_task")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role}-{self.index} of {self.job_id}, attempt {self.attempt}"
+
+
+class ScalarPoint(models.Model):
+    """One value of one curve. The same run, tag and step twice is one point: a repeated report changes nothing."""
+
+    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="scalars", db_index=False)
+    attempt = models.PositiveIntegerField()
+    run = models.CharField(max_length=200, blank=True)
+    tag = models.CharField(max_length=200)
+    step = models.BigIntegerField()
+    time = models.FloatField()
+    """Unix time at which the script wrote it."""
+    value = models.FloatField(null=True)
+    """None: not a number, or infinite."""
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["job", "attempt", "run", "tag", "step"], name="one_point_per_step")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tag}@{self.step}={self.value}"
+
+
+class Checkpoint(models.Model):
+    """A checkpoint that a task has uploaded, or is uploading while `completed_at` is empty."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="checkpoints", db_index=False)
+    attempt = models.PositiveIntegerField()
+    step = models.BigIntegerField()
+    upload_id = models.UUIDField(unique=True)
+    size = models.BigIntegerField()
+    files = models.JSONField(default=list)
+    """`[{"path", "size", "sha256", "key"}]`, filled in when complete."""
+    created_at = models.DateTimeField(auto_now_add=True)
+    completed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["job", "completed_at"], name="checkpoints_of_job")]
+
+    def __str__(self) -> str:
+        return f"step {self.step} of {self.job_id}, attempt {self.attempt}"

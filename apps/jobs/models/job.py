@@ -1,0 +1,111 @@
+"""The job itself and its history. What one attempt left behind is in `attempt`, what a job holds of a quota in `ledger`."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+from yardmaster.ids import JobKey, new_id
+from yardmaster.phases import Phase, Wanted
+from yardmaster.spec import Strategy
+
+
+class Job(models.Model):
+    """One training job and how far its current attempt has come.
+
+    People write `wanted`, the reconciler everything below it. `strategy` and `priority` repeat what stands in `spec`,
+    for filters and for the queue's order.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    namespace = models.ForeignKey("namespaces.Namespace", on_delete=models.PROTECT, related_name="jobs", db_index=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="jobs", db_index=False)
+    name = models.CharField(max_length=200)
+    engine = models.CharField(max_length=63)
+    strategy = models.CharField(max_length=32, choices=[(one.value, one.value) for one in Strategy])
+    priority = models.IntegerField(default=0)
+    spec = models.JSONField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    wanted = models.CharField(max_length=4, choices=[(one.value, one.value) for one in Wanted], default=Wanted.RUN)
+    phase = models.CharField(max_length=9, choices=[(one.value, one.value) for one in Phase], default=Phase.QUEUED)
+    attempt = models.PositiveIntegerField(default=1)
+
+    # The one current reason: why it waits, or the verdict.
+    reason = models.CharField(max_length=63, blank=True)
+    message = models.TextField(blank=True)
+    remedy = models.TextField(blank=True)
+    waiting = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
+    """While QUEUED: the numbers behind the reason and the ids of the jobs ahead."""
+    position = models.PositiveIntegerField(null=True, blank=True)
+    progress = models.JSONField(default=dict, blank=True)
+    progress_at = models.DateTimeField(null=True, blank=True)
+
+    # The current attempt's times, None until it happened.
+    queued_at = models.DateTimeField()
+    admitted_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    stop_sent_at = models.DateTimeField(null=True, blank=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+    released_at = models.DateTimeField(null=True, blank=True)
+    tidied_at = models.DateTimeField(null=True, blank=True)
+
+    # Who works on it now, and when somebody must look again.
+    lease_owner = models.CharField(max_length=32, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    wake_again = models.BooleanField(default=False)
+    """Somebody asked for a look while another held the lease: its holder looks once more before it lets go."""
+    setbacks = models.PositiveSmallIntegerField(default=0)
+    """Failed looks in a row; the next look waits longer after each."""
+    next_look_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            # One per filter of the list, each ending in the id: a page is read from an index, newest first. Those
+            # without the namespace serve administrators, who see all of them.
+            models.Index(fields=["namespace", "id"], name="job_list"),
+            models.Index(fields=["namespace", "phase", "id"], name="job_list_phase"),
+            models.Index(fields=["namespace", "strategy", "id"], name="job_list_strategy"),
+            models.Index(fields=["owner", "id"], name="job_all_owner"),
+            models.Index(fields=["phase", "id"], name="job_all_phase"),
+            models.Index(fields=["strategy", "id"], name="job_all_strategy"),
+            models.Index(
+                fields=["next_look_at"], name="job_due", condition=models.Q(next_look_at__isnull=False)
+            ),
+            models.Index(
+                fields=["engine", "queued_at"], name="job_queue", condition=models.Q(phase=Phase.QUEUED.value)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.id})"
+
+    @property
+    def key(self) -> JobKey:
+        """What the engine knows the current attempt by."""
+        return JobKey(self.namespace_id, self.id, self.attempt)
+
+    @property
+    def is_over(self) -> bool:
+        """Final and nothing left at the engine: it may be retried or deleted."""
+        return Phase(self.phase).is_final and self.tidied_at is not None
+
+
+class JobEvent(models.Model):
+    """One thing that happened to a job. Append-only."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="events", db_index=False)
+    at = models.DateTimeField()
+    attempt = models.PositiveIntegerField()
+    kind = models.CharField(max_length=32)
+    phase_from = models.CharField(max_length=9, blank=True)
+    phase_to = models.CharField(max_length=9, blank=True)
+    reason = models.CharField(max_length=63, blank=True)
+    message = models.TextField(blank=True)
+    facts = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
+
+    class Meta:
+        indexes = [models.Index(fields=["job", "id"], name="event_of_job")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.job_id} at {self.at:%Y-%m-%d %H:%M:%S}"

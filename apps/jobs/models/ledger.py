@@ -1,0 +1,46 @@
+"""The ledger: what admitted jobs hold of their namespace's quota and of their engine. Written by `apps.jobs.admission`."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from apps.jobs.models.attempt import ROLES
+
+
+class Reservation(models.Model):
+    """What one role of one attempt holds, until `released_at`. All roles of a job are reserved together or none is."""
+
+    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="reservations", db_index=False)
+    namespace = models.ForeignKey("namespaces.Namespace", on_delete=models.PROTECT, related_name="+", db_index=False)
+    engine = models.CharField(max_length=63)
+    attempt = models.PositiveIntegerField()
+    role = models.CharField(max_length=16, choices=ROLES)
+    cpu = models.DecimalField(max_digits=12, decimal_places=3)
+    memory = models.BigIntegerField()
+    gpus = models.IntegerField()
+    extended = models.JSONField(default=dict, blank=True)
+    reserved_at = models.DateTimeField()
+    released_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["job", "attempt", "role"], name="one_reservation_per_role")
+        ]
+        indexes = [
+            models.Index(
+                fields=["namespace"], name="ledger_of_namespace", condition=models.Q(released_at__isnull=True)
+            ),
+            models.Index(fields=["engine"], name="ledger_of_engine", condition=models.Q(released_at__isnull=True)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role} of {self.job_id}, attempt {self.attempt}"
+
+
+class AdmissionLock(models.Model):
+    """One row per engine, locked while a job is admitted: two admissions never see the same free room."""
+
+    engine = models.CharField(max_length=63, primary_key=True)
+
+    def __str__(self) -> str:
+        return self.engine
