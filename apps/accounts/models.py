@@ -1,13 +1,85 @@
-"""Users and their personal tokens. Who may do what in a namespace is `apps.namespaces`' matter."""
+"""Users, their personal tokens and one-time sign-in links. Who may do what in a namespace is `apps.namespaces`' matter."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.models import AbstractUser
-from django.db import models
+from django.contrib.auth.models import UserManager as DjangoUserManager
+from django.db import models, transaction
+from django.db.models import Q
+from django.db.models.functions import Lower
+from django.utils.crypto import salted_hmac
+from knox.models import AbstractAuthToken
 from yardmaster.ids import new_id
+
+from apps.namespaces.personal import personal_namespace_create
+
+
+class UserManager(DjangoUserManager["User"]):
+    """Whoever makes a user (the API, sign-up, `createsuperuser`, a shell) gets the personal namespace with it."""
+
+    def create_user(
+        self, username: str, email: str | None = None, password: str | None = None, **extra_fields: Any
+    ) -> User:
+        with transaction.atomic(using=self._db):
+            user = super().create_user(username, email, password, **extra_fields)
+            personal_namespace_create(user)
+        return user
+
+    def create_superuser(
+        self, username: str, email: str | None = None, password: str | None = None, **extra_fields: Any
+    ) -> User:
+        with transaction.atomic(using=self._db):
+            user = super().create_superuser(username, email, password, **extra_fields)
+            personal_namespace_create(user)
+        return user
 
 
 class User(AbstractUser):
     """A person. `is_staff` makes an administrator of the portal."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    sign_in_epoch = models.PositiveIntegerField(default=0, editable=False)
+    """Counted up to end every session at once; sessions of an earlier epoch are dead."""
+
+    objects = UserManager()
+
+    class Meta(AbstractUser.Meta):  # type: ignore[name-defined, misc]
+        constraints = [
+            # Sign-in ignores case, so two names that differ only by case would be one person to the portal.
+            models.UniqueConstraint(Lower("username"), name="one_user_per_name"),
+            models.UniqueConstraint(Lower("email"), condition=~Q(email=""), name="one_user_per_email"),
+        ]
+
+    def _get_session_auth_hash(self, secret: str | None = None) -> str:
+        salt = "apps.accounts.models.User.session"
+        value = f"{self.password}:{self.sign_in_epoch}"
+        return salted_hmac(salt, value, secret=secret, algorithm="sha256").hexdigest()
+
+
+class PersonalToken(AbstractAuthToken):
+    """A credential for scripts. Only its hash is stored. No scopes: it may do what its owner may."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    digest = models.CharField(max_length=128, unique=True, editable=False)
+    name = models.CharField(max_length=100)
+    scopes = models.JSONField(default=list, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    """To the minute: writing at every request would make each read a write."""
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.user_id}"
+
+
+class SignInLink(models.Model):
+    """A link that signs its user in once, within minutes. Only the hash of its token is stored."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="sign_in_links")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"sign-in link of {self.user_id}"

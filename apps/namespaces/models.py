@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from simple_history.models import HistoricalRecords
 from yardmaster.ids import new_id
 
 
@@ -54,6 +55,7 @@ class Quota(models.Model):
     gpus = models.IntegerField(null=True, blank=True)
     storage = models.BigIntegerField(null=True, blank=True)
     running_jobs = models.IntegerField(null=True, blank=True)
+    history = HistoricalRecords()
 
     def __str__(self) -> str:
         return f"quota of {self.namespace_id}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -38,6 +39,20 @@ def number(name: str, default: int, *, least: int = 0) -> int:
         raise ImproperlyConfigured(f"{name}={value!r} is not a whole number.") from error
     if result < least:
         raise ImproperlyConfigured(f"{name}={result} is too small: it must be at least {least}.")
+    return result
+
+
+def limit(name: str, read: Callable[[str], float]) -> float | None:
+    """An amount that must not be exceeded, read by `read`; unset: None, unlimited."""
+    value = text(name)
+    if not value:
+        return None
+    try:
+        result = read(value)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}={value!r} is not an amount: {error}.") from error
+    if result < 0:
+        raise ImproperlyConfigured(f"{name}={value!r} is below 0: unset it for no limit.")
     return result
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+from yardmaster.quantity import parse_cpu, parse_memory
+
 from portal import env
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -130,6 +132,14 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_ADAPTER = "apps.accounts.sign_up.AccountAdapter"
 YARDMASTER_OPEN_SIGN_UP = env.flag("YARDMASTER_OPEN_SIGN_UP")
 """Whether strangers may make themselves an account; otherwise an administrator does."""
+YARDMASTER_DEFAULT_QUOTA = {
+    # What a new namespace may hold at once; unset: unlimited, so that what the engine has is the bound.
+    "cpu": env.limit("YARDMASTER_DEFAULT_QUOTA_CPU", parse_cpu),
+    "memory": env.limit("YARDMASTER_DEFAULT_QUOTA_MEMORY", parse_memory),
+    "gpus": env.limit("YARDMASTER_DEFAULT_QUOTA_GPUS", int),
+    "storage": env.limit("YARDMASTER_DEFAULT_QUOTA_STORAGE", parse_memory),
+    "running_jobs": env.limit("YARDMASTER_DEFAULT_QUOTA_RUNNING_JOBS", int),
+}
 EMAIL_BACKEND = env.text("YARDMASTER_EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
 
 # --- API ---------------------------------------------------------------------------------------------------------
