@@ -142,12 +142,13 @@ def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing
         return Move(Phase.STOPPING)
     if job.phase is Phase.STARTING:
         return _starting(job, facts, now, timing)
-    if not facts.seen.exists:
+    if facts.all_gone:
         return Move(Phase.FAILED, lost_verdict())
     begun = job.started_at or job.admitted_at or job.queued_at
-    if job.spec.max_runtime is not None and now >= begun + job.spec.max_runtime:
+    deadline = None if job.spec.max_runtime is None else begun + job.spec.max_runtime
+    if deadline is not None and now >= deadline:
         return Move(Phase.FAILED, deadline_verdict(job.spec))
-    return Wait(_earliest(now + timing.look_again, job.spec.max_runtime and begun + job.spec.max_runtime))
+    return Wait(_earliest(now + timing.look_again, deadline))
 
 
 def _starting(job: Remembered, facts: _Facts, now: datetime, timing: Timing) -> Step:
@@ -181,6 +182,8 @@ def _after_verdict(job: Remembered, facts: _Facts, now: datetime, timing: Timing
     ended = job.reserved - facts.alive_roles()
     if ended:
         return FreeQuota(ended)
+    told: datetime | None
+    step: Step
     if job.phase is not Phase.SUCCEEDED:
         told, step = job.stop_sent_at, Stop(job.spec.grace_period)
     else:

@@ -22,11 +22,13 @@ _UNITS = {
     "Ti": 2**40,
     "Pi": 2**50,
 }
+_CORES = 'Expected a number of cores, such as 2, 0.5 or "500m".'
+_BYTES = 'Expected bytes, such as 1073741824, "2Gi" or "500M".'
 _QUANTITY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) ?([a-zA-Z]{0,3})", re.ASCII)
 
 
 class NotAQuantity(ValueError):
-    """What was given is no amount. The message is a phrase that says what one looks like."""
+    """What was given is no amount. The message says what one looks like."""
 
 
 def parse_cpu(value: object) -> float:
@@ -34,27 +36,27 @@ def parse_cpu(value: object) -> float:
     if isinstance(value, str):
         found = _QUANTITY.fullmatch(value.strip())
         if found is None or found[2] not in ("", "m"):
-            raise NotAQuantity('expected a number of cores, such as 2, 0.5 or "500m"')
+            raise NotAQuantity(_CORES)
         number = float(found[1]) / (1000 if found[2] == "m" else 1)
     else:
-        number = _number(value, 'expected a number of cores, such as 2, 0.5 or "500m"')
+        number = _number(value, _CORES)
     return round(number, 3)
 
 
 def parse_memory(value: object) -> int:
     """Whole bytes: `1073741824`, `"2Gi"`, `"500M"`. A trailing `B` is accepted (`"2GiB"`)."""
-    expected = 'expected bytes, such as 1073741824, "2Gi" or "500M"'
     if not isinstance(value, str):
-        return int(_number(value, expected))
+        return int(_number(value, _BYTES))
     found = _QUANTITY.fullmatch(value.strip())
     if found is None:
-        raise NotAQuantity(expected)
+        raise NotAQuantity(_BYTES)
     unit = found[2].removesuffix("B")
     if unit not in _UNITS:
-        raise NotAQuantity(expected)
+        raise NotAQuantity(_BYTES)
     whole, _, fraction = found[1].partition(".")
     # In integers: a float holds only 53 bits, and 0.1Gi must not depend on the platform's rounding.
-    return int(whole + fraction) * _UNITS[unit] // 10 ** len(fraction)
+    scale: int = 10 ** len(fraction)
+    return int(whole + fraction) * _UNITS[unit] // scale
 
 
 def _number(value: object, expected: str) -> float | int:

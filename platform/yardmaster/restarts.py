@@ -45,7 +45,7 @@ def after_exit(
     restarts_spent: int,
     succeeded: Collection[Task] = (),
 ) -> Restart:
-    """What follows the end of one task. `exit_code` None: it vanished; `reason` is the runner's or engine's word, or "".
+    """What follows the end of one task. `exit_code` None: it vanished; `reason` is a word of `failures`, or "".
 
     The reason is believed before the exit code: a script may itself end with a number that the runner uses.
     `succeeded` are the tasks that have ended well so far.
