@@ -75,7 +75,7 @@ def secret(name: str, file: Path) -> str:
 
 
 def socket_folder(home: Path) -> Path:
-    """Where unix sockets go: the home's `run` folder, or a short private stand-in where its path is too long for one."""
+    """Where unix sockets go: the home's `run` folder, or a short private stand-in where its path is too long."""
     folder = home / "run"
     if len(str(folder / "valkey.sock").encode()) <= _UNIX_SOCKET_LIMIT:
         return folder

@@ -1,6 +1,7 @@
 """Every address of the portal. Each app owns its own; all of the API lies under `/api/v1/`."""
 
 from django.urls import URLPattern, URLResolver, include, path
+
 from portal.readiness import healthz, readyz
 
 API_APPS = ("api", "accounts", "namespaces", "audit", "uploads", "datasets", "code", "jobs", "logs", "registry")

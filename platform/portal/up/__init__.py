@@ -1,4 +1,4 @@
-"""`python -m portal.up`: every process of the portal on one machine, from one command, with nothing installed beside Python.
+"""`python -m portal.up`: every process of the portal on one machine, with nothing installed beside Python.
 
 `processes` says which there are, `home` prepares the folder they live in, `keeper` keeps them running. None of
 Django is imported: this process stays small and starts at once. Not here: jobs; they have supervisors of their own

@@ -1,7 +1,8 @@
 """Keeps processes running: starts them, starts again what died, stops them all. Their output goes to files.
 
-Children die with this process, also when it is killed outright: on Linux the kernel sees to it; what another system leaves
-behind is found by the next start in `run/processes.json` and ended, checked by its start time so that no stranger is hit.
+Children die with this process, also when it is killed outright: on Linux the kernel sees to it; what another system
+leaves behind is found by the next start in `run/processes.json` and ended, checked by its start time so that no
+stranger is hit.
 """
 
 from __future__ import annotations

@@ -73,7 +73,8 @@ def portal(address: Address, home: Path) -> tuple[Process, ...]:
         Process(
             "web",
             (python, "-m", "uvicorn", "portal.asgi:application", "--host", address.host, "--port", str(address.port),
-             "--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "3", "--ws-ping-interval", "25"),
+             "--no-access-log", "--log-level", "warning",
+             "--timeout-graceful-shutdown", "3", "--ws-ping-interval", "25"),
         ),
         Process(
             "worker",

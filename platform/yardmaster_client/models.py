@@ -1,0 +1,159 @@
+"""What the portal answers, as frozen values. Fields that a newer portal adds are ignored; absent ones have defaults."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+def read(kind: type[T], data: Mapping[str, Any]) -> T:
+    """A `kind` from the portal's JSON: times become aware datetimes, nested values their own kind."""
+    hints = get_type_hints(kind)
+    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: _value(hints[name], value) for name, value in data.items() if name in known})
+
+
+def _value(hint: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    if get_origin(hint) in (Union, types.UnionType):
+        hint = next(one for one in get_args(hint) if one is not type(None))
+    if hint is datetime:
+        return datetime.fromisoformat(value)
+    if get_origin(hint) is tuple:
+        return tuple(_value(get_args(hint)[0], one) for one in value)
+    if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
+        return read(hint, value)
+    return value
+
+
+@dataclass(frozen=True)
+class Namespace:
+    id: str
+    slug: str
+    title: str = ""
+    role: str = ""
+    personal: bool = False
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job and its current attempt. `phase` is QUEUED, STARTING, RUNNING, STOPPING, SUCCEEDED, FAILED or STOPPED."""
+
+    id: str
+    name: str
+    phase: str
+    wanted: str = ""
+    attempt: int = 1
+    strategy: str = ""
+    engine: str = ""
+    namespace: str = ""
+    owner: str = ""
+    reason: str = ""
+    message: str = ""
+    remedy: str = ""
+    position: int | None = None
+    progress: dict[str, Any] | None = None
+    spec: dict[str, Any] = field(default_factory=dict)
+    model: Any = None
+    warnings: tuple[dict[str, Any], ...] = ()
+    created_at: datetime | None = None
+    queued_at: datetime | None = None
+    admitted_at: datetime | None = None
+    started_at: datetime | None = None
+    decided_at: datetime | None = None
+    released_at: datetime | None = None
+    tidied_at: datetime | None = None
+    reclaim_at: datetime | None = None
+
+    @property
+    def is_final(self) -> bool:
+        return self.phase in {"SUCCEEDED", "FAILED", "STOPPED"}
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """One line of one task. `number` counts from 0 within the task; `time` is when the runner read it."""
+
+    role: str
+    index: int
+    number: int
+    time: datetime
+    text: str
+
+
+@dataclass(frozen=True)
+class LogGap:
+    """Lines that no longer exist: the task's spool was full while the portal was away."""
+
+    role: str
+    index: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class DatasetVersion:
+    id: str
+    number: int
+    note: str = ""
+    size: int = 0
+    files: int | None = None
+    records: int | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Dataset:
+    id: str
+    name: str
+    namespace: str = ""
+    description: str = ""
+    latest: DatasetVersion | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class CodeVersion:
+    id: str
+    number: int
+    note: str = ""
+    size: int = 0
+    files: int | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Code:
+    id: str
+    name: str
+    namespace: str = ""
+    description: str = ""
+    latest: CodeVersion | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Model:
+    id: str
+    name: str = ""
+    job: str = ""
+    attempt: int = 1
+    size: int = 0
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Upload:
+    """An open upload as the portal sees it."""
+
+    id: str
+    state: str
+    part_size: int
+    files: tuple[dict[str, Any], ...] = ()
+    expires_at: datetime | None = None
