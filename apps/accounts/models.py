@@ -11,9 +11,9 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 from django.utils.crypto import salted_hmac
 from knox.models import AbstractAuthToken
-from yardmaster.ids import new_id
 
 from apps.namespaces.personal import personal_namespace_create
+from yardmaster.ids import new_id
 
 
 class UserManager(DjangoUserManager["User"]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import models
+
 from yardmaster.ids import new_id
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from simple_history.models import HistoricalRecords
+
 from yardmaster.ids import new_id
 
 

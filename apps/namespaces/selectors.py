@@ -1,1 +1,68 @@
-"""What a user may see, and how much a namespace holds."""
+"""What a user may see of namespaces, and with which role. A foreign namespace and an unknown one are the same 404."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from apps.accounts.models import User
+from apps.api.problems import Forbidden, NotFound
+from apps.namespaces.models import Membership, Namespace, Quota, Role
+from apps.namespaces.personal import personal_namespace_create
+from apps.namespaces.quotas import default_quota_create
+from apps.namespaces.slugs import is_slug, is_uuid
+
+_RANK = {Role.VIEWER: 0, Role.MEMBER: 1, Role.MANAGER: 2}
+
+
+def namespaces_visible(user: User) -> QuerySet[Namespace]:
+    """Those the user is a member of; all for administrators."""
+    if user.is_staff:
+        return Namespace.objects.all()
+    # A subquery, not a join: a join could show a namespace twice, and spoils the order by primary key.
+    return Namespace.objects.filter(pk__in=Membership.objects.filter(user=user).values("namespace_id"))
+
+
+def namespace_for(user: User, ref: str | UUID | None, *, at_least: Role = Role.VIEWER) -> Namespace:
+    """The namespace by id or slug (None: the user's own). 404 where it is unknown or foreign, 403 where the user's role
+    is too low."""
+    if ref is None or ref == "":
+        return personal_namespace_create(user)
+    text = str(ref)
+    if is_uuid(text):
+        found = namespaces_visible(user).filter(pk=UUID(text)).first()
+    else:
+        found = namespaces_visible(user).filter(slug=text).first() if is_slug(text) else None
+    if found is None:
+        raise NotFound(
+            "There is no such namespace, or you are not a member of it.",
+            remedy="`GET /api/v1/namespaces/` lists yours; leave the namespace out to use your own.",
+        )
+    require_role(user, found, at_least)
+    return found
+
+
+def role_of(user: User, namespace: Namespace) -> Role | None:
+    """The user's role; administrators have the highest everywhere. None: not a member."""
+    if user.is_staff:
+        return Role.MANAGER
+    role = Membership.objects.filter(user=user, namespace=namespace).values_list("role", flat=True).first()
+    return Role(role) if role is not None else None
+
+
+def require_role(user: User, namespace: Namespace, at_least: Role) -> None:
+    """404 for a stranger, 403 for a member whose role is too low, else nothing."""
+    role = role_of(user, namespace)
+    if role is None:
+        raise NotFound()
+    if _RANK[role] < _RANK[at_least]:
+        raise Forbidden(
+            f"You are a {role.value} of {namespace.slug}, and this takes a {at_least.value}.",
+            f"Ask a manager of {namespace.slug} to make you a {at_least.value}.",
+        )
+
+
+def quota_of(namespace: Namespace) -> Quota:
+    """The namespace's quota; made with the defaults where it is absent."""
+    return default_quota_create(namespace)

@@ -8,9 +8,8 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from yardmaster.quantity import parse_cpu, parse_memory
-
 from portal import env
+from yardmaster.quantity import parse_cpu, parse_memory
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 
@@ -113,10 +112,8 @@ CHANNEL_LAYERS = {
 
 # --- Accounts ----------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "accounts.User"
-AUTHENTICATION_BACKENDS = [
-    "django.contrib.auth.backends.ModelBackend",
-    "allauth.account.auth_backends.AuthenticationBackend",
-]
+# One backend only: a second would hash a wrong password twice for a known name and betray which names exist.
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
@@ -146,21 +143,22 @@ EMAIL_BACKEND = env.text("YARDMASTER_EMAIL_BACKEND", "django.core.mail.backends.
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "apps.accounts.authentication.PersonalTokenAuthentication",
-        "rest_framework.authentication.SessionAuthentication",
+        "apps.accounts.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["apps.api.permissions.ScopedAndSignedIn"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["apps.api.parsers.JSONParser"],
     "DEFAULT_PAGINATION_CLASS": "apps.api.paging.NewestFirst",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "apps.api.schema.Schema",
     "EXCEPTION_HANDLER": "apps.api.problems.answer",
     "DEFAULT_THROTTLE_RATES": {"sign_in": "20/min"},
+    "NUM_PROXIES": 1 if SECURE_PROXY_SSL_HEADER else 0,  # else anybody could choose the address he is counted under
     "DATETIME_FORMAT": "%Y-%m-%dT%H:%M:%S.%fZ",
     "PAGE_SIZE": 50,
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
-REST_KNOX = {"TOKEN_TTL": timedelta(days=365), "TOKEN_MODEL": "accounts.PersonalToken", "AUTH_HEADER_PREFIX": "Bearer"}
+REST_KNOX = {"TOKEN_TTL": timedelta(days=365), "TOKEN_MODEL": "accounts.PersonalToken", "TOKEN_PREFIX": "ym_"}
 KNOX_TOKEN_MODEL = "accounts.PersonalToken"
 SPECTACULAR_SETTINGS = {
     "TITLE": "Yardmaster",

@@ -1,0 +1,76 @@
+"""How a request of the API says who sends it: a personal token, or the session of the pages."""
+
+from __future__ import annotations
+
+import hmac
+from datetime import timedelta
+
+from django.db.models import Q
+from django.utils import timezone
+from knox.crypto import hash_token
+from knox.settings import CONSTANTS
+from rest_framework import authentication, exceptions
+from rest_framework.request import Request
+
+from apps.accounts.models import PersonalToken, User
+from apps.api.problems import ApiProblem
+
+SCHEME = "Bearer"
+_LONGEST_TOKEN = 200
+_COARSE = timedelta(minutes=1)
+
+
+class PersonalTokenAuthentication(authentication.BaseAuthentication):
+    """`Authorization: Bearer <personal token>`. `request.auth` is then the `PersonalToken`.
+
+    The token is looked up by its beginning and compared by its hash in constant time. knox's own class is not used: it
+    deletes expired tokens while it reads, and raises UnicodeDecodeError for bytes that are no text.
+    """
+
+    def authenticate(self, request: Request) -> tuple[User, PersonalToken] | None:
+        parts = authentication.get_authorization_header(request).split()
+        if not parts or parts[0].lower() != SCHEME.lower().encode():
+            return None
+        if len(parts) != 2 or len(parts[1]) > _LONGEST_TOKEN or not parts[1].isascii():
+            raise exceptions.AuthenticationFailed("The header Authorization holds no personal token.")
+        token = _find(parts[1])
+        if token is None:
+            raise exceptions.AuthenticationFailed("This token is unknown, expired or revoked.")
+        _note_use(token)
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return SCHEME
+
+
+def _find(secret: bytes) -> PersonalToken | None:
+    """The live token of an active user, or None: unknown, expired and revoked sound the same."""
+    text = secret.decode("ascii")
+    digest = hash_token(text)
+    live = Q(expiry=None) | Q(expiry__gt=timezone.now())
+    candidates = PersonalToken.objects.filter(
+        live, token_key=text[: CONSTANTS.TOKEN_KEY_LENGTH], user__is_active=True
+    ).select_related("user")
+    return next((token for token in candidates if hmac.compare_digest(digest, token.digest)), None)
+
+
+def _note_use(token: PersonalToken) -> None:
+    now = timezone.now()
+    if token.last_used_at is None or now - token.last_used_at >= _COARSE:
+        PersonalToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        token.last_used_at = now
+
+
+class SessionAuthentication(authentication.SessionAuthentication):
+    """The session cookie, with CSRF: the same as the framework's, but its refusal has a code of its own."""
+
+    def enforce_csrf(self, request: Request) -> None:
+        try:
+            super().enforce_csrf(request)
+        except exceptions.PermissionDenied as error:
+            raise ApiProblem(
+                403,
+                "csrf_failed",
+                str(error.detail),
+                remedy="Send the cookie's CSRF token in the header X-CSRFToken, or use a personal token.",
+            ) from error

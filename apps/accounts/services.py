@@ -1,0 +1,197 @@
+"""Making, ending and letting in people; their tokens and one-time sign-in links.
+
+Every verb writes its audit event in its own transaction. Not here: who may call it (the API's permissions).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.accounts.models import PersonalToken, SignInLink, User
+from apps.api.permissions import SCOPES
+from apps.api.problems import Conflict, Invalid
+from apps.audit.services import record
+from yardmaster.errors import Problem
+
+LINK_LASTS = timedelta(minutes=15)
+_TAKEN = "Somebody has this {} already, perhaps in other capitals."
+
+
+def user_create(
+    *,
+    username: str,
+    password: str | None = None,
+    email: str = "",
+    is_staff: bool = False,
+    first_name: str = "",
+    last_name: str = "",
+    actor: User | None = None,
+) -> User:
+    """Make a user with a personal namespace. Without a password only a one-time link lets the user in.
+
+    Raises Invalid for a name, address or password that will not do.
+    """
+    user = User(username=username, email=email, is_staff=is_staff, first_name=first_name, last_name=last_name)
+    _check(user, password)
+    try:
+        with transaction.atomic():
+            made = User.objects.create_user(
+                username, email, password, is_staff=is_staff, first_name=first_name, last_name=last_name
+            )
+            record(actor, "user.create", f"user:{made.pk}", username=made.username, is_staff=is_staff)
+    except IntegrityError as error:
+        raise Invalid(_taken(user) or [Problem("username", "unique", _TAKEN.format("name"))]) from error
+    return made
+
+
+def _check(user: User, password: str | None) -> None:
+    user.username = User.normalize_username(user.username)
+    user.email = User.objects.normalize_email(user.email)
+    problems: list[Problem] = []
+    try:
+        user.clean_fields(exclude=["password"])
+    except ValidationError as error:
+        problems = [
+            Problem(field, one.code or "invalid", message, value=str(getattr(user, field)))
+            for field, errors in error.error_dict.items()
+            for one in errors
+            for message in one.messages
+        ]
+    problems = problems or _taken(user)
+    if password is not None:
+        try:
+            validate_password(password, user)
+        except ValidationError as error:
+            problems += [Problem("password", "weak", message) for message in error.messages]
+    if problems:
+        raise Invalid(problems)
+
+
+def _taken(user: User) -> list[Problem]:
+    others = User.objects.exclude(pk=user.pk)
+    problems = []
+    if others.filter(username__iexact=user.username).exists():
+        problems.append(Problem("username", "unique", _TAKEN.format("name"), "Choose another.", user.username))
+    if user.email and others.filter(email__iexact=user.email).exists():
+        problems.append(Problem("email", "unique", _TAKEN.format("address"), "Choose another.", user.email))
+    return problems
+
+
+def user_change(*, user: User, actor: User, **changes: Any) -> User:
+    """Change any of email, first_name, last_name, is_staff, is_active. The last administrator stays one.
+
+    Ending `is_active` ends every session and token of the user at once.
+    """
+    unknown = changes.keys() - {"email", "first_name", "last_name", "is_staff", "is_active"}
+    if unknown:
+        raise TypeError(f"user_change knows no {sorted(unknown)}")
+    with transaction.atomic():
+        # Locked in one order, so that two administrators who demote each other at once do not leave none.
+        administrators = list(_administrators().order_by("pk").select_for_update())
+        user = User.objects.select_for_update().get(pk=user.pk)
+        was_active = user.is_active
+        for name, value in changes.items():
+            setattr(user, name, value)
+        if user in administrators and len(administrators) == 1 and not (user.is_staff and user.is_active):
+            raise Conflict(
+                f"{user.username} is the only administrator left.", remedy="Make somebody else an administrator first."
+            )
+        _check(user, None)
+        user.save(update_fields=[*changes])
+        if was_active and not user.is_active:
+            _let_nobody_in(user)
+        record(actor, "user.change", f"user:{user.pk}", **{name: _fact(value) for name, value in changes.items()})
+    return user
+
+
+def _fact(value: Any) -> Any:
+    return value if isinstance(value, (bool, str, int)) else str(value)
+
+
+def _administrators() -> Any:
+    return User.objects.filter(is_staff=True, is_active=True)
+
+
+def user_deactivate(*, user: User, actor: User) -> User:
+    """Lock the user out at once: sessions, tokens and links are dead. What the user owns stays."""
+    return user_change(user=user, actor=actor, is_active=False)
+
+
+def _let_nobody_in(user: User) -> None:
+    """End every session, token and link of the user; also those that would wake when the user is activated again."""
+    User.objects.filter(pk=user.pk).update(sign_in_epoch=F("sign_in_epoch") + 1)
+    PersonalToken.objects.filter(user=user).delete()
+    SignInLink.objects.filter(user=user).delete()
+
+
+def token_create(
+    *, user: User, name: str, scopes: list[str], expires_in: timedelta | None
+) -> tuple[PersonalToken, str]:
+    """A new personal token and its secret, which is never to be had again. `expires_in` None: until it is revoked."""
+    unknown = [scope for scope in scopes if scope not in SCOPES]
+    if unknown:
+        known = f"Known scopes are {', '.join(SCOPES)}; none means all that you may do."
+        raise Invalid(
+            [Problem("scopes", "unknown", f"There is no scope {scope!r}.", known, scope) for scope in unknown]
+        )
+    with transaction.atomic():
+        token, secret = PersonalToken.objects.create(
+            user, expiry=expires_in, name=name, scopes=[scope for scope in SCOPES if scope in scopes]
+        )
+        record(user, "token.create", f"token:{token.pk}", name=name, scopes=token.scopes)
+    return token, secret
+
+
+def token_revoke(*, token: PersonalToken, actor: User) -> None:
+    """End a token at once. Already gone: success."""
+    with transaction.atomic():
+        deleted, _ = PersonalToken.objects.filter(pk=token.pk).delete()
+        if deleted:
+            record(actor, "token.revoke", f"token:{token.pk}", name=token.name)
+
+
+def sign_in_link_create(user: User, *, actor: User | None = None) -> str:
+    """An absolute address that signs the user in once, within 15 minutes."""
+    token = secrets.token_urlsafe(32)
+    now = timezone.now()
+    with transaction.atomic():
+        SignInLink.objects.filter(user=user, expires_at__lt=now - timedelta(days=1)).delete()
+        SignInLink.objects.create(user=user, digest=_digest(token), expires_at=now + LINK_LASTS)
+        record(actor, "sign_in_link.create", f"user:{user.pk}")
+    return f"{settings.PUBLIC_URL}{reverse('sign_in_link', args=[token])}"
+
+
+def sign_in_link_look(token: str, now: datetime) -> SignInLink | None:
+    """The link if it would let its user in now; None if it is unknown, used, expired, or its user is locked out."""
+    return SignInLink.objects.filter(_usable(now), digest=_digest(token)).select_related("user").first()
+
+
+def sign_in_link_use(token: str, now: datetime) -> User | None:
+    """Spend the link. Of any number of calls at once exactly one gets the user, the others None."""
+    with transaction.atomic():
+        spent = SignInLink.objects.filter(_usable(now), digest=_digest(token)).update(used_at=now)
+        if not spent:
+            return None
+        user = User.objects.get(sign_in_links__digest=_digest(token))
+        record(user, "sign_in_link.use", f"user:{user.pk}")
+    return user
+
+
+def _usable(now: datetime) -> Q:
+    return Q(used_at=None, expires_at__gt=now, user__is_active=True)
+
+
+def _digest(token: str) -> str:
+    # A fast hash will do: the token is 256 random bits, which nobody guesses.
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()

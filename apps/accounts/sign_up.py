@@ -1,0 +1,25 @@
+"""How allauth's sign-up makes users here: closed unless the operator opens it, and always with a personal namespace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from django.conf import settings
+from django.db import transaction
+from django.http import HttpRequest
+
+from apps.accounts.models import User
+from apps.namespaces.personal import personal_namespace_create
+
+
+class AccountAdapter(DefaultAccountAdapter):
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return bool(settings.YARDMASTER_OPEN_SIGN_UP)
+
+    def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:
+        with transaction.atomic():
+            user = super().save_user(request, user, form, commit=commit)
+            if commit:
+                personal_namespace_create(user)
+        return user

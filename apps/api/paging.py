@@ -1,0 +1,133 @@
+"""Lists, newest first, by the position of an id: page 1,000 costs what page 1 costs, and nothing is ever counted.
+
+Ids are UUIDv7, made in time order, so the primary key is the order and its index serves every page.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Model, QuerySet
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.settings import api_settings
+from rest_framework.utils.urls import replace_query_param
+
+from apps.api.problems import Invalid
+from yardmaster.errors import Problem
+
+LARGEST_PAGE = 200
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A place in a list: the page that follows `at` (older), or the one that comes before it (`newer`)."""
+
+    at: uuid.UUID
+    newer: bool = False
+
+    def encode(self) -> str:
+        return base64.urlsafe_b64encode((b"n" if self.newer else b"o") + self.at.bytes).decode().rstrip("=")
+
+    @classmethod
+    def decode(cls, text: str) -> Cursor:
+        """Raises ValueError for what `encode` did not make."""
+        try:
+            raw = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        except (binascii.Error, UnicodeEncodeError) as error:
+            raise ValueError(text) from error
+        if len(raw) != 17 or raw[:1] not in (b"n", b"o"):
+            raise ValueError(text)
+        return cls(at=uuid.UUID(bytes=raw[1:]), newer=raw[:1] == b"n")
+
+
+class NewestFirst(BasePagination):
+    """`{"next", "previous", "results"}`; `?cursor=` and `?page_size=` (1 to 200)."""
+
+    def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[Any]:
+        self._url = request.build_absolute_uri()
+        cursor = _cursor(request)
+        size = _page_size(request)
+        rows = list(_from(queryset, cursor)[: size + 1])
+        more = len(rows) > size
+        rows = rows[:size]
+        if cursor is not None and cursor.newer:
+            rows.reverse()
+            self._has_next, self._has_previous = bool(rows), more
+        else:
+            self._has_next, self._has_previous = more, cursor is not None and bool(rows)
+        self._rows: Sequence[Model] = rows
+        return rows
+
+    def get_paginated_response(self, data: Any) -> Response:
+        return Response(
+            {
+                "next": self._link(Cursor(self._rows[-1].pk)) if self._has_next else None,
+                "previous": self._link(Cursor(self._rows[0].pk, newer=True)) if self._has_previous else None,
+                "results": data,
+            }
+        )
+
+    def _link(self, cursor: Cursor) -> str:
+        return str(replace_query_param(self._url, "cursor", cursor.encode()))
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        link = {"type": ["string", "null"], "format": "uri"}
+        return {
+            "type": "object",
+            "required": ["next", "previous", "results"],
+            "properties": {"next": link, "previous": link, "results": schema},
+        }
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": "cursor",
+                "in": "query",
+                "required": False,
+                "description": "Where to go on, from `next` or `previous` of another page.",
+                "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{23}$"},
+            },
+            {
+                "name": "page_size",
+                "in": "query",
+                "required": False,
+                "schema": {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE, "default": api_settings.PAGE_SIZE},
+            },
+        ]
+
+
+def _from(queryset: QuerySet[Any], cursor: Cursor | None) -> QuerySet[Any]:
+    if cursor is None:
+        return queryset.order_by("-pk")
+    if cursor.newer:
+        return queryset.filter(pk__gt=cursor.at).order_by("pk")
+    return queryset.filter(pk__lt=cursor.at).order_by("-pk")
+
+
+def _cursor(request: Request) -> Cursor | None:
+    text = request.query_params.get("cursor", "")
+    if not text:
+        return None
+    try:
+        return Cursor.decode(text)
+    except ValueError as error:
+        remedy = "Use `next` or `previous` of a page as it is, or leave the cursor out."
+        problem = Problem("cursor", "invalid", "This is not a cursor of this list.", remedy, text)
+        raise Invalid([problem]) from error
+
+
+def _page_size(request: Request) -> int:
+    text = request.query_params.get("page_size", "")
+    if not text:
+        return int(api_settings.PAGE_SIZE)
+    if text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= LARGEST_PAGE:
+        return int(text)
+    message = f"A page holds 1 to {LARGEST_PAGE} entries."
+    raise Invalid([Problem("page_size", "invalid", message, f"Ask for a number from 1 to {LARGEST_PAGE}.", text)])
