@@ -1,6 +1,10 @@
-"""What every test shares: a portal home of its own, set before Django reads its settings."""
+"""What every test shares: a portal home of its own, set before Django reads its settings.
+
+A plug-in and not a conftest, because Django's settings are read before the first conftest is (`-p` in pyproject.toml).
+"""
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -11,6 +15,4 @@ os.environ.setdefault("YARDMASTER_LOG_LEVEL", "WARNING")
 
 
 def pytest_unconfigure() -> None:
-    import shutil
-
     shutil.rmtree(_home, ignore_errors=True)

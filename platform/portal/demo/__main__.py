@@ -1,0 +1,93 @@
+"""The command behind `make demo`. Exit 0 when the job succeeded with the accuracy it must have, else 1."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import time
+from itertools import pairwise
+from types import FrameType
+
+from rich.console import Console
+from rich.table import Table
+
+from portal.demo.portal import Access, PortalFailed, RunningPortal
+from portal.demo.story import LEAST_ACCURACY, Story
+from yardmaster_client import Job, NotReachable, PortalError, Yardmaster
+
+
+def main() -> int:
+    options = _options()
+    signal.signal(signal.SIGTERM, _interrupt)
+    console = Console(highlight=False)
+    begun = time.monotonic()
+    try:
+        with RunningPortal(options.port) as running:
+            ready = time.monotonic() - begun
+            console.print(f"The portal is up at [bold]{running.url}[/] (after {ready:.1f} s)")
+            access = running.access()
+            with Yardmaster(running.url, access.token) as portal:
+                story = Story(portal, console, options.engine, took={"start the portal": ready})
+                job = story.tell(options.ps, options.workers)
+            _report(console, story, job, running.url, access)
+            if sys.stdout.isatty() and not options.exit:
+                console.print("The portal stays up until Ctrl-C.")
+                running.wait()
+        return 0 if job.phase == "SUCCEEDED" and story.succeeded else 1
+    except KeyboardInterrupt:
+        return 130
+    except PortalFailed:
+        return 1
+    except (PortalError, NotReachable) as error:
+        console.print(f"[red]{error}[/] {getattr(error, 'remedy', '')}")
+        for one in getattr(error, "errors", ()):
+            console.print(f"  {one.field}: {one.message} {one.remedy}")
+        return 1
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="portal.demo", description="Trains a real model through a portal.")
+    parser.add_argument("--port", type=int, default=8080)
+    parser.add_argument("--engine", default="local")
+    parser.add_argument("--ps", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--exit", action="store_true", help="stop after the job")
+    return parser.parse_args()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _report(console: Console, story: Story, job: Job, url: str, access: Access) -> None:
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_row("job", f"{job.phase}: {job.message or job.reason}")
+    goal = f"(must be at least {LEAST_ACCURACY})"
+    table.add_row("test accuracy", f"[bold]{story.accuracy}[/] {goal}" if story.accuracy else f"not reported {goal}")
+    table.add_row("model", _model_place(job, url))
+    for what, seconds in story.took.items():
+        table.add_row(what, f"{seconds:.1f} s")
+    for name, seconds in _phases(job):
+        table.add_row(f"  {name}", f"{seconds:.1f} s")
+    table.add_row("the portal", url)
+    table.add_row("sign in, once", access.link)
+    console.print()
+    console.print(table)
+
+
+def _model_place(job: Job, url: str) -> str:
+    if not job.model:
+        return "none was kept"
+    return f"{url}/api/v1/jobs/{job.id}/model/  (yardmaster models download {job.name})"
+
+
+def _phases(job: Job) -> list[tuple[str, float]]:
+    marks = [("waited", job.queued_at), ("started", job.admitted_at), ("ran", job.started_at), ("", job.decided_at)]
+    known = [(name, at) for name, at in marks if at is not None]
+    return [(name, (after - at).total_seconds()) for (name, at), (_, after) in pairwise(known) if name]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

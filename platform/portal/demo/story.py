@@ -1,0 +1,105 @@
+"""What the demonstration does: real images, a real distributed job, its log as it comes, and what came of it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+from portal.demo.portal import ROOT
+from yardmaster_client import Job, LogLine, Yardmaster
+
+EXAMPLE = ROOT / "examples" / "digits"
+LEAST_ACCURACY = 0.95
+_ACCURACY = re.compile(r"test accuracy[ :=]+([01]\.\d+)")
+_COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "bright_red")
+
+
+@dataclass
+class Story:
+    """One run of the demonstration; collects how long each part took."""
+
+    portal: Yardmaster
+    console: Console
+    engine: str
+    took: dict[str, float] = field(default_factory=dict)
+    accuracy: float | None = None
+
+    def tell(self, parameter_servers: int, workers: int) -> Job:
+        """From nothing to a kept model; returns the job, which is final."""
+        with self._timed("make and upload the data"):
+            data = self._put_data()
+        with self._timed("upload the code"):
+            code = self._put_code()
+        spec = self._spec(code, data, parameter_servers, workers)
+        with self._timed("train"):
+            job = self.portal.jobs.launch(spec, engine=self.engine)
+            self.console.print(
+                f"[bold]Launched[/] {job.name} with {parameter_servers} PS and {workers} workers ({job.id})"
+            )
+            self._show_log(job)
+            return self.portal.jobs.wait(job.id, timeout=120)
+
+    @property
+    def succeeded(self) -> bool:
+        return self.accuracy is not None and self.accuracy >= LEAST_ACCURACY
+
+    def _put_data(self) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, str(EXAMPLE / "prepare.py"), folder], check=True, stdout=subprocess.DEVNULL)
+            with self._progress("Uploading the handwritten digits") as progress:
+                item = self.portal.datasets.put("digits", [Path(folder)], note="demonstration", progress=progress)
+        assert item.latest is not None
+        self.console.print(f"Dataset [bold]digits[/], version {item.latest.number}: {item.latest.records} records")
+        return item.latest.id
+
+    def _put_code(self) -> str:
+        with self._progress("Uploading examples/digits") as progress:
+            item = self.portal.code.put("digits", [EXAMPLE], note="demonstration", progress=progress)
+        assert item.latest is not None
+        return item.latest.id
+
+    def _spec(self, code: str, data: str, parameter_servers: int, workers: int) -> dict[str, Any]:
+        spec = yaml.safe_load((EXAMPLE / "between_graph.yaml").read_text())
+        spec.pop("namespace", None)
+        spec.pop("engine", None)
+        spec["roles"]["ps"]["replicas"] = parameter_servers
+        spec["roles"]["worker"]["replicas"] = workers
+        return dict(spec) | {"code": code, "inputs": [{"dataset_version": data}]}
+
+    def _show_log(self, job: Job) -> None:
+        colours: dict[str, str] = {}
+        for line in self.portal.jobs.follow(job.id):
+            if not isinstance(line, LogLine):
+                self.console.print(f"… {line.count} lines lost …", style="red")
+                continue
+            task = f"{line.role}-{line.index}"
+            colour = colours.setdefault(task, _COLOURS[len(colours) % len(_COLOURS)])
+            self.console.print(f"[{colour}]{task:>9}[/] ", end="")
+            self.console.print(line.text, markup=False, highlight=False)
+            if found := _ACCURACY.search(line.text):
+                self.accuracy = float(found[1])
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        begun = time.monotonic()
+        yield
+        self.took[what] = time.monotonic() - begun
+
+    @contextmanager
+    def _progress(self, what: str) -> Iterator[Any]:
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+        with Progress(*columns, console=self.console, transient=True) as bar:
+            task = bar.add_task(what, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)

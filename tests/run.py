@@ -1,0 +1,73 @@
+"""`python -m tests.run`: all that can be tested on this machine; says which suites could not run, and why.
+
+Extra arguments go to pytest. With CI=true a suite that cannot run is a failure, not a note.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tests that need something of the machine: the marker they carry, and how to tell that it is there."""
+
+    name: str
+    marker: str
+    lacks: Callable[[], str]
+
+
+def _lacks_postgres() -> str:
+    found = shutil.which("initdb") or next(Path("/usr/lib/postgresql").glob("*/bin/initdb"), None)
+    return "" if found else "no PostgreSQL programs (Debian: apt install postgresql)"
+
+
+def _lacks_linux() -> str:
+    return "" if sys.platform == "linux" else f"needs Linux, this is {sys.platform}"
+
+
+def _lacks_tensorflow() -> str:
+    return "" if find_spec("tensorflow") else "TensorFlow is not installed (make setup)"
+
+
+SUITES = (
+    Suite("real PostgreSQL", "postgres", _lacks_postgres),
+    Suite("memory limits and process groups of Linux", "linux", _lacks_linux),
+    Suite("training with TensorFlow", "tensorflow", _lacks_tensorflow),
+)
+
+
+def main(arguments: list[str]) -> int:
+    lacking = [(suite, reason) for suite in SUITES if (reason := suite.lacks())]
+    excluded = " and ".join(f"not {suite.marker}" for suite, _ in lacking)
+    command = [sys.executable, "-m", "pytest", *(["-m", excluded] if excluded else []), *_lanes(arguments), *arguments]
+    done = subprocess.run(command, cwd=ROOT, check=False)
+    print("\nSuites:")
+    print("  ran        everything that needs Python alone")
+    for suite in SUITES:
+        reason = next((reason for one, reason in lacking if one is suite), "")
+        print(f"  {'could not' if reason else 'ran      '}  {suite.name}{': ' + reason if reason else ''}")
+    if lacking and os.environ.get("CI"):
+        print("In CI every suite must run.")
+        return done.returncode or 1
+    return done.returncode
+
+
+def _lanes(arguments: list[str]) -> list[str]:
+    """Two lanes, unless told otherwise: tests that start whole portals would starve each other in more."""
+    if any(one.startswith(("-n", "--numprocesses", "-p")) for one in arguments):
+        return []
+    return ["-n", "2", "--dist", "loadfile"] if (os.cpu_count() or 1) > 1 else []
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
