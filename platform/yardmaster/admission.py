@@ -1,12 +1,13 @@
 """May this job start now? The whole job or nothing, against its namespace's quota and its engine's capacity.
 
 Pure: the caller reads the portal's ledger in one transaction, asks `admit`, and writes what it answers in the same
-one, so that two jobs are never promised the same room. All amounts are promises (reservations), not use.
+one, so that two jobs are never promised the same room.
 
-The order is priority, then first come. A waiting job that does not fit yet may be passed by smaller ones, but not for
-ever: once it has waited longer than `patience`, no later job may take from a pool (its namespace's quota, the engine)
-any resource that it lacks there. What others lack is left to others: a job that waits for its own namespace's quota
-holds up nobody else's. Higher priority always passes lower: that is what it means.
+The order is priority, then first come. Whoever is before and could start now gets its room first. A waiting job that
+does not fit yet may be passed by smaller ones, but not for ever: once it has waited longer than `patience`, no later
+job may take from a pool (its namespace's quota, the engine) a resource that it lacks there. What it does not lack is
+left to others: a job that waits for its own namespace's quota holds up nobody else's. Higher priority passes lower,
+always: that is what it means.
 
 Not here: where one task is placed (the engine's matter), and what a too large job could be instead (`fitting`).
 """
@@ -14,133 +15,36 @@ Not here: where one task is placed (the engine's matter), and what a too large j
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 
-from yardmaster.spec import NOTHING, Resources, TrainingSpec
+from yardmaster.ledger import RUNNING_JOBS, Candidate, Code, Holder, Ledger, Quota, Room, Usage
+from yardmaster.pools import CAPACITY, MACHINE, QUOTA, PoolKey, Pools, Shortage, exceeding, quota_limits, units_of
+from yardmaster.quantity import format_amount
+from yardmaster.spec import Resources
 
-RUNNING_JOBS = "running_jobs"
-"""The name under which the number of running jobs appears among a quota's resources."""
+__all__ = [
+    "DEFAULT_PATIENCE",
+    "RUNNING_JOBS",
+    "Admitted",
+    "Candidate",
+    "Code",
+    "Decision",
+    "Holder",
+    "Ledger",
+    "Never",
+    "Quota",
+    "Room",
+    "Shortage",
+    "Usage",
+    "Waiting",
+    "admit",
+    "never_fits",
+]
 
-
-class Code(StrEnum):
-    """Why a job has not started: Kueue's words, with the same meaning and precedence, and four of our own."""
-
-    DEACTIVATED = "Deactivated"
-    MISCONFIGURED = "Misconfigured"
-    NO_MATCHING_FLAVOR = "NoMatchingFlavor"
-    """One of its tasks is larger than the largest machine."""
-    SUSPENDED = "Suspended"
-    ADMISSION_GATED = "AdmissionGated"
-    EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
-    EXCEEDS_CAPACITY = "ExceedsCapacity"
-    """Ours: all machines of the engine together are too small. Kueue knows quota only, not machines."""
-    WAITING_FOR_QUOTA = "WaitingForQuota"
-    WAITING_FOR_CAPACITY = "WaitingForCapacity"
-    """Ours: quota is there, the engine is full."""
-    WAITING_FOR_TURN = "WaitingForTurn"
-    """Ours: there would be room, but it is kept for a job that came first."""
-    PENDING_EVALUATION = "PendingEvaluation"
-    """Not looked at yet."""
-
-
-@dataclass(frozen=True)
-class Quota:
-    """What a namespace may hold at most, all engines together. None: no limit."""
-
-    cpu: float | None = None
-    memory: int | None = None
-    gpus: int | None = None
-    running_jobs: int | None = None
-
-    def limits(self) -> dict[str, float]:
-        """The limits that are set, by resource."""
-        found = {"cpu": self.cpu, "memory": self.memory, "gpus": self.gpus, RUNNING_JOBS: self.running_jobs}
-        return {name: limit for name, limit in found.items() if limit is not None}
-
-
-@dataclass(frozen=True)
-class Usage:
-    """What the admitted jobs of a namespace hold."""
-
-    resources: Resources = NOTHING
-    running_jobs: int = 0
-
-    def amounts(self) -> dict[str, float]:
-        return {**self.resources.as_amounts(), RUNNING_JOBS: self.running_jobs}
-
-
-@dataclass(frozen=True)
-class Room:
-    """What an engine has: `engines.base.Capacity`, and what the portal has promised of it (`reserved`).
-
-    `free` is what strangers to the portal leave over; our own promises are not subtracted from it.
-    """
-
-    total: Resources
-    free: Resources
-    largest_task: Resources
-    reserved: Resources = NOTHING
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A job that waits. `sizes` are its tasks' sizes, each once; only the job that is asked about needs them."""
-
-    job_id: uuid.UUID
-    namespace_id: uuid.UUID
-    queued_at: datetime
-    priority: int
-    total: Resources
-    sizes: tuple[Resources, ...] = ()
-
-    @classmethod
-    def of(cls, spec: TrainingSpec, *, job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: datetime) -> Candidate:
-        """The candidate that a spec makes."""
-        sizes = tuple(one.resources for one in spec.roles.values())
-        return cls(job_id, namespace_id, queued_at, spec.priority, spec.total(), sizes)
-
-
-@dataclass(frozen=True)
-class Holder:
-    """An admitted job and what it holds now."""
-
-    job_id: uuid.UUID
-    namespace_id: uuid.UUID
-    resources: Resources
-
-
-@dataclass(frozen=True)
-class Ledger:
-    """All that admission on one engine knows at one instant. A namespace without a quota has no limit."""
-
-    room: Room
-    quotas: Mapping[uuid.UUID, Quota] = field(default_factory=dict)
-    usage: Mapping[uuid.UUID, Usage] = field(default_factory=dict)
-    holders: tuple[Holder, ...] = ()
-    """The admitted jobs, on this engine or of the candidate's namespace: for the answer's `holders` only."""
-    closed: Mapping[uuid.UUID, Code] = field(default_factory=dict)
-    """Namespaces that may start nothing now, and why: Deactivated, Suspended or AdmissionGated."""
-    engine_closed: Code | None = None
-    """The same for the engine: Misconfigured, Suspended or Deactivated."""
-
-
-@dataclass(frozen=True)
-class Shortage:
-    """One resource that lacks in one pool. `limit` is the quota or the capacity; `unused` is what is left of it now."""
-
-    pool: str
-    """`quota` or `capacity`."""
-    resource: str
-    needs: float
-    unused: float
-    limit: float
-
-    @property
-    def short_by(self) -> float:
-        return round(self.needs - max(self.unused, 0), 3)
+DEFAULT_PATIENCE = timedelta(minutes=10)
+_PRECEDENCE = list(Code)
 
 
 @dataclass(frozen=True)
@@ -176,3 +80,151 @@ class Never:
 
 
 Decision = Admitted | Waiting | Never
+
+
+def admit(
+    candidate: Candidate,
+    queue: Iterable[Candidate],
+    ledger: Ledger,
+    now: datetime,
+    patience: timedelta = DEFAULT_PATIENCE,
+) -> Decision:
+    """Whether the candidate starts now.
+
+    `queue` is every job that waits for the same engine and is still wanted, in any order, with or without the
+    candidate itself. Asking changes nothing.
+    """
+    line = Line(candidate, queue, ledger, now, patience)
+    hindrances = [found for found in (_closed(candidate, ledger, line), never_fits(candidate, ledger)) if found]
+    if hindrances:
+        return min(hindrances, key=lambda found: _PRECEDENCE.index(found.code))
+    short = line.pools.shortages(candidate)
+    barred = line.barred & line.pools.needs(candidate).keys()
+    if not short and not barred:
+        return Admitted(candidate.total)
+    return _waiting(candidate, ledger, line, short, frozenset(short) or frozenset(barred))
+
+
+def never_fits(candidate: Candidate, ledger: Ledger) -> Never | None:
+    """Why it can never start as limits and machines are now, or None. What is used does not matter."""
+    machine = units_of(ledger.room.largest_task)
+    for size in candidate.sizes:
+        over = exceeding(MACHINE, units_of(size), machine)
+        if over:
+            message = f"One task is larger than the largest machine: {_list(over)}."
+            return Never(Code.NO_MATCHING_FLAVOR, message, "Ask for more, smaller tasks.", over)
+    limits, needs = quota_limits(ledger, candidate.namespace_id), {**units_of(candidate.total), RUNNING_JOBS: 1}
+    over = exceeding(QUOTA, {name: need for name, need in needs.items() if name in limits}, limits)
+    if over:
+        message = f"The job is larger than its namespace's whole quota: {_list(over)}."
+        return Never(Code.EXCEEDS_MAX_QUOTA, message, "Ask for less, or ask an administrator for more quota.", over)
+    over = exceeding(CAPACITY, units_of(candidate.total), units_of(ledger.room.total))
+    if over:
+        message = f"The job is larger than the whole engine: {_list(over)}."
+        return Never(Code.EXCEEDS_CAPACITY, message, "Ask for less, or choose a larger engine.", over)
+    return None
+
+
+class Line:
+    """Who is before a candidate, what they leave of the pools, and what they keep others from taking."""
+
+    def __init__(
+        self, candidate: Candidate, queue: Iterable[Candidate], ledger: Ledger, now: datetime, patience: timedelta
+    ) -> None:
+        mine = _place(candidate)
+        self.before = sorted(
+            (one for one in queue if one.job_id != candidate.job_id and _place(one) < mine), key=_place
+        )
+        self.pools = Pools(ledger)
+        self.barred: frozenset[PoolKey] = frozenset()
+        """What later jobs may not take: somebody before lacks it and has waited long enough."""
+        for one in self.before:
+            if _closing_code(one, ledger) is None and never_fits(one, ledger) is None:
+                self._pass(one, now - one.queued_at > patience)
+
+    def _pass(self, one: Candidate, has_waited_enough: bool) -> None:
+        short = self.pools.shortages(one)
+        if short and has_waited_enough:
+            self.barred |= short.keys()
+        elif not short and not self.barred & self.pools.needs(one).keys():
+            self.pools.take(one)
+
+
+def _place(one: Candidate) -> tuple[int, datetime, uuid.UUID]:
+    """Highest priority first, then first come; ids are made in order of time and settle the rest."""
+    return (-one.priority, one.queued_at, one.job_id)
+
+
+_CLOSED = {
+    Code.DEACTIVATED: "is deactivated",
+    Code.MISCONFIGURED: "is not set up correctly; an administrator must correct it",
+    Code.SUSPENDED: "starts no jobs for now; an administrator has suspended it",
+    Code.ADMISSION_GATED: "starts jobs only after they were approved",
+}
+
+
+def _closing_code(candidate: Candidate, ledger: Ledger) -> Code | None:
+    codes = [code for code in (ledger.engine_closed, ledger.closed.get(candidate.namespace_id)) if code is not None]
+    return min(codes, key=_PRECEDENCE.index, default=None)
+
+
+def _closed(candidate: Candidate, ledger: Ledger, line: Line) -> Waiting | None:
+    code = _closing_code(candidate, ledger)
+    if code is None:
+        return None
+    who = "The engine" if code is ledger.engine_closed else "The namespace"
+    return Waiting(code, f"{who} {_CLOSED.get(code, 'starts no jobs for now')}.", position=len(line.before))
+
+
+def _waiting(
+    candidate: Candidate, ledger: Ledger, line: Line, short: dict[PoolKey, Shortage], lacking: frozenset[PoolKey]
+) -> Waiting:
+    ahead = tuple(one.job_id for one in line.before if lacking & line.pools.needs(one).keys())
+    without_the_others = Pools(ledger).shortages(candidate)
+    if not without_the_others:
+        code = Code.WAITING_FOR_TURN
+    elif any(key.pool == QUOTA for key in without_the_others):
+        code = Code.WAITING_FOR_QUOTA
+    else:
+        code = Code.WAITING_FOR_CAPACITY
+    numbers = tuple((without_the_others or short).values())
+    return Waiting(
+        code=code,
+        message=_waiting_message(code, numbers, len(ahead)),
+        numbers=numbers,
+        position=len(line.before),
+        ahead=ahead,
+        holders=tuple(one for one in ledger.holders if _holds_any(one, lacking)),
+    )
+
+
+def _holds_any(holder: Holder, keys: frozenset[PoolKey]) -> bool:
+    held = {**units_of(holder.resources), RUNNING_JOBS: 1}
+    return any(held.get(key.resource, 0) > 0 for key in keys if key.namespace_id in (None, holder.namespace_id))
+
+
+def _waiting_message(code: Code, numbers: Sequence[Shortage], ahead: int) -> str:
+    others = f"{ahead} job{'' if ahead == 1 else 's'}"
+    if code is Code.WAITING_FOR_TURN:
+        return f"There is room, but it is kept for {others} that came first."
+    lacking = "; ".join(
+        f"The {text} lacks {_list(found)}"
+        for pool, text in ((QUOTA, "namespace's unused quota"), (CAPACITY, "engine's free room"))
+        if (found := [one for one in numbers if one.pool == pool])
+    )
+    return f"{lacking}. {others[0].upper()}{others[1:]} ahead wait for the same." if ahead else f"{lacking}."
+
+
+def _list(numbers: Sequence[Shortage]) -> str:
+    return ", ".join(map(_describe, numbers))
+
+
+def _describe(one: Shortage) -> str:
+    """`cpu (needs 4, 2 unused of 8, 2 more needed)`."""
+    needs, unused, limit, more = (
+        format_amount(one.resource, amount) for amount in (one.needs, max(one.unused, 0), one.limit, one.short_by)
+    )
+    name = one.resource.replace("_", " ")
+    if one.unused == one.limit:
+        return f"{name} (needs {needs}, the most is {limit})"
+    return f"{name} (needs {needs}, {unused} unused of {limit}, {more} more needed)"

@@ -142,7 +142,7 @@ def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing
         return Move(Phase.STOPPING)
     if job.phase is Phase.STARTING:
         return _starting(job, facts, now, timing)
-    if facts.all_gone:
+    if not facts.seen.exists:
         return Move(Phase.FAILED, lost_verdict())
     begun = job.started_at or job.admitted_at or job.queued_at
     deadline = None if job.spec.max_runtime is None else begun + job.spec.max_runtime

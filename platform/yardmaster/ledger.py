@@ -1,0 +1,119 @@
+"""What admission is told: limits, what is held of them, who waits. Values only; who decides is `admission`.
+
+All amounts are promises (reservations), not use.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from yardmaster.spec import NOTHING, Resources, TrainingSpec
+
+RUNNING_JOBS = "running_jobs"
+"""The name under which the number of running jobs appears among a quota's resources."""
+
+
+class Code(StrEnum):
+    """Why a job has not started: Kueue's words, with the same meaning and precedence, and three of our own."""
+
+    DEACTIVATED = "Deactivated"
+    MISCONFIGURED = "Misconfigured"
+    NO_MATCHING_FLAVOR = "NoMatchingFlavor"
+    """One of its tasks is larger than the largest machine."""
+    SUSPENDED = "Suspended"
+    ADMISSION_GATED = "AdmissionGated"
+    EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
+    EXCEEDS_CAPACITY = "ExceedsCapacity"
+    """Ours: all machines of the engine together are too small. Kueue knows quota only, not machines."""
+    WAITING_FOR_QUOTA = "WaitingForQuota"
+    WAITING_FOR_CAPACITY = "WaitingForCapacity"
+    """Ours: quota is there, the engine is full."""
+    WAITING_FOR_TURN = "WaitingForTurn"
+    """Ours: there is room, but it is kept for a job that came first."""
+    PENDING_EVALUATION = "PendingEvaluation"
+    """Not looked at yet."""
+
+
+@dataclass(frozen=True)
+class Quota:
+    """What a namespace may hold at most, all engines together. None: no limit."""
+
+    cpu: float | None = None
+    memory: int | None = None
+    gpus: int | None = None
+    running_jobs: int | None = None
+
+    def limits(self) -> dict[str, float]:
+        """The limits that are set, by resource."""
+        found = {"cpu": self.cpu, "memory": self.memory, "gpus": self.gpus, RUNNING_JOBS: self.running_jobs}
+        return {name: limit for name, limit in found.items() if limit is not None}
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the admitted jobs of a namespace hold."""
+
+    resources: Resources = NOTHING
+    running_jobs: int = 0
+
+    def amounts(self) -> dict[str, float]:
+        return {**self.resources.as_amounts(), RUNNING_JOBS: self.running_jobs}
+
+
+@dataclass(frozen=True)
+class Room:
+    """What an engine has: `engines.base.Capacity`, and what the portal has promised of it (`reserved`).
+
+    `free` is what strangers to the portal leave over; our own promises are not subtracted from it.
+    """
+
+    total: Resources
+    free: Resources
+    largest_task: Resources
+    reserved: Resources = NOTHING
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A job that waits. `sizes` are its tasks' sizes, each once; only the job that is asked about needs them."""
+
+    job_id: uuid.UUID
+    namespace_id: uuid.UUID
+    queued_at: datetime
+    priority: int
+    total: Resources
+    sizes: tuple[Resources, ...] = ()
+
+    @classmethod
+    def of(cls, spec: TrainingSpec, *, job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: datetime) -> Candidate:
+        """The candidate that a spec makes."""
+        sizes = tuple(one.resources for one in spec.roles.values())
+        return cls(job_id, namespace_id, queued_at, spec.priority, spec.total(), sizes)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """An admitted job and what it holds now."""
+
+    job_id: uuid.UUID
+    namespace_id: uuid.UUID
+    resources: Resources
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All that admission on one engine knows at one instant. A namespace without a quota has no limit."""
+
+    room: Room
+    quotas: Mapping[uuid.UUID, Quota] = field(default_factory=dict)
+    usage: Mapping[uuid.UUID, Usage] = field(default_factory=dict)
+    holders: tuple[Holder, ...] = ()
+    """The admitted jobs, on this engine or of the candidate's namespace: for the answer's `holders` only."""
+    closed: Mapping[uuid.UUID, Code] = field(default_factory=dict)
+    """Namespaces that may start nothing now, and why: Deactivated, Suspended or AdmissionGated."""
+    engine_closed: Code | None = None
+    """The same for the engine: Misconfigured, Suspended or Deactivated."""

@@ -1,0 +1,134 @@
+"""The pools that a job takes from, its namespace's quota and its engine's capacity, and what is left of each.
+
+Counted in whole units (thousandths of a core, bytes, pieces), so that no sum of fractions is ever a little too large.
+Not here: whose turn it is (`admission`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from yardmaster.ledger import RUNNING_JOBS, Candidate, Ledger, Quota, Usage
+from yardmaster.spec import Resources
+
+CAPACITY = "capacity"
+QUOTA = "quota"
+MACHINE = "machine"
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """One resource that lacks in one pool. `limit` is the pool's size; `unused` is what is left of it now (it may be
+    negative, where a limit was lowered below what is held)."""
+
+    pool: str
+    """`quota`, `capacity` or, where one task is too large for every machine, `machine`."""
+    resource: str
+    needs: float
+    unused: float
+    limit: float
+
+    @property
+    def short_by(self) -> float:
+        """How much more must be free."""
+        return round(self.needs - max(self.unused, 0), 3)
+
+
+@dataclass(frozen=True)
+class PoolKey:
+    """One resource of one pool. `namespace_id` None: the engine's."""
+
+    namespace_id: uuid.UUID | None
+    resource: str
+
+    @property
+    def pool(self) -> str:
+        return CAPACITY if self.namespace_id is None else QUOTA
+
+
+def to_units(amounts: Mapping[str, float]) -> dict[str, int]:
+    """Whole units of each resource."""
+    return {name: round(amount * 1000) if name == "cpu" else int(amount) for name, amount in amounts.items()}
+
+
+def to_amount(resource: str, units: int) -> float:
+    """What people call this many units of a resource."""
+    return units / 1000 if resource == "cpu" else units
+
+
+def units_of(resources: Resources) -> dict[str, int]:
+    return to_units(resources.as_amounts())
+
+
+def exceeding(pool: str, needs: Mapping[str, int], limits: Mapping[str, int]) -> tuple[Shortage, ...]:
+    """What is needed beyond the limits; a resource without a limit here is not there at all."""
+    return tuple(
+        _shortage(pool, name, need, limits.get(name, 0), limits.get(name, 0))
+        for name, need in needs.items()
+        if need > max(0, limits.get(name, 0))
+    )
+
+
+def _shortage(pool: str, resource: str, needs: int, unused: int, limit: int) -> Shortage:
+    return Shortage(pool, resource, *(to_amount(resource, units) for units in (needs, unused, limit)))
+
+
+class Pools:
+    """What is left of every limit of one ledger. `take` promises some of it; nothing else changes."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._limits: dict[PoolKey, int] = {}
+        self._left: dict[PoolKey, int] = {}
+        room = ledger.room
+        total, free, reserved = units_of(room.total), units_of(room.free), units_of(room.reserved)
+        for name in {*total, *free, *reserved}:
+            self._limits[PoolKey(None, name)] = total.get(name, 0)
+            self._left[PoolKey(None, name)] = free.get(name, 0) - reserved.get(name, 0)
+        for namespace_id, quota in ledger.quotas.items():
+            used = to_units(ledger.usage.get(namespace_id, Usage()).amounts())
+            for name, limit in to_units(quota.limits()).items():
+                self._limits[PoolKey(namespace_id, name)] = limit
+                self._left[PoolKey(namespace_id, name)] = limit - used.get(name, 0)
+
+    def needs(self, candidate: Candidate) -> dict[PoolKey, int]:
+        """What the candidate takes from which pool: only what it takes at all, and of quotas only what has a limit."""
+        asked = units_of(candidate.total)
+        found = {PoolKey(None, name): need for name, need in asked.items() if need > 0}
+        for name, need in {**asked, RUNNING_JOBS: 1}.items():
+            key = PoolKey(candidate.namespace_id, name)
+            if need > 0 and key in self._limits:
+                found[key] = need
+        return found
+
+    def shortages(self, candidate: Candidate) -> dict[PoolKey, Shortage]:
+        """What the candidate would lack now, quota first; empty when it fits."""
+        found = {
+            key: _shortage(key.pool, key.resource, need, self._left.get(key, 0), self._limits.get(key, 0))
+            for key, need in self.needs(candidate).items()
+            if need > self._left.get(key, 0)
+        }
+        return dict(sorted(found.items(), key=lambda one: one[0].pool, reverse=True))
+
+    def take(self, candidate: Candidate) -> None:
+        """Promise the candidate what it needs."""
+        for key, need in self.needs(candidate).items():
+            self._left[key] = self._left.get(key, 0) - need
+
+    def left_for(self, namespace_id: uuid.UUID, resources: Iterable[str]) -> dict[str, int]:
+        """The units of each of these resources that a job of this namespace could still get, in quota and capacity."""
+        found = {}
+        for name in resources:
+            limits = (PoolKey(None, name), PoolKey(namespace_id, name))
+            found[name] = max(0, min((self._left[key] for key in limits if key in self._left), default=0))
+        return found
+
+    def has_job_left(self, namespace_id: uuid.UUID) -> bool:
+        """Whether the namespace may run one more job."""
+        return self._left.get(PoolKey(namespace_id, RUNNING_JOBS), 1) > 0
+
+
+def quota_limits(ledger: Ledger, namespace_id: uuid.UUID) -> dict[str, int]:
+    """The namespace's limits in units; empty where it has none."""
+    return to_units(ledger.quotas.get(namespace_id, Quota()).limits())
