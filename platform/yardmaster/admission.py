@@ -207,12 +207,12 @@ def _waiting_message(code: Code, numbers: Sequence[Shortage], ahead: int) -> str
     others = f"{ahead} job{'' if ahead == 1 else 's'}"
     if code is Code.WAITING_FOR_TURN:
         return f"There is room, but it is kept for {others} that came first."
-    lacking = "; ".join(
-        f"The {text} lacks {_list(found)}"
+    lacking = " ".join(
+        f"The {text} lacks {_list(found)}."
         for pool, text in ((QUOTA, "namespace's unused quota"), (CAPACITY, "engine's free room"))
         if (found := [one for one in numbers if one.pool == pool])
     )
-    return f"{lacking}. {others[0].upper()}{others[1:]} ahead wait for the same." if ahead else f"{lacking}."
+    return f"{lacking} {others} ahead wait{'s' if ahead == 1 else ''} for the same." if ahead else lacking
 
 
 def _list(numbers: Sequence[Shortage]) -> str:

@@ -29,7 +29,7 @@ class Fit(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """The answer, its reason and numbers; `largest_fit` is the largest shape that would start now, None if none would."""
+    """The answer, its reason and numbers; `largest_fit` is the largest shape that would start now, None: none."""
 
     verdict: Fit
     code: Code | None
