@@ -1,0 +1,146 @@
+"""One stream, open for writing. Order is everything: data first, then the index record that makes it count.
+
+What an acknowledged line survives: the death of any process at any point, because both writes have reached the kernel
+before the caller hears of it. A power cut may cost what the kernel had not yet written back (half a minute at most);
+recovery then drops the blocks whose bytes do not match their checksum, and the numbering stays whole. The end is synced.
+
+Not here: which lines are new (`store`), reading (`reading`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from yardmaster.errors import Unavailable
+from yardmaster.logs.lines import blocks_of
+from yardmaster.logs.records import RECORD_BYTES, START, Index, Kind, Record
+
+INDEX_FILE = "index"
+DATA_FILE = "lines"
+_CHECKED_RECORDS = 1024
+_CHECKED_BYTES = 16 << 20
+
+
+class StreamWriter:
+    """Holds the stream's lock. `last` is the newest record; what lies after it on disk is a leftover to be overwritten."""
+
+    def __init__(self, index: int, data: int, *, check_data: bool) -> None:
+        self._index, self._data = index, data
+        self._count, self.last = self._recovered(check_data)
+
+    @property
+    def next_line(self) -> int:
+        return self.last.next_line
+
+    @property
+    def has_ended(self) -> bool:
+        return self.last.kind == Kind.END
+
+    def add_lines(self, data: bytes, start: int, marks: Sequence[tuple[int, int]]) -> None:
+        """Write `data[start:]`, whole lines, with the times in `marks`. All of it or nothing."""
+        offset, line = self.last.data_end, self.next_line
+        records = []
+        for block in blocks_of(data, start, marks):
+            length = block.end - block.start
+            records.append(
+                Record(Kind.CHUNK, line, block.lines, offset, length, block.time, self.last.gap, block.checksum)
+            )
+            offset, line = offset + length, line + block.lines
+        self._write(memoryview(data)[start:], records)
+
+    def add_gap(self, lines: int, dropped_bytes: int, time: int) -> None:
+        gap = self._count + 1
+        self._write(b"", [Record(Kind.GAP, self.next_line, lines, self.last.data_end, dropped_bytes, time, gap)])
+
+    def add_end(self) -> None:
+        """The end mark, synced to disk with all that comes before it."""
+        os.fdatasync(self._data)
+        last = self.last
+        self._write(b"", [Record(Kind.END, self.next_line, 0, last.data_end, 0, last.time, last.gap)])
+        os.fdatasync(self._index)
+
+    def _write(self, data: bytes | memoryview, records: Sequence[Record]) -> None:
+        offset, position = self.last.data_end, self._count * RECORD_BYTES
+        try:
+            _write_all(self._data, data, offset)
+            _write_all(self._index, b"".join(record.pack() for record in records), position)
+        except OSError as error:
+            # Some of the records may be there. Nobody has been told of them, and a full disk wants its room back.
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._index, position)
+                os.ftruncate(self._data, offset)
+            raise Unavailable(
+                f"The log store cannot write: {error.strerror}.",
+                remedy="Free disk space for the logs, then send again.",
+            ) from error
+        self._count += len(records)
+        self.last = records[-1]
+
+    def _recovered(self, check_data: bool) -> tuple[int, Record]:
+        """How many records count, and the last of them. Drops what a crash left unfinished."""
+        index = Index(self._index)
+        count, size = len(index), os.fstat(self._data).st_size
+        while count and index[count - 1].data_end > size:
+            count -= 1
+        if check_data:
+            count = self._first_damaged(index, count)
+        if count * RECORD_BYTES < os.fstat(self._index).st_size:
+            os.ftruncate(self._index, count * RECORD_BYTES)
+        return count, index[count - 1] if count else START
+
+    def _first_damaged(self, index: Index, count: int) -> int:
+        """The position of the first record, among the newest, whose data is not what was written; else `count`."""
+        budget, intact = _CHECKED_BYTES, count
+        for position in range(count - 1, max(-1, count - 1 - _CHECKED_RECORDS), -1):
+            record = index[position]
+            if record.kind == Kind.CHUNK:
+                budget -= record.length
+                if budget < 0:
+                    break
+                if zlib.crc32(os.pread(self._data, record.length, record.offset)) != record.data_checksum:
+                    intact = position
+        return intact
+
+
+@contextlib.contextmanager
+def open_for_writing(folder: Path, *, check_data: bool) -> Iterator[StreamWriter]:
+    """The stream in `folder`, made when absent, locked against every other thread and process until the block ends."""
+    try:
+        index = _locked(folder)
+    except OSError as error:
+        raise Unavailable(
+            f"The log store cannot be opened: {error.strerror}.", remedy="Check the logs folder and its disk space."
+        ) from error
+    try:
+        data = os.open(folder / DATA_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        try:
+            yield StreamWriter(index, data, check_data=check_data)
+        finally:
+            os.close(data)
+    finally:
+        os.close(index)  # lets the lock go
+
+
+def _locked(folder: Path) -> int:
+    while True:
+        try:
+            index = os.open(folder / INDEX_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        except FileNotFoundError:
+            folder.mkdir(parents=True, exist_ok=True)
+            continue
+        fcntl.flock(index, fcntl.LOCK_EX)
+        if os.fstat(index).st_nlink:
+            return index
+        os.close(index)  # the job was deleted while we waited for the lock
+
+
+def _write_all(descriptor: int, data: bytes | memoryview, offset: int) -> None:
+    rest = memoryview(data)
+    while rest:
+        written = os.pwrite(descriptor, rest, offset)
+        rest, offset = rest[written:], offset + written
