@@ -11,6 +11,9 @@ from yardmaster.spec import NOTHING, Resources, Role, TrainingSpec
 from apps.jobs.models import Job, Reservation
 
 
+_AMOUNTS = ("job_id", "namespace_id", "cpu", "memory", "gpus", "extended")
+
+
 def resources_of(row: Reservation) -> Resources:
     """What one row of the ledger holds."""
     return Resources(cpu=float(row.cpu), memory=row.memory, gpus=row.gpus, extended=row.extended)
@@ -51,10 +54,11 @@ def held_roles(job: Job) -> frozenset[Role]:
 
 
 def held_in(namespace_ids: Iterable[uuid.UUID]) -> list[Reservation]:
-    """Every row that is still held in these namespaces, all engines together."""
-    return list(Reservation.objects.filter(namespace_id__in=list(namespace_ids), released_at__isnull=True))
+    """Every row that is still held in these namespaces, all engines together; with its job."""
+    rows = Reservation.objects.filter(namespace_id__in=list(namespace_ids), released_at__isnull=True)
+    return list(rows.select_related("job").only(*_AMOUNTS, "job__phase"))
 
 
 def held_on(engine: str) -> list[Reservation]:
     """Every row that is still held on an engine."""
-    return list(Reservation.objects.filter(engine=engine, released_at__isnull=True))
+    return list(Reservation.objects.filter(engine=engine, released_at__isnull=True).only(*_AMOUNTS))

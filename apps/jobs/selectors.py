@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 
-from django.db.models import Q
 from yardmaster.phases import FINAL, Phase
 
 from apps.accounts.models import User
@@ -24,7 +23,7 @@ def job_for(user: User, job_id: uuid.UUID | str, *, at_least: Role = Role.VIEWER
         key = job_id if isinstance(job_id, uuid.UUID) else uuid.UUID(job_id)
     except ValueError:
         raise NotFound() from None
-    found = Job.objects.select_related("namespace", "owner").filter(pk=key)
+    found = Job.objects.select_related("namespace", "owner").filter(pk=key, deleted_at__isnull=True)
     job = found.filter(namespace__in=namespaces_visible(user)).first()
     if job is None:
         raise NotFound()
@@ -49,8 +48,3 @@ def version_in_use(version_id: uuid.UUID) -> bool:
         spec.get("code") == wanted or any(one.get("dataset_version") == wanted for one in spec.get("inputs", ()))
         for spec in specs
     )
-
-
-def namespace_has_jobs(namespace: Namespace, *, unfinished: bool = False) -> bool:
-    """Whether the namespace has jobs (that are not finished)."""
-    return Job.objects.filter(Q(namespace=namespace), *([Q(phase__in=UNFINISHED)] if unfinished else [])).exists()

@@ -1,4 +1,4 @@
-"""Wake a job: send its id to a Celery worker. The one module beside `celery_worker` that knows Celery.
+"""Send ids to Celery workers: wake a job, finish an upload. The one module beside `celery_worker` that knows Celery.
 
 A message is a hint. Whoever wakes a job has written `next_look_at` before, so that the sweep finds it when the
 message is lost: a broken broker costs time, never a job and never the request.
@@ -21,28 +21,36 @@ from redis.exceptions import RedisError
 log = logging.getLogger(__name__)
 
 RECONCILE = "yardmaster.reconcile"
+FINISH_UPLOAD = "yardmaster.finish_upload"
 PATIENCE = 0.5
 """Seconds that one attempt to reach the broker may take."""
 PAUSE = 2.0
 """After a failure nothing is sent for this long: many requests shall not each wait for a broker that is away."""
+GOOD_FOR = 300
+"""Seconds after which a message that no worker took is thrown away: by then the sweep has sent others."""
 
 _silent_until = 0.0
 
 
 def wake(job_id: uuid.UUID) -> None:
     """Have a worker look at the job soon, once the running transaction is committed. Never raises, never waits long."""
-    transaction.on_commit(lambda: _send(job_id))
+    transaction.on_commit(lambda: _send(RECONCILE, job_id))
 
 
-def _send(job_id: uuid.UUID) -> None:
+def wake_upload(upload_id: uuid.UUID) -> None:
+    """Have a worker put an upload together, likewise."""
+    transaction.on_commit(lambda: _send(FINISH_UPLOAD, upload_id))
+
+
+def _send(task: str, subject: uuid.UUID) -> None:
     global _silent_until
     if time.monotonic() < _silent_until:
         return
     try:
-        _sender().send_task(RECONCILE, args=[str(job_id)], ignore_result=True, retry=False, expires=300)
+        _sender().send_task(task, args=[str(subject)], ignore_result=True, retry=False, expires=GOOD_FOR)
     except (CeleryError, KombuError, RedisError, OSError) as error:
         _silent_until = time.monotonic() + PAUSE
-        log.warning("The broker did not take the wake-up of job %s; the sweep will: %s", job_id, error)
+        log.warning("The broker took no message (%s of %s); the sweep will send it again: %s", task, subject, error)
 
 
 @cache

@@ -25,6 +25,8 @@ class Job(models.Model):
     strategy = models.CharField(max_length=32, choices=[(one.value, one.value) for one in Strategy])
     priority = models.IntegerField(default=0)
     spec = models.JSONField()
+    needs = models.JSONField()
+    """What all its tasks ask for together, by resource: the queue is read without reading specs."""
     created_at = models.DateTimeField(auto_now_add=True)
 
     wanted = models.CharField(max_length=4, choices=[(one.value, one.value) for one in Wanted], default=Wanted.RUN)
@@ -55,9 +57,13 @@ class Job(models.Model):
     lease_until = models.DateTimeField(null=True, blank=True)
     wake_again = models.BooleanField(default=False)
     """Somebody asked for a look while another held the lease: its holder looks once more before it lets go."""
-    setbacks = models.PositiveSmallIntegerField(default=0)
+    setbacks = models.PositiveIntegerField(default=0)
     """Failed looks in a row; the next look waits longer after each."""
     next_look_at = models.DateTimeField(null=True, blank=True)
+    request_key = models.CharField(max_length=100, null=True, blank=True, unique=True)  # noqa: DJ001 - null is no key
+    """Which idempotent request made it: repeated after a crash, the request finds this job and makes no second one."""
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    """Somebody deleted it: nobody sees it any more, and the reconciler removes what it left, then the row."""
 
     class Meta:
         indexes = [

@@ -38,9 +38,12 @@ class Reservation(models.Model):
 
 
 class AdmissionLock(models.Model):
-    """One row per engine, locked while a job is admitted: two admissions never see the same free room."""
+    """Its one row is locked while a job is admitted, so that two admissions never see the same free room.
 
-    engine = models.CharField(max_length=63, primary_key=True)
+    One for all engines, because a namespace's quota is for all engines together.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
 
     def __str__(self) -> str:
-        return self.engine
+        return "the lock of admissions"

@@ -1,0 +1,58 @@
+"""The engines that the settings name, made once per process, and who may launch on which."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from django.conf import settings
+from yardmaster.engines.base import Engine
+from yardmaster.engines.registry import build_engine
+from yardmaster.errors import Misconfigured, Problem, SpecRejected
+
+from apps.accounts.models import User
+from apps.api.problems import Forbidden
+
+LOCAL = "local"
+
+
+@cache
+def engine_named(name: str) -> Engine:
+    """The engine of that name. Raises `Misconfigured` when the settings no longer have it."""
+    if name not in settings.YARDMASTER_ENGINES:
+        raise Misconfigured(
+            f"There is no engine {name!r} in YARDMASTER_ENGINES.",
+            remedy="Add it again, or stop the jobs that use it.",
+        )
+    return build_engine(name, settings.YARDMASTER_ENGINES[name])
+
+
+def engine_names() -> list[str]:
+    return sorted(settings.YARDMASTER_ENGINES)
+
+
+def engine_chosen(user: User, name: str | None) -> str:
+    """The name of the engine that a job of this user runs on: the one asked for, or the default.
+
+    Raises `SpecRejected` for a name that is none and `Forbidden` where the user may not launch on it.
+    """
+    chosen = name or settings.YARDMASTER_DEFAULT_ENGINE
+    if chosen not in settings.YARDMASTER_ENGINES:
+        names = ", ".join(engine_names())
+        problem = Problem("engine", "unknown_engine", "There is no such engine.", f"Use one of: {names}.", chosen)
+        raise SpecRejected([problem])
+    refusal = why_not(user, chosen)
+    if refusal is not None:
+        raise refusal
+    return chosen
+
+
+def why_not(user: User, name: str) -> Forbidden | None:
+    """Why the user may not launch on this engine; None where they may."""
+    if name == LOCAL and not user.is_staff and not settings.YARDMASTER_LOCAL_ENGINE_FOR_ALL:
+        return Forbidden(
+            "The local engine runs scripts on the portal's own machine and isolates nobody, so that only "
+            "administrators may launch on it.",
+            "Ask an administrator to launch the job, to set YARDMASTER_LOCAL_ENGINE_FOR_ALL=1 where everybody is "
+            "trusted, or to set up an engine that isolates.",
+        )
+    return None

@@ -1,0 +1,66 @@
+"""Who works on a job now: a lease, claimed by conditional update, lost by time.
+
+A job has one worker at a time, mostly: a lease that ran out while its worker was only slow lets a second one in. That
+does no harm, because engine verbs may be repeated and every write re-checks what it changes; the lease saves work.
+
+Whoever finds a job leased leaves a mark (`wake_again`), and the holder looks once more before it lets go: no wake-up
+is lost between the holder's last look and the end of its lease.
+"""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import F, Q
+
+from apps.jobs.models import Job
+
+LASTS = timedelta(seconds=60)
+"""Longer than any look takes; how long a job rests after its worker was killed."""
+
+
+@dataclass(frozen=True)
+class Lease:
+    """Proof that its holder works on the job."""
+
+    job_id: uuid.UUID
+    owner: str
+
+
+def claim(job_id: uuid.UUID, now: datetime) -> Lease | None:
+    """Take the job, or leave a mark for whoever has it. None: somebody else looks at it, or there is no such job."""
+    lease = Lease(job_id, secrets.token_hex(16))
+    for _ in range(3):
+        free = Q(lease_until__isnull=True) | Q(lease_until__lte=now)
+        taken = Job.objects.filter(free, pk=job_id).update(
+            lease_owner=lease.owner, lease_until=now + LASTS, next_look_at=now + LASTS, wake_again=False
+        )
+        if taken:
+            return lease
+        if Job.objects.filter(pk=job_id, lease_until__gt=now).update(wake_again=True):
+            return None
+        # Let go between the two updates: try again. Or the job is gone, and three times is soon over.
+    return None
+
+
+def let_go(lease: Lease, *, next_look_at: datetime | None) -> bool:
+    """Give the job back, to be looked at again at that time. False: somebody asked for another look, so look now."""
+    mine = Job.objects.filter(pk=lease.job_id, lease_owner=lease.owner)
+    freed = {"lease_owner": "", "lease_until": None, "next_look_at": next_look_at, "setbacks": 0}
+    if mine.filter(wake_again=False).update(**freed):
+        return True
+    return not mine.update(wake_again=False)
+
+
+def let_go_after_setback(lease: Lease, *, next_look_at: datetime) -> None:
+    """Give the job back after a failed look. A mark that somebody left is kept in mind by the next look alone."""
+    mine = Job.objects.filter(pk=lease.job_id, lease_owner=lease.owner)
+    mine.update(lease_owner="", lease_until=None, next_look_at=next_look_at, setbacks=F("setbacks") + 1)
+
+
+def ask_for_look(job_id: uuid.UUID, now: datetime) -> None:
+    """Write that the job must be looked at, so that neither a lost message nor a busy holder makes it wait."""
+    Job.objects.filter(pk=job_id).update(next_look_at=now, wake_again=True)

@@ -1,0 +1,108 @@
+"""Bring one job forward: look at what is really there, ask `plan` for the next step, perform it, and look again.
+
+Every step may be repeated, so that a worker killed anywhere loses nothing: its lease runs out, the sweep wakes the job
+and the next look finds what was done. No network lies within a transaction, nothing sleeps: what must wait is written
+as `next_look_at`. Not here: which step is next (`yardmaster.plan`) and how one is performed (`steps`).
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError
+from django.utils import timezone
+from yardmaster.errors import Misconfigured, SpecRejected, YardmasterError
+from yardmaster.phases import ABSENT, Observation, Phase, Wanted
+from yardmaster.plan import Remembered, Wait, plan
+from yardmaster.spec import TrainingSpec
+from yardmaster.spec_json import spec_from_json
+
+from apps.jobs import leases, ledger, removal, setbacks, steps, task_facts
+from apps.jobs.engines import engine_named
+from apps.jobs.models import Job
+from apps.jobs.phase_gate import PhaseMoved
+
+log = logging.getLogger(__name__)
+
+Clock = Callable[[], datetime]
+
+MOST_STEPS = 12
+"""In one look. A whole life takes fewer; a job that would take more goes on at the next look."""
+SOON = timedelta(seconds=1)
+
+
+def reconcile(job_id: uuid.UUID, *, clock: Clock = timezone.now) -> None:
+    """Bring the job as far forward as it can be now. Returns within seconds; repeats harmlessly; somebody else has it:
+    returns at once and they look again."""
+    lease = leases.claim(job_id, clock())
+    while lease is not None:
+        try:
+            next_look_at = _bring_forward(job_id, clock)
+        except YardmasterError as error:
+            setbacks.after_known(lease, error, clock())
+            return
+        except (DatabaseError, InterfaceError):
+            setbacks.after_database(lease, clock())
+            return
+        except Exception:  # the top of the loop: one job's bug must not stop the others, nor this job for ever
+            log.exception("Job %s could not be brought forward", job_id)
+            setbacks.after_unknown(lease, clock())
+            return
+        if leases.let_go(lease, next_look_at=next_look_at):
+            return
+
+
+def _bring_forward(job_id: uuid.UUID, clock: Clock) -> datetime | None:
+    """Perform steps until there is nothing to do now. Returns when to look again (None: never)."""
+    for _ in range(MOST_STEPS):
+        job = Job.objects.filter(pk=job_id).first()
+        if job is None:
+            return None
+        if job.deleted_at is not None:
+            removal.remove(job)
+            return None
+        try:
+            until = _one_step(job, clock)
+        except PhaseMoved:
+            continue  # somebody else moved it between our look and our write: look at what it is now
+        if until is not None:
+            return until.until
+    return clock() + SOON
+
+
+def _one_step(job: Job, clock: Clock) -> Wait | None:
+    """Look, and perform one step. Returns the wait, where that is the step."""
+    spec = spec_from_json(job.spec)
+    engine = engine_named(job.engine) if _is_on_the_engine(job) else None
+    seen: Observation = ABSENT if engine is None else engine.observe([job.key])[job.key]
+    now = clock()
+    if engine is not None:
+        task_facts.record(job, seen, now)
+    step = plan(remembered(job, spec), seen, now, settings.YARDMASTER_TIMING)
+    return steps.perform(step, job, spec, seen, now)
+
+
+def _is_on_the_engine(job: Job) -> bool:
+    """Whether the engine can have anything of the attempt: not before admission, not after it was tidied."""
+    return job.phase != Phase.QUEUED.value and not job.is_over
+
+
+def remembered(job: Job, spec: TrainingSpec) -> Remembered:
+    """The job's row as the value that `plan` reads."""
+    return Remembered(
+        spec=spec,
+        phase=Phase(job.phase),
+        wanted=Wanted(job.wanted),
+        queued_at=job.queued_at,
+        admitted_at=job.admitted_at,
+        started_at=job.started_at,
+        stop_sent_at=job.stop_sent_at,
+        decided_at=job.decided_at,
+        released_at=job.released_at,
+        tidied_at=job.tidied_at,
+        reserved=frozenset() if job.phase == Phase.QUEUED.value else ledger.held_roles(job),
+    )

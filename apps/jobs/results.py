@@ -1,0 +1,119 @@
+"""Checkpoints and models: uploads of a task that become results of its attempt once they are complete.
+
+The upload comes first, its row here second, and both are bound in one transaction when it is complete. Cut off anywhere,
+`results_settle` goes on; an upload without a row here expires by itself.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from yardmaster.ids import new_id
+
+from apps.jobs.models import Checkpoint, Job, JobEvent
+from apps.jobs.nudges import job_changed
+from apps.registry.models import Model
+from apps.uploads.finishing import upload_finish
+from apps.uploads.models import State, Upload
+from apps.uploads.selectors import stored_files
+from apps.uploads.services import DeclaredFile, upload_begin, upload_use, uploads_discard
+
+KEPT = 3
+"""Checkpoints of one job that are kept; older ones go when a newer one is complete."""
+AT_ONCE = 500
+
+
+def checkpoint_begin(*, job: Job, attempt: int, step: int, files: Sequence[DeclaredFile]) -> Upload:
+    """Begin to upload the checkpoint of a step. One that is being sent is begun anew; a complete one is a `Conflict`."""
+    upload = upload_begin(
+        namespace=job.namespace, actor=None, kind="checkpoint", files=files, job_id=job.pk,
+        key_prefix=f"jobs/{job.pk}/{attempt}/checkpoints/{step}",
+    )  # fmt: skip
+    with transaction.atomic():
+        Checkpoint.objects.filter(job=job, attempt=attempt, step=step, completed_at__isnull=True).delete()
+        Checkpoint.objects.create(
+            id=new_id(), job=job, attempt=attempt, step=step, upload_id=upload.pk, size=upload.held
+        )
+    return upload
+
+
+def model_begin(*, job: Job, attempt: int, files: Sequence[DeclaredFile]) -> Upload:
+    """Begin to upload the model of an attempt, likewise."""
+    upload = upload_begin(
+        namespace=job.namespace, actor=None, kind="model", files=files, job_id=job.pk,
+        key_prefix=f"jobs/{job.pk}/{attempt}/model",
+    )  # fmt: skip
+    with transaction.atomic():
+        Model.objects.filter(job=job, attempt=attempt, completed_at__isnull=True).delete()
+        Model.objects.create(
+            id=new_id(), namespace=job.namespace, job=job, attempt=attempt, name=job.name, upload_id=upload.pk,
+            size=upload.held,
+        )  # fmt: skip
+    return upload
+
+
+def upload_finish_and_settle(upload_id: uuid.UUID) -> None:
+    """Put an upload together; where a task sent it, make the checkpoint or model of it."""
+    upload_finish(upload_id)
+    result_settle(upload_id, timezone.now())
+
+
+def results_settle(now: datetime) -> None:
+    """Settle whatever was cut off between a complete upload and its result."""
+    for kind in (Checkpoint, Model):
+        waiting = kind.objects.filter(completed_at__isnull=True).order_by("pk")
+        for upload_id in list(waiting.values_list("upload_id", flat=True)[:AT_ONCE]):
+            result_settle(upload_id, now)
+
+
+def result_settle(upload_id: uuid.UUID, now: datetime) -> None:
+    """Make of the upload what it is for, if it is complete; forget the row if the upload is gone. Repeats harmlessly."""
+    upload = Upload.objects.filter(pk=upload_id).first()
+    checkpoint = Checkpoint.objects.select_related("job").filter(upload_id=upload_id).first()
+    result: Checkpoint | Model | None = checkpoint or Model.objects.select_related("job").filter(upload_id=upload_id).first()
+    if result is None or result.completed_at is not None:
+        return
+    if upload is None or upload.state in (State.FAILED, State.DELETING):
+        result.delete()
+    elif upload.state == State.COMPLETE:
+        _complete(result, upload, now)
+
+
+def _complete(result: Checkpoint | Model, upload: Upload, now: datetime) -> None:
+    files = [_as_json(one) for one in stored_files(upload)]
+    with transaction.atomic():
+        mine = type(result).objects.filter(pk=result.pk, completed_at__isnull=True)
+        if not mine.update(completed_at=now, files=files, size=sum(one["size"] for one in files)):
+            return
+        upload_use(upload)
+        if isinstance(result, Checkpoint):
+            _drop_old_checkpoints(result.job)
+        else:
+            JobEvent.objects.create(
+                job=result.job, at=now, attempt=result.attempt, kind="model_kept", message="The model was kept.",
+                facts={"model": str(result.pk), "size": sum(one["size"] for one in files), "files": len(files)},
+            )  # fmt: skip
+        job_changed(result.job)
+
+
+def _drop_old_checkpoints(job: Job) -> None:
+    """The newest attempt's highest steps stay."""
+    complete = Checkpoint.objects.filter(job=job, completed_at__isnull=False).order_by("-attempt", "-step")
+    old = list(complete.values_list("pk", "upload_id")[KEPT:])
+    Checkpoint.objects.filter(pk__in=[pk for pk, _ in old]).delete()
+    uploads_discard([upload_id for _, upload_id in old])
+
+
+def newest_checkpoint(job_id: uuid.UUID) -> Checkpoint | None:
+    """The checkpoint that a (re)started task goes on from: of the newest attempt that has one, the highest step."""
+    complete = Checkpoint.objects.filter(job_id=job_id, completed_at__isnull=False)
+    return complete.order_by("-attempt", "-step").first()
+
+
+def _as_json(one: Any) -> dict[str, Any]:
+    return {"path": one.path, "size": one.size, "sha256": one.sha256, "key": one.key}

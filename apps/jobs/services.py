@@ -1,0 +1,139 @@
+"""What people do with jobs: launch, stop, retry, delete. They change what is wanted; the reconciler does the rest."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from yardmaster.ids import new_id
+from yardmaster.phases import FINAL, Phase, Wanted
+from yardmaster.spec import TrainingSpec
+from yardmaster.spec_json import spec_from_json, spec_to_json
+
+from apps.accounts.models import User
+from apps.api.problems import Conflict
+from apps.audit.services import record
+from apps.jobs import phase_gate, queue
+from apps.jobs.admission import needs_of
+from apps.jobs.engines import engine_chosen
+from apps.jobs.leases import ask_for_look
+from apps.jobs.models import Job, JobEvent
+from apps.jobs.nudges import job_changed
+from apps.jobs.versions import checked_spec
+from apps.jobs.wake import wake
+from apps.namespaces.models import Namespace, Role
+from apps.namespaces.selectors import require_role
+
+_FINAL = [phase.value for phase in FINAL]
+
+
+def job_create(
+    *,
+    user: User,
+    namespace: Namespace,
+    spec: TrainingSpec,
+    engine: str | None = None,
+    request_key: str | None = None,
+) -> Job:
+    """Launch a job: QUEUED, and woken once the transaction is committed. With a `request_key` that made a job before,
+    that job is returned.
+
+    Raises `SpecRejected` with every problem found, a problem where the user may not launch here or on this engine.
+    """
+    require_role(user, namespace, Role.MEMBER)
+    chosen = engine_chosen(user, engine)
+    earlier = Job.objects.filter(request_key=request_key).first() if request_key else None
+    if earlier is not None:
+        return earlier
+    checked_spec(user, spec)
+    now = timezone.now()
+    as_json = spec_to_json(spec)
+    with transaction.atomic():
+        job = Job.objects.create(
+            id=new_id(), namespace=namespace, owner=user, name=spec.name, engine=chosen, spec=as_json,
+            strategy=spec.strategy.value, priority=spec.priority, needs=needs_of(spec), queued_at=now, next_look_at=now,
+            request_key=request_key,
+        )  # fmt: skip
+        phase_gate.open_attempt(job, number=1, spec=as_json, now=now, by=user.username)
+        record(user, "job.create", str(job.pk), namespace=namespace, name=job.name, engine=chosen)
+        wake(job.pk)
+    return job
+
+
+def job_stop(*, user: User, job: Job) -> Job:
+    """Want the job stopped. Ended, or stopping already: nothing changes."""
+    require_role(user, job.namespace, Role.MEMBER)
+    now = timezone.now()
+    with transaction.atomic():
+        running = Job.objects.filter(pk=job.pk, wanted=Wanted.RUN.value).exclude(phase__in=_FINAL)
+        if running.update(wanted=Wanted.STOP.value):
+            _event(job, now, "stop_asked", f"{user.username} asked for the job to be stopped.", by=user.username)
+            record(user, "job.stop", str(job.pk), namespace=job.namespace, name=job.name)
+            ask_for_look(job.pk, now)
+            wake(job.pk)
+            queue.wake_waiting(job, now)
+            job_changed(job)
+    job.refresh_from_db()
+    return job
+
+
+def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None) -> Job:
+    """Begin a new attempt, with the same spec or another. It goes on from the newest checkpoint of the job.
+
+    Raises `Conflict` while the last attempt has not ended, or something of it still runs.
+    """
+    require_role(user, job.namespace, Role.MEMBER)
+    engine_chosen(user, job.engine)
+    spec = spec or spec_from_json(job.spec)
+    checked_spec(user, spec)
+    _require_over(job, "retried")
+    now = timezone.now()
+    try:
+        with transaction.atomic():
+            phase_gate.begin_attempt(job, spec=spec_to_json(spec), now=now, by=user.username)
+            shown: dict[str, Any] = {
+                "name": spec.name, "strategy": spec.strategy.value, "priority": spec.priority, "needs": needs_of(spec)
+            }  # fmt: skip
+            Job.objects.filter(pk=job.pk).update(**shown)
+            record(user, "job.retry", str(job.pk), namespace=job.namespace, name=spec.name, attempt=job.attempt)
+            wake(job.pk)
+    except phase_gate.PhaseMoved as moved:
+        raise Conflict("The job was changed meanwhile.", remedy="Look at it again.") from moved
+    job.refresh_from_db()
+    return job
+
+
+def job_delete(*, user: User, job: Job) -> None:
+    """Delete an ended job with its logs, curves, checkpoints and model. Nobody sees it any more; what it stored is
+    removed soon after, and its storage returned. Raises `Conflict` while something of it still runs."""
+    require_role(user, job.namespace, Role.MEMBER)
+    _require_over(job, "deleted")
+    now = timezone.now()
+    with transaction.atomic():
+        over = Job.objects.filter(pk=job.pk, attempt=job.attempt, tidied_at__isnull=False, deleted_at__isnull=True)
+        if not over.filter(phase__in=_FINAL).update(deleted_at=now, next_look_at=now, wake_again=True):
+            raise Conflict("The job was changed meanwhile.", remedy="Look at it again.")
+        record(user, "job.delete", str(job.pk), namespace=job.namespace, name=job.name)
+        wake(job.pk)
+        job_changed(job)
+
+
+def quota_changed(namespace: Namespace) -> None:
+    """The namespace's quota was changed: whoever waits for it is looked at soon."""
+    queue.wake_namespace(namespace.pk, timezone.now())
+
+
+def _require_over(job: Job, what: str) -> None:
+    if not Phase(job.phase).is_final:
+        raise Conflict(f"The job has not ended, so it cannot be {what}.", remedy="Stop it first.")
+    if job.tidied_at is None:
+        raise Conflict(
+            f"The job has ended, but some of its tasks are still being released, so it cannot be {what} yet.",
+            remedy="Try again in a minute.",
+        )
+
+
+def _event(job: Job, now: datetime, kind: str, message: str, **facts: Any) -> None:
+    JobEvent.objects.create(job=job, at=now, attempt=job.attempt, kind=kind, message=message, facts=facts)

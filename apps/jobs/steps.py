@@ -1,0 +1,123 @@
+"""Perform the one step that `plan` named: the deed at the engine first, outside any transaction, then its trace.
+
+Every deed may be repeated. Killed between deed and trace, the same step is named again and does no harm.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from yardmaster.engines.base import TaskAccess
+from yardmaster.failures import REASONS, Verdict
+from yardmaster.phases import Observation, Phase, TaskPhase
+from yardmaster.plan import Admit, FreeQuota, Move, Release, Step, Stop, Submit, Tidy, Wait
+from yardmaster.spec import Role, TrainingSpec
+
+from apps.jobs import admission, archive, ledger, phase_gate, queue
+from apps.jobs.engines import engine_named
+from apps.jobs.models import Job, JobAttempt, JobEvent
+from apps.jobs.nudges import job_changed
+from apps.jobs.task_auth import token_of
+
+
+def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: datetime) -> Wait | None:
+    """Do it. Returns a wait where there is nothing more to do now, None where the job should be looked at again."""
+    match step:
+        case Admit():
+            return admission.admit_job(job, spec, now)
+        case Submit():
+            _submit(job, spec)
+        case Move(phase, verdict):
+            _move(job, phase, verdict, now)
+        case Stop(grace):
+            engine_named(job.engine).stop(job.key, grace)
+            _remember(job, "stop_sent_at", now, "stop_sent", "The tasks were told to stop.")
+        case Release(roles):
+            engine_named(job.engine).release(job.key, roles)
+            names = ", ".join(sorted(role.value for role in roles))
+            _remember(job, "released_at", now, "released", f"What still ran was released: {names}.")
+        case FreeQuota(roles):
+            _free(job, roles, now)
+        case Tidy():
+            _tidy(job, spec, now)
+        case Wait():
+            _explain(job, seen)
+            return step
+    return None
+
+
+def _move(job: Job, phase: Phase, verdict: Verdict | None, now: datetime) -> None:
+    """A job that has its verdict no longer counts as running: somebody may start for it."""
+    with transaction.atomic():
+        phase_gate.move(job, phase, now=now, verdict=verdict)
+        if phase.is_final:
+            queue.wake_waiting(job, now)
+
+
+def _submit(job: Job, spec: TrainingSpec) -> None:
+    access = TaskAccess(portal_url=settings.TASK_URL, token=token_of(job.pk, job.attempt))
+    engine_named(job.engine).submit(spec, job.key, access)
+
+
+def _remember(job: Job, column: str, now: datetime, kind: str, message: str) -> None:
+    """Write when the engine was told, once: the first time counts."""
+    same = Job.objects.filter(pk=job.pk, attempt=job.attempt, **{f"{column}__isnull": True})
+    with transaction.atomic():
+        if same.update(**{column: now}):
+            _event(job, now, kind, message)
+            job_changed(job)
+
+
+def _free(job: Job, roles: frozenset[Role], now: datetime) -> None:
+    with transaction.atomic():
+        if ledger.release(job, roles, now):
+            names = ", ".join(sorted(role.value for role in roles))
+            _event(job, now, "quota_freed", f"The quota of these roles was returned: {names}.")
+            queue.wake_waiting(job, now)
+
+
+def _tidy(job: Job, spec: TrainingSpec, now: datetime) -> None:
+    """What the engine alone kept is archived before it is removed; then all quota goes back."""
+    engine = engine_named(job.engine)
+    archive.keep_outputs(job, spec, engine)
+    engine.tidy(job.key)
+    with transaction.atomic():
+        if not Job.objects.filter(pk=job.pk, attempt=job.attempt, tidied_at__isnull=True).update(tidied_at=now):
+            return
+        JobAttempt.objects.filter(job=job, number=job.attempt).update(tidied_at=now)
+        freed = ledger.release(job, list(Role), now)
+        _event(job, now, "tidied", "Everything that was left on the engine was removed.")
+        job_changed(job)
+        if freed:
+            queue.wake_waiting(job, now)
+
+
+def _event(job: Job, now: datetime, kind: str, message: str, **facts: Any) -> None:
+    JobEvent.objects.create(job=job, at=now, attempt=job.attempt, kind=kind, message=message, facts=facts)
+
+
+def _explain(job: Job, seen: Observation) -> None:
+    """While a job starts, say what holds it up; once it goes on, take back the reason that a setback left."""
+    phase = Phase(job.phase)
+    if phase.is_final or phase is Phase.QUEUED:
+        return
+    reason, message, remedy = _hindrance(seen) if phase is Phase.STARTING else ("", "", "")
+    if (job.reason, job.message, job.remedy) != (reason, message, remedy):
+        same = Job.objects.filter(pk=job.pk, phase=job.phase, attempt=job.attempt)
+        same.update(reason=reason, message=message, remedy=remedy)
+        job_changed(job)
+
+
+def _hindrance(seen: Observation) -> tuple[str, str, str]:
+    """The first pending task's reason, in the words of the vocabulary; else what the engine says of the whole run."""
+    pending = [task for task in seen.tasks if task.phase is TaskPhase.PENDING]
+    for task in pending:
+        if task.reason in REASONS:
+            known = REASONS[task.reason]
+            return task.reason, task.message or known.title, known.remedy
+    if seen.message:
+        return "Starting", seen.message, ""
+    return "", "", ""

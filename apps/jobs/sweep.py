@@ -1,0 +1,22 @@
+"""Heal what events lose: wake every job whose time to be looked at has come."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from apps.jobs.models import Job
+from apps.jobs.wake import wake
+
+AT_ONCE = 500
+AGAIN_AFTER = timedelta(seconds=10)
+"""A job that was woken and not looked at is woken again after this long: a queue that is behind must not grow."""
+
+
+def sweep(now: datetime) -> int:
+    """Wake who is due, the longest overdue first. Returns how many."""
+    due = Job.objects.filter(next_look_at__lte=now)
+    ids = list(due.order_by("next_look_at").values_list("pk", flat=True)[:AT_ONCE])
+    due.filter(pk__in=ids).update(next_look_at=now + AGAIN_AFTER)
+    for job_id in ids:
+        wake(job_id)
+    return len(ids)

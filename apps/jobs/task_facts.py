@@ -1,0 +1,69 @@
+"""Keep what an engine showed of a job's tasks: their latest state, and an event where one restarted or ended badly.
+
+Facts are for people and for `why`; the reconciler decides from the observation itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db import transaction
+from yardmaster.failures import REASONS, task_name
+from yardmaster.phases import Observation, TaskPhase, TaskState
+
+from apps.jobs.models import Job, JobEvent, TaskFact
+from apps.jobs.nudges import job_changed
+
+SEEN = ("phase", "reason", "message", "exit_code", "restarts", "node", "started_at", "finished_at", "peak_memory")
+
+
+def record(job: Job, seen: Observation, now: datetime) -> None:
+    """Write the tasks that have changed since the last look. One query where nothing has."""
+    known = {(fact.role, fact.index): fact for fact in TaskFact.objects.filter(job=job, attempt=job.attempt)}
+    changed = [(task, known.get((task.role.value, task.index))) for task in seen.tasks]
+    changed = [(task, fact) for task, fact in changed if fact is None or _differs(fact, task)]
+    if not changed:
+        return
+    with transaction.atomic():
+        TaskFact.objects.bulk_create(
+            [_row(job, task) for task, _ in changed],
+            update_conflicts=True,
+            unique_fields=["job", "attempt", "role", "index"],
+            update_fields=SEEN,
+        )
+        events = [event for task, fact in changed for event in _events(job, task, fact, now)]
+        JobEvent.objects.bulk_create(events)
+        job_changed(job)
+
+
+def _values(task: TaskState) -> Mapping[str, object]:
+    return {**{name: getattr(task, name) for name in SEEN}, "phase": task.phase.value}
+
+
+def _differs(fact: TaskFact, task: TaskState) -> bool:
+    return any(getattr(fact, name) != value for name, value in _values(task).items())
+
+
+def _row(job: Job, task: TaskState) -> TaskFact:
+    return TaskFact(job=job, attempt=job.attempt, role=task.role.value, index=task.index, **_values(task))
+
+
+def _events(job: Job, task: TaskState, before: TaskFact | None, now: datetime) -> list[JobEvent]:
+    """What of a task's change belongs in the job's history: a restart, and a bad end."""
+    name = task_name(task.role, task.index)
+    facts = {"role": task.role.value, "index": task.index, "restarts": task.restarts, "exit_code": task.exit_code}
+    found: list[tuple[str, str]] = []
+    if task.restarts > (before.restarts if before else 0):
+        found.append(("task_restarted", f"{name} was started again, for the {_ordinal(task.restarts)} time."))
+    if task.phase is TaskPhase.FAILED and (before is None or before.phase != TaskPhase.FAILED.value):
+        title = REASONS[task.reason].title if task.reason in REASONS else "The task failed"
+        found.append(("task_failed", f"{name}: {title}."))
+    return [
+        JobEvent(job=job, at=now, attempt=job.attempt, kind=kind, reason=task.reason, message=message, facts=facts)
+        for kind, message in found
+    ]
+
+
+def _ordinal(number: int) -> str:
+    return {1: "first", 2: "second", 3: "third"}.get(number, f"{number}th")

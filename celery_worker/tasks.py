@@ -1,0 +1,51 @@
+"""What the workers run. Each task calls one function; what is decided is decided there. No task sleeps or loops."""
+
+from __future__ import annotations
+
+import uuid
+
+from celery import shared_task
+from django.utils import timezone
+
+from apps.api.idempotency import idempotency_clean
+from apps.jobs.reconcile import reconcile
+from apps.jobs.results import results_settle, upload_finish_and_settle
+from apps.jobs.sweep import sweep
+from apps.jobs.wake import FINISH_UPLOAD, RECONCILE
+from apps.uploads.services import uploads_sweep
+
+
+@shared_task(name=RECONCILE)
+def reconcile_job(job_id: str) -> None:
+    """Bring one job forward."""
+    reconcile(uuid.UUID(job_id))
+
+
+@shared_task(name="yardmaster.sweep")
+def sweep_jobs() -> None:
+    """Wake every job that is due."""
+    sweep(timezone.now())
+
+
+@shared_task(name=FINISH_UPLOAD)
+def finish_upload(upload_id: str) -> None:
+    """Put one upload together, and make of it what it is for."""
+    upload_finish_and_settle(uuid.UUID(upload_id))
+
+
+@shared_task(name="yardmaster.sweep_uploads")
+def sweep_uploads() -> None:
+    """Heal uploads that were cut off, and expire those that are idle."""
+    uploads_sweep(timezone.now())
+
+
+@shared_task(name="yardmaster.settle_results")
+def settle_results() -> None:
+    """Make checkpoints and models of finished uploads whose own message was lost."""
+    results_settle(timezone.now())
+
+
+@shared_task(name="yardmaster.clean_idempotency")
+def clean_idempotency() -> None:
+    """Forget the answers that no longer need to be replayed."""
+    idempotency_clean(timezone.now())
