@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from portal import env
+from yardmaster.plan import Timing
 from yardmaster.quantity import parse_cpu, parse_memory
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -110,6 +111,11 @@ CHANNEL_LAYERS = {
     }
 }
 
+# --- Cache -------------------------------------------------------------------------------------------------------
+# It holds counts of sign-in attempts and nothing that must last. In the web process's own memory (there is one per
+# machine), so that signing in works while the broker does not; several machines each count for themselves.
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+
 # --- Accounts ----------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "accounts.User"
 # One backend only: a second would hash a wrong password twice for a known name and betray which names exist.
@@ -125,6 +131,7 @@ LOGIN_REDIRECT_URL = "/"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
+ALLAUTH_TRUSTED_PROXY_COUNT = 1 if SECURE_PROXY_SSL_HEADER else 0
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_ADAPTER = "apps.accounts.sign_up.AccountAdapter"
 YARDMASTER_OPEN_SIGN_UP = env.flag("YARDMASTER_OPEN_SIGN_UP")
@@ -152,7 +159,7 @@ REST_FRAMEWORK = {
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "apps.api.schema.Schema",
     "EXCEPTION_HANDLER": "apps.api.problems.answer",
-    "DEFAULT_THROTTLE_RATES": {"sign_in": "20/min"},
+    "DEFAULT_THROTTLE_RATES": {"sign_in": "10/min", "sign_in_address": "60/min"},
     "NUM_PROXIES": 1 if SECURE_PROXY_SSL_HEADER else 0,  # else anybody could choose the address he is counted under
     "DATETIME_FORMAT": "%Y-%m-%dT%H:%M:%S.%fZ",
     "PAGE_SIZE": 50,
@@ -180,6 +187,11 @@ YARDMASTER_DEFAULT_ENGINE = env.text("YARDMASTER_DEFAULT_ENGINE", "local")
 YARDMASTER_LOCAL_ENGINE_FOR_ALL = env.flag("YARDMASTER_LOCAL_ENGINE_FOR_ALL")
 """The local engine isolates nobody: by default only administrators may launch on it."""
 YARDMASTER_UPLOAD_TTL = timedelta(seconds=env.number("YARDMASTER_UPLOAD_TTL", 86_400, least=60))
+YARDMASTER_TIMING = Timing(
+    look_again=timedelta(seconds=env.number("YARDMASTER_LOOK_AGAIN", 15, least=1)),
+    start_timeout=timedelta(seconds=env.number("YARDMASTER_START_TIMEOUT", 1800, least=1)),
+)
+"""How long an event may stay lost, and how long an admitted job may take until all of its tasks have begun."""
 YARDMASTER_PASSING_LIMIT = timedelta(seconds=env.number("YARDMASTER_PASSING_LIMIT", 600))
 """How long the head of the queue lets smaller jobs pass."""
 
