@@ -37,6 +37,11 @@ def wake(job_id: uuid.UUID) -> None:
     transaction.on_commit(lambda: _send(RECONCILE, job_id))
 
 
+def wake_now(job_id: uuid.UUID) -> None:
+    """The same without a transaction, for those who touch no database."""
+    _send(RECONCILE, job_id)
+
+
 def wake_upload(upload_id: uuid.UUID) -> None:
     """Have a worker put an upload together, likewise."""
     transaction.on_commit(lambda: _send(FINISH_UPLOAD, upload_id))

@@ -1,0 +1,129 @@
+"""Which uploads a person may see, what has arrived of them, and what a namespace holds. Reads only."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from apps.accounts.models import User
+from apps.api.problems import NotFound
+from apps.namespaces.models import Namespace, Role
+from apps.namespaces.selectors import namespaces_visible, require_role
+from apps.uploads import storage_ledger
+from apps.uploads.limits import part_count
+from apps.uploads.models import Kind, State, Upload, UploadFile
+from apps.uploads.storage import storage
+from apps.uploads.storage_ledger import StorageUse
+from yardmaster.storage.base import UploadMissing
+from yardmaster.storage.keys import key_join
+
+SENT_BY_PEOPLE = (Kind.DATASET, Kind.CODE)
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file that is complete: what it is called, and where it lies."""
+
+    path: str
+    size: int
+    sha256: str
+    key: str
+
+
+@dataclass(frozen=True)
+class CountedFile:
+    """A complete file with what was found in it."""
+
+    path: str
+    size: int
+    sha256: str
+    records: int | None
+    fault: str
+
+
+@dataclass(frozen=True)
+class FileProgress:
+    """One file of an upload, and which of its parts have arrived."""
+
+    index: int
+    path: str
+    size: int
+    parts: int
+    done: list[int]
+
+
+def storage_used(namespace: Namespace) -> StorageUse:
+    """The namespace's bytes: of what is complete, and reserved by what is still being sent."""
+    return storage_ledger.storage_use(namespace)
+
+
+def uploads_visible(user: User) -> QuerySet[Upload]:
+    """What people send, in the user's namespaces; not what tasks send, and nothing that is being deleted."""
+    return Upload.objects.filter(namespace__in=namespaces_visible(user), kind__in=SENT_BY_PEOPLE, used=False).exclude(
+        state=State.DELETING
+    )
+
+
+def upload_for(user: User, upload_id: uuid.UUID, *, at_least: Role = Role.MEMBER) -> Upload:
+    """The upload, if the user may send to it. Unknown, foreign, or a task's: the same 404."""
+    found = Upload.objects.select_related("namespace").exclude(state=State.DELETING)
+    upload = found.filter(pk=upload_id, kind__in=SENT_BY_PEOPLE, namespace__in=namespaces_visible(user)).first()
+    if upload is None:
+        raise NotFound()
+    require_role(user, upload.namespace, at_least)
+    return upload
+
+
+def upload_for_job(job_id: uuid.UUID, upload_id: uuid.UUID) -> Upload:
+    """The upload that a task of this job began. Anything else: 404."""
+    found = Upload.objects.select_related("namespace").exclude(state=State.DELETING)
+    upload = found.filter(pk=upload_id, job_id=job_id).first()
+    if upload is None:
+        raise NotFound()
+    return upload
+
+
+def files_progress(upload: Upload) -> list[FileProgress]:
+    """Every file with the parts that have arrived: all that is needed to go on."""
+    return [_progress(upload, file) for file in upload.files.order_by("index")]
+
+
+def stored_files(upload: Upload) -> list[StoredFile]:
+    """The files of a complete upload, by path."""
+    return [
+        StoredFile(path, size, sha256, key_join(upload.key_prefix, path))
+        for path, size, sha256 in upload.files.order_by("path").values_list("path", "size", "sha256")
+    ]
+
+
+def counted_files(upload: Upload) -> list[CountedFile]:
+    """The files of a complete upload, by path, with what was found in them."""
+    rows = upload.files.order_by("path").values_list("path", "size", "sha256", "records", "fault")
+    return [CountedFile(*row) for row in rows]
+
+
+def expires_at(upload: Upload) -> datetime:
+    """When the upload goes if nothing more happens to it."""
+    return upload.touched_at + settings.YARDMASTER_UPLOAD_TTL
+
+
+def file_key(upload: Upload, file: UploadFile) -> str:
+    return key_join(upload.key_prefix, file.path)
+
+
+def _progress(upload: Upload, file: UploadFile) -> FileProgress:
+    parts = part_count(file.size, upload.part_size)
+    if file.sha256 or upload.state == State.COMPLETE:
+        done = list(range(1, parts + 1))
+    elif file.multipart_id:
+        try:
+            done = [part.number for part in storage().parts(file_key(upload, file), file.multipart_id)]
+        except UploadMissing:  # just put together, and not yet noted
+            done = list(range(1, parts + 1))
+    else:
+        done = []
+    return FileProgress(file.index, file.path, file.size, parts, done)

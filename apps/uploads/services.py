@@ -1,0 +1,314 @@
+"""The life of an upload: begin, parts, complete, abort, expire. Every function may be called again without harm.
+
+Quota is reserved before the first byte is sent. Not here: how files are put together and checked (`finishing`), zips
+(`unpacking`), and what an upload becomes (datasets, code, checkpoints, models).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.api.problems import ApiProblem, Conflict, Invalid, NotFound
+from apps.jobs.wake import wake_upload
+from apps.namespaces.models import Namespace
+from apps.uploads import storage_ledger
+from apps.uploads.finishing import upload_finish
+from apps.uploads.limits import (
+    ADDRESS_LIFE,
+    INLINE_BYTES,
+    INLINE_FILES,
+    MAX_FILE_SIZE,
+    MAX_FILES,
+    PARTS_AT_ONCE,
+    part_count,
+    part_length,
+    part_size_for,
+)
+from apps.uploads.models import Kind, State, Upload, UploadFile
+from apps.uploads.selectors import file_key
+from apps.uploads.storage import storage
+from yardmaster.errors import Problem, Unavailable
+from yardmaster.storage.base import SignedRequest
+from yardmaster.storage.paths import path_problems
+
+log = logging.getLogger(__name__)
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_FOLDERS = {Kind.DATASET: "datasets", Kind.CODE: "code"}
+
+
+@dataclass(frozen=True)
+class DeclaredFile:
+    """A file as its sender announces it."""
+
+    path: str
+    size: int
+    sha256: str = ""
+
+
+@dataclass(frozen=True)
+class SignedPart:
+    """How to send one part."""
+
+    part: int
+    request: SignedRequest
+
+
+def upload_begin(
+    *,
+    namespace: Namespace,
+    actor: User | None,
+    kind: Kind | str,
+    files: Sequence[DeclaredFile],
+    key_prefix: str | None = None,
+    job_id: uuid.UUID | None = None,
+) -> Upload:
+    """Check the files and reserve their bytes. Raises `Invalid` (every problem) and `QuotaExceeded`.
+
+    With `key_prefix` (checkpoints, models) an earlier upload to the same place is aborted first; one that is in use
+    is a `Conflict`.
+    """
+    kind = Kind(kind)
+    _check_files(files)
+    if key_prefix is not None:
+        _clear_the_way(key_prefix)
+    now = timezone.now()
+    upload = Upload(namespace=namespace, created_by=actor, kind=kind, job_id=job_id, created_at=now, touched_at=now)
+    upload.key_prefix = key_prefix or f"{_FOLDERS[kind]}/{upload.target_id}"
+    upload.part_size = part_size_for(max(file.size for file in files))
+    upload.file_count = len(files)
+    upload.held = sum(file.size for file in files)
+    try:
+        with transaction.atomic():
+            storage_ledger.reserve(namespace, upload.held)
+            upload.save(force_insert=True)
+            UploadFile.objects.bulk_create(_rows(upload, files), batch_size=500)
+    except IntegrityError as error:
+        raise Conflict("Another upload to the same place was begun just now.") from error
+    return upload
+
+
+def parts_sign(
+    upload: Upload, *, file_index: int, parts: Sequence[int], base_url: str | None = None
+) -> list[SignedPart]:
+    """Addresses for these parts of a file, good for an hour each."""
+    _require_open(upload)
+    if not 1 <= len(parts) <= PARTS_AT_ONCE:
+        raise Invalid([_problem("parts", "invalid", f"Ask for 1 to {PARTS_AT_ONCE} parts at once.", len(parts))])
+    file = upload.files.filter(index=file_index).first() if file_index >= 0 else None
+    if file is None:
+        raise Invalid([_problem("file", "invalid", f"Files are numbered 0 to {upload.file_count - 1}.", file_index)])
+    count = part_count(file.size, upload.part_size)
+    if wrong := [part for part in parts if not 1 <= part <= count]:
+        message = f"This file has parts 1 to {count}." if count else "This file is empty: it has no parts to send."
+        raise Invalid([_problem("parts", "invalid", message, wrong[0])])
+    if file.sha256:
+        raise Conflict("This file is already complete.", "upload_not_open")
+    multipart_id = _multipart_of(upload, file)
+    return [
+        SignedPart(
+            part,
+            storage().part_url(
+                file_key(upload, file),
+                multipart_id,
+                part,
+                size=part_length(file.size, upload.part_size, part),
+                expires=ADDRESS_LIFE,
+                base_url=base_url,
+            ),
+        )
+        for part in parts
+    ]
+
+
+def upload_complete(upload: Upload, *, unpack: bool = False) -> Upload:
+    """Put the files together and check them. Small uploads are complete on return; for large ones a worker is woken and
+    the state is `completing` until it is done. What is wrong with the upload is raised, and kept in `problem`.
+    """
+    if unpack and upload.file_count != 1:
+        message = f"Only an upload of one zip file can be unpacked; this one has {upload.file_count} files."
+        raise Invalid([_problem("unpack", "invalid", message, "true")])
+    now = timezone.now()
+    rows = Upload.objects.filter(pk=upload.pk, state=State.OPEN)
+    if rows.update(state=State.COMPLETING, unpack=unpack, problem=None, touched_at=now, leased_until=None):
+        if upload.held > INLINE_BYTES or upload.file_count > INLINE_FILES:
+            wake_upload(upload.pk)
+        else:
+            upload_finish(upload.pk)
+    elif not Upload.objects.filter(pk=upload.pk).exclude(state=State.DELETING).exists():
+        raise NotFound()
+    upload.refresh_from_db()
+    if upload.state == State.FAILED:
+        raise problem_of(upload)
+    return upload
+
+
+def problem_of(upload: Upload) -> ApiProblem:
+    """Why the last `complete` failed."""
+    kept = upload.problem or {"status": 409, "code": "conflict", "detail": "The upload failed."}
+    errors = [Problem(**error) for error in kept.get("errors", [])]
+    return ApiProblem(kept["status"], kept["code"], kept["detail"], remedy=kept.get("remedy", ""), errors=errors)
+
+
+def upload_use(upload: Upload) -> None:
+    """Bind a complete upload to what it becomes, once. Belongs into the transaction that makes that.
+
+    Raises `Conflict`: not complete, or used before.
+    """
+    if Upload.objects.filter(pk=upload.pk, state=State.COMPLETE, used=False).update(used=True):
+        return
+    upload.refresh_from_db()
+    if upload.used:
+        raise Conflict("This upload has already become a version.", "upload_used", remedy="Upload the files again.")
+    raise Conflict(
+        f"This upload is {upload.state}, not complete.",
+        "upload_not_complete",
+        remedy="Send all parts, then POST to its complete/ address and wait until its state is complete.",
+    )
+
+
+def upload_abort(upload: Upload) -> None:
+    """Give the quota back and remove what was sent. Raises `Conflict` while it is completed by a worker, or in use."""
+    free = Q(leased_until=None) | Q(leased_until__lt=timezone.now())
+    if _let_go(Upload.objects.filter(free, pk=upload.pk, used=False)):
+        _remove_now(upload.pk)
+        return
+    upload = Upload.objects.filter(pk=upload.pk).first() or upload
+    if upload.used:
+        raise Conflict("This upload has become a version.", "upload_used", remedy="Delete the version instead.")
+    if upload.state == State.COMPLETING:
+        raise Conflict("This upload is just being completed.", remedy="Wait until it is, then delete it.")
+
+
+def uploads_discard(upload_ids: Iterable[uuid.UUID]) -> None:
+    """Remove stored uploads, in use or not, and return their quota: what they became has been deleted.
+
+    May be called inside a transaction; the bytes are removed after it.
+    """
+    for upload_id in upload_ids:
+        if _let_go(Upload.objects.filter(pk=upload_id)):
+            transaction.on_commit(lambda upload_id=upload_id: _remove_now(upload_id))
+
+
+def uploads_sweep(now: datetime) -> None:
+    """Heal what was cut off: finish what lost its worker, expire what is idle, remove what is half removed."""
+    for upload_id in _ids(
+        Upload.objects.filter(Q(leased_until=None) | Q(leased_until__lt=now), state=State.COMPLETING)
+    ):
+        wake_upload(upload_id)
+    uploads_expire(now)
+    for upload_id in _ids(Upload.objects.filter(state=State.DELETING)):
+        _remove_now(upload_id)
+
+
+def uploads_expire(now: datetime) -> int:
+    """Abort every unused upload that was idle for too long; how many."""
+    idle = Upload.objects.filter(used=False, touched_at__lt=now - settings.YARDMASTER_UPLOAD_TTL)
+    expired = 0
+    for upload_id in _ids(idle.exclude(state__in=[State.COMPLETING, State.DELETING])):
+        if _let_go(idle.filter(pk=upload_id).exclude(state=State.COMPLETING)):
+            expired += 1
+            _remove_now(upload_id)
+    return expired
+
+
+def _check_files(files: Sequence[DeclaredFile]) -> None:
+    if not 1 <= len(files) <= MAX_FILES:
+        message = f"An upload has 1 to {MAX_FILES} files, this one {len(files)}."
+        raise Invalid(
+            [Problem("files", "invalid", message, "Pack many small files into a zip or into TFRecord shards.")]
+        )
+    problems = path_problems(file.path for file in files)
+    for index, file in enumerate(files):
+        if not 0 <= file.size <= MAX_FILE_SIZE:
+            message = f"A file has 0 to {MAX_FILE_SIZE} bytes."
+            problems.append(_problem(f"files.{index}.size", "invalid", message, file.size))
+        if file.sha256 and not _SHA256.fullmatch(file.sha256):
+            message = "A SHA-256 has 64 lower-case hexadecimal digits."
+            problems.append(_problem(f"files.{index}.sha256", "invalid", message, file.sha256))
+    if problems:
+        raise Invalid(problems[:20])
+
+
+def _rows(upload: Upload, files: Sequence[DeclaredFile]) -> Iterator[UploadFile]:
+    for index, file in enumerate(files):
+        yield UploadFile(upload=upload, index=index, path=file.path, size=file.size, declared_sha256=file.sha256)
+
+
+def _clear_the_way(key_prefix: str) -> None:
+    earlier = Upload.objects.filter(key_prefix=key_prefix).first()
+    if earlier is not None:
+        upload_abort(earlier)
+        _remove(earlier.pk)
+
+
+def _require_open(upload: Upload) -> None:
+    if not Upload.objects.filter(pk=upload.pk, state=State.OPEN).update(touched_at=timezone.now()):
+        upload.refresh_from_db()
+        raise Conflict(f"This upload is {upload.state}: it takes no more parts.", "upload_not_open")
+
+
+def _multipart_of(upload: Upload, file: UploadFile) -> str:
+    """The store's upload for this file, begun when it is first needed. Of two at once, one wins for both."""
+    if file.multipart_id:
+        return file.multipart_id
+    key = file_key(upload, file)
+    mine = storage().multipart_begin(key, upload.part_size)
+    if UploadFile.objects.filter(pk=file.pk, multipart_id="").update(multipart_id=mine):
+        return mine
+    storage().multipart_abort(key, mine)
+    file.refresh_from_db()
+    return file.multipart_id
+
+
+def _let_go(uploads: QuerySet[Upload]) -> bool:
+    """Give the upload's bytes back to its namespace and mark it for removal. False: somebody else has, or it is kept."""
+    with transaction.atomic():
+        upload = uploads.exclude(state=State.DELETING).select_for_update().first()
+        if upload is None:
+            return False
+        if upload.state == State.COMPLETE:
+            storage_ledger.use_return(upload.namespace_id, upload.held)
+        else:
+            storage_ledger.reservation_return(upload.namespace_id, upload.held)
+        upload.state, upload.held, upload.used = State.DELETING, 0, False
+        upload.save(update_fields=["state", "held", "used"])
+    return True
+
+
+def _remove_now(upload_id: uuid.UUID) -> None:
+    """Remove the bytes; where the store does not answer, the sweep tries again."""
+    try:
+        _remove(upload_id)
+    except Unavailable:
+        log.warning("The object store does not answer; upload %s is removed later.", upload_id, exc_info=True)
+
+
+def _remove(upload_id: uuid.UUID) -> None:
+    upload = Upload.objects.filter(pk=upload_id, state=State.DELETING).first()
+    if upload is None:
+        return
+    for file in upload.files.filter(sha256="").exclude(multipart_id=""):
+        storage().multipart_abort(file_key(upload, file), file.multipart_id)
+    storage().delete_prefix(upload.key_prefix)
+    storage().delete_prefix(f"uploads/{upload.pk}")
+    upload.delete()
+
+
+def _ids(uploads: QuerySet[Upload]) -> list[uuid.UUID]:
+    return list(uploads.order_by("pk").values_list("pk", flat=True)[:1000])
+
+
+def _problem(field: str, code: str, message: str, value: object) -> Problem:
+    return Problem(field, code, message, value=str(value))

@@ -1,0 +1,71 @@
+"""The bytes a namespace holds: reserved at the begin of an upload, used once complete, returned when it goes.
+
+Each function is one conditional update, so that two at once can never both take the last byte. They belong into the
+transaction that changes the upload.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import F
+
+from apps.api.problems import QuotaExceeded
+from apps.namespaces.models import Namespace
+from apps.namespaces.selectors import quota_of
+from apps.uploads.models import StorageAccount
+from yardmaster.errors import Problem
+from yardmaster.quantity import format_bytes
+
+
+@dataclass(frozen=True)
+class StorageUse:
+    """Bytes: of what is complete, and of what is still being sent."""
+
+    used: int
+    reserved: int
+
+
+def reserve(namespace: Namespace, amount: int) -> None:
+    """Set `amount` bytes aside, or raise `QuotaExceeded` with the numbers."""
+    hard = quota_of(namespace).storage
+    StorageAccount.objects.get_or_create(namespace=namespace)
+    rows = StorageAccount.objects.filter(namespace=namespace)
+    if hard is not None:
+        rows = rows.filter(used__lte=hard - amount - F("reserved"))
+    if not rows.update(reserved=F("reserved") + amount) and hard is not None:
+        raise _quota_full(storage_use(namespace), hard, amount)
+
+
+def reservation_return(namespace_id: object, amount: int) -> None:
+    StorageAccount.objects.filter(namespace=namespace_id).update(reserved=F("reserved") - amount)
+
+
+def reservation_use(namespace_id: object, *, reserved: int, used: int) -> None:
+    """What was reserved is now used, as far as it was needed."""
+    StorageAccount.objects.filter(namespace=namespace_id).update(
+        reserved=F("reserved") - reserved, used=F("used") + used
+    )
+
+
+def use_return(namespace_id: object, amount: int) -> None:
+    StorageAccount.objects.filter(namespace=namespace_id).update(used=F("used") - amount)
+
+
+def storage_use(namespace: Namespace) -> StorageUse:
+    account = StorageAccount.objects.filter(namespace=namespace).first()
+    return StorageUse(account.used, account.reserved) if account else StorageUse(0, 0)
+
+
+def _quota_full(use: StorageUse, hard: int, needed: int) -> QuotaExceeded:
+    unused = max(0, hard - use.used - use.reserved)
+    detail = (
+        f"This needs {format_bytes(needed)} of storage; {format_bytes(unused)} of the namespace's "
+        f"{format_bytes(hard)} are unused ({format_bytes(use.used)} used, {format_bytes(use.reserved)} reserved)."
+    )
+    remedy = "Delete versions or uploads that are no longer needed, or ask an administrator for more storage."
+    numbers = [("needed", needed), ("unused", unused), ("hard", hard), ("used", use.used), ("reserved", use.reserved)]
+    problems = [
+        Problem(f"storage.{name}", "quota_full", f"{amount} bytes", "", str(amount)) for name, amount in numbers
+    ]
+    return QuotaExceeded(detail, remedy=remedy, errors=problems)

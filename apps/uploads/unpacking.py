@@ -1,0 +1,92 @@
+"""Unpacking one uploaded zip into files of the upload. Its unpacked size is reserved before a byte is written.
+
+Not here: what makes a zip unacceptable (`yardmaster.storage.zips`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import zipfile
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.db.models import F
+
+from apps.uploads import storage_ledger
+from apps.uploads.finishing import CRC_BUDGET, Lease, LeaseLost, UploadRefused
+from apps.uploads.limits import MAX_FILES
+from apps.uploads.models import Kind, State, Upload, UploadFile
+from apps.uploads.storage import storage
+from yardmaster.storage.facts import FactFinder, FileFacts
+from yardmaster.storage.keys import key_join
+from yardmaster.storage.reader import ObjectReader
+from yardmaster.storage.zips import ZipEntry, ZipRefused, open_zip, read_entry
+
+_BUFFER = 1 << 18
+
+
+def archive_unpack(upload: Upload, lease: Lease) -> None:
+    """Replace the upload's one file by what the zip holds. Cut off, it begins anew; done before, nothing to do.
+
+    Raises `UploadRefused` for a zip that will never do, and `QuotaExceeded` where its content does not fit now.
+    """
+    if upload.unpacked:
+        return
+    zip_file = upload.files.get()
+    aside = f"uploads/{upload.pk}/archive.zip"  # out of the way: an entry may have its name
+    storage().move(key_join(upload.key_prefix, zip_file.path), aside)
+    with io.BufferedReader(ObjectReader(storage(), aside, zip_file.size), _BUFFER) as file:
+        try:
+            archive, entries = open_zip(file, zip_file.size, max_files=MAX_FILES)
+            with archive:
+                _reserve(upload, zip_file.size + sum(entry.size for entry in entries))
+                found = _write_entries(upload, archive, entries, lease)
+        except ZipRefused as error:
+            raise UploadRefused(422, error.code, error.message, remedy=error.remedy, errors=error.problems) from error
+    _replace_rows(upload, lease, entries, found)
+    storage().delete(aside)
+
+
+def _reserve(upload: Upload, needed: int) -> None:
+    with transaction.atomic():
+        more = needed - Upload.objects.select_for_update().get(pk=upload.pk).held
+        if more > 0:
+            storage_ledger.reserve(upload.namespace, more)
+            Upload.objects.filter(pk=upload.pk).update(held=F("held") + more)
+
+
+def _write_entries(
+    upload: Upload, archive: zipfile.ZipFile, entries: Sequence[ZipEntry], lease: Lease
+) -> list[FileFacts]:
+    found = []
+    crc_budget = CRC_BUDGET
+    for entry in entries:
+        count_as = entry.path if upload.kind == Kind.DATASET else None
+        with contextlib.closing(read_entry(archive, entry)) as source:
+            finder = FactFinder(source, count_as=count_as, crc_budget=crc_budget, beat=lease.beat)
+            storage().put(key_join(upload.key_prefix, entry.path), finder)
+        crc_budget = max(0, crc_budget - entry.size)
+        found.append(finder.facts())
+    return found
+
+
+def _replace_rows(upload: Upload, lease: Lease, entries: Sequence[ZipEntry], found: Sequence[FileFacts]) -> None:
+    rows = [
+        UploadFile(
+            upload=upload,
+            index=index,
+            path=entry.path,
+            size=facts.size,
+            sha256=facts.sha256,
+            records=facts.records,
+            fault=facts.fault[:300],
+        )
+        for index, (entry, facts) in enumerate(zip(entries, found, strict=True))
+    ]
+    with transaction.atomic():
+        mine = Upload.objects.filter(pk=upload.pk, lease=lease.token, state=State.COMPLETING)
+        if not mine.update(unpacked=True, file_count=len(rows)):
+            raise LeaseLost
+        upload.files.all().delete()
+        UploadFile.objects.bulk_create(rows, batch_size=500)

@@ -1,0 +1,201 @@
+"""The storage contract: objects by key, multipart uploads with signed part addresses, short-lived read addresses.
+
+The words and limits are S3's, so that any S3 server can stand behind it; a folder (`local`) speaks the same. Every verb
+may be repeated without harm. Not here: who may do what, quotas and what an object means (`apps.uploads`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Protocol, Self
+
+from yardmaster.errors import Unavailable, YardmasterError
+
+MAX_PARTS = 10_000
+MIN_PART_SIZE = 5 << 20
+"""S3 refuses smaller parts, the last one excepted."""
+MAX_PART_SIZE = 5 << 30
+MAX_OBJECT_SIZE = 5 << 40
+MAX_KEY_BYTES = 1024
+MAX_EXPIRY = timedelta(days=7)
+CHUNK = 1 << 20
+
+
+class StorageError(YardmasterError):
+    """Base of what a store refuses for good."""
+
+    code = "storage_error"
+
+
+class KeyRefused(StorageError):
+    """The key is no key: empty, too long, leads out of the store, or an object stands where a folder must."""
+
+    code = "key_refused"
+
+
+class ObjectMissing(StorageError):
+    """No object has this key."""
+
+    code = "object_missing"
+
+
+class UploadMissing(StorageError):
+    """No multipart upload of this id and key is open: it never was, was completed, or was aborted."""
+
+    code = "upload_missing"
+
+
+class PartsRefused(StorageError):
+    """The parts do not make up the object: one is absent, has another ETag, or has the wrong size."""
+
+    code = "parts_refused"
+
+
+class AddressRefused(StorageError):
+    """A signed address is forged, expired, or used for something other than what it was signed for."""
+
+    code = "address_refused"
+
+
+class StorageFull(Unavailable):
+    """The store itself (not a quota) has no room left. Nothing half-made stays behind."""
+
+    code = "storage_full"
+
+
+@dataclass(frozen=True)
+class ObjectStat:
+    """What the store knows of one object. `etag` changes when the content does; it is no checksum of it."""
+
+    key: str
+    size: int
+    etag: str
+    modified: datetime
+
+
+@dataclass(frozen=True, order=True)
+class Part:
+    """One part that has arrived whole."""
+
+    number: int
+    size: int
+    etag: str
+
+
+@dataclass(frozen=True)
+class SignedRequest:
+    """What a client without any other credential may send, exactly so."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class ByteStream(Protocol):
+    """Bytes to read in order, closed when done with."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+
+class Readable(Protocol):
+    """What `put` takes beside bytes."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
+class Storage(Protocol):
+    """Objects by key. A key is `/`-separated segments, none empty, `.` or `..`; at most 1,024 bytes.
+
+    A prefix is a folder: `datasets/1` means the keys that begin with `datasets/1/`. An object is seen whole or not at
+    all. Every verb raises `Unavailable` when the store does not answer and `StorageFull` when it has no room.
+    """
+
+    def put(self, key: str, data: bytes | Readable) -> ObjectStat:
+        """Write the object, over an older one."""
+        ...
+
+    def open_range(self, key: str, start: int = 0, length: int | None = None) -> ByteStream:
+        """The bytes from `start`, at most `length` of them; past the end: none. Raises `ObjectMissing`."""
+        ...
+
+    def stat(self, key: str) -> ObjectStat:
+        """Raises `ObjectMissing`."""
+        ...
+
+    def copy(self, source: str, target: str) -> ObjectStat:
+        """Raises `ObjectMissing`; writes over `target`."""
+        ...
+
+    def move(self, source: str, target: str) -> ObjectStat:
+        """Repeated after success (source gone, target there): success."""
+        ...
+
+    def delete(self, key: str) -> None:
+        """Absent: success."""
+        ...
+
+    def delete_prefix(self, prefix: str) -> None:
+        """Everything below the folder. Nothing there: success."""
+        ...
+
+    def list_prefix(self, prefix: str) -> Iterator[ObjectStat]:
+        """Everything below the folder, in no promised order."""
+        ...
+
+    def multipart_begin(self, key: str, part_size: int) -> str:
+        """Open an upload and give its id. Every part but the last will have exactly `part_size` bytes."""
+        ...
+
+    def part_url(
+        self, key: str, upload_id: str, part: int, *, size: int, expires: timedelta, base_url: str | None = None
+    ) -> SignedRequest:
+        """How to send part `part` (from 1) of exactly `size` bytes. The answer carries an `ETag`.
+
+        `base_url` is the portal as the sender sees it; a store with an address of its own does not need it. Does not
+        ask the store: a closed upload is noticed when the part is sent.
+        """
+        ...
+
+    def parts(self, key: str, upload_id: str) -> list[Part]:
+        """What has arrived, by number. Raises `UploadMissing`."""
+        ...
+
+    def multipart_complete(self, key: str, upload_id: str, parts: Sequence[Part]) -> ObjectStat:
+        """Make the object of these parts (1, 2, … without a gap). Completed before with the same size: success.
+
+        Raises `UploadMissing` and `PartsRefused`; the upload then stays open.
+        """
+        ...
+
+    def multipart_abort(self, key: str, upload_id: str) -> None:
+        """Forget the upload and its parts. Absent: success."""
+        ...
+
+    def read_url(
+        self,
+        key: str,
+        expires: timedelta,
+        *,
+        filename: str | None = None,
+        content_type: str | None = None,
+        base_url: str | None = None,
+    ) -> str:
+        """An absolute address from which anyone who has it may GET the object, in ranges too, until it expires.
+
+        It is delivered as an attachment named `filename`. Does not ask whether the object is there.
+        """
+        ...
+
+
+def read_chunks(stream: Readable, size: int = CHUNK) -> Iterator[bytes]:
+    """The stream's bytes, never more than `size` at once."""
+    while chunk := stream.read(size):
+        yield chunk

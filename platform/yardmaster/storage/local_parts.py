@@ -1,0 +1,180 @@
+"""Multipart uploads in a folder.
+
+Parts are written straight to their place in one file, so completing an upload is a rename, however large it is. One
+folder per upload: `target` (key and part size; its lock keeps `complete` and writers apart), `data`, and per arrived
+part a file with its number that holds size and ETag. A part counts once that file is written, which is after its bytes
+are on the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from yardmaster.errors import Unavailable
+from yardmaster.storage.base import (
+    CHUNK,
+    MAX_PART_SIZE,
+    MAX_PARTS,
+    Part,
+    PartsRefused,
+    Readable,
+    UploadMissing,
+    read_chunks,
+)
+from yardmaster.storage.folder import errors_translated, unused_name, write_all, write_new
+
+_UPLOAD_ID = re.compile(r"[0-9a-f]{32}")
+
+
+class PartFolder:
+    """The open uploads below one folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def begin(self, key: str, part_size: int) -> str:
+        if not 0 < part_size <= MAX_PART_SIZE:
+            raise ValueError(f"a part has 1 to {MAX_PART_SIZE} bytes, not {part_size}")
+        upload_id = unused_name()
+        with errors_translated("Beginning an upload"):
+            folder = self._root / upload_id
+            folder.mkdir(parents=True, mode=0o750)
+            write_new(folder / "target", json.dumps({"key": key, "part_size": part_size}).encode())
+        return upload_id
+
+    def write(self, key: str, upload_id: str, number: int, size: int, data: Readable) -> Part:
+        """Put one part in its place, over what an earlier try left there."""
+        if not 1 <= number <= MAX_PARTS:
+            raise PartsRefused(f"Parts are numbered 1 to {MAX_PARTS}, not {number}.")
+        with errors_translated("Writing a part"), self._locked(key, upload_id, fcntl.LOCK_SH) as (folder, part_size):
+            if size > part_size:
+                raise PartsRefused(f"Part {number} has {size} bytes, more than the upload's part size {part_size}.")
+            mark = os.open(folder / str(number), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o640)
+            try:
+                # One writer per part; from here until the end the part does not count.
+                fcntl.flock(mark, fcntl.LOCK_EX)
+                os.ftruncate(mark, 0)
+                etag = _write_at(folder / "data", (number - 1) * part_size, size, data, number)
+                os.pwrite(mark, json.dumps([size, etag]).encode(), 0)
+            finally:
+                os.close(mark)
+        return Part(number, size, etag)
+
+    def parts(self, key: str, upload_id: str) -> list[Part]:
+        folder = self._folder(key, upload_id)[0]
+        with errors_translated("Listing parts"):
+            try:
+                marks = [entry for entry in os.scandir(folder) if entry.name.isdigit()]
+                return sorted(part for entry in marks if (part := _read_mark(Path(entry.path))) is not None)
+            except FileNotFoundError as error:
+                raise _missing(upload_id) from error
+
+    @contextlib.contextmanager
+    def assembled(self, key: str, upload_id: str, parts: Sequence[Part]) -> Iterator[Path]:
+        """The file with all parts in order, for the body to move away; the upload is over when the body ends well.
+
+        No part can be written meanwhile.
+        """
+        with self._locked(key, upload_id, fcntl.LOCK_EX | fcntl.LOCK_NB) as (folder, part_size):
+            check_parts(parts, self.parts(key, upload_id), part_size)
+            data = folder / "data"
+            if data.exists():  # else moved away by an earlier try that was cut off before the folder was removed
+                with data.open("r+b") as file:
+                    file.truncate(sum(part.size for part in parts))
+                    os.fdatasync(file.fileno())
+            yield data
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def abort(self, key: str, upload_id: str) -> None:
+        with contextlib.suppress(UploadMissing), errors_translated("Aborting an upload"):
+            shutil.rmtree(self._folder(key, upload_id)[0], ignore_errors=True)
+
+    def _folder(self, key: str, upload_id: str) -> tuple[Path, int]:
+        """The upload's folder and part size, if it is this key's."""
+        if not _UPLOAD_ID.fullmatch(upload_id):
+            raise _missing(upload_id)
+        folder = self._root / upload_id
+        try:
+            target = json.loads((folder / "target").read_bytes())
+        except (FileNotFoundError, json.JSONDecodeError) as error:  # empty: the process died in `begin`
+            raise _missing(upload_id) from error
+        if target["key"] != key:
+            raise _missing(upload_id)
+        return folder, target["part_size"]
+
+    @contextlib.contextmanager
+    def _locked(self, key: str, upload_id: str, kind: int) -> Iterator[tuple[Path, int]]:
+        folder, part_size = self._folder(key, upload_id)
+        try:
+            lock = os.open(folder / "target", os.O_RDONLY | os.O_NOFOLLOW)
+        except FileNotFoundError as error:
+            raise _missing(upload_id) from error
+        try:
+            try:
+                fcntl.flock(lock, kind)
+            except BlockingIOError as error:
+                raise Unavailable(
+                    "A part of this upload is still being written.", remedy="Try again in a moment."
+                ) from error
+            if os.fstat(lock).st_nlink == 0:  # completed or aborted while we waited
+                raise _missing(upload_id)
+            yield folder, part_size
+        finally:
+            os.close(lock)
+
+
+def check_parts(named: Sequence[Part], arrived: Sequence[Part], part_size: int) -> None:
+    """Whether the named parts make up an object: all there as named, numbered without a gap, full but for the last."""
+    by_number = {part.number: part for part in arrived}
+    if not named:
+        raise PartsRefused("No part was named: an object of nothing is written with put.")
+    for expected, part in enumerate(named, start=1):
+        if part.number != expected:
+            raise PartsRefused(f"Part {expected} is missing: parts are numbered from 1 without a gap.")
+        if by_number.get(part.number) != part:
+            raise PartsRefused(f"Part {part.number} has not arrived, or was sent again since.")
+        if part.size != part_size and part is not named[-1]:
+            raise PartsRefused(f"Part {part.number} has {part.size} bytes; all but the last have {part_size}.")
+
+
+def _write_at(place: Path, offset: int, size: int, data: Readable, number: int) -> str:
+    digest = hashlib.md5(usedforsecurity=False)
+    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o640)
+    try:
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        left = size
+        for chunk in read_chunks(data, CHUNK):
+            left -= len(chunk)
+            if left < 0:
+                break
+            write_all(descriptor, chunk)
+            digest.update(chunk)
+        if left:
+            raise PartsRefused(f"Part {number} must have {size} bytes; {'more' if left < 0 else size - left} came.")
+        os.fdatasync(descriptor)
+    finally:
+        os.close(descriptor)
+    return digest.hexdigest()
+
+
+def _read_mark(place: Path) -> Part | None:
+    text = place.read_bytes()
+    if not text:  # still being written, or cut off
+        return None
+    size, etag = json.loads(text)
+    return Part(int(place.name), size, etag)
+
+
+def _missing(upload_id: str) -> UploadMissing:
+    return UploadMissing(
+        f"No upload {upload_id[:40]!r} is open for this key: it was completed or aborted, or never was.",
+        remedy="Begin a new upload.",
+    )
