@@ -1,8 +1,11 @@
-"""Users, their personal tokens and one-time sign-in links. Who may do what in a namespace is `apps.namespaces`' matter."""
+"""Users, their personal tokens and one-time sign-in links.
+
+Not here: who may do what in a namespace (`apps.namespaces`).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
@@ -43,9 +46,9 @@ class User(AbstractUser):
     sign_in_epoch = models.PositiveIntegerField(default=0, editable=False)
     """Counted up to end every session at once; sessions of an earlier epoch are dead."""
 
-    objects = UserManager()
+    objects: ClassVar[UserManager] = UserManager()  # type: ignore[assignment]
 
-    class Meta(AbstractUser.Meta):  # type: ignore[name-defined, misc]
+    class Meta(AbstractUser.Meta):
         constraints = [
             # Sign-in ignores case, so two names that differ only by case would be one person to the portal.
             models.UniqueConstraint(Lower("username"), name="one_user_per_name"),
@@ -58,7 +61,7 @@ class User(AbstractUser):
         return salted_hmac(salt, value, secret=secret, algorithm="sha256").hexdigest()
 
 
-class PersonalToken(AbstractAuthToken):
+class PersonalToken(AbstractAuthToken):  # type: ignore[misc]  # knox has no types
     """A credential for scripts. Only its hash is stored. No scopes: it may do what its owner may."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

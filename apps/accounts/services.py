@@ -14,7 +14,7 @@ from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, ProtectedError, Q
 from django.urls import reverse
 from django.utils import timezone
 
@@ -22,6 +22,7 @@ from apps.accounts.models import PersonalToken, SignInLink, User
 from apps.api.permissions import SCOPES
 from apps.api.problems import Conflict, Invalid
 from apps.audit.services import record
+from apps.namespaces.models import Membership, Namespace, Role
 from yardmaster.errors import Problem
 
 LINK_LASTS = timedelta(minutes=15)
@@ -88,6 +89,15 @@ def _taken(user: User) -> list[Problem]:
     return problems
 
 
+def first_administrator(*, username: str = "admin", email: str = "", password: str | None = None) -> str | None:
+    """Make an administrator where there is none and return a one-time sign-in link; else do nothing and return None."""
+    with transaction.atomic():
+        if User.objects.filter(is_staff=True).exists():
+            return None
+        user = user_create(username=username, email=email, password=password, is_staff=True)
+        return sign_in_link_create(user)
+
+
 def user_change(*, user: User, actor: User, **changes: Any) -> User:
     """Change any of email, first_name, last_name, is_staff, is_active. The last administrator stays one.
 
@@ -123,6 +133,16 @@ def _administrators() -> Any:
     return User.objects.filter(is_staff=True, is_active=True)
 
 
+def profile_change(*, user: User, first_name: str | None = None, last_name: str | None = None) -> User:
+    """What people change of themselves; None leaves a name as it is."""
+    changes = {"first_name": first_name, "last_name": last_name}
+    for name, value in changes.items():
+        if value is not None:
+            setattr(user, name, value)
+    user.save(update_fields=[*changes])
+    return user
+
+
 def user_deactivate(*, user: User, actor: User) -> User:
     """Lock the user out at once: sessions, tokens and links are dead. What the user owns stays."""
     return user_change(user=user, actor=actor, is_active=False)
@@ -133,6 +153,35 @@ def _let_nobody_in(user: User) -> None:
     User.objects.filter(pk=user.pk).update(sign_in_epoch=F("sign_in_epoch") + 1)
     PersonalToken.objects.filter(user=user).delete()
     SignInLink.objects.filter(user=user).delete()
+
+
+def user_delete(*, user: User, actor: User) -> None:
+    """Remove a user and the personal namespace for good. 409 while either holds anything, or a team has no other
+    manager; nothing is removed then."""
+    if user.pk == actor.pk:
+        raise Conflict("You cannot delete yourself.", remedy="Ask another administrator.")
+    try:
+        with transaction.atomic():
+            _refuse_only_manager(user)
+            Namespace.objects.filter(owner=user).delete()
+            user.delete()
+            record(actor, "user.delete", f"user:{user.pk}", username=user.username)
+    except ProtectedError as error:
+        kinds = sorted({str(one._meta.verbose_name_plural) for one in error.protected_objects})
+        raise Conflict(
+            f"{user.username} still has {', '.join(kinds)}.",
+            "not_empty",
+            remedy="Delete these first, or deactivate the user: that locks the user out and keeps everything.",
+        ) from error
+
+
+def _refuse_only_manager(user: User) -> None:
+    teams = Namespace.objects.filter(owner=None, memberships__user=user, memberships__role=Role.MANAGER)
+    others = Membership.objects.filter(namespace=OuterRef("pk"), role=Role.MANAGER).exclude(user=user)
+    if orphan := teams.exclude(Exists(others)).first():
+        raise Conflict(
+            f"{user.username} is the only manager of {orphan.slug}.", remedy="Make somebody else its manager first."
+        )
 
 
 def token_create(

@@ -13,7 +13,7 @@ from apps.accounts.models import User
 from apps.namespaces.personal import personal_namespace_create
 
 
-class AccountAdapter(DefaultAccountAdapter):
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return bool(settings.YARDMASTER_OPEN_SIGN_UP)
 

@@ -22,7 +22,7 @@ from rest_framework.response import Response
 
 from apps.accounts.models import User
 from apps.api.models import IdempotencyRecord
-from apps.api.problems import ApiProblem, Conflict, Invalid
+from apps.api.problems import CONTENT_TYPE, ApiProblem, Conflict, Invalid, body_of
 from yardmaster.errors import Problem
 from yardmaster.ids import new_id
 
@@ -67,8 +67,8 @@ def key_claim(user: User, key: str, fingerprint: str, now: datetime) -> Claim:
                 )
             return Claim(record.pk, record.claim)
         except IntegrityError:
-            record = IdempotencyRecord.objects.filter(user=user, key=key).first()
-        if record is not None and (claim := _claim_of_existing(record, fingerprint, now)):
+            existing = IdempotencyRecord.objects.filter(user=user, key=key).first()
+        if existing is not None and (claim := _claim_of_existing(existing, fingerprint, now)):
             return claim
     raise _still_running()
 
@@ -175,11 +175,11 @@ class IdempotentPosts(_Base):
 
     def _keep(self, claim: Claim, response: Response) -> None:
         if self.answers_are_secret and response.status_code < 300:
-            done = "This request was done, and its answer, which holds a secret, is shown only once."
-            raise_later = Conflict(done, remedy="Repeat it with a new Idempotency-Key to get another.")
-            from apps.api.problems import CONTENT_TYPE, body_of
-
-            body = JSONRenderer().render(body_of(raise_later)).decode()
+            done = Conflict(
+                "This request was done, and its answer, which holds a secret, is shown only once.",
+                remedy="Repeat it with a new Idempotency-Key to get another.",
+            )
+            body = JSONRenderer().render(body_of(done)).decode()
             answer_keep(claim, status=409, body=body, content_type=CONTENT_TYPE, location="")
             return
         data = getattr(response, "data", None)

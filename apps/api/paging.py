@@ -50,7 +50,7 @@ class Cursor:
 class NewestFirst(BasePagination):
     """`{"next", "previous", "results"}`; `?cursor=` and `?page_size=` (1 to 200)."""
 
-    def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[Any]:
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self._url = request.build_absolute_uri()
         cursor = _cursor(request)
         size = _page_size(request)
@@ -126,7 +126,7 @@ def _cursor(request: Request) -> Cursor | None:
 def _page_size(request: Request) -> int:
     text = request.query_params.get("page_size", "")
     if not text:
-        return int(api_settings.PAGE_SIZE)
+        return int(api_settings.PAGE_SIZE or LARGEST_PAGE)
     if text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= LARGEST_PAGE:
         return int(text)
     message = f"A page holds 1 to {LARGEST_PAGE} entries."

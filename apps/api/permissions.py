@@ -1,5 +1,6 @@
-"""Who may call an address at all: somebody signed in, with a token whose scopes reach. Not here: whose objects these are
-(`apps.namespaces.selectors`).
+"""Who may call an address at all: somebody signed in, with a token whose scopes reach.
+
+Not here: whose objects these are (`apps.namespaces.selectors`).
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ Not here: failures outside a view (`pages`).
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -132,7 +133,7 @@ def body_of(problem: ApiProblem) -> dict[str, Any]:
 
 
 def answer(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Django REST framework's exception handler. None (a bug: Django answers 500 and logs it) for what nobody foresaw."""
+    """Django REST framework's exception handler. None for what nobody foresaw: Django then answers 500 and logs it."""
     problem = problem_of(error)
     if problem is None:
         return None
@@ -215,8 +216,8 @@ def _of_the_framework(error: exceptions.APIException) -> ApiProblem:
         return Invalid(flatten(error.detail))
     code = next((code for kind, code in _CODES.items() if isinstance(error, kind)), "error")
     headers = {}
-    if isinstance(error, exceptions.Throttled) and error.wait is not None:
-        headers["Retry-After"] = str(max(1, int(error.wait + 0.999)))
+    if wait := getattr(error, "wait", None):  # of a throttled request, in seconds
+        headers["Retry-After"] = str(math.ceil(wait))
     if challenge := getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = challenge
     return ApiProblem(error.status_code, code, str(error.detail), remedy=_REMEDIES.get(code, ""), headers=headers)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
+from django.conf import settings
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent
@@ -57,7 +58,7 @@ class Schema(AutoSchema):
             )
         return parameters
 
-    def _get_response_bodies(self, direction: str = "response") -> dict[str, Any]:
+    def _get_response_bodies(self, direction: Literal["request", "response"] = "response") -> dict[str, Any]:
         bodies: dict[str, Any] = super()._get_response_bodies(direction)
         bodies.setdefault(
             "default",
@@ -66,12 +67,14 @@ class Schema(AutoSchema):
         return bodies
 
     def _problem(self) -> ResolvedComponent:
-        component = ResolvedComponent("Problem", ResolvedComponent.SCHEMA, _PROBLEM, "Problem")
+        component = ResolvedComponent(  # type: ignore[no-untyped-call]
+            "Problem", ResolvedComponent.SCHEMA, _PROBLEM, "Problem"
+        )
         self.registry.register_on_missing(component)
         return component
 
 
-class PersonalTokenScheme(OpenApiAuthenticationExtension):
+class PersonalTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     target_class = "apps.accounts.authentication.PersonalTokenAuthentication"
     name = "personal_token"
 
@@ -79,11 +82,9 @@ class PersonalTokenScheme(OpenApiAuthenticationExtension):
         return {"type": "http", "scheme": "bearer", "description": "A personal token."}
 
 
-class SessionScheme(OpenApiAuthenticationExtension):
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     target_class = "apps.accounts.authentication.SessionAuthentication"
     name = "session"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
-        from django.conf import settings
-
         return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}

@@ -10,7 +10,7 @@ from yardmaster.ids import new_id
 
 
 class AuditEvent(models.Model):
-    """One deed. It holds ids and names as they were and no foreign keys, so that it outlives whom and what it tells of."""
+    """One deed. Ids and names as they were, no foreign keys: it outlives whom and what it tells of."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     at = models.DateTimeField(auto_now_add=True)

@@ -1,3 +1,7 @@
-from django.urls import URLPattern, URLResolver
+"""Addresses of the API of the audit."""
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from django.urls import URLPattern, URLResolver, path
+
+from apps.audit.views import AuditView
+
+urlpatterns: list[URLPattern | URLResolver] = [path("audit/", AuditView.as_view(), name="audit")]

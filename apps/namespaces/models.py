@@ -10,7 +10,7 @@ from yardmaster.ids import new_id
 
 
 class Namespace(models.Model):
-    """A personal namespace (one per user, `owner` set) or a team's (`owner` empty). The slug is for people and addresses."""
+    """A personal namespace (one per user, `owner` set) or a team's. The slug is for people and addresses."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     slug = models.SlugField(max_length=63, unique=True)

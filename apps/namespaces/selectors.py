@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from apps.accounts.models import User
 from apps.api.problems import Forbidden, NotFound
@@ -22,6 +22,22 @@ def namespaces_visible(user: User) -> QuerySet[Namespace]:
         return Namespace.objects.all()
     # A subquery, not a join: a join could show a namespace twice, and spoils the order by primary key.
     return Namespace.objects.filter(pk__in=Membership.objects.filter(user=user).values("namespace_id"))
+
+
+def namespaces_with_role(user: User) -> QuerySet[Namespace]:
+    """The visible ones, each with the user's role in it as `my_role` (None: seen as an administrator)."""
+    mine = Membership.objects.filter(namespace=OuterRef("pk"), user=user).values("role")[:1]
+    return namespaces_visible(user).annotate(my_role=Subquery(mine))
+
+
+def shares_of(user: User, most: int = 100) -> list[Namespace]:
+    """The namespaces the user is a member of, newest first, with `my_role`; not those an administrator merely sees."""
+    mine = Membership.objects.filter(user=user).values("namespace_id")
+    return list(namespaces_with_role(user).filter(pk__in=mine).order_by("-pk")[:most])
+
+
+def members_of(namespace: Namespace) -> QuerySet[Membership]:
+    return Membership.objects.filter(namespace=namespace).select_related("user")
 
 
 def namespace_for(user: User, ref: str | UUID | None, *, at_least: Role = Role.VIEWER) -> Namespace:

@@ -1,1 +1,135 @@
-"""Changes of namespaces, members and quotas."""
+"""Changes of namespaces, members and quotas. Every verb writes its audit event in its own transaction.
+
+Not here: who may call it (the views ask `selectors.require_role`).
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TypedDict
+
+from django.db import IntegrityError, transaction
+
+from apps.accounts.models import User
+from apps.api.problems import ApiProblem, Conflict, Invalid, NotFound
+from apps.audit.services import record
+from apps.namespaces.models import Membership, Namespace, Quota, Role
+from apps.namespaces.quotas import default_quota_create
+from apps.namespaces.slugs import LONGEST, is_slug
+from yardmaster.errors import Problem
+
+
+class Limits(TypedDict):
+    """What a namespace may hold at once; None: unlimited."""
+
+    cpu: Decimal | None
+    memory: int | None
+    gpus: int | None
+    storage: int | None
+    running_jobs: int | None
+
+
+def team_create(*, slug: str, title: str, manager: User, actor: User) -> Namespace:
+    """Make a team namespace with its first manager and the default quota."""
+    if not is_slug(slug):
+        message = f"A slug is 1 to {LONGEST} of a to z, 0 to 9 and inner hyphens, and must not look like an id."
+        raise Invalid([Problem("slug", "invalid", message, "Choose something like vision-team.", slug)])
+    try:
+        with transaction.atomic():
+            namespace = Namespace.objects.create(slug=slug, title=title)
+            Membership.objects.create(namespace=namespace, user=manager, role=Role.MANAGER)
+            default_quota_create(namespace)
+            facts = {"slug": slug, "manager": manager.username}
+            record(actor, "namespace.create", _name(namespace), namespace=namespace, **facts)
+    except IntegrityError as error:
+        taken = Problem("slug", "unique", "There is a namespace of this name already.", "Choose another.", slug)
+        raise Invalid([taken]) from error
+    return namespace
+
+
+def title_change(*, namespace: Namespace, title: str, actor: User) -> Namespace:
+    """Change what people read. The slug stays: it is in addresses and scripts."""
+    with transaction.atomic():
+        Namespace.objects.filter(pk=namespace.pk).update(title=title)
+        record(actor, "namespace.change", _name(namespace), namespace=namespace, title=title)
+    namespace.title = title
+    return namespace
+
+
+def member_add(*, namespace: Namespace, user: User, role: Role, actor: User) -> Membership:
+    """Let somebody in. With the same role already in: success; with another: 409, as that is a change."""
+    _refuse_personal(namespace)
+    with transaction.atomic():
+        member, made = Membership.objects.get_or_create(namespace=namespace, user=user, defaults={"role": role})
+        if made:
+            record(actor, "member.add", _name(namespace), namespace=namespace, user=user.username, role=role.value)
+        elif member.role != role:
+            raise Conflict(f"{user.username} is a {member.role} already.", remedy="Change the role with PATCH.")
+    return member
+
+
+def member_change(*, namespace: Namespace, user: User, role: Role, actor: User) -> Membership:
+    """Give a member another role. The last manager stays one."""
+    _refuse_personal(namespace)
+    with transaction.atomic():
+        member = _locked_member(namespace, user, goes=role != Role.MANAGER)
+        if member.role != role:
+            member.role = role
+            member.save(update_fields=["role"])
+            record(actor, "member.change", _name(namespace), namespace=namespace, user=user.username, role=role.value)
+    return member
+
+
+def member_remove(*, namespace: Namespace, user: User, actor: User) -> None:
+    """Take a member out; whoever is out loses sight of the namespace at once. The last manager stays."""
+    _refuse_personal(namespace)
+    with transaction.atomic():
+        _locked_member(namespace, user, goes=True).delete()
+        record(actor, "member.remove", _name(namespace), namespace=namespace, user=user.username)
+
+
+def _locked_member(namespace: Namespace, user: User, *, goes: bool) -> Membership:
+    """The user's membership, with the namespace locked so that two managers cannot leave at the same moment."""
+    Namespace.objects.select_for_update().get(pk=namespace.pk)
+    members = {one.user_id: one for one in namespace.memberships.select_related("user")}
+    member = members.get(user.pk)
+    if member is None:
+        raise NotFound("This user is not a member of the namespace.")
+    managers = [one for one in members.values() if one.role == Role.MANAGER and one.user.is_active]
+    if goes and managers == [member]:
+        alone = f"{user.username} is the only manager of {namespace.slug}."
+        raise Conflict(alone, remedy="Make another manager first.")
+    return member
+
+
+def _refuse_personal(namespace: Namespace) -> None:
+    if namespace.owner_id is not None:
+        raise ApiProblem(
+            409,
+            "personal_namespace",
+            "A personal namespace has exactly its owner.",
+            remedy="Work together in a team namespace: an administrator makes one.",
+        )
+
+
+def quota_set(*, namespace: Namespace, limits: Limits, actor: User) -> Quota:
+    """Set every limit. One below what is held now takes nothing away: it only admits nothing new."""
+    with transaction.atomic():
+        default_quota_create(namespace)
+        quota = Quota.objects.select_for_update().get(pk=namespace.pk)
+        before = _facts(quota)
+        for name, value in limits.items():
+            setattr(quota, name, value)
+        quota._history_user = actor  # type: ignore[attr-defined]  # where django-simple-history looks for it
+        quota.save()
+        record(actor, "quota.set", _name(namespace), namespace=namespace, before=before, after=_facts(quota))
+    return quota
+
+
+def _facts(quota: Quota) -> dict[str, float | None]:
+    amounts = {name: getattr(quota, name) for name in Limits.__annotations__}
+    return {name: float(value) if isinstance(value, Decimal) else value for name, value in amounts.items()}
+
+
+def _name(namespace: Namespace) -> str:
+    return f"namespace:{namespace.pk}"

@@ -31,6 +31,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
 SESSION_COOKIE_NAME = "yardmaster_session"
 CSRF_COOKIE_NAME = "yardmaster_csrf"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("YARDMASTER_BEHIND_PROXY") else None
+CSRF_FAILURE_VIEW = "apps.api.outside.csrf_failure"
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
@@ -64,6 +65,8 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "portal.content_policy.ContentPolicy",
+    "apps.api.outside.RefuseNulCharacters",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -178,7 +181,10 @@ SPECTACULAR_SETTINGS = {
 }
 
 # --- Objects, logs, engines --------------------------------------------------------------------------------------
-YARDMASTER_STORAGE = {"class": "yardmaster.storage.local.LocalStorage", "options": {"root": HOME / "objects"}}
+YARDMASTER_STORAGE = {
+    "class": "yardmaster.storage.local.LocalStorage",
+    "options": {"root": HOME / "objects", "base_url": PUBLIC_URL, "signing_key": SECRET_KEY},
+}
 YARDMASTER_LOGS_ROOT = Path(env.text("YARDMASTER_LOGS_ROOT", str(HOME / "logs")))
 YARDMASTER_ENGINES = {
     "local": {"class": "yardmaster.engines.local.LocalEngine", "options": {"root": HOME / "local"}},

@@ -1,0 +1,131 @@
+"""The JSON of people and tokens. What is not named here cannot be set from outside."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from rest_framework import serializers
+
+from apps.accounts.models import PersonalToken, User
+from apps.api.permissions import SCOPES
+from apps.api.serializers import StrictSerializer
+
+_TEN_YEARS = 10 * 366 * 86_400
+
+
+class UserSerializer(serializers.ModelSerializer[User]):
+    """A person as administrators see one."""
+
+    namespace = serializers.UUIDField(source="personal_namespace.id", help_text="The personal namespace.")
+
+    class Meta:
+        model = User
+        fields = [
+            "id",
+            "username",
+            "email",
+            "first_name",
+            "last_name",
+            "is_staff",
+            "is_active",
+            "date_joined",
+            "last_login",
+            "namespace",
+        ]
+        read_only_fields = fields
+
+
+class NewUserSerializer(StrictSerializer):
+    username = serializers.CharField(max_length=150)
+    password = serializers.CharField(
+        max_length=500,
+        write_only=True,
+        required=False,
+        trim_whitespace=False,
+        help_text="Left out: only a one-time sign-in link lets the user in.",
+    )
+    email = serializers.EmailField(max_length=254, required=False, default="", allow_blank=True)
+    first_name = serializers.CharField(max_length=150, required=False, default="", allow_blank=True)
+    last_name = serializers.CharField(max_length=150, required=False, default="", allow_blank=True)
+    is_staff = serializers.BooleanField(required=False, default=False)
+
+
+class UserChangesSerializer(StrictSerializer):
+    """What administrators change of a user. The name stays: it is in addresses and in the audit."""
+
+    email = serializers.EmailField(max_length=254, required=False, allow_blank=True)
+    first_name = serializers.CharField(max_length=150, required=False, allow_blank=True)
+    last_name = serializers.CharField(max_length=150, required=False, allow_blank=True)
+    is_staff = serializers.BooleanField(required=False)
+    is_active = serializers.BooleanField(required=False, help_text="False ends every session and token at once.")
+
+
+class ProfileChangesSerializer(StrictSerializer):
+    """What people change of themselves. The address, with which one signs in, has its own page."""
+
+    first_name = serializers.CharField(max_length=150, required=False, allow_blank=True)
+    last_name = serializers.CharField(max_length=150, required=False, allow_blank=True)
+
+
+class TokenSerializer(serializers.ModelSerializer[PersonalToken]):
+    """A personal token without its secret."""
+
+    scopes = serializers.ListField(child=serializers.ChoiceField(choices=SCOPES), read_only=True)
+    created_at = serializers.DateTimeField(source="created", read_only=True)
+    expires_at = serializers.DateTimeField(source="expiry", read_only=True, allow_null=True)
+
+    class Meta:
+        model = PersonalToken
+        fields = ["id", "name", "scopes", "created_at", "expires_at", "last_used_at"]
+        read_only_fields = fields
+
+
+class _TokenWish(StrictSerializer):
+    name = serializers.CharField(max_length=100)
+    scopes = serializers.ListField(
+        child=serializers.ChoiceField(choices=SCOPES),
+        required=False,
+        default=list,
+        max_length=len(SCOPES),
+        help_text="None: everything that you may do.",
+    )
+    expires_in = serializers.IntegerField(
+        min_value=60,
+        max_value=_TEN_YEARS,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Seconds; null: never.",
+    )
+
+    def lifetime(self) -> timedelta | None:
+        seconds = self.validated_data["expires_in"]
+        return None if seconds is None else timedelta(seconds=seconds)
+
+
+class NewTokenSerializer(_TokenWish):
+    """A wish for a personal token."""
+
+
+class PasswordForTokenSerializer(_TokenWish):
+    """Name and password for a personal token."""
+
+    username = serializers.CharField(max_length=254, help_text="The user's name or e-mail address.")
+    password = serializers.CharField(max_length=500, write_only=True, trim_whitespace=False)
+
+
+class TokenWithSecretSerializer(TokenSerializer):
+    """A new personal token. Its secret is never shown again."""
+
+    token = serializers.CharField(read_only=True)
+
+    class Meta(TokenSerializer.Meta):
+        fields = [*TokenSerializer.Meta.fields, "token"]
+        read_only_fields = fields
+
+
+class SignInLinkSerializer(StrictSerializer):
+    """A link that signs its user in once."""
+
+    url = serializers.URLField(read_only=True)
+    expires_in = serializers.IntegerField(read_only=True, help_text="Seconds.")

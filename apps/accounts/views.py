@@ -1,0 +1,134 @@
+"""The API of people: one's own profile and tokens, and for administrators everybody's accounts."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib.auth import authenticate
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts import selectors, services
+from apps.accounts.models import PersonalToken, User
+from apps.accounts.serializers import (
+    NewTokenSerializer,
+    NewUserSerializer,
+    PasswordForTokenSerializer,
+    SignInLinkSerializer,
+    TokenSerializer,
+    TokenWithSecretSerializer,
+    UserChangesSerializer,
+    UserSerializer,
+)
+from apps.accounts.throttles import SignInAddressThrottle, SignInThrottle
+from apps.api.idempotency import IdempotentPosts
+from apps.api.permissions import IsAdministrator
+from apps.api.views import ApiView
+
+
+def _with_secret(token: PersonalToken, secret: str) -> Response:
+    return Response({**TokenSerializer(token).data, "token": secret}, status=201)
+
+
+class PasswordForTokenView(ApiView):
+    """Sign in with a name and a password and get a personal token: what the command line's `login` does."""
+
+    authentication_classes = []
+    permission_classes = [AllowAny]
+    throttle_classes = [SignInThrottle, SignInAddressThrottle]
+
+    @extend_schema(request=PasswordForTokenSerializer, responses={201: TokenWithSecretSerializer})
+    def post(self, request: Request) -> Response:
+        wish = self.read(PasswordForTokenSerializer)
+        data = wish.validated_data
+        user = authenticate(request._request, username=data["username"], password=data["password"])
+        if not isinstance(user, User):
+            raise AuthenticationFailed("The name or the password is wrong, or the account is locked.")
+        made = services.token_create(user=user, name=data["name"], scopes=data["scopes"], expires_in=wish.lifetime())
+        return _with_secret(*made)
+
+    def get_authenticate_header(self, request: Request) -> str:
+        return "Bearer"  # without it the framework turns a 401 into a 403
+
+
+class TokensView(IdempotentPosts, ApiView):
+    """One's own personal tokens."""
+
+    answers_are_secret = True
+
+    @extend_schema(responses=TokenSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        return self.page(selectors.tokens_of(self.user), TokenSerializer)
+
+    @extend_schema(request=NewTokenSerializer, responses={201: TokenWithSecretSerializer})
+    def post(self, request: Request) -> Response:
+        wish = self.read(NewTokenSerializer)
+        data = wish.validated_data
+        made = services.token_create(
+            user=self.user, name=data["name"], scopes=data["scopes"], expires_in=wish.lifetime()
+        )
+        return _with_secret(*made)
+
+
+class TokenView(ApiView):
+    """One of one's own personal tokens."""
+
+    @extend_schema(responses=TokenSerializer)
+    def get(self, request: Request, token_id: UUID) -> Response:
+        return Response(TokenSerializer(selectors.token_for(self.user, token_id)).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, token_id: UUID) -> Response:
+        services.token_revoke(token=selectors.token_for(self.user, token_id), actor=self.user)
+        return Response(status=204)
+
+
+class _ForAdministrators(ApiView):
+    permission_classes = [IsAdministrator]
+    scope = "admin"
+
+
+class UsersView(IdempotentPosts, _ForAdministrators):
+    """Everybody who has an account."""
+
+    @extend_schema(responses=UserSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        return self.page(selectors.users(), UserSerializer)
+
+    @extend_schema(request=NewUserSerializer, responses={201: UserSerializer})
+    def post(self, request: Request) -> Response:
+        user = services.user_create(actor=self.user, **self.read(NewUserSerializer).validated_data)
+        return Response(UserSerializer(selectors.user_by_id(user.pk)).data, status=201)
+
+
+class UserView(_ForAdministrators):
+    """One account."""
+
+    @extend_schema(responses=UserSerializer)
+    def get(self, request: Request, user_id: UUID) -> Response:
+        return Response(UserSerializer(selectors.user_by_id(user_id)).data)
+
+    @extend_schema(request=UserChangesSerializer, responses=UserSerializer)
+    def patch(self, request: Request, user_id: UUID) -> Response:
+        changes = self.read(UserChangesSerializer).validated_data
+        user = services.user_change(user=selectors.user_by_id(user_id), actor=self.user, **changes)
+        return Response(UserSerializer(user).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, user_id: UUID) -> Response:
+        services.user_delete(user=selectors.user_by_id(user_id), actor=self.user)
+        return Response(status=204)
+
+
+class UserSignInLinkView(IdempotentPosts, _ForAdministrators):
+    """A link for somebody who has no password or forgot it."""
+
+    answers_are_secret = True
+
+    @extend_schema(request=None, responses={201: SignInLinkSerializer})
+    def post(self, request: Request, user_id: UUID) -> Response:
+        url = services.sign_in_link_create(selectors.user_by_id(user_id), actor=self.user)
+        return Response({"url": url, "expires_in": int(services.LINK_LASTS.total_seconds())}, status=201)

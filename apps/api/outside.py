@@ -1,0 +1,77 @@
+"""Failures that Django itself answers, before or beside the views: problems below `/api/`, pages elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import Resolver404, resolve
+
+from apps.api.problems import CONTENT_TYPE, ApiProblem, NotFound, body_of, problem_of
+
+
+def _answer(request: HttpRequest, problem: ApiProblem, template: str) -> HttpResponse:
+    if request.path.startswith("/api/"):
+        return JsonResponse(body_of(problem), status=problem.status, content_type=CONTENT_TYPE, headers=problem.headers)
+    if problem.status >= 500:
+        # Without the request: what its context processors need may be the very thing that is broken.
+        return HttpResponse(render_to_string(template, {"problem": problem}), status=problem.status)
+    return render(request, template, {"problem": problem}, status=problem.status)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    problem = problem_of(exception) or ApiProblem(400, "malformed", "The request cannot be read.")
+    return _answer(request, problem, "problem.html")
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, ApiProblem(403, "permission_denied", "You may not do this."), "problem.html")
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    detail = "This form has grown old, or was sent from another site."
+    remedy = "Go back, load the page again, and send it once more. Cookies must be allowed."
+    return _answer(request, ApiProblem(403, "csrf_failed", detail, remedy=remedy), "problem.html")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, NotFound("There is nothing here, or it is not yours to see."), "problem.html")
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """A bug, or something the portal needs is away. The traceback is in the portal's log, never in the answer."""
+    error = sys.exc_info()[1]
+    problem = problem_of(error) if error is not None else None
+    if problem is None or problem.status < 500:
+        detail = "The portal failed at this. It is noted in the portal's log."
+        problem = ApiProblem(500, "error", detail, remedy="Tell an administrator when it happened if it stays so.")
+    return _answer(request, problem, "problem_500.html")
+
+
+def unknown_address(request: HttpRequest, rest: str = "") -> HttpResponse:
+    """Any address below `/api/` that nothing else answers."""
+    remedy = ""
+    if not request.path.endswith("/"):
+        try:
+            match = resolve(f"{request.path}/")
+        except Resolver404:
+            match = None
+        if match is not None and match.func is not unknown_address:
+            remedy = f"Addresses end in a slash: {request.path}/"
+    return _answer(request, NotFound(f"There is nothing at {request.path[:200]}", remedy=remedy), "problem.html")
+
+
+class RefuseNulCharacters:
+    """Middleware: no path and no query holds a NUL, which databases refuse only deep inside a view."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if "\x00" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
+            problem = ApiProblem(400, "malformed", "An address cannot hold a NUL character.", remedy="Leave it out.")
+            return JsonResponse(body_of(problem), status=400, content_type=CONTENT_TYPE)
+        return self.get_response(request)

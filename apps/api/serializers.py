@@ -1,0 +1,20 @@
+"""Serializers shared by every endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """Refuses keys that it does not know, by name: a mistyped option must not be taken for an absent one."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        unknown = [key for key in data if key not in self.fields] if isinstance(data, Mapping) else []
+        if unknown:
+            known = ", ".join(name for name, field in self.fields.items() if not field.read_only)
+            refusal = serializers.ErrorDetail(f"This is not known here. Known are: {known}.", "unknown")
+            raise serializers.ValidationError({str(key)[:100]: [refusal] for key in unknown})
+        return super().to_internal_value(data)

@@ -1,0 +1,170 @@
+"""The JSON of namespaces, members and quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.accounts.models import User
+from apps.api.serializers import StrictSerializer
+from apps.namespaces.models import Membership, Namespace, Role
+from yardmaster.quantity import NotAQuantity, parse_cpu, parse_memory
+
+_AMOUNT = {"oneOf": [{"type": "number", "minimum": 0}, {"type": "string"}, {"type": "null"}]}
+
+
+class _Amount(serializers.Field[Any, Any, Any, Any]):
+    """An amount as people write it, within what the database holds."""
+
+    default_error_messages = {"invalid": "{reason}.", "range": "This must lie between 0 and {most}."}
+
+    def __init__(self, parse: Callable[[object], float], most: int, **options: Any) -> None:
+        super().__init__(**options)
+        self.parse = parse
+        self.most = most
+
+    def to_internal_value(self, data: Any) -> float:
+        try:
+            amount = self.parse(data)
+        except NotAQuantity as error:
+            self.fail("invalid", reason=str(error).capitalize())
+        if not 0 <= amount <= self.most:
+            self.fail("range", most=self.most)
+        return amount
+
+    def to_representation(self, value: Any) -> Any:
+        return float(value) if isinstance(value, Decimal) else value
+
+
+@extend_schema_field(_AMOUNT)
+class CpuField(_Amount):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(parse_cpu, 10**8, **options)
+
+    def to_internal_value(self, data: Any) -> Any:
+        return Decimal(str(super().to_internal_value(data)))
+
+
+@extend_schema_field(_AMOUNT)
+class BytesField(_Amount):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(parse_memory, 2**60, **options)
+
+
+class LimitsSerializer(StrictSerializer):
+    """Every limit; null: unlimited. All are asked for, so that none becomes unlimited by being forgotten."""
+
+    cpu = CpuField(allow_null=True)
+    memory = BytesField(allow_null=True)
+    gpus = serializers.IntegerField(allow_null=True, min_value=0, max_value=10**6)
+    storage = BytesField(allow_null=True)
+    running_jobs = serializers.IntegerField(allow_null=True, min_value=0, max_value=10**6)
+
+
+class AmountsSerializer(serializers.Serializer[Any]):
+    """Amounts of what a quota bounds: cores, bytes, pieces."""
+
+    cpu = serializers.FloatField()
+    memory = serializers.IntegerField()
+    gpus = serializers.IntegerField()
+    storage = serializers.IntegerField()
+    running_jobs = serializers.IntegerField()
+
+
+class HardLimitsSerializer(serializers.Serializer[Any]):
+    """The limits; null: unlimited."""
+
+    cpu = serializers.FloatField(allow_null=True)
+    memory = serializers.IntegerField(allow_null=True)
+    gpus = serializers.IntegerField(allow_null=True)
+    storage = serializers.IntegerField(allow_null=True)
+    running_jobs = serializers.IntegerField(allow_null=True)
+
+
+class QuotaSerializer(serializers.Serializer[Any]):
+    """What a namespace may hold, holds, and has set aside for what is on its way."""
+
+    hard = HardLimitsSerializer()
+    used = AmountsSerializer()
+    reserved = AmountsSerializer()
+
+
+class NamespaceSerializer(serializers.ModelSerializer[Namespace]):
+    personal = serializers.SerializerMethodField(help_text="Whether it is one person's own, and not a team's.")
+    role = serializers.SerializerMethodField(help_text="Your role in it.")
+
+    class Meta:
+        model = Namespace
+        fields = ["id", "slug", "title", "personal", "role", "created_at"]
+        read_only_fields = fields
+
+    def get_personal(self, namespace: Namespace) -> bool:
+        return namespace.owner_id is not None
+
+    @extend_schema_field({"type": "string", "enum": Role.values})
+    def get_role(self, namespace: Namespace) -> str:
+        # Annotated by `selectors.namespaces_with_role`, so that a list asks once.
+        return getattr(namespace, "my_role", None) or Role.MANAGER.value
+
+
+class NewTeamSerializer(StrictSerializer):
+    slug = serializers.CharField(max_length=63)
+    title = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
+    manager = serializers.CharField(
+        max_length=150, required=False, help_text="Name of the first manager; left out: you."
+    )
+
+
+class TitleSerializer(StrictSerializer):
+    title = serializers.CharField(max_length=100, allow_blank=True)
+
+
+class MemberSerializer(serializers.ModelSerializer[Membership]):
+    user = serializers.UUIDField(source="user_id")
+    username = serializers.CharField(source="user.username")
+    role = serializers.ChoiceField(choices=Role.choices)
+
+    class Meta:
+        model = Membership
+        fields = ["user", "username", "role"]
+        read_only_fields = fields
+
+
+class NewMemberSerializer(StrictSerializer):
+    username = serializers.CharField(max_length=150)
+    role = serializers.ChoiceField(choices=Role.choices, default=Role.MEMBER)
+
+
+class RoleSerializer(StrictSerializer):
+    role = serializers.ChoiceField(choices=Role.choices)
+
+
+class ShareSerializer(NamespaceSerializer):
+    """A namespace of yours with what it may hold and holds."""
+
+    usage = serializers.SerializerMethodField()
+
+    class Meta(NamespaceSerializer.Meta):
+        fields = [*NamespaceSerializer.Meta.fields, "usage"]
+        read_only_fields = fields
+
+    @extend_schema_field(QuotaSerializer)
+    def get_usage(self, namespace: Namespace) -> dict[str, Any]:
+        from apps.namespaces.usage import usage_of
+
+        return QuotaSerializer(usage_of(namespace)).data
+
+
+class ProfileSerializer(serializers.ModelSerializer[User]):
+    """You, and where you may work."""
+
+    namespaces = ShareSerializer(many=True, source="shares")
+
+    class Meta:
+        model = User
+        fields = ["id", "username", "email", "first_name", "last_name", "is_staff", "namespaces"]
+        read_only_fields = fields
