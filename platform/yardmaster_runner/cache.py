@@ -1,0 +1,100 @@
+"""Versions of data and code that this machine has already, shared by its tasks: each file is fetched once.
+
+A version never changes, so a file that was checked when it came stays good; a note of its size and time of change shows
+when somebody has written to it since (it is then fetched again). One task at a time fills a version, the others wait.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+import time
+from typing import Dict, Iterator, List
+
+from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun, note
+from yardmaster_runner.order import Bundle, RemoteFile
+
+SAFE_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class CachedVersion:
+    """The folder of one version. Use it under `locked`."""
+
+    def __init__(self, cache_dir: str, bundle: Bundle) -> None:
+        if not SAFE_VERSION.fullmatch(bundle.version):
+            raise CannotRun(STAGE_IN_FAILED, "StageInFailed", "%r is no version's id" % bundle.version)
+        self.folder = os.path.join(cache_dir, bundle.version)
+        self.incoming = self.folder + ".incoming"
+        self._bundle = bundle
+        self._checked: Dict[str, List[object]] = {}
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the version alone, after whoever holds it now. Where the file system has no locks, two tasks may fetch
+        the same files at once: a waste, but files are put in place whole, so no harm."""
+        os.makedirs(self.folder, exist_ok=True)
+        guard = os.open(self.folder + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            while True:
+                try:
+                    fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(0.1)
+                except OSError as error:
+                    note("%s cannot be locked: %s" % (self.folder, error))
+                    break
+            self._checked = self._read_notes()
+            yield
+        finally:
+            os.close(guard)
+
+    def missing(self) -> List[RemoteFile]:
+        """The files that are not here as they were when checked."""
+        return [file for file in self._bundle.files if not self._is_good(file)]
+
+    def prepare(self) -> None:
+        """An empty folder for what is being fetched; what an interrupted task left there goes."""
+        shutil.rmtree(self.incoming, ignore_errors=True)
+        os.makedirs(self.incoming, exist_ok=True)
+
+    def path_of(self, file: RemoteFile) -> str:
+        return inside(self.folder, file.path)
+
+    def keep(self, files: List[RemoteFile]) -> None:
+        """Note that these files have just been checked."""
+        for file in files:
+            state = os.stat(self.path_of(file))
+            self._checked[file.path] = [state.st_size, state.st_mtime_ns, file.sha256]
+        temporary = self.folder + ".checked.new"
+        with open(temporary, "w", encoding="utf-8") as notes:
+            json.dump(self._checked, notes)
+        os.replace(temporary, self.folder + ".checked")
+
+    def _is_good(self, file: RemoteFile) -> bool:
+        try:
+            state = os.lstat(self.path_of(file))
+        except OSError:
+            return False
+        now = [state.st_size, state.st_mtime_ns, file.sha256]
+        return self._checked.get(file.path) == now and state.st_size == file.size
+
+    def _read_notes(self) -> Dict[str, List[object]]:
+        try:
+            with open(self.folder + ".checked", encoding="utf-8") as notes:
+                return dict(json.load(notes))
+        except (OSError, ValueError, TypeError):
+            return {}  # none yet, or unreadable: everything is fetched again
+
+
+def inside(folder: str, path: str) -> str:
+    """`path` below `folder`; `CannotRun` for one that leads elsewhere. The portal checks paths; we do not rely on it."""
+    parts = path.split("/")
+    if not path or "\\" in path or CONTROL.search(path) or any(part in ("", ".", "..") for part in parts):
+        raise CannotRun(STAGE_IN_FAILED, "StageInFailed", "the path %r leads outside its folder" % path)
+    return os.path.join(folder, *parts)

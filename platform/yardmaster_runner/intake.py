@@ -1,0 +1,97 @@
+"""Reads the script's output pipe in big chunks and puts whole lines into the spool.
+
+Work is done per chunk, never per line, and a pipe with little in it is left to fill for a few milliseconds, so that a
+script that prints at full speed shares its processor with as little as possible.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import threading
+import time
+import traceback
+from typing import Callable, Optional, Tuple
+
+from yardmaster_runner.exits import note
+from yardmaster_runner.lines import LineCutter
+from yardmaster_runner.spool import Spool
+
+PIPE_BYTES = 1 << 20
+LET_IT_FILL = 0.004
+TAIL_BYTES = 16 << 10
+F_SETPIPE_SZ = 1031
+
+
+class Intake(threading.Thread):
+    """Reads until the pipe ends or `stop_reading` is called. Keeps the last of the output for `reasons`.
+
+    `watch` is given the end of a chunk now and then (at most every second), to look for progress.
+    """
+
+    def __init__(
+        self, pipe: int, spool: Spool, line_bytes: int, watch: Optional[Callable[[bytes], None]] = None
+    ) -> None:
+        super().__init__(name="intake", daemon=True)
+        self._pipe = pipe
+        self._spool = spool
+        self._cutter = LineCutter(line_bytes)
+        self._watch = watch
+        self._watched_at = 0.0
+        self._tail = b""
+        self._stop_at = float("inf")
+
+    @property
+    def tail(self) -> bytes:
+        """The last bytes of the output."""
+        return self._tail
+
+    def stop_reading(self, within: float) -> None:
+        """Go on only with what is there already, for `within` seconds at most: somebody else holds the pipe open."""
+        self._stop_at = time.monotonic() + within
+
+    def run(self) -> None:
+        try:
+            while self._read_some():
+                pass
+            self._spool.append(self._cutter.finish(), _now_ms())
+        except Exception:  # the script must not block for ever on a pipe that nobody reads
+            note("reading the output stumbled:\n" + traceback.format_exc())
+        finally:
+            os.close(self._pipe)
+
+    def _read_some(self) -> bool:
+        """One chunk; False at the end of the pipe or of our patience."""
+        left = self._stop_at - time.monotonic()
+        if left <= 0:
+            return False
+        if not select.select([self._pipe], [], [], min(left, 0.2))[0]:
+            return True
+        chunk = os.read(self._pipe, PIPE_BYTES)
+        if not chunk:
+            return False
+        self._take(chunk)
+        if len(chunk) < PIPE_BYTES // 4:
+            time.sleep(LET_IT_FILL)
+        return True
+
+    def _take(self, chunk: bytes) -> None:
+        self._spool.append(self._cutter.feed(chunk), _now_ms())
+        self._tail = chunk[-TAIL_BYTES:] if len(chunk) >= TAIL_BYTES else (self._tail + chunk)[-TAIL_BYTES:]
+        if self._watch is not None and time.monotonic() - self._watched_at >= 1.0:
+            self._watched_at = time.monotonic()
+            self._watch(self._tail)
+
+
+def open_pipe() -> Tuple[int, int]:
+    """A pipe as large as the system lets us have: (read end, write end)."""
+    reader, writer = os.pipe()
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(reader, F_SETPIPE_SZ, PIPE_BYTES)
+    return reader, writer
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,69 @@
+"""What the script is started with: its command line, its environment, its folders. Pure.
+
+Not here: starting it (`script`), and what TensorFlow must be told of its peers (`cluster`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Dict, List, Mapping
+
+from yardmaster_runner.cluster import classic_flags, distribution_environment, tf_config
+from yardmaster_runner.order import Order
+from yardmaster_runner.settings import Settings
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where the script finds what it needs and leaves what it makes."""
+
+    code: str
+    data: str
+    log: str
+    model: str
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Folders":
+        def below(name: str) -> str:
+            return os.path.join(settings.work_dir, name)
+
+        return cls(code=below("code"), data=below("data"), log=settings.log_dir, model=below("model"))
+
+    def of_input(self, name: str) -> str:
+        """A named input has a folder below the data folder; one without a name is the data folder."""
+        return os.path.join(self.data, name) if name else self.data
+
+
+def command(settings: Settings, order: Order, folders: Folders) -> List[str]:
+    """`python -u entry_point [paths] [classic flags] [arguments]`. The user's own arguments come last and so win."""
+    paths = [
+        "%s=%s" % (order.paths[kind + "_flag"], folder)
+        for kind, folder in (("data", folders.data), ("log", folders.log), ("model", folders.model))
+        if order.paths[kind + "_flag"]
+    ]
+    flags = classic_flags(order.strategy, settings.cluster, settings.role, settings.index)
+    return [settings.python, "-u", order.entry_point, *paths, *flags, *order.arguments]
+
+
+def environment(settings: Settings, order: Order, folders: Folders, inherited: Mapping[str, str]) -> Dict[str, str]:
+    """What the script sees: the engine's environment without the way to the token, the order's, ours, the strategy's."""
+    result = {**inherited, **order.environment}
+    result.pop("YARDMASTER_TOKEN_FILE", None)
+    for kind, folder in (("data", folders.data), ("log", folders.log), ("model", folders.model)):
+        if order.paths[kind + "_env"]:
+            result[order.paths[kind + "_env"]] = folder
+    result["PYTHONPATH"] = os.pathsep.join([folders.code, *_foreign_paths(result.get("PYTHONPATH", ""))])
+    replicas = sum(order.replicas.values())
+    config = tf_config(order.strategy, settings.cluster, settings.role, settings.index, replicas)
+    if config is not None:
+        result["TF_CONFIG"] = json.dumps(config)
+    result.update(distribution_environment(order.strategy, order.environment))
+    return result
+
+
+def _foreign_paths(path: str) -> List[str]:
+    """The module search path without the folder that the runner itself was found in: its neighbours are not the script's."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return [one for one in path.split(os.pathsep) if one and os.path.abspath(one) != here]

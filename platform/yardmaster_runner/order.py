@@ -1,0 +1,114 @@
+"""What the portal orders this task to do, as frozen values. Read once per start; only read URLs are ever asked for again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, Mapping, Optional, Tuple
+
+from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """One file to fetch. `sha256` is empty where the portal does not know it; then only the size is checked."""
+
+    path: str
+    size: int
+    sha256: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """An immutable version of a dataset or of code: its id names its place in the cache."""
+
+    version: str
+    name: str
+    files: Tuple[RemoteFile, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self.files)
+
+
+@dataclass(frozen=True)
+class Limits:
+    line_bytes: int = 65536
+    spool_bytes: int = 64 << 20
+
+
+@dataclass(frozen=True)
+class Order:
+    """One task's order. The job specification's parts that matter inside a task are taken out of `spec`."""
+
+    job: str
+    attempt: int
+    strategy: str
+    entry_point: str
+    arguments: Tuple[str, ...]
+    environment: Mapping[str, str]
+    paths: Mapping[str, str]
+    replicas: Mapping[str, int]
+    grace_period: float
+    code: Bundle
+    inputs: Tuple[Bundle, ...]
+    checkpoint: Optional[Bundle]
+    limits: Limits
+
+    def is_decided_by(self, role: str, index: int) -> bool:
+        """Whether this task keeps the checkpoints and the model: the chief, or worker 0 where there is no chief."""
+        return role == "chief" or (role == "worker" and index == 0 and not self.replicas.get("chief"))
+
+
+DEFAULT_PATHS = {
+    "data_flag": "--data_dir",
+    "log_flag": "--log_dir",
+    "model_flag": "",
+    "data_env": "DATA_DIR",
+    "log_env": "LOG_DIR",
+    "model_env": "MODEL_DIR",
+}
+
+
+def read_order(answer: Mapping[str, Any]) -> Order:
+    """The order from the portal's JSON; `CannotRun` where it is not what the protocol says."""
+    try:
+        return _order(answer)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        message = "the portal's order is not understood (%s: %s)" % (type(error).__name__, error)
+        raise CannotRun(STAGE_IN_FAILED, "StageInFailed", message) from error
+
+
+def _order(answer: Mapping[str, Any]) -> Order:
+    spec = answer["spec"]
+    limits = answer.get("limits") or {}
+    return Order(
+        job=str(answer["job"]),
+        attempt=int(answer["attempt"]),
+        strategy=str(spec["strategy"]),
+        entry_point=str(spec["entry_point"]),
+        arguments=tuple(str(one) for one in spec.get("arguments") or ()),
+        environment={str(k): str(v) for k, v in (spec.get("environment") or {}).items()},
+        paths={**DEFAULT_PATHS, **{str(k): str(v) for k, v in (spec.get("paths") or {}).items()}},
+        replicas={str(role): int(one.get("replicas", 1)) for role, one in spec["roles"].items()},
+        grace_period=float(spec.get("grace_period", 30)),
+        code=_bundle(answer["code"], ""),
+        inputs=tuple(_bundle(one, str(one.get("name") or "")) for one in answer.get("inputs") or ()),
+        checkpoint=_checkpoint(answer) if answer.get("checkpoint") else None,
+        limits=Limits(**{k: int(limits[k]) for k in ("line_bytes", "spool_bytes") if limits.get(k)}),
+    )
+
+
+def _checkpoint(answer: Mapping[str, Any]) -> Bundle:
+    found = answer["checkpoint"]
+    version = "checkpoint-%s-%d-%d" % (answer["job"], answer["attempt"], found["step"])
+    return _bundle({**found, "version": version}, "the checkpoint of step %d" % found["step"])
+
+
+def _bundle(value: Mapping[str, Any], name: str) -> Bundle:
+    return Bundle(version=str(value["version"]), name=name, files=tuple(_file(one) for one in value["files"]))
+
+
+def _file(value: Dict[str, Any]) -> RemoteFile:
+    sha256 = str(value.get("sha256") or "").lower()
+    return RemoteFile(path=str(value["path"]), size=int(value["size"]), sha256=sha256, url=str(value["url"]))

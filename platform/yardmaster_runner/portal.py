@@ -1,0 +1,124 @@
+"""One call to the portal: address, token, JSON in and out, and what each answer means, as typed errors.
+
+Not here: which calls there are (`task_api`) and how long to keep trying (each caller's matter).
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import uuid
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+from urllib.parse import urlencode
+
+from yardmaster_runner.http_hosts import Hosts, NetworkTrouble, is_loopback
+
+TIMEOUT = 30.0
+LARGEST_ANSWER = 64 << 20
+
+
+class PortalAway(Exception):
+    """No answer, or one that says "later" (5xx, 429, 408). Try again; `retry_after` where the portal named a time."""
+
+    def __init__(self, message: str, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class PortalRefused(Exception):
+    """The token is not (or no longer) accepted."""
+
+
+class PortalRejected(Exception):
+    """The portal will not do this, now or later (4xx). `answer` is its JSON, where it sent any."""
+
+    def __init__(self, status: int, message: str, answer: Mapping[str, Any]) -> None:
+        super().__init__("%d %s" % (status, message))
+        self.status = status
+        self.answer = answer
+
+
+class Portal:
+    """The portal's task API as seen by one job. Safe to use from several threads."""
+
+    def __init__(self, url: str, token_file: str, hosts: Optional[Hosts] = None) -> None:
+        self.hosts = hosts or Hosts()
+        self.is_near = is_loopback(url)
+        self._base = url.rstrip("/") + "/api/v1/"
+        self._token_file = token_file
+        self._token = ""
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        query: Optional[Mapping[str, Any]] = None,
+        body: Optional[Mapping[str, Any]] = None,
+        raw: Optional[bytes] = None,
+        headers: Optional[Mapping[str, str]] = None,
+        timeout: float = TIMEOUT,
+    ) -> Dict[str, Any]:
+        """The JSON object of a 2xx answer. Raises `PortalAway`, `PortalRefused` or `PortalRejected`, nothing else.
+
+        The token file is read again when the token is refused: an engine may have replaced it.
+        """
+        url = self._base + path + ("?" + urlencode(query) if query else "")
+        content = raw if raw is not None else json.dumps(body).encode() if body is not None else None
+        sent = {"Accept": "application/json", **(headers or {})}
+        if body is not None:
+            sent.update({"Content-Type": "application/json", "Idempotency-Key": str(uuid.uuid4())})
+        for token in self._tokens():
+            status, answer, retry_after = self._exchange(method, url, content, {**sent, "Authorization": token}, timeout)
+            if status != 401:
+                break
+        return _meaning(status, answer, retry_after, "%s %s" % (method, path))
+
+    def _tokens(self) -> Iterator[str]:
+        if not self._token:
+            self._token = self._read_token()
+        tried = self._token
+        yield tried
+        self._token = self._read_token()
+        if self._token != tried:
+            yield self._token
+
+    def _read_token(self) -> str:
+        try:
+            with open(self._token_file, encoding="utf-8") as file:
+                return "Bearer " + file.read().strip()
+        except OSError as error:
+            raise PortalRefused("the token file cannot be read: %s" % error) from error
+
+    def _exchange(
+        self, method: str, url: str, content: Optional[bytes], headers: Mapping[str, str], timeout: float
+    ) -> Tuple[int, bytes, str]:
+        try:
+            response = self.hosts.request(method, url, headers, content, timeout)
+            answer = response.read(LARGEST_ANSWER)
+            if response.will_close or not response.isclosed():
+                self.hosts.forget(url)
+            return response.status, answer, response.headers.get("Retry-After", "")
+        except NetworkTrouble as error:
+            raise PortalAway(str(error)) from error
+        except (OSError, http.client.HTTPException) as error:
+            self.hosts.forget(url)
+            raise PortalAway("the answer broke off: %s" % (error or type(error).__name__)) from error
+
+
+def _meaning(status: int, content: bytes, retry_after: str, what: str) -> Dict[str, Any]:
+    try:
+        answer = json.loads(content) if content else {}
+    except ValueError:
+        answer = None
+    if 200 <= status < 300:
+        if not isinstance(answer, dict):
+            raise PortalAway("%s was answered by something that is not the portal" % what)
+        return answer
+    known = answer if isinstance(answer, dict) else {}
+    message = "%s: %s" % (what, known.get("detail") or known.get("title") or http.client.responses.get(status, ""))
+    if status >= 500 or status in (408, 425, 429):
+        raise PortalAway("%d %s" % (status, message), float(retry_after) if retry_after.isdigit() else 0.0)
+    if status in (401, 403):
+        raise PortalRefused("%d %s" % (status, message))
+    raise PortalRejected(status, message, known)
+

@@ -1,0 +1,151 @@
+"""Tells the portal how the task is, at most once a second, and hears whether it is to stop.
+
+The latest facts win while the portal is away; scalars are kept (up to a bound) and sent when it is back.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from yardmaster_runner.backoff import Backoff
+from yardmaster_runner.events import Scalar
+from yardmaster_runner.exits import Ending, note
+from yardmaster_runner.portal import PortalAway, PortalRefused, PortalRejected
+from yardmaster_runner.task_api import TaskApi
+
+AT_MOST_EVERY = 1.0
+AT_LEAST_EVERY = 5.0
+LAST_EVERY = 0.2
+SCALARS_PER_REPORT = 1000
+SCALARS_KEPT = 200_000
+
+
+class Facts:
+    """What is to be told. May be changed from any thread; `take` and `give_back` are the reporter's."""
+
+    def __init__(self, restart: int) -> None:
+        self._lock = threading.Lock()
+        self._facts: Dict[str, Any] = {"restart": restart, "state": "staging"}
+        self._scalars: Dict[Tuple[str, str, int], Scalar] = {}
+        self.changed = threading.Event()
+
+    def state(self, state: str) -> None:
+        """`staging`, `running` or `uploading`: to be told soon."""
+        self._put({"state": state}, is_urgent=True)
+
+    def ended(self, ending: Ending) -> None:
+        facts = {"state": "ended", "exit_code": ending.exit_code}
+        facts.update({k: v for k, v in (("reason", ending.reason), ("message", ending.message)) if v})
+        self._put(facts, is_urgent=True)
+
+    def progress(self, progress: Dict[str, int]) -> None:
+        if progress and progress != self._facts.get("progress"):
+            self._put({"progress": progress}, is_urgent=True)
+
+    def usage(self, cpu_seconds: float, memory: int, peak_memory: int) -> None:
+        usage = {"cpu_seconds": cpu_seconds, "memory": memory, "peak_memory": peak_memory}
+        self._put({"usage": usage}, is_urgent=False)
+
+    def scalars(self, scalars: List[Scalar]) -> None:
+        """A later value of the same run, tag and step wins. Past the bound the oldest go."""
+        if not scalars:
+            return
+        with self._lock:
+            for one in scalars:
+                self._scalars[one.run, one.tag, one.step] = one
+            while len(self._scalars) > SCALARS_KEPT:
+                del self._scalars[next(iter(self._scalars))]
+        self.changed.set()
+
+    def take(self) -> Tuple[Dict[str, Any], List[Scalar]]:
+        """The facts as they are now, and the scalars that fit into one report."""
+        with self._lock:
+            keys = [key for key, _ in zip(self._scalars, range(SCALARS_PER_REPORT))]
+            return dict(self._facts), [self._scalars.pop(key) for key in keys]
+
+    def give_back(self, scalars: List[Scalar]) -> None:
+        """They could not be told. Newer values of the same points stay."""
+        with self._lock:
+            self._scalars = {**{(one.run, one.tag, one.step): one for one in scalars}, **self._scalars}
+
+    @property
+    def has_scalars(self) -> bool:
+        return bool(self._scalars)
+
+    def _put(self, facts: Dict[str, Any], *, is_urgent: bool) -> None:
+        with self._lock:
+            self._facts.update(facts)
+        if is_urgent:
+            self.changed.set()
+
+
+class Reporter(threading.Thread):
+    """Reports until told to finish. `on_stop` is called (once) when the portal wants the script to stop."""
+
+    def __init__(self, facts: Facts, api: TaskApi, on_stop: Callable[[], None]) -> None:
+        super().__init__(name="reporter", daemon=True)
+        self._facts = facts
+        self._api = api
+        self._on_stop = on_stop
+        self._was_stopped = False
+        self._backoff = Backoff(first=AT_MOST_EVERY)
+        self._may_go_on: Optional[Callable[[], bool]] = None
+        self._finishing = threading.Event()
+        self._said = ""
+
+    def finish(self, may_go_on: Callable[[], bool]) -> None:
+        """Tell what is left to tell while `may_go_on`, then end. Returns at once."""
+        self._may_go_on = may_go_on
+        self._finishing.set()
+        self._facts.changed.set()
+
+    def run(self) -> None:
+        while True:
+            self._facts.changed.wait(AT_LEAST_EVERY)
+            is_last = self._may_go_on is not None
+            self._facts.changed.clear()
+            try:
+                is_told = self.report_once()
+            except Exception:  # the script must run on whatever goes wrong here
+                note("reporting stumbled:\n" + traceback.format_exc())
+                is_told = False
+            if is_last and self._may_go_on is not None:
+                if (is_told and not self._facts.has_scalars) or not self._may_go_on():
+                    return
+                self._facts.changed.set()
+            pause = AT_MOST_EVERY if is_told else self._backoff.next()
+            if is_last:
+                time.sleep(min(pause, LAST_EVERY))
+            else:
+                self._finishing.wait(pause)
+
+    def report_once(self) -> bool:
+        """One report; whether the portal took it."""
+        facts, scalars = self._facts.take()
+        if scalars:
+            facts["scalars"] = [dict(vars(one)) for one in scalars]
+            self._facts.changed.set()
+        try:
+            is_to_stop = self._api.report(facts)
+        except (PortalAway, PortalRefused) as error:
+            self._facts.give_back(scalars)
+            self._say("a report was not taken: %s" % error)
+            return False
+        except PortalRejected as error:
+            self._say("a report was refused: %s" % error)  # sent again it would be refused again
+            return True
+        self._backoff.reset()
+        self._said = ""
+        if is_to_stop and not self._was_stopped:
+            self._was_stopped = True
+            self._on_stop()
+        return True
+
+    def _say(self, trouble: str) -> None:
+        """Once, not every few seconds for an hour."""
+        if trouble != self._said:
+            self._said = trouble
+            note(trouble)

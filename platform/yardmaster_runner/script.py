@@ -1,0 +1,135 @@
+"""The script as a process: started in a session of its own, signalled as a group, and left with no survivors.
+
+Whatever the script starts dies with it: children that linger in its group, and those that left the group but, since
+the runner adopts orphans, not its sight.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Dict, List, Set
+
+from yardmaster_runner.processes import IS_LINUX, descendants
+
+TERM_WAIT = 1.0
+KILL_WAIT = 2.0
+
+GUARD = """
+import os, signal, sys
+try:
+    import ctypes
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+except (ImportError, AttributeError, OSError):
+    pass
+if os.getppid() != int(sys.argv[1]):
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    with open("/proc/self/oom_score_adj", "r+") as file:
+        score = int(file.read())
+        file.seek(0)
+        file.write(str(min(1000, score + 300)))
+except (OSError, ValueError):
+    pass
+try:
+    os.execvp(sys.argv[2], sys.argv[2:])
+except OSError as error:
+    sys.stderr.write("yardmaster: %s cannot be started: %s\\n" % (sys.argv[2], error))
+    sys.exit(127)
+"""
+"""Runs between us and the script, and then becomes the script: it asks the kernel to kill the script when the runner is
+killed (two copies of a worker must never run at once), and to take the script, not the runner, when memory runs out.
+A separate program rather than `preexec_fn`, which is not safe in a process with threads."""
+
+
+class Script:
+    """A running script. All methods but `wait` and `end_survivors` may be called from any thread."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self.pid = process.pid
+        self._process = process
+        self._has_ended = False
+
+    @classmethod
+    def start(cls, command: List[str], environment: Dict[str, str], directory: str, output: int) -> "Script":
+        """Start `command` with stdout and stderr going into `output`. To be called from the main thread: the kernel
+        ties the script's life to the thread that started it."""
+        if IS_LINUX:
+            command = [sys.executable, "-I", "-S", "-c", GUARD, str(os.getpid()), *command]
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=directory,
+            env=environment,
+            start_new_session=True,
+        )
+        return cls(process)
+
+    def send(self, number: int) -> None:
+        """Signal the script's process group. Without effect once the script has ended."""
+        if not self._has_ended:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
+    def kill(self) -> None:
+        """SIGKILL to the group and to whoever left it."""
+        self.send(signal.SIGKILL)
+        _signal_all(self._survivors(), signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Block until the script itself has ended; its exit code, 128 + N for signal N. Reaps adopted orphans meanwhile."""
+        while True:
+            pid, status = os.waitpid(-1, 0)
+            if pid == self.pid:
+                self._has_ended = True
+                self._process.returncode = 0  # reaped here: Popen must not wait for a pid that may be somebody else's
+                return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+    def end_survivors(self) -> int:
+        """After `wait`: SIGTERM, a second, SIGKILL to whatever the script left behind. How many there were."""
+        left = self._survivors()
+        if not left and not _group_exists(self.pid):
+            return 0
+        for number, patience in ((signal.SIGTERM, TERM_WAIT), (signal.SIGKILL, KILL_WAIT)):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+            _signal_all(self._survivors(), number)
+            until = time.monotonic() + patience
+            while time.monotonic() < until:
+                _reap()
+                if not self._survivors() and not _group_exists(self.pid):
+                    return max(1, len(left))
+                time.sleep(0.02)
+        return max(1, len(left))
+
+    def _survivors(self) -> Set[int]:
+        return {one.pid for one in descendants(os.getpid()) if not one.is_zombie and one.pid != self.pid}
+
+
+def _signal_all(pids: Set[int], number: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def _reap() -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _group_exists(group: int) -> bool:
+    """Whether the group has members, zombies included: those vanish when their parent, or we, reap them."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,86 @@
+"""The environment the engine gives, read once into a frozen value. Not here: the order, which the portal gives."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from typing import Dict, List, Mapping
+
+from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun
+
+ROLES = ("chief", "worker", "ps", "evaluator")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Which task this is, where the portal is, and which folders it has."""
+
+    url: str
+    token_file: str
+    role: str
+    index: int
+    cluster: Dict[str, List[str]]
+    work_dir: str
+    log_dir: str
+    log_dir_is_shared: bool
+    """All tasks of the attempt see the same log directory."""
+    cache_dir: str
+    restart: int
+    python: str
+    """The interpreter that runs the script."""
+
+    @property
+    def spool_dir(self) -> str:
+        return os.path.join(self.work_dir, "spool")
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """The settings, or `CannotRun` naming the variable that is missing or wrong."""
+    work_dir = os.path.abspath(_required(environment, "YARDMASTER_WORK_DIR"))
+    log_dir = environment.get("YARDMASTER_LOG_DIR", "")
+    role = _required(environment, "YARDMASTER_ROLE")
+    if role not in ROLES:
+        raise _wrong("YARDMASTER_ROLE", role, "it is one of " + ", ".join(ROLES))
+    return Settings(
+        url=_required(environment, "YARDMASTER_URL").rstrip("/"),
+        token_file=_required(environment, "YARDMASTER_TOKEN_FILE"),
+        role=role,
+        index=_number(environment, "YARDMASTER_INDEX", _required(environment, "YARDMASTER_INDEX")),
+        cluster=_cluster(environment.get("YARDMASTER_CLUSTER") or "{}"),
+        work_dir=work_dir,
+        log_dir=os.path.abspath(log_dir) if log_dir else os.path.join(work_dir, "log"),
+        log_dir_is_shared=bool(log_dir),
+        cache_dir=os.path.abspath(environment.get("YARDMASTER_CACHE_DIR") or os.path.join(work_dir, "cache")),
+        restart=_number(environment, "YARDMASTER_RESTART", environment.get("YARDMASTER_RESTART") or "0"),
+        python=environment.get("YARDMASTER_PYTHON") or sys.executable,
+    )
+
+
+def _required(environment: Mapping[str, str], name: str) -> str:
+    value = environment.get(name, "")
+    if not value:
+        raise CannotRun(STAGE_IN_FAILED, "StageInFailed", "%s is not set: the engine must give it" % name)
+    return value
+
+
+def _wrong(name: str, value: str, rule: str) -> CannotRun:
+    return CannotRun(STAGE_IN_FAILED, "StageInFailed", "%s is %r: %s" % (name, value[:100], rule))
+
+
+def _number(environment: Mapping[str, str], name: str, text: str) -> int:
+    if not text.isdigit():
+        raise _wrong(name, text, "it is a whole number from 0")
+    return int(text)
+
+
+def _cluster(text: str) -> Dict[str, List[str]]:
+    rule = 'it is JSON like {"worker": ["host:port"], "ps": ["host:port"]}'
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise _wrong("YARDMASTER_CLUSTER", text, rule) from error
+    if not isinstance(value, dict) or not all(isinstance(hosts, list) for hosts in value.values()):
+        raise _wrong("YARDMASTER_CLUSTER", text, rule)
+    return {str(role): [str(host) for host in hosts] for role, hosts in value.items()}

@@ -1,0 +1,326 @@
+"""The bounded store between a script that prints and a portal that may be away: lines in at one end, batches out at the
+other, in order, numbered from 0.
+
+One thread appends, one ships. Appending never fails and never waits for the portal: where the disk is full, lines are
+held in memory up to a bound; past any bound the OLDEST unshipped segment becomes a gap with its exact number of lines and
+bytes, since the newest lines are the ones that tell why a script failed. What is on disk outlives the process.
+
+Not here: the portal's line numbers and when to send (`shipper`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import threading
+import time
+from typing import Any, Dict, List, Optional, Tuple, Union
+
+from yardmaster_runner.exits import note
+from yardmaster_runner.segments import Batch, FileSegment, Gap, Segment, found_segments
+
+SEGMENT_BYTES = 4 << 20
+MEMORY_SEGMENT_BYTES = 256 << 10
+MEMORY_BYTES = 4 << 20
+LOCK_WAIT = 30.0
+
+
+class SpoolInUse(Exception):
+    """Another process ships from this spool."""
+
+
+class Spool:
+    """See the module. `recovered_end`: lines before it are a predecessor's and may already be at the portal."""
+
+    def __init__(self, directory: str, limit_bytes: int, lock_wait: float = LOCK_WAIT) -> None:
+        self.arrived = threading.Event()
+        self._directory = directory
+        self._limit = limit_bytes
+        self._segment_bytes = max(64 << 10, min(SEGMENT_BYTES, limit_bytes // 16))
+        self._lock = threading.Lock()
+        self._pieces: List[Union[Segment, Gap]] = []
+        self._line = 0
+        self._offset = 0
+        self._tried: Tuple[int, int] = (0, 0)
+        self._is_troubled = False
+        self.base: Optional[int] = None
+        """The portal's number of our line 0, once known. The shipper's; kept here because it must outlive the process."""
+        self._guard = self._take_lock(lock_wait)
+        self._recover()
+        self.end = self.recovered_end = self._pieces[-1].end if self._pieces else 0
+
+    # The appending side.
+
+    def append(self, data: bytes, ms: int) -> None:
+        """Add whole lines read at `ms` (unix milliseconds). Never raises for the disk's sake."""
+        lines = data.count(b"\n")
+        if not lines:
+            return
+        with self._lock:
+            try:
+                self._writable().append(data, lines, ms)
+                self._is_troubled = False
+            except OSError as error:
+                self._say_once(error)
+                self._hold(data, lines, ms)
+            self.end += lines
+            self._keep_bounds()
+        self.arrived.set()
+
+    def _writable(self) -> Segment:
+        last = self._pieces[-1] if self._pieces else None
+        if isinstance(last, Segment):
+            full = self._segment_bytes if last.is_file else MEMORY_SEGMENT_BYTES
+            if last.size < full and self.end > self.recovered_end:
+                return last
+            last.close()
+        new = FileSegment(self._directory, self.end)
+        self._pieces.append(new)
+        return new
+
+    def _hold(self, data: bytes, lines: int, ms: int) -> None:
+        """No file takes them. An empty file segment is of no use; a memory segment that is not full is filled first."""
+        last = self._pieces[-1] if self._pieces else None
+        if isinstance(last, FileSegment):
+            last.close()
+            if not last.lines:
+                self._pieces.pop().discard()  # type: ignore[union-attr]
+                last = None
+        if not isinstance(last, Segment) or last.is_file or last.size >= MEMORY_SEGMENT_BYTES:
+            last = Segment(self.end)
+            self._pieces.append(last)
+        last.append(data, lines, ms)
+
+    def _keep_bounds(self) -> None:
+        segments = [piece for piece in self._pieces[:-1] if isinstance(piece, Segment)]
+        newest = self._pieces[-1]
+        assert isinstance(newest, Segment)
+        on_disk = sum(one.cost for one in [*segments, newest] if one.is_file)
+        held = sum(one.cost for one in [*segments, newest] if not one.is_file)
+        for one in segments:
+            if one.is_file and on_disk > self._limit:
+                on_disk -= one.cost
+                self._drop(one)
+            elif not one.is_file and held > min(MEMORY_BYTES, self._limit):
+                held -= one.cost
+                self._drop(one)
+
+    def _drop(self, segment: Segment) -> None:
+        """Put a gap in its place: one for what may have reached the portal without our knowing, one for the rest, so
+        that the counts stay exact whichever it was."""
+        at = self._pieces.index(segment)
+        line = max(segment.first, self._pieces[at - 1].end if at else self._line)
+        offset = segment.offset_of(line)
+        cuts = [(line, offset), (segment.end, segment.size)]
+        if line < self._tried[0] < segment.end:
+            cuts.insert(1, self._tried)
+        gaps = [Gap(a[0], b[0] - a[0], b[1] - a[1]) for a, b in zip(cuts, cuts[1:]) if b[0] > a[0]]
+        before = self._pieces[at - 1] if at else None
+        if isinstance(before, Gap) and gaps and gaps[0].first != self._tried[0]:
+            gaps[0] = Gap(before.first, before.lines + gaps[0].lines, before.size + gaps[0].size)
+            at -= 1
+            self._pieces.pop(at)
+        self._pieces[at : at + 1] = gaps
+        self._offset = 0 if at == 0 else self._offset
+        self._discard(segment)
+        self._write_state()
+
+    # The shipping side.
+
+    @property
+    def line(self) -> int:
+        """The first line that is not known to be shipped."""
+        return self._line
+
+    @property
+    def waiting_bytes(self) -> int:
+        """About how much there is to ship."""
+        with self._lock:
+            return sum(piece.size for piece in self._pieces if isinstance(piece, Segment)) - self._offset
+
+    @property
+    def waiting_lines(self) -> int:
+        return self.end - self._line
+
+    def next_piece(self, most_bytes: int) -> Union[Batch, Gap, None]:
+        """What to send next; the same again until `shipped_to` is told. None: everything is shipped."""
+        with self._lock:
+            if not self._pieces or self._line >= self.end:
+                return None
+            head = self._pieces[0]
+            if isinstance(head, Gap):
+                return head
+            batch = head.batch(self._line, self._offset, most_bytes)
+            self._tried = (batch.end, batch.end_offset)
+            return batch
+
+    def shipped_to(self, line: int) -> None:
+        """The portal has everything before `line`. Going back (the portal lost something) is allowed: what is no longer
+        here becomes a gap of unknown size."""
+        with self._lock:
+            if line < self._line:
+                self._go_back(line)
+            line = min(line, self.end)
+            offset = self._tried[1] if line == self._tried[0] else 0
+            while self._pieces and self._pieces[0].end <= line and self._is_done(self._pieces[0]):
+                gone = self._pieces.pop(0)
+                offset = 0
+                if isinstance(gone, Segment):
+                    self._discard(gone)
+            self._line = line
+            self._place(line, offset)
+
+    def give_up(self, most_bytes: int) -> Gap:
+        """Turn the next batch into a gap: the portal will not take it as it is."""
+        with self._lock:
+            head = self._pieces[0]
+            if isinstance(head, Gap):
+                return head
+            batch = head.batch(self._line, self._offset, most_bytes)
+            gap = Gap(batch.first, batch.lines, len(batch.data))
+            self._pieces.insert(0, gap)
+            return gap
+
+    def _is_done(self, head: Union[Segment, Gap]) -> bool:
+        """The newest segment stays while it may still be appended to."""
+        return len(self._pieces) > 1 or isinstance(head, Gap) or self.end <= self.recovered_end
+
+    def _place(self, line: int, offset: int) -> None:
+        head = self._pieces[0] if self._pieces else None
+        self._offset = 0
+        if isinstance(head, Segment):
+            if line > head.first:
+                self._offset = offset if offset > 0 else head.offset_of(line)
+        elif head is not None and line > head.first:
+            left = head.end - line
+            self._pieces[0] = Gap(line, left, head.size * left // head.lines)
+
+    def _go_back(self, line: int) -> None:
+        head = self._pieces[0].first if self._pieces else self.end
+        if line < head:
+            self._pieces.insert(0, Gap(line, head - line, 0))
+        self._line, self._tried = line, (0, 0)
+
+    # Over the process's life.
+
+    def save(self) -> None:
+        """Note how far shipping has come, for a successor. Losing it only makes lines be sent twice, which is harmless."""
+        with self._lock:
+            self._write_state()
+
+    def close(self) -> None:
+        """Leave what is unshipped on disk, lines held in memory too if there is room now; remove what is shipped."""
+        with self._lock:
+            for at, piece in enumerate(self._pieces):
+                if isinstance(piece, Segment) and not piece.is_file:
+                    self._pieces[at] = self._to_disk(piece)
+            self._write_state()
+            for piece in self._pieces:
+                if isinstance(piece, FileSegment):
+                    if piece.end <= self._line:
+                        self._discard(piece)
+                    else:
+                        piece.leave()
+            self._pieces = []
+            if self._guard is not None:
+                os.close(self._guard)
+                self._guard = None
+
+    def _to_disk(self, held: Segment) -> Union[Segment, Gap]:
+        try:
+            segment = FileSegment(self._directory, held.first)
+        except OSError as error:
+            self._say_once(error)
+            return Gap(held.first, held.lines, held.size)
+        try:
+            whole = held.batch(held.first, 0, held.size)
+            segment.append(held.read(0, held.size), held.lines, whole.times[0][1])
+        except OSError as error:
+            self._say_once(error)
+            self._discard(segment)
+            return Gap(held.first, held.lines, held.size)
+        return segment
+
+    def _recover(self) -> None:
+        state = self._read_state()
+        self.base = state.get("base")
+        shipped = int(state.get("shipped", 0))
+        gaps = [Gap(*one) for one in state.get("gaps", ())]
+        try:
+            pieces: List[Union[Segment, Gap]] = [*found_segments(self._directory), *gaps]
+        except OSError as error:
+            self._say_once(error)
+            return
+        pieces.sort(key=lambda one: one.first)
+        if self.base is None and pieces:
+            shipped = max(shipped, pieces[0].first)  # nothing was sent yet, or nobody knows what was
+        self._line = line = shipped
+        for piece in pieces:
+            if piece.end <= line:
+                if isinstance(piece, Segment):
+                    self._discard(piece)
+                continue
+            if piece.first > line:
+                self._pieces.append(Gap(line, piece.first - line, 0))
+            self._pieces.append(piece)
+            line = piece.end
+        if not self._pieces:
+            self.base = None  # everything was shipped: begin anew where the portal's log ends
+            self._line = 0
+            return
+        self._place(self._line, 0)
+
+    def _take_lock(self, wait: float) -> Optional[int]:
+        """One process per spool. Held until the process ends, however it ends."""
+        try:
+            os.makedirs(self._directory, exist_ok=True)
+            guard = os.open(os.path.join(self._directory, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            self._say_once(error)
+            return None
+        until = time.monotonic() + wait
+        while True:
+            try:
+                fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return guard
+            except OSError as error:
+                if time.monotonic() >= until:
+                    os.close(guard)
+                    raise SpoolInUse("%s is used by another process" % self._directory) from error
+            time.sleep(0.05)
+
+    def _state_path(self) -> str:
+        return os.path.join(self._directory, "state.json")
+
+    def _read_state(self) -> Dict[str, Any]:
+        try:
+            with open(self._state_path(), encoding="utf-8") as file:
+                return dict(json.load(file))
+        except (OSError, ValueError, TypeError):
+            return {}  # none yet, or cut short by a full disk: the segments still tell what is there
+
+    def _write_state(self) -> None:
+        gaps = [[one.first, one.lines, one.size] for one in self._pieces if isinstance(one, Gap)]
+        state = {"base": self.base, "shipped": self._line, "gaps": gaps}
+        temporary = self._state_path() + ".new"
+        try:
+            with open(temporary, "w", encoding="utf-8") as file:
+                json.dump(state, file)
+            os.replace(temporary, self._state_path())
+        except OSError as error:
+            self._say_once(error)
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+    def _discard(self, segment: Segment) -> None:
+        try:
+            segment.discard()
+        except OSError as error:
+            self._say_once(error)
+
+    def _say_once(self, error: OSError) -> None:
+        if not self._is_troubled:
+            self._is_troubled = True
+            note("the log spool has trouble with its disk, lines are held in memory for now: %s" % error)

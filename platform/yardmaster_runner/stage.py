@@ -1,0 +1,155 @@
+"""Bring code and inputs to the task: fetch what the cache lacks, several files at a time, then put them in place.
+
+Data is hard-linked out of the cache (where that cannot be, symbolically), code is copied, since scripts write beside
+themselves. A file that does not match its checksum is fetched once more, then the task ends with `CorruptInput`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import queue
+import shutil
+import threading
+import time
+from typing import Callable, Dict, List, Optional, Tuple
+
+from yardmaster_runner.backoff import Backoff
+from yardmaster_runner.cache import CachedVersion, inside
+from yardmaster_runner.download import AddressRefused, Corrupt, NoRoom, download
+from yardmaster_runner.exits import PORTAL_UNREACHABLE, STAGE_IN_FAILED, CannotRun
+from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
+from yardmaster_runner.order import Bundle, Order, RemoteFile
+
+THREADS = 6
+PATIENCE = 600.0
+"""How long a store may be away before we give up."""
+NEW_ADDRESS_TRIES = 3
+
+
+class Stager:
+    """Fetches bundles into the cache and puts them in place. `renew` gives the order again, with fresh read URLs."""
+
+    def __init__(
+        self, hosts: Hosts, cache_dir: str, renew: Callable[[], Order], patience: float = PATIENCE
+    ) -> None:
+        self._hosts = hosts
+        self._cache_dir = cache_dir
+        self._renew = renew
+        self._patience = patience
+        self._renewing = threading.Lock()
+        self._fresh: Dict[Tuple[str, str], str] = {}
+        self._renewed = 0
+
+    def place(self, bundle: Bundle, folder: str, *, is_copied: bool) -> None:
+        """Everything of `bundle` is in `folder` afterwards. Files of the same content already there are left alone."""
+        version = CachedVersion(self._cache_dir, bundle)
+        with version.locked():
+            self._fill(version, bundle)
+            os.makedirs(folder, exist_ok=True)
+            for file in bundle.files:
+                _put(version.path_of(file), inside(folder, file.path), is_copied=is_copied)
+
+    def _fill(self, version: CachedVersion, bundle: Bundle) -> None:
+        missing = version.missing()
+        if not missing:
+            return
+        self._require_room(missing)
+        version.prepare()
+        failure = self._fetch_all(version, bundle, missing)
+        if failure is not None:
+            raise failure
+        version.keep(missing)
+
+    def _require_room(self, missing: List[RemoteFile]) -> None:
+        needed, free = sum(file.size for file in missing), shutil.disk_usage(self._cache_dir).free
+        if needed > free:
+            message = "the inputs need %d bytes in %s, only %d are free" % (needed, self._cache_dir, free)
+            raise CannotRun(STAGE_IN_FAILED, "DiskFull", message)
+
+    def _fetch_all(self, version: CachedVersion, bundle: Bundle, missing: List[RemoteFile]) -> Optional[Exception]:
+        """Fetch with a few threads; the first failure ends all. The threads are daemons, so that a signal can end us."""
+        waiting: "queue.SimpleQueue[RemoteFile]" = queue.SimpleQueue()
+        for file in missing:
+            waiting.put(file)
+        failures: List[Exception] = []
+
+        def work() -> None:
+            while not failures:
+                try:
+                    file = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                try:
+                    self._fetch(version, bundle, file)
+                except Exception as error:  # handed to the thread that waits, which raises it
+                    failures.append(error)
+
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(min(THREADS, len(missing)))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return failures[0] if failures else None
+
+    def _fetch(self, version: CachedVersion, bundle: Bundle, file: RemoteFile) -> None:
+        backoff, until = Backoff(), time.monotonic() + self._patience
+        was_corrupt, refusals = False, 0
+        while True:
+            url = self._fresh.get((bundle.version, file.path), file.url)
+            generation = self._renewed
+            try:
+                return download(self._hosts, file, url, version.path_of(file), version.incoming)
+            except NoRoom as error:
+                raise CannotRun(STAGE_IN_FAILED, "DiskFull", str(error)) from error
+            except Corrupt as error:
+                if was_corrupt:
+                    message = "%s is corrupt, twice: %s" % (_name(bundle, file), error)
+                    raise CannotRun(STAGE_IN_FAILED, "CorruptInput", message) from error
+                was_corrupt = True
+            except AddressRefused as error:
+                refusals += 1
+                if refusals >= NEW_ADDRESS_TRIES:
+                    message = "%s cannot be fetched: %s" % (_name(bundle, file), error)
+                    raise CannotRun(STAGE_IN_FAILED, "StageInFailed", message) from error
+                self._renew_addresses(generation)
+            except NetworkTrouble as error:
+                if time.monotonic() > until:
+                    message = "%s cannot be fetched: %s" % (_name(bundle, file), error)
+                    raise CannotRun(PORTAL_UNREACHABLE, "PortalUnreachable", message) from error
+                time.sleep(backoff.next())
+
+    def _renew_addresses(self, generation: int) -> None:
+        """Ask for the order again, once for all threads that were refused with the same addresses."""
+        with self._renewing:
+            if self._renewed != generation:
+                return
+            order = self._renew()
+            bundles = [order.code, *order.inputs, *([order.checkpoint] if order.checkpoint else [])]
+            self._fresh = {(bundle.version, file.path): file.url for bundle in bundles for file in bundle.files}
+            self._renewed += 1
+
+
+def _name(bundle: Bundle, file: RemoteFile) -> str:
+    return "%s (of %s)" % (file.path, bundle.name or "version " + bundle.version)
+
+
+def _put(source: str, target: str, *, is_copied: bool) -> None:
+    """Put one file in place of whatever a predecessor left there."""
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    temporary = target + ".yardmaster-new"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)
+    if is_copied:
+        shutil.copyfile(source, temporary)
+    else:
+        try:
+            if os.path.lexists(target) and os.path.samefile(source, target):
+                return
+            os.link(source, temporary)
+        except OSError as error:
+            if error.errno not in (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOENT):
+                raise
+            os.symlink(source, temporary)
+    os.replace(temporary, target)

@@ -1,0 +1,92 @@
+"""The portal's task API, call by call (docs/protocols.md, section 5), for one task. Nothing is retried here."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any, Dict, Mapping, Sequence, Tuple
+
+from yardmaster_runner.portal import TIMEOUT, Portal, PortalAway, PortalRejected
+
+WORTH_COMPRESSING = 4096
+
+
+class OutOfStep(Exception):
+    """The portal's log does not continue where we wrote. It goes on at `next_line`."""
+
+    def __init__(self, next_line: int) -> None:
+        super().__init__("the portal's log goes on at line %d" % next_line)
+        self.next_line = next_line
+
+
+class TaskApi:
+    """All calls of one task. `timeout` bounds each network step and may be lowered near the end of the task's life."""
+
+    def __init__(self, portal: Portal, role: str, index: int) -> None:
+        self.portal = portal
+        self.timeout = TIMEOUT
+        self._who = {"role": role, "index": index}
+
+    def order(self) -> Dict[str, Any]:
+        return self.portal.call("GET", "task/order/", self._who, timeout=self.timeout)
+
+    def report(self, facts: Mapping[str, Any]) -> bool:
+        """Tell the portal how the task is; whether the portal wants it to stop."""
+        answer = self.portal.call("POST", "task/report/", body={**self._who, **facts}, timeout=self.timeout)
+        return bool(answer.get("stop"))
+
+    def log_next_line(self) -> int:
+        return _next_line(self.portal.call("GET", "task/log/", self._who, timeout=self.timeout))
+
+    def log_write(self, first: int, lines: int, data: bytes, times: Sequence[Tuple[int, int]]) -> int:
+        """Write whole lines from line `first` on; the portal's next line. Raises `OutOfStep` where it does not fit."""
+        headers = {
+            "Content-Type": "application/octet-stream",
+            "X-Times": ",".join("%d:%d" % mark for mark in times),
+        }
+        if len(data) > WORTH_COMPRESSING and not self.portal.is_near:
+            data = gzip.compress(data, 1)
+            headers["Content-Encoding"] = "gzip"
+        query = {**self._who, "first_line": first, "lines": lines}
+        return self._in_step("task/log/", query, raw=data, headers=headers)
+
+    def log_gap(self, first: int, lines: int, size: int) -> int:
+        """Mark lines that are lost; they count as written. The portal's next line."""
+        return self._in_step("task/log/gap/", {**self._who, "first_line": first}, body={"lines": lines, "bytes": size})
+
+    def log_end(self, lines: int) -> None:
+        self.portal.call("POST", "task/log/end/", {**self._who, "lines": lines}, raw=b"", timeout=self.timeout)
+
+    def begin_upload(self, kind: str, facts: Mapping[str, Any]) -> Dict[str, Any]:
+        """`kind` is `checkpoints` or `model`. The upload as section 4 describes it."""
+        answer = self.portal.call("POST", "task/%s/" % kind, body=facts, timeout=self.timeout)
+        return dict(_field(answer, "upload", dict))
+
+    def part_urls(self, upload: str, file: int, parts: Sequence[int]) -> Dict[int, Mapping[str, Any]]:
+        body = {"file": file, "parts": list(parts)}
+        answer = self.portal.call("POST", "task/uploads/%s/parts/" % upload, body=body, timeout=self.timeout)
+        return {int(one["part"]): one for one in _field(answer, "urls", list)}
+
+    def complete_upload(self, upload: str) -> bool:
+        """Put the files together; False while the portal is still at it (ask again)."""
+        answer = self.portal.call("POST", "task/uploads/%s/complete/" % upload, body={}, timeout=self.timeout)
+        return answer.get("state") != "completing"
+
+    def _in_step(self, path: str, query: Mapping[str, Any], **content: Any) -> int:
+        try:
+            return _next_line(self.portal.call("POST", path, query, timeout=self.timeout, **content))
+        except PortalRejected as error:
+            if error.status == 409 and "next_line" in error.answer:
+                raise OutOfStep(int(error.answer["next_line"])) from error
+            raise
+
+
+def _next_line(answer: Mapping[str, Any]) -> int:
+    return int(_field(answer, "next_line", int))
+
+
+def _field(answer: Mapping[str, Any], name: str, kind: type) -> Any:
+    """An answer without what it must have is no answer: something between us and the portal made it."""
+    value = answer.get(name)
+    if not isinstance(value, kind):
+        raise PortalAway("an answer without %s" % name)
+    return value

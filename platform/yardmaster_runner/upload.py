@@ -1,0 +1,124 @@
+"""Send files to the portal's store through part addresses (docs/protocols.md, section 4): checkpoints and the model.
+
+Parts that are there already are not sent again. Trouble is retried until `may_go_on` says no.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+
+from yardmaster_runner.backoff import Backoff
+from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
+from yardmaster_runner.portal import PortalAway, PortalRefused, PortalRejected
+from yardmaster_runner.task_api import TaskApi
+
+PARTS_PER_CALL = 100
+PART_TIMEOUT = 120.0
+CHUNK = 1 << 20
+
+
+class UploadFailed(Exception):
+    """The files are not in the store, and we have stopped trying. The message says why."""
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """A file that does not change any more: where it is, and how it is called in the store."""
+
+    path: str
+    source: str
+    size: int
+    sha256: str
+
+
+def describe(path: str, source: str) -> LocalFile:
+    """Read the file once for its size and checksum."""
+    digest, size = hashlib.sha256(), 0
+    with open(source, "rb") as file:
+        for chunk in iter(lambda: file.read(CHUNK), b""):
+            digest.update(chunk)
+            size += len(chunk)
+    return LocalFile(path, source, size, digest.hexdigest())
+
+
+class Uploader:
+    """Uploads sets of files, one after the other."""
+
+    def __init__(self, api: TaskApi, hosts: Hosts, may_go_on: Callable[[], bool]) -> None:
+        self._api = api
+        self._hosts = hosts
+        self._may_go_on = may_go_on
+
+    def send(self, kind: str, files: Sequence[LocalFile], step: Optional[int] = None) -> None:
+        """Returns when the portal has all of them, put together and checked. Raises `UploadFailed`."""
+        facts: Dict[str, Any] = {"files": [{"path": f.path, "size": f.size, "sha256": f.sha256} for f in files]}
+        if step is not None:
+            facts["step"] = step
+        upload = self._insist(lambda: self._api.begin_upload(kind, facts))
+        size = int(upload.get("part_size") or 8 << 20)
+        by_path = {file.path: file for file in files}
+        for one in upload.get("files") or ():
+            done = set(one.get("done") or ())
+            missing = [part for part in range(1, int(one["parts"]) + 1) if part not in done]
+            for at in range(0, len(missing), PARTS_PER_CALL):
+                self._send_parts(upload, one, by_path[one["path"]], missing[at : at + PARTS_PER_CALL], size)
+        while not self._insist(lambda: self._api.complete_upload(str(upload["id"]))):
+            self._wait(1.0, "the portal has not put the files together yet")
+
+    def _send_parts(
+        self, upload: Mapping[str, Any], one: Mapping[str, Any], file: LocalFile, parts: List[int], size: int
+    ) -> None:
+        sign = lambda: self._api.part_urls(str(upload["id"]), int(one["index"]), parts)  # noqa: E731
+        addresses = self._insist(sign)
+        backoff = Backoff()
+        for part in parts:
+            with open(file.source, "rb") as source:
+                source.seek((part - 1) * size)
+                body = source.read(min(size, file.size - (part - 1) * size))
+            while not self._put(addresses[part], body):
+                self._wait(backoff.next(), "the store does not take part %d of %s" % (part, file.path))
+                addresses = self._insist(sign)
+
+    def _put(self, address: Mapping[str, Any], body: bytes) -> bool:
+        headers = {str(k): str(v) for k, v in (address.get("headers") or {}).items()}
+        try:
+            response = self._hosts.request(
+                str(address.get("method") or "PUT"), str(address["url"]), headers, body, PART_TIMEOUT
+            )
+            response.read()
+        except (NetworkTrouble, OSError):
+            self._hosts.forget(str(address["url"]))
+            return False
+        return 200 <= response.status < 300
+
+    def _insist(self, call: "Callable[[], Any]") -> Any:
+        backoff = Backoff()
+        while True:
+            try:
+                return call()
+            except PortalAway as error:
+                self._wait(max(backoff.next(), min(error.retry_after, 15.0)), str(error))
+            except (PortalRefused, PortalRejected) as error:
+                raise UploadFailed(str(error)) from error
+
+    def _wait(self, seconds: float, why: str) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if not self._may_go_on():
+                raise UploadFailed(why)
+            time.sleep(min(0.2, seconds))
+
+
+def files_below(folder: str) -> List[str]:
+    """Relative paths of all regular files, sorted. Links are not followed: they may lead anywhere."""
+    found = []
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(parent, name)
+            if os.path.isfile(path) and not os.path.islink(path):
+                found.append(os.path.relpath(path, folder).replace(os.sep, "/"))
+    return sorted(found)
