@@ -2,8 +2,8 @@
 
 The order is a function of what is stored: at each step the stream whose next lines are oldest goes first, ties by
 task. So a position is nothing but one line number per stream, and reading on from it repeats and skips nothing, also
-while streams still grow (a late line comes late, with its own time). Memory does not grow with streams or lines: a page holds
-one block of data at a time. Not here: how one stream is read (`reading`).
+while streams still grow (a late line comes late, with its own time). Memory does not grow with streams or lines: a
+page holds one block of data at a time. Not here: how one stream is read (`reading`).
 """
 
 from __future__ import annotations

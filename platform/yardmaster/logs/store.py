@@ -63,8 +63,8 @@ class LogStore:
         *,
         lines: int | None = None,
     ) -> int:
-        """Write whole lines, the first being number `first_line`; returns the stream's next line. When this returns, the
-        lines are kept; what was there already is skipped, so the call may be repeated.
+        """Write whole lines, the first being number `first_line`; returns the stream's next line. When this returns,
+        the lines are kept; what was there already is skipped, so the call may be repeated.
 
         `times` are (offset, unix ms): line `first_line + offset` and those after it were read then. `lines`, where
         given, must be how many `data` holds. Raises `PastTheEnd` (nothing changes), `LinesRejected`, `Unavailable`.

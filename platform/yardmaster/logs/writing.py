@@ -2,7 +2,8 @@
 
 What an acknowledged line survives: the death of any process at any point, because both writes have reached the kernel
 before the caller hears of it. A power cut may cost what the kernel had not yet written back (half a minute at most);
-recovery then drops the blocks whose bytes do not match their checksum, and the numbering stays whole. The end is synced.
+recovery then drops the blocks whose bytes do not match their checksum, and the numbering stays whole. The end mark is
+synced.
 
 Not here: which lines are new (`store`), reading (`reading`).
 """
@@ -27,7 +28,7 @@ _CHECKED_BYTES = 16 << 20
 
 
 class StreamWriter:
-    """Holds the stream's lock. `last` is the newest record; what lies after it on disk is a leftover to be overwritten."""
+    """Holds the stream's lock. `last` is the newest record; what lies after it on disk is a leftover, overwritten."""
 
     def __init__(self, index: int, data: int, *, check_data: bool) -> None:
         self._index, self._data = index, data
