@@ -19,6 +19,7 @@ import tensorflow as tf
 
 import digits_data
 import digits_graph
+from replication import QuickWorkerSession, Synchronous
 
 tf1 = tf.compat.v1
 tf1.disable_eager_execution()
@@ -57,47 +58,13 @@ def cluster_and_task(flags: argparse.Namespace) -> tuple[dict[str, list[str]], s
     return hosts, "ps" if task == "ps" else "worker", index + len(chief) if task == "worker" else index
 
 
-class QuickWorkerSession(tf1.train.SessionCreator):
-    """Waits until worker 0 has set up the model. MonitoredTrainingSession would look for that only every 30 s."""
-
-    def __init__(self, server: tf1.train.Server, config: tf1.ConfigProto) -> None:
-        self._target, self._config, self._scaffold = server.target, config, tf1.train.Scaffold()
-
-    def create_session(self) -> tf1.Session:
-        ops = self._scaffold.finalize()
-        manager = tf1.train.SessionManager(
-            local_init_op=ops.local_init_op,
-            ready_op=ops.ready_op,
-            ready_for_local_init_op=ops.ready_for_local_init_op,
-            recovery_wait_secs=0.5,
-        )
-        return manager.wait_for_session(self._target, self._config)
-
-
-class LetWaitingWorkersGo(tf1.train.SessionRunHook):
-    """At the end of a synchronous worker, puts enough tokens into the queue for all others.
-
-    A worker waits for a token after each step, and it is worker 0 that hands them out. If that one ends before a
-    slower worker has fetched its last token, the slower one would wait for ever.
-    """
-
-    def __init__(self, optimizer: tf1.train.SyncReplicasOptimizer, workers: int) -> None:
-        self._optimizer, self._workers = optimizer, workers
-
-    def begin(self) -> None:
-        self._add_tokens = self._optimizer.get_init_tokens_op(self._workers)
-
-    def end(self, session: tf1.Session) -> None:
-        session.run(self._add_tokens)
-
-
 def open_session(
     server: tf1.train.Server, index: int, hooks: list, flags: argparse.Namespace
 ) -> tf1.train.MonitoredSession:
     # Without the filters a restarted worker 0 waits for all others, also for those that have already finished.
     config = tf1.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
     if index > 0:
-        return tf1.train.MonitoredSession(QuickWorkerSession(server, config), hooks)
+        return tf1.train.MonitoredSession(QuickWorkerSession(server.target, config), hooks)
     return tf1.train.MonitoredTrainingSession(
         master=server.target,
         is_chief=True,
@@ -126,7 +93,7 @@ def train(server: tf1.train.Server, cluster: dict[str, list[str]], index: int, f
             optimizer = tf1.train.SyncReplicasOptimizer(optimizer, workers, workers)
         train_op = optimizer.minimize(loss, global_step)
     if flags.sync:
-        hooks += [optimizer.make_session_run_hook(is_chief=index == 0), LetWaitingWorkersGo(optimizer, workers)]
+        hooks.append(Synchronous(optimizer, workers, is_chief=index == 0))
     tf1.summary.scalar("loss", loss)
     tf1.summary.scalar("accuracy", accuracy)
     with open_session(server, index, hooks, flags) as session:
@@ -135,8 +102,13 @@ def train(server: tf1.train.Server, cluster: dict[str, list[str]], index: int, f
             time.sleep(flags.step_sleep)
             _, step, loss_now, accuracy_now = session.run([train_op, global_step, loss, accuracy])
             if local_step % flags.log_every == 0:
-                print(f"step {step} of {flags.steps}: loss {loss_now:.4f}, accuracy {accuracy_now:.4f}", flush=True)
+                print(f"step {step} of {flags.steps}: loss {loss_now:.4f}, accuracy {accuracy_now:.4f}")
             local_step += 1
+
+
+def is_trained(flags: argparse.Namespace) -> bool:
+    """Whether the last checkpoint is there already: then this task was started again after the training."""
+    return os.path.exists(os.path.join(flags.log_dir, f"model.ckpt-{flags.steps}.index"))
 
 
 def main() -> None:
@@ -145,7 +117,8 @@ def main() -> None:
     server = tf1.train.Server(cluster, job_name=task, task_index=index)
     if task == "ps":
         server.join()  # for ever: a parameter server ends when it is stopped
-    train(server, cluster, index, flags)
+    if not is_trained(flags):
+        train(server, cluster, index, flags)
     if index == 0:
         digits_graph.evaluate_and_export(flags.data_dir, flags.log_dir)
 

@@ -56,7 +56,7 @@ def evaluate_and_export(data_dir: str, log_dir: str) -> None:
         if os.environ.get("MODEL_DIR"):
             outputs = {"logits": logits, "digit": tf.argmax(logits, axis=1)}
             tf1.saved_model.simple_save(session, os.environ["MODEL_DIR"], {"images": images}, outputs)
-        print(f"test accuracy {test_accuracy:.4f}", flush=True)
+        print(f"test accuracy {test_accuracy:.4f}")
 
 
 def _layer(name: str, *shape: int) -> tuple[tf.Variable, tf.Variable]:

@@ -1,4 +1,4 @@
-"""Writes TFRecord files of `tf.train.Example`s without TensorFlow, whose import alone would take longer than the writing.
+"""Writes TFRecord files of `tf.train.Example`s without TensorFlow, whose import would take longer than the writing.
 
 Not here: reading them; `tf.data.TFRecordDataset` does that (see `digits_data`).
 """
