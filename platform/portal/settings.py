@@ -8,6 +8,8 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import structlog
+
 from portal import env
 from yardmaster.plan import Timing
 from yardmaster.quantity import parse_cpu, parse_memory
@@ -211,10 +213,41 @@ STORAGES = {
 }
 
 # --- The portal's own log ----------------------------------------------------------------------------------------
+LOG_LEVEL = env.text("YARDMASTER_LOG_LEVEL", "INFO")
+_BEFORE_THE_END = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso"),
+]
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "{asctime} {levelname:<7} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["console"], "level": env.text("YARDMASTER_LOG_LEVEL", "INFO")},
+    "formatters": {
+        "events": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processor": structlog.processors.JSONRenderer()
+            if env.flag("YARDMASTER_LOG_JSON")
+            else structlog.dev.ConsoleRenderer(colors=False),
+            "foreign_pre_chain": _BEFORE_THE_END,
+        }
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "events"}},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
+    # Two lines per request drown the rest; YARDMASTER_LOG_REQUESTS=1 brings them back.
+    "loggers": {
+        "django_structlog": {"level": "INFO" if env.flag("YARDMASTER_LOG_REQUESTS") else "WARNING"},
+        "httpx2": {"level": "WARNING"},
+    },
 }
+structlog.configure(
+    processors=[
+        structlog.stdlib.filter_by_level,
+        *_BEFORE_THE_END,
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.processors.format_exc_info,
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    cache_logger_on_first_use=True,
+)

@@ -10,6 +10,7 @@ API_APPS = ("api", "accounts", "namespaces", "audit", "uploads", "datasets", "co
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include([path("", include(f"apps.{name}.urls")) for name in API_APPS])),
     path("api/<path:rest>", unknown_address),
+    path("storage/", include("apps.uploads.storage_urls")),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("", include("portal.pages")),

@@ -30,8 +30,8 @@ def main() -> int:
             keeper = Keeper(home, ROOT, environment(os.environ, ROOT, home, address), _say)
             try:
                 keeper.end_leftovers()
-                started = bring_up(keeper, home, address, stop)
-                _greet(address, started, time.monotonic() - begun)
+                if started := bring_up(keeper, home, address, stop):
+                    _greet(address, started, time.monotonic() - begun)
                 while not stop.wait(0.5):
                     keeper.mend()
             finally:

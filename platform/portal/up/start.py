@@ -30,8 +30,8 @@ class Started:
     sign_in_link: str = ""
 
 
-def bring_up(keeper: Keeper, home: Path, address: Address, stop: threading.Event) -> Started:
-    """Start everything and wait until it is ready, or until `stop` is set.
+def bring_up(keeper: Keeper, home: Path, address: Address, stop: threading.Event) -> Started | None:
+    """Start everything and wait until it is ready; None when `stop` was set before that.
 
     Raises:
         CouldNotStart: the port is taken, the database cannot be prepared, or a process keeps dying.
@@ -53,7 +53,7 @@ def bring_up(keeper: Keeper, home: Path, address: Address, stop: threading.Event
             name = min(waiting)
             raise CouldNotStart(f"{name} is not ready after {_PATIENCE:g} s.\n{_last_lines(keeper.log_of(name))}")
         stop.wait(0.1)
-    return started
+    return None if stop.is_set() else started
 
 
 def _require_free(address: Address) -> None:
