@@ -54,7 +54,7 @@ class NewestFirst(BasePagination):
         self._url = request.build_absolute_uri()
         cursor = _cursor(request)
         size = _page_size(request)
-        rows = list(_from(queryset, cursor)[: size + 1])
+        rows = self.rows(queryset, cursor, size + 1)
         more = len(rows) > size
         rows = rows[:size]
         if cursor is not None and cursor.newer:
@@ -64,6 +64,10 @@ class NewestFirst(BasePagination):
             self._has_next, self._has_previous = more, cursor is not None and bool(rows)
         self._rows: Sequence[Model] = rows
         return rows
+
+    def rows(self, queryset: Any, cursor: Cursor | None, limit: int) -> list[Any]:
+        """Up to `limit` rows from the cursor on, in the direction that it reads. For lists that need more than one query."""
+        return list(_from(queryset, cursor)[:limit])
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response(
