@@ -328,9 +328,6 @@ def _nearest(value: object, known: Sequence[str]) -> str:
 
 
 def _hint(key: object, known: tuple[str, ...]) -> str:
-    """What to do about an unknown key: the near miss here, else the level where it belongs, else what is known here."""
-    near = _nearest(key, known)
-    if near:
-        return near
+    """What to do about an unknown key: the level where it belongs, else the near miss, else what is known here."""
     level = next((level for level, names in _LEVELS.items() if key in names), None)
-    return f"It belongs to {level}." if level else f"Known here: {', '.join(known)}."
+    return f"It belongs to {level}." if level else _nearest(key, known) or f"Known here: {', '.join(known)}."

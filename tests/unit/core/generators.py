@@ -1,0 +1,132 @@
+"""What the core's tests are made of: specs and observations, written out or drawn at random."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hypothesis import strategies as st
+
+from yardmaster.phases import Observation, TaskPhase, TaskState
+from yardmaster.spec import DatasetInput, Paths, Resources, Role, RoleSpec, Strategy, SuccessRule, TrainingSpec
+from yardmaster.strategy import ROLES, never_ending_roles
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+CODE = uuid.UUID("0193e5a4-7c1b-7abc-8def-0123456789ab")
+DATA = uuid.UUID("0193e5a4-7c1b-7abc-8def-0123456789ac")
+SHAPES: Mapping[Strategy, dict[Role, int]] = {
+    Strategy.SINGLE: {Role.WORKER: 1},
+    Strategy.BETWEEN_GRAPH: {Role.WORKER: 2, Role.PS: 1},
+    Strategy.PARAMETER_SERVER: {Role.CHIEF: 1, Role.WORKER: 2, Role.PS: 1},
+    Strategy.MULTI_WORKER_MIRRORED: {Role.WORKER: 2},
+}
+
+
+def make_spec(
+    strategy: Strategy = Strategy.BETWEEN_GRAPH,
+    shape: Mapping[Role, int] | None = None,
+    resources: Resources = Resources(),
+    **fields: Any,
+) -> TrainingSpec:
+    """A valid spec; `shape` says how many tasks of which role."""
+    roles = {role: RoleSpec(count, resources) for role, count in (shape or SHAPES[strategy]).items()}
+    fields = {"name": "digits", "code_version": CODE, "entry_point": "train.py", **fields}
+    return TrainingSpec(strategy=strategy, roles=roles, **fields)
+
+
+def task(role: Role, index: int, phase: TaskPhase, **fields: Any) -> TaskState:
+    return TaskState(role, index, phase, **fields)
+
+
+def everything(spec: TrainingSpec, phase: TaskPhase, *others: TaskState) -> Observation:
+    """Every task in one phase, but for `others`."""
+    special = {(one.role, one.index): one for one in others}
+    tasks = tuple(special.get(key, TaskState(*key, phase)) for key in spec.tasks())
+    return Observation(exists=True, tasks=tasks)
+
+
+_text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
+_path_part = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True)
+_variable = st.from_regex(r"[B-Z][A-Z0-9_]{0,10}", fullmatch=True).filter(
+    lambda name: name not in ("TF_CONFIG", "DATA_DIR", "LOG_DIR", "MODEL_DIR") and not name.startswith("YARDMASTER_")
+)
+_seconds = st.integers(0, 3600).map(lambda seconds: timedelta(seconds=seconds))
+
+
+@st.composite
+def resources(draw: st.DrawFn) -> Resources:
+    return Resources(
+        cpu=draw(st.integers(1, 8000)) / 1000,
+        memory=draw(st.integers(64 << 20, 8 << 30)),
+        gpus=draw(st.integers(0, 4)),
+        extended=draw(st.dictionaries(st.sampled_from(["rdma/hca", "vendor.example/fpga"]), st.integers(1, 4))),
+    )
+
+
+@st.composite
+def shapes(draw: st.DrawFn, strategy: Strategy, most: int = 4) -> dict[Role, int]:
+    found = {}
+    for role, rule in ROLES[strategy].items():
+        count = draw(st.integers(rule.least, min(most, rule.most or most)))
+        if count:
+            found[role] = count
+    return found
+
+
+@st.composite
+def specs(draw: st.DrawFn, most: int = 4) -> TrainingSpec:
+    """Any valid spec."""
+    strategy = draw(st.sampled_from(Strategy))
+    rule = draw(st.sampled_from(SuccessRule))
+    has_percent = rule is SuccessRule.WORKERS and Role.WORKER not in never_ending_roles(strategy)
+    names = draw(st.lists(_path_part.map("data".__add__), max_size=3, unique=True))
+    return TrainingSpec(
+        name=draw(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20)),
+        strategy=strategy,
+        roles={role: RoleSpec(n, draw(resources())) for role, n in draw(shapes(strategy, most)).items()},
+        code_version=CODE,
+        entry_point="/".join(draw(st.lists(_path_part, min_size=1, max_size=3))) + ".py",
+        arguments=tuple(draw(st.lists(_text.filter(lambda one: not one.startswith("--")), max_size=3))),
+        environment=draw(st.dictionaries(_variable, _text, max_size=3)),
+        inputs=tuple(DatasetInput(DATA, name) for name in names),
+        paths=draw(st.sampled_from([Paths(), Paths(data_flag="", log_env="", model_flag="--model_dir")])),
+        retries=draw(st.integers(0, 4)),
+        max_runtime=draw(st.none() | st.integers(1, 7200).map(lambda seconds: timedelta(seconds=seconds))),
+        grace_period=draw(_seconds),
+        reclaim_delay=draw(_seconds),
+        priority=draw(st.integers(-1000, 1000)),
+        success_rule=rule,
+        success_percent=draw(st.integers(1, 100)) if has_percent else 100,
+    )
+
+
+@st.composite
+def task_states(draw: st.DrawFn, role: Role, index: int) -> TaskState:
+    phase = draw(st.sampled_from(TaskPhase))
+    ended = phase in (TaskPhase.FAILED, TaskPhase.RELEASED)
+    return TaskState(
+        role,
+        index,
+        phase,
+        reason=draw(st.sampled_from(["", "OutOfMemory", "ScriptFailed", "ImagePull", "NoSuchWord"])),
+        message=draw(st.sampled_from(["", "as the engine says", "{braces}"])),
+        exit_code=draw(st.none() | st.integers(-64, 255)) if ended else None,
+        restarts=draw(st.integers(0, 3)),
+        finished_at=draw(st.none() | st.integers(-5000, 5000).map(lambda s: NOW + timedelta(seconds=s))),
+        peak_memory=draw(st.none() | st.integers(0, 1 << 40)),
+    )
+
+
+@st.composite
+def observations(draw: st.DrawFn, spec: TrainingSpec) -> Observation:
+    """Anything an engine might show: tasks missing, out of order, of roles and indices that the spec does not have."""
+    if draw(st.integers(0, 9)) == 0:
+        return Observation(exists=False)
+    keys = [*spec.tasks(), (Role.EVALUATOR, 7), (Role.PS, 99)]
+    shown = draw(st.lists(st.sampled_from(keys), unique=True, max_size=len(keys)))
+    return Observation(True, tuple(draw(task_states(*key)) for key in shown), draw(st.sampled_from(["", "held up"])))
+
+
+clocks = st.integers(-(10**7), 10**7).map(lambda seconds: NOW + timedelta(seconds=seconds))
