@@ -75,6 +75,10 @@ class Upload(models.Model):
     def __str__(self) -> str:
         return f"{self.kind} upload {self.id} ({self.state})"
 
+    @property
+    def is_complete(self) -> bool:
+        return self.state == State.COMPLETE
+
 
 class UploadFile(models.Model):
     """One file of an upload. `sha256` is what was found; `declared_sha256` what the sender says, if anything."""

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -198,7 +199,7 @@ def uploads_discard(upload_ids: Iterable[uuid.UUID]) -> None:
     """
     for upload_id in upload_ids:
         if _let_go(Upload.objects.filter(pk=upload_id)):
-            transaction.on_commit(lambda upload_id=upload_id: _remove_now(upload_id))
+            transaction.on_commit(partial(_remove_now, upload_id))
 
 
 def uploads_sweep(now: datetime) -> None:
@@ -273,7 +274,7 @@ def _multipart_of(upload: Upload, file: UploadFile) -> str:
 
 
 def _let_go(uploads: QuerySet[Upload]) -> bool:
-    """Give the upload's bytes back to its namespace and mark it for removal. False: somebody else has, or it is kept."""
+    """Give the upload's bytes back to its namespace and mark it for removal. False: somebody else has, or it stays."""
     with transaction.atomic():
         upload = uploads.exclude(state=State.DELETING).select_for_update().first()
         if upload is None:

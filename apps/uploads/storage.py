@@ -15,7 +15,7 @@ from yardmaster.storage.base import Storage
 @cache
 def storage() -> Storage:
     """The store of `YARDMASTER_STORAGE`: `{"class": dotted path, "options": keyword arguments}`."""
-    chosen = settings.YARDMASTER_STORAGE
+    chosen: dict[str, Any] = settings.YARDMASTER_STORAGE
     return cast(Storage, import_string(chosen["class"])(**chosen["options"]))
 
 

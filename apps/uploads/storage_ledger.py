@@ -7,6 +7,7 @@ transaction that changes the upload.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.db.models import F
 
@@ -37,18 +38,18 @@ def reserve(namespace: Namespace, amount: int) -> None:
         raise _quota_full(storage_use(namespace), hard, amount)
 
 
-def reservation_return(namespace_id: object, amount: int) -> None:
+def reservation_return(namespace_id: UUID, amount: int) -> None:
     StorageAccount.objects.filter(namespace=namespace_id).update(reserved=F("reserved") - amount)
 
 
-def reservation_use(namespace_id: object, *, reserved: int, used: int) -> None:
+def reservation_use(namespace_id: UUID, *, reserved: int, used: int) -> None:
     """What was reserved is now used, as far as it was needed."""
     StorageAccount.objects.filter(namespace=namespace_id).update(
         reserved=F("reserved") - reserved, used=F("used") + used
     )
 
 
-def use_return(namespace_id: object, amount: int) -> None:
+def use_return(namespace_id: UUID, amount: int) -> None:
     StorageAccount.objects.filter(namespace=namespace_id).update(used=F("used") - amount)
 
 

@@ -1,0 +1,28 @@
+"""Datasets, their versions and files, and what was found in the files."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from apps.uploads.versioned.models import Collection, Version, VersionFile
+
+
+class Dataset(Collection):
+    """Data that jobs train on."""
+
+
+class DatasetVersion(Version):
+    """What a job reads. `records` is the sum over the files whose format is known; None: none is."""
+
+    parent = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="versions", db_index=False)
+    records = models.BigIntegerField(null=True, blank=True)
+    problems = models.JSONField(default=list)
+    """Damage that was found when the version was made: `[{"path", "fault"}]`, the first hundred."""
+
+
+class DatasetFile(VersionFile):
+    """One file of a version. `records` None: its format is not one that is counted."""
+
+    version = models.ForeignKey(DatasetVersion, on_delete=models.CASCADE, related_name="files", db_index=False)
+    records = models.BigIntegerField(null=True, blank=True)
+    fault = models.CharField(max_length=300, blank=True)

@@ -1,0 +1,158 @@
+"""Serving the addresses that `LocalStorage` signs: GET of an object, PUT of a part. The signature is all they need.
+
+What is served was uploaded by people, so nothing of it may act on the portal's origin: it is an attachment, is not
+sniffed, and runs in a sandbox. Memory stays flat whatever the size.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import wraps
+
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
+from django.utils.http import content_disposition_header, http_date, parse_etags, quote_etag
+from django.views.decorators.csrf import csrf_exempt
+
+from apps.api.problems import CONTENT_TYPE, ApiProblem, NotFound, TooLarge, body_of, problem_of
+from apps.uploads.ranges import RangeRefused, parse_range
+from apps.uploads.storage import storage
+from yardmaster.errors import YardmasterError
+from yardmaster.storage.base import (
+    CHUNK,
+    AddressRefused,
+    ByteStream,
+    ObjectMissing,
+    ObjectStat,
+    PartsRefused,
+    UploadMissing,
+    read_chunks,
+)
+from yardmaster.storage.local import LocalStorage
+
+HARMLESS = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "text/plain", "application/json"}
+"""Types that browsers show without running anything; all others are delivered as plain bytes."""
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+}
+_STATUS = {AddressRefused: 403, ObjectMissing: 404, UploadMissing: 404, PartsRefused: 400}
+
+View = Callable[..., HttpResponseBase]
+
+
+def _problems_answered(view: View) -> View:
+    @wraps(view)
+    def answered(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        try:
+            return view(request, *args, **kwargs)
+        except (ApiProblem, YardmasterError) as error:
+            problem = problem_of(error)
+            if problem is None:
+                raise
+            status = _STATUS.get(type(error), problem.status)  # type: ignore[arg-type]
+            problem.status = status
+            body = body_of(problem)
+            return JsonResponse(body, status=status, content_type=CONTENT_TYPE, headers=problem.headers | _HEADERS)
+
+    return answered
+
+
+@_problems_answered
+def object_read(request: HttpRequest, key: str) -> HttpResponseBase:
+    """GET or HEAD of an object, whole or one range."""
+    if request.method not in ("GET", "HEAD"):
+        return HttpResponse(status=405, headers={"Allow": "GET, HEAD"})
+    grant = _local().addresses.read_grant(key, request.GET.dict())
+    found = storage().stat(grant.key)
+    headers = _object_headers(found, grant.filename, grant.content_type)
+    if _is_known(request, headers["ETag"]):
+        return HttpResponse(status=304, headers=headers)
+    asked = request.headers.get("Range", "") if _range_holds(request, headers["ETag"]) else ""
+    try:
+        part = parse_range(asked, found.size)
+    except RangeRefused:
+        return HttpResponse(status=416, headers=headers | {"Content-Range": f"bytes */{found.size}"})
+    length = part.length if part else found.size
+    headers["Content-Length"] = str(length)
+    if part:
+        headers["Content-Range"] = f"bytes {part.start}-{part.start + length - 1}/{found.size}"
+    status = 206 if part else 200
+    if request.method == "HEAD":
+        return HttpResponse(status=status, headers=headers)
+    body = storage().open_range(grant.key, part.start if part else 0, length)
+    return StreamingHttpResponse(stream(request, body), status=status, headers=headers)
+
+
+@csrf_exempt
+@_problems_answered
+def part_write(request: HttpRequest, upload_id: str, part: int) -> HttpResponseBase:
+    """PUT of one part: exactly as many bytes as were signed, or nothing."""
+    if request.method != "PUT":
+        return HttpResponse(status=405, headers={"Allow": "PUT"})
+    local = _local()
+    grant = local.addresses.part_grant(upload_id, part, request.GET.dict())
+    sent = request.headers.get("Content-Length", "")
+    if sent.isdigit() and int(sent) > grant.size:
+        raise TooLarge(f"This part has {grant.size} bytes; {sent} were sent.")
+    if request.headers.get("Content-Encoding", "identity") != "identity":
+        raise ApiProblem(415, "unsupported_media_type", "A part is sent as it is, without an encoding.")
+    arrived = local.part_write(grant, request)
+    return HttpResponse(status=200, headers=_HEADERS | {"ETag": quote_etag(arrived.etag)})
+
+
+def stream(request: HttpRequest, body: ByteStream) -> Iterator[bytes] | AsyncIterator[bytes]:
+    """The body as this kind of server wants it: of a plain iterator, Django under ASGI would first read everything."""
+    return _read_async(body) if isinstance(request, ASGIRequest) else _read(body)
+
+
+def content_type_of(path: str) -> str:
+    """What a file may be served as, by its name: a harmless type, or empty for plain bytes."""
+    guessed = mimetypes.guess_type(path)[0] or ""
+    return guessed if guessed in HARMLESS else ""
+
+
+def _read(body: ByteStream) -> Iterator[bytes]:
+    with body:
+        yield from read_chunks(body, CHUNK)
+
+
+async def _read_async(body: ByteStream) -> AsyncIterator[bytes]:
+    try:
+        while chunk := await asyncio.to_thread(body.read, CHUNK):
+            yield chunk
+    finally:
+        body.close()
+
+
+def _object_headers(found: ObjectStat, filename: str, content_type: str) -> dict[str, str]:
+    name = filename or found.key.rpartition("/")[2]
+    return _HEADERS | {
+        "Content-Type": content_type if content_type in HARMLESS else "application/octet-stream",
+        "Content-Disposition": content_disposition_header(True, name) or "attachment",
+        "ETag": quote_etag(found.etag),
+        "Last-Modified": http_date(found.modified.timestamp()),
+        "Accept-Ranges": "bytes",
+        "Cache-Control": "private, max-age=0, must-revalidate",
+    }
+
+
+def _is_known(request: HttpRequest, etag: str) -> bool:
+    known = parse_etags(request.headers.get("If-None-Match", ""))
+    return "*" in known or any(one.removeprefix("W/") == etag for one in known)
+
+
+def _range_holds(request: HttpRequest, etag: str) -> bool:
+    """Whether `If-Range` names the object as it is."""
+    return request.headers.get("If-Range", etag) == etag
+
+
+def _local() -> LocalStorage:
+    store = storage()
+    if not isinstance(store, LocalStorage):
+        raise NotFound("This portal's object store has an address of its own.")
+    return store

@@ -1,0 +1,144 @@
+"""The JSON of uploads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.api.serializers import StrictSerializer
+from apps.uploads.limits import MAX_FILE_SIZE, MAX_FILES, PARTS_AT_ONCE
+from apps.uploads.models import Kind, State, Upload
+from apps.uploads.selectors import expires_at, files_progress
+from apps.uploads.services import DeclaredFile, SignedPart
+from yardmaster.storage.paths import MAX_PATH_BYTES
+
+_FILE = {
+    "type": "object",
+    "required": ["path", "size"],
+    "additionalProperties": False,
+    "properties": {
+        "path": {"type": "string", "minLength": 1, "maxLength": MAX_PATH_BYTES},
+        "size": {"type": "integer", "minimum": 0, "maximum": MAX_FILE_SIZE},
+        "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+    },
+}
+
+
+@extend_schema_field({"type": "array", "items": _FILE, "minItems": 1, "maxItems": MAX_FILES})
+class DeclaredFilesField(serializers.Field[Any, Any, Any, Any]):
+    """The files as their sender announces them. By hand, since a nested serializer takes seconds for 20,000."""
+
+    default_error_messages = {
+        "shape": 'Expected a list of files, such as {"path": "a.csv", "size": 12}.',
+        "entry": 'Expected "path" (text), "size" (a whole number) and perhaps "sha256" (text), and nothing else.',
+    }
+
+    def to_internal_value(self, data: Any) -> list[DeclaredFile]:
+        if not isinstance(data, list):
+            self.fail("shape")
+        files = []
+        for index, entry in enumerate(data):
+            if not _is_file(entry):
+                raise serializers.ValidationError({str(index): [self.error_messages["entry"]]})
+            files.append(DeclaredFile(entry["path"], entry["size"], entry.get("sha256", "")))
+        return files
+
+
+def _is_file(entry: object) -> bool:
+    return (
+        isinstance(entry, dict)
+        and {"path", "size"} <= entry.keys() <= {"path", "size", "sha256"}
+        and isinstance(entry["path"], str)
+        and type(entry["size"]) is int
+        and isinstance(entry.get("sha256", ""), str)
+    )
+
+
+class NewUploadSerializer(StrictSerializer):
+    """What is to be uploaded. Without `namespace`: into your own."""
+
+    namespace = serializers.CharField(required=False, max_length=63)
+    kind = serializers.ChoiceField(choices=[Kind.DATASET, Kind.CODE])
+    files = DeclaredFilesField()
+
+
+class UploadProblemSerializer(serializers.Serializer[Any]):
+    """Why the last `complete/` did not succeed, as the problem that it was."""
+
+    status = serializers.IntegerField()
+    code = serializers.CharField()
+    detail = serializers.CharField()
+    remedy = serializers.CharField()
+    errors: Any = serializers.ListField(child=serializers.DictField(child=serializers.CharField()))
+
+
+class UploadSummarySerializer(serializers.Serializer[Upload]):
+    """An upload without its files."""
+
+    id = serializers.UUIDField()
+    namespace = serializers.UUIDField(source="namespace_id")
+    kind = serializers.ChoiceField(choices=Kind.choices)
+    state = serializers.ChoiceField(choices=[state for state in State.choices if state[0] != State.DELETING])
+    part_size = serializers.IntegerField(help_text="Bytes of every part but a file's last.")
+    file_count = serializers.IntegerField()
+    size = serializers.IntegerField(source="held", help_text="Bytes that it holds of the namespace's storage quota.")
+    bytes_checked = serializers.IntegerField(help_text="How far `complete/` has come.")
+    problem = UploadProblemSerializer(allow_null=True)
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.SerializerMethodField()
+
+    @extend_schema_field(serializers.DateTimeField())
+    def get_expires_at(self, upload: Upload) -> Any:
+        return serializers.DateTimeField().to_representation(expires_at(upload))
+
+
+class FileProgressSerializer(serializers.Serializer[Any]):
+    """One file, and which of its parts have arrived."""
+
+    index = serializers.IntegerField()
+    path = serializers.CharField()
+    size = serializers.IntegerField()
+    parts = serializers.IntegerField(help_text="How many parts it has; an empty file has none.")
+    done = serializers.ListField(child=serializers.IntegerField())
+
+
+class UploadSerializer(UploadSummarySerializer):
+    """An upload with all that is needed to go on with it."""
+
+    files = serializers.SerializerMethodField()
+
+    @extend_schema_field(FileProgressSerializer(many=True))
+    def get_files(self, upload: Upload) -> list[dict[str, Any]]:
+        return [vars(file) for file in files_progress(upload)]
+
+
+class WantedPartsSerializer(StrictSerializer):
+    """Which parts of which file are to be sent."""
+
+    file = serializers.IntegerField(min_value=0, max_value=MAX_FILES)
+    parts = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=10_000), min_length=1, max_length=PARTS_AT_ONCE
+    )
+
+
+class SignedPartSerializer(serializers.Serializer[SignedPart]):
+    """The request that sends a part, to be made exactly so."""
+
+    part = serializers.IntegerField()
+    method = serializers.CharField(source="request.method")
+    url = serializers.URLField(source="request.url")
+    headers = serializers.DictField(source="request.headers", child=serializers.CharField())
+
+
+class SignedPartsSerializer(serializers.Serializer[Any]):
+    """Good for an hour, without any other credential."""
+
+    urls = SignedPartSerializer(many=True)
+
+
+class CompletionSerializer(StrictSerializer):
+    """`unpack`: the upload is one zip, and its files are meant."""
+
+    unpack = serializers.BooleanField(required=False, default=False)

@@ -1,0 +1,103 @@
+"""Which versioned things a person may see, and their files. A foreign id is a 404."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from django.db.models import QuerySet
+
+from apps.accounts.models import User
+from apps.api.problems import NotFound
+from apps.namespaces.models import Role
+from apps.namespaces.selectors import namespaces_visible, require_role
+from apps.uploads.selectors import StoredFile
+from apps.uploads.storage import storage
+from apps.uploads.versioned.models import Collection, Version, VersionFile
+from apps.uploads.versioned.shelf import Shelf
+from yardmaster.storage.keys import key_join
+
+C = TypeVar("C", bound=Collection)
+V = TypeVar("V", bound=Version)
+F = TypeVar("F", bound=VersionFile)
+
+DOWNLOAD_LIFE = timedelta(minutes=10)
+
+
+def collections_visible(shelf: Shelf[C, V, F], user: User) -> QuerySet[C]:
+    """Those in the user's namespaces."""
+    rows: QuerySet[C] = shelf.collections._default_manager.filter(namespace__in=namespaces_visible(user))
+    return rows.select_related("namespace", "created_by")
+
+
+def collection_for(shelf: Shelf[C, V, F], user: User, collection_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> C:
+    """The thing, if the user may see it. Raises 404, or 403 where the role is too low."""
+    found = collections_visible(shelf, user).filter(pk=collection_id).first()
+    if found is None:
+        raise NotFound()
+    if at_least != Role.VIEWER:
+        require_role(user, found.namespace, at_least)
+    return found
+
+
+def version_for(shelf: Shelf[C, V, F], user: User, version_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> V:
+    """The version, if the user may see it; likewise."""
+    versions: Any = shelf.versions._default_manager
+    found: V | None = (
+        versions.select_related("parent__namespace", "created_by")
+        .filter(pk=version_id, parent__namespace__in=namespaces_visible(user))
+        .first()
+    )
+    if found is None:
+        raise NotFound()
+    if at_least != Role.VIEWER:
+        require_role(user, found.parent.namespace, at_least)  # type: ignore[attr-defined]
+    return found
+
+
+def versions_of(shelf: Shelf[C, V, F], collection: C) -> QuerySet[V]:
+    """All versions of the thing."""
+    versions: Any = shelf.versions._default_manager
+    rows: QuerySet[V] = versions.filter(parent=collection)
+    return rows.select_related("created_by")
+
+
+def file_rows(shelf: Shelf[C, V, F], version: V) -> QuerySet[F]:
+    """The version's files as they are in the table."""
+    files: Any = shelf.files._default_manager
+    rows: QuerySet[F] = files.filter(version=version)
+    return rows
+
+
+def files_of(shelf: Shelf[C, V, F], version: V) -> list[StoredFile]:
+    """The version's files, by path."""
+    rows = file_rows(shelf, version).order_by("path").values_list("path", "size", "sha256")
+    return [StoredFile(path, size, sha256, key_join(version.key_prefix, path)) for path, size, sha256 in rows]
+
+
+def file_for(shelf: Shelf[C, V, F], version: V, path: str) -> F:
+    """One file by its path, exactly. Raises 404."""
+    found = file_rows(shelf, version).filter(path=path).first()
+    if found is None:
+        raise NotFound("This version has no such file.", remedy="Its files/ address lists them.")
+    return found
+
+
+def file_key(version: Version, path: str) -> str:
+    """Where a file of the version lies."""
+    return key_join(version.key_prefix, path)
+
+
+def download_url(version: Version, path: str, *, content_type: str = "") -> str:
+    """A short-lived address of the file's bytes."""
+    name = path.rpartition("/")[2]
+    return storage().read_url(file_key(version, path), DOWNLOAD_LIFE, filename=name, content_type=content_type)
+
+
+def file_chunks(version: Version, path: str, size: int) -> Iterator[bytes]:
+    """The file's bytes, never more than `size` at once."""
+    with storage().open_range(file_key(version, path)) as stream:
+        while chunk := stream.read(size):
+            yield chunk

@@ -1,0 +1,204 @@
+"""Making, changing and deleting versioned things. A version is made in one transaction, of bytes already there.
+
+Not here: uploads (`apps.uploads.services`), and what each shelf finds in files.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from django.db import IntegrityError, transaction
+
+from apps.accounts.models import User
+from apps.api.problems import Conflict, Invalid, NotFound
+from apps.audit.services import record
+from apps.jobs.selectors import version_in_use
+from apps.namespaces.models import Namespace
+from apps.uploads.models import Upload
+from apps.uploads.selectors import counted_files
+from apps.uploads.services import upload_use, uploads_discard
+from apps.uploads.versioned.models import Collection, Version, VersionFile
+from apps.uploads.versioned.shelf import Shelf
+from yardmaster.errors import Problem
+
+C = TypeVar("C", bound=Collection)
+V = TypeVar("V", bound=Version)
+F = TypeVar("F", bound=VersionFile)
+
+MAX_NAME = 100
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How many files differ from the version before."""
+
+    added: int
+    changed: int
+    removed: int
+
+
+def difference(before: Mapping[str, str], after: Mapping[str, str]) -> Difference:
+    """Of two manifests (path: SHA-256)."""
+    common = before.keys() & after.keys()
+    changed = sum(1 for path in common if before[path] != after[path])
+    return Difference(len(after) - len(common), changed, len(before) - len(common))
+
+
+def collection_create(
+    shelf: Shelf[C, V, F], *, namespace: Namespace, actor: User | None, name: str, description: str, upload: Upload
+) -> C:
+    """Make the thing with its first version. Raises `Conflict` for a taken name, or an upload that is not complete."""
+    _check_upload(shelf, upload, namespace)
+    try:
+        with transaction.atomic():
+            made = shelf.collections(
+                namespace=namespace, name=checked_name(name), description=description, created_by=actor
+            )
+            made.save(force_insert=True)
+            _version_create(shelf, made, actor=actor, upload=upload, note="")
+            record(actor, f"{shelf.noun}.create", f"{shelf.noun}:{made.pk}", namespace=namespace, name=made.name)
+    except IntegrityError as error:
+        raise _name_taken(name, namespace) from error
+    return made
+
+
+def version_add(shelf: Shelf[C, V, F], collection: C, *, actor: User | None, upload: Upload, note: str = "") -> V:
+    """The next version. Raises `Conflict` for an upload that is not complete."""
+    _check_upload(shelf, upload, collection.namespace)
+    with transaction.atomic():
+        made = _version_create(shelf, collection, actor=actor, upload=upload, note=note)
+        record(
+            actor, f"{shelf.noun}_version.create", f"{shelf.noun}_version:{made.pk}",
+            namespace=collection.namespace, of=str(collection.pk), number=made.number,
+        )  # fmt: skip
+    return made
+
+
+def collection_change(
+    shelf: Shelf[C, V, F], collection: C, *, actor: User | None, name: str | None = None, description: str | None = None
+) -> C:
+    """Rename or describe; None leaves it as it is."""
+    facts = {}
+    if name is not None and name != collection.name:
+        facts["name"] = collection.name = checked_name(name)
+    if description is not None:
+        collection.description = description
+    try:
+        with transaction.atomic():
+            collection.save(update_fields=["name", "description"])
+            subject = f"{shelf.noun}:{collection.pk}"
+            record(actor, f"{shelf.noun}.change", subject, namespace=collection.namespace, **facts)
+    except IntegrityError as error:
+        raise _name_taken(collection.name, collection.namespace) from error
+    return collection
+
+
+def collection_delete(shelf: Shelf[C, V, F], collection: C, *, actor: User | None) -> None:
+    """Delete the thing with all its versions. Raises `Conflict` while an unfinished job uses one of them."""
+    with transaction.atomic():
+        _lock(shelf, collection.pk)
+        versions = list(_versions(shelf).filter(parent=collection.pk))
+        _refuse_in_use(shelf, versions)
+        collection.delete()
+        record(
+            actor, f"{shelf.noun}.delete", f"{shelf.noun}:{collection.pk}",
+            namespace=collection.namespace, name=collection.name, versions=len(versions),
+        )  # fmt: skip
+        uploads_discard(version.upload_id for version in versions)
+
+
+def version_delete(shelf: Shelf[C, V, F], collection: C, version: V, *, actor: User | None) -> None:
+    """Delete one version. Raises `Conflict` while an unfinished job uses it."""
+    with transaction.atomic():
+        _lock(shelf, collection.pk)
+        _refuse_in_use(shelf, [version])
+        subject = f"{shelf.noun}_version:{version.pk}"
+        upload_id, number = version.upload_id, version.number
+        version.delete()
+        record(
+            actor, f"{shelf.noun}_version.delete", subject,
+            namespace=collection.namespace, of=str(collection.pk), number=number,
+        )  # fmt: skip
+        uploads_discard([upload_id])
+
+
+def checked_name(name: str) -> str:
+    """The name in one normal form. Raises `Invalid`."""
+    name = unicodedata.normalize("NFC", name).strip()
+    if not 1 <= len(name) <= MAX_NAME or any(unicodedata.category(sign)[0] == "C" for sign in name):
+        message = f"A name has 1 to {MAX_NAME} characters, none of them a control character."
+        raise Invalid([Problem("name", "invalid", message, "Choose another name.", name)])
+    return name
+
+
+def _version_create(shelf: Shelf[C, V, F], collection: C, *, actor: User | None, upload: Upload, note: str) -> V:
+    locked = _lock(shelf, collection.pk)
+    upload_use(upload)
+    files = counted_files(upload)
+    before = _manifest(shelf, collection.pk)
+    change = difference(before, {file.path: file.sha256 for file in files})
+    locked.latest_number += 1
+    locked.save(update_fields=["latest_number"])
+    made: V = shelf.versions(
+        id=upload.target_id, parent=locked, number=locked.latest_number, note=note, upload_id=upload.pk,
+        key_prefix=upload.key_prefix, size=sum(file.size for file in files), file_count=len(files),
+        added=change.added, changed=change.changed, removed=change.removed, created_by=actor,
+        **shelf.version_fields(files),
+    )  # fmt: skip
+    made.save(force_insert=True)
+    rows = (
+        shelf.files(version=made, path=file.path, size=file.size, sha256=file.sha256, **shelf.file_fields(file))
+        for file in files
+    )
+    shelf.files._default_manager.bulk_create(rows, batch_size=500)
+    upload.files.all().delete()  # they are the version's now
+    return made
+
+
+def _manifest(shelf: Shelf[C, V, F], collection_id: uuid.UUID) -> dict[str, str]:
+    """The newest version's files; empty where there is none."""
+    newest = _versions(shelf).filter(parent=collection_id).order_by("-number").first()
+    if newest is None:
+        return {}
+    rows: Any = shelf.files._default_manager.filter(version=newest)
+    return dict(rows.values_list("path", "sha256"))
+
+
+def _lock(shelf: Shelf[C, V, F], collection_id: uuid.UUID) -> C:
+    """Of two changes of the same thing at once, one waits."""
+    found = shelf.collections._default_manager.select_for_update().filter(pk=collection_id).first()
+    if found is None:
+        raise NotFound()
+    return found
+
+
+def _versions(shelf: Shelf[C, V, F]) -> Any:
+    return shelf.versions._default_manager
+
+
+def _check_upload(shelf: Shelf[C, V, F], upload: Upload, namespace: Namespace) -> None:
+    if upload.kind != shelf.kind:
+        message = f"This is an upload of {upload.kind}, not of {shelf.kind}."
+        raise Invalid([Problem("upload", "invalid", message, "Upload the files again as what they are.")])
+    if upload.namespace_id != namespace.pk:
+        message = "This upload belongs to another namespace, and its bytes to that one's quota."
+        raise Invalid([Problem("upload", "invalid", message, f"Upload the files into {namespace.slug}.")])
+
+
+def _refuse_in_use(shelf: Shelf[C, V, F], versions: Iterable[V]) -> None:
+    used = [version.number for version in versions if version_in_use(version.pk)]
+    if used:
+        raise Conflict(
+            f"An unfinished job uses version {used[0]} of this {shelf.noun}.",
+            "in_use",
+            remedy="Wait until the job has ended, or stop it.",
+        )
+
+
+def _name_taken(name: str, namespace: Namespace) -> Conflict:
+    detail = f"There is something named {name[:100]!r} in {namespace.slug} already."
+    return Conflict(detail, "name_taken", remedy="Choose another name, or add a version to it.")

@@ -1,0 +1,87 @@
+"""The API of uploads. The bytes themselves go to the addresses that it signs (`delivery`)."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.idempotency import IdempotentPosts
+from apps.api.views import ApiView
+from apps.namespaces.models import Role
+from apps.namespaces.selectors import namespace_for
+from apps.uploads import selectors, services
+from apps.uploads.serializers import (
+    CompletionSerializer,
+    NewUploadSerializer,
+    SignedPartsSerializer,
+    UploadSerializer,
+    UploadSummarySerializer,
+    WantedPartsSerializer,
+)
+
+_NAMESPACE = OpenApiParameter("namespace", str, description="Only this namespace, by id or slug.")
+
+
+class UploadsView(IdempotentPosts, ApiView):
+    """Uploads that have not become anything yet. Beginning one reserves its bytes of the storage quota."""
+
+    scope = "data"
+
+    @extend_schema(parameters=[_NAMESPACE], responses=UploadSummarySerializer(many=True))
+    def get(self, request: Request) -> Response:
+        rows = selectors.uploads_visible(self.user)
+        if wanted := request.query_params.get("namespace"):
+            rows = rows.filter(namespace=namespace_for(self.user, wanted))
+        return self.page(rows, UploadSummarySerializer)
+
+    @extend_schema(request=NewUploadSerializer, responses={201: UploadSerializer})
+    def post(self, request: Request) -> Response:
+        data = self.read(NewUploadSerializer).validated_data
+        namespace = namespace_for(self.user, data.get("namespace"), at_least=Role.MEMBER)
+        upload = services.upload_begin(namespace=namespace, actor=self.user, kind=data["kind"], files=data["files"])
+        return Response(UploadSerializer(upload).data, status=201)
+
+
+class UploadView(ApiView):
+    """One upload: `done` says which parts have arrived, so that a client can go on where it was cut off."""
+
+    scope = "data"
+
+    @extend_schema(responses=UploadSerializer)
+    def get(self, request: Request, upload_id: UUID) -> Response:
+        return Response(UploadSerializer(selectors.upload_for(self.user, upload_id, at_least=Role.VIEWER)).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, upload_id: UUID) -> Response:
+        services.upload_abort(selectors.upload_for(self.user, upload_id))
+        return Response(status=204)
+
+
+class UploadPartsView(IdempotentPosts, ApiView):
+    """Signed addresses to send parts to."""
+
+    scope = "data"
+
+    @extend_schema(request=WantedPartsSerializer, responses=SignedPartsSerializer)
+    def post(self, request: Request, upload_id: UUID) -> Response:
+        upload = selectors.upload_for(self.user, upload_id)
+        data = self.read(WantedPartsSerializer).validated_data
+        urls = services.parts_sign(upload, file_index=data["file"], parts=data["parts"])
+        return Response(SignedPartsSerializer({"urls": urls}).data)
+
+
+class UploadCompleteView(IdempotentPosts, ApiView):
+    """Put the files together and check them. Large uploads answer 202 and are `completing`: GET the upload until it is
+    `complete`, or `open` or `failed` again with a `problem`."""
+
+    scope = "data"
+
+    @extend_schema(request=CompletionSerializer, responses={200: UploadSummarySerializer, 202: UploadSummarySerializer})
+    def post(self, request: Request, upload_id: UUID) -> Response:
+        upload = selectors.upload_for(self.user, upload_id)
+        data = self.read(CompletionSerializer).validated_data
+        upload = services.upload_complete(upload, unpack=data["unpack"])
+        return Response(UploadSummarySerializer(upload).data, status=200 if upload.is_complete else 202)
