@@ -7,7 +7,7 @@ from typing import Callable
 
 
 class Backoff:
-    """Delays that double from `first` to `longest`, each with up to a quarter of jitter, so that tasks do not ask in step."""
+    """Delays that double from `first` to `longest`, less some jitter, so that tasks do not ask in step."""
 
     def __init__(self, first: float = 0.25, longest: float = 15.0, dice: Callable[[], float] = random.random) -> None:
         self._first = first

@@ -93,7 +93,7 @@ class CachedVersion:
 
 
 def inside(folder: str, path: str) -> str:
-    """`path` below `folder`; `CannotRun` for one that leads elsewhere. The portal checks paths; we do not rely on it."""
+    """`path` below `folder`; `CannotRun` for one that leads elsewhere. The portal checks paths too."""
     parts = path.split("/")
     if not path or "\\" in path or CONTROL.search(path) or any(part in ("", ".", "..") for part in parts):
         raise CannotRun(STAGE_IN_FAILED, "StageInFailed", "the path %r leads outside its folder" % path)

@@ -39,8 +39,10 @@ class Complete:
 
 
 def find_complete(log_dir: str, now: Optional[float] = None) -> List[Complete]:
-    """The newest complete checkpoint of every directory below `log_dir`, the latest written last. One whose files changed
-    within the last half second is not complete yet."""
+    """The newest complete checkpoint of every directory below `log_dir`, the latest written last.
+
+    One whose files changed within the last half second is not complete yet.
+    """
     found = []
     for folder, folders, names in os.walk(log_dir):
         folders[:] = [name for name in folders if not OTHERS.match(name)]

@@ -33,9 +33,9 @@ class NoRoom(Exception):
 
 
 def download(hosts: Hosts, file: RemoteFile, url: str, destination: str, incoming: str) -> None:
-    """Fetch `url` into the folder `incoming`, then move it to `destination`, which then has the size and checksum that `file` names.
+    """Fetch `url` into the folder `incoming`; what has the size and checksum of `file` is then moved to `destination`.
 
-    Raises `NetworkTrouble` (try again), `AddressRefused` (get a new address), `Corrupt` or `NoRoom`; nothing is left then.
+    Raises `NetworkTrouble` (try again), `AddressRefused` (get a new address), `Corrupt` or `NoRoom`, leaving nothing.
     """
     temporary = os.path.join(incoming, "%d-%d" % (os.getpid(), threading.get_ident()))
     try:

@@ -57,7 +57,9 @@ class EventFiles:
         scalars: List[Scalar] = []
         left = MOST_PER_LOOK
         for path in self._paths():
-            tail = self._tails.setdefault(path, EventFile(path, os.path.relpath(os.path.dirname(path), self._directory)))
+            tail = self._tails.setdefault(
+                path, EventFile(path, os.path.relpath(os.path.dirname(path), self._directory))
+            )
             left -= tail.read_on(left, scalars)
             if tail.step is not None:
                 self._step = max(tail.step, self._step or 0)
@@ -66,7 +68,7 @@ class EventFiles:
         return Found(scalars, self._step)
 
     def _paths(self) -> List[str]:
-        found = []
+        found: List[str] = []
         for folder, _, names in os.walk(self._directory):
             found.extend(os.path.join(folder, name) for name in names if "tfevents" in name)
         return sorted(found)
@@ -148,7 +150,7 @@ class EventFile:
 
 
 def _scalar(message: bytes, run: str, step: int, time: float) -> Optional[Scalar]:
-    """The point that a Summary.Value holds, or None: it is no scalar, or not a finite number (JSON has no word for it)."""
+    """The point that a Summary.Value holds, or None: no scalar, or not a finite number (JSON has no word for those)."""
     tag, number_found, plugin = "", None, ""
     for number, kind, value in fields(message):
         if number == 1:

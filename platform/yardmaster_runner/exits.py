@@ -40,7 +40,7 @@ class StoppedEarly(Exception):
 
 
 def write_ending(work_dir: str, ending: Ending) -> None:
-    """Leave `exit.json` for the engine, whole or not at all. A full disk is no reason to fail: the exit code remains."""
+    """Leave `exit.json` for the engine, whole or not at all. A full disk is no failure: the exit code remains."""
     path = os.path.join(work_dir, "exit.json")
     temporary = path + ".new"
     try:

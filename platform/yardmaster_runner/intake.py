@@ -56,8 +56,8 @@ class Intake(threading.Thread):
         try:
             while self._read_some():
                 pass
-            self._spool.append(self._cutter.finish(), _now_ms())
-        except Exception:  # the script must not block for ever on a pipe that nobody reads
+            self._spool.append(self._cutter.finish(), now_ms())
+        except Exception:  # noqa: BLE001 - the script must not block for ever on a pipe that nobody reads
             note("reading the output stumbled:\n" + traceback.format_exc())
         finally:
             os.close(self._pipe)
@@ -78,7 +78,7 @@ class Intake(threading.Thread):
         return True
 
     def _take(self, chunk: bytes) -> None:
-        self._spool.append(self._cutter.feed(chunk), _now_ms())
+        self._spool.append(self._cutter.feed(chunk), now_ms())
         self._tail = chunk[-TAIL_BYTES:] if len(chunk) >= TAIL_BYTES else (self._tail + chunk)[-TAIL_BYTES:]
         if self._watch is not None and time.monotonic() - self._watched_at >= 1.0:
             self._watched_at = time.monotonic()
@@ -93,5 +93,6 @@ def open_pipe() -> Tuple[int, int]:
     return reader, writer
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
+    """Unix milliseconds."""
     return time.time_ns() // 1_000_000

@@ -13,7 +13,7 @@ from typing import Callable, List, Tuple
 
 from yardmaster_runner.checkpoints import Complete, find_complete, snapshot
 from yardmaster_runner.exits import note
-from yardmaster_runner.upload import UploadFailed, Uploader, describe, files_below
+from yardmaster_runner.upload import Uploader, UploadFailed, describe, files_below
 
 LOOK_EVERY = 3.0
 UPLOAD_EVERY = 30.0
@@ -52,7 +52,7 @@ class CheckpointKeeper(threading.Thread):
                 try:
                     if self.keep_newest(settled=is_last):
                         uploaded_at = time.monotonic()
-                except Exception:  # the script runs on, and the next look may go better
+                except Exception:  # noqa: BLE001 - the script runs on, and the next look may go better
                     self.trouble = "keeping a checkpoint stumbled"
                     note(self.trouble + ":\n" + traceback.format_exc())
 

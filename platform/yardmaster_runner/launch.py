@@ -48,7 +48,7 @@ def command(settings: Settings, order: Order, folders: Folders) -> List[str]:
 
 
 def environment(settings: Settings, order: Order, folders: Folders, inherited: Mapping[str, str]) -> Dict[str, str]:
-    """What the script sees: the engine's environment without the way to the token, the order's, ours, the strategy's."""
+    """What the script sees: the engine's environment without the way to the token, the user's, ours, the strategy's."""
     result = {**inherited, **order.environment}
     result.pop("YARDMASTER_TOKEN_FILE", None)
     for kind, folder in (("data", folders.data), ("log", folders.log), ("model", folders.model)):
@@ -64,6 +64,6 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
 
 
 def _foreign_paths(path: str) -> List[str]:
-    """The module search path without the folder that the runner itself was found in: its neighbours are not the script's."""
+    """The module search path without the folder that the runner was found in: its neighbours are not the script's."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return [one for one in path.split(os.pathsep) if one and os.path.abspath(one) != here]

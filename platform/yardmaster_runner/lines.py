@@ -1,6 +1,6 @@
 """Chunks of output in, whole lines out, with a few searches per chunk and no work per line.
 
-A line longer than the limit becomes several. Nothing else is changed: not the encoding, not control characters, not `\\r`.
+A line longer than the limit becomes several. Nothing else is changed: no encoding, no control character, no `\\r`.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Observer(threading.Thread):
                     self._see_events()
                     events_at = time.monotonic()
                 self._facts.progress(self._progress.facts())
-            except Exception:  # the script runs on, and the next look may go better
+            except Exception:  # noqa: BLE001 - the script runs on, and the next look may go better
                 note("observing stumbled:\n" + traceback.format_exc())
         self._last_look()
 
@@ -56,7 +56,7 @@ class Observer(threading.Thread):
                 pass
             self._see_usage()
             self._facts.progress(self._progress.facts())
-        except Exception:  # what could not be seen is missing from the report, no more
+        except Exception:  # noqa: BLE001 - what could not be seen is missing from the report, no more
             note("the last look stumbled:\n" + traceback.format_exc())
 
     def _see_usage(self) -> None:

@@ -1,4 +1,4 @@
-"""What the portal orders this task to do, as frozen values. Read once per start; only read URLs are ever asked for again."""
+"""What the portal orders this task to do, as frozen values. Read once per start; only read URLs are asked for again."""
 
 from __future__ import annotations
 

@@ -68,7 +68,9 @@ class Portal:
         if body is not None:
             sent.update({"Content-Type": "application/json", "Idempotency-Key": str(uuid.uuid4())})
         for token in self._tokens():
-            status, answer, retry_after = self._exchange(method, url, content, {**sent, "Authorization": token}, timeout)
+            status, answer, retry_after = self._exchange(
+                method, url, content, {**sent, "Authorization": token}, timeout
+            )
             if status != 401:
                 break
         return _meaning(status, answer, retry_after, "%s %s" % (method, path))
@@ -121,4 +123,3 @@ def _meaning(status: int, content: bytes, retry_after: str, what: str) -> Dict[s
     if status in (401, 403):
         raise PortalRefused("%d %s" % (status, message))
     raise PortalRejected(status, message, known)
-

@@ -38,7 +38,7 @@ class Usage:
 
 
 def adopt_orphans() -> bool:
-    """Become the parent of every descendant whose own parent dies, so that none can hide. False where that is not known."""
+    """Become the parent of every descendant whose own parent dies, so that none can hide. False where it cannot be."""
     if not IS_LINUX:
         return False
     with contextlib.suppress(ImportError, OSError, AttributeError):
@@ -82,9 +82,9 @@ def _all_processes() -> List[Process]:
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):  # it ended while we looked
-                with open("/proc/%s/stat" % name, "rb") as file:
-                    found.append(_parse(int(name), file.read()))
+            # It may end while we look.
+            with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/%s/stat" % name, "rb") as file:
+                found.append(_parse(int(name), file.read()))
     return found
 
 

@@ -1,7 +1,7 @@
 """How far the script is: the largest step that its events or its output show, and Keras' epoch. Cheap on purpose.
 
-Output is only looked at in samples (`Intake` gives the end of a chunk now and then), so a number may be missed; the next
-sample has a later one.
+Output is only looked at in samples (`Intake` gives the end of a chunk now and then), so a number may be missed; the
+next sample has a later one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Just enough of the protocol buffer wire format to walk through messages. Not here: any message's meaning (`events`)."""
+"""Just enough of the protocol buffer wire format to walk through messages. Not here: what they mean (`events`)."""
 
 from __future__ import annotations
 

@@ -75,14 +75,13 @@ def _signal_name(number: int) -> str:
 
 def memory_kills(cgroups: str = "/proc/self/cgroup", root: str = "/sys/fs/cgroup") -> Optional[int]:
     """How many processes of our control group the kernel has killed for memory so far; None where it does not say."""
-    with contextlib.suppress(OSError):
-        with open(cgroups, encoding="utf-8") as file:
-            for line in file:
-                number, controllers, path = line.rstrip("\n").split(":", 2)
-                if number == "0" or "memory" in controllers.split(","):
-                    found = _oom_kills(root, controllers, path)
-                    if found is not None:
-                        return found
+    with contextlib.suppress(OSError), open(cgroups, encoding="utf-8") as file:
+        for line in file:
+            number, controllers, path = line.rstrip("\n").split(":", 2)
+            if number == "0" or "memory" in controllers.split(","):
+                found = _oom_kills(root, controllers, path)
+                if found is not None:
+                    return found
     return None
 
 

@@ -31,6 +31,7 @@ class Facts:
         self._facts: Dict[str, Any] = {"restart": restart, "state": "staging"}
         self._scalars: Dict[Tuple[str, str, int], Scalar] = {}
         self.changed = threading.Event()
+        self.changed.set()
 
     def state(self, state: str) -> None:
         """`staging`, `running` or `uploading`: to be told soon."""
@@ -109,7 +110,7 @@ class Reporter(threading.Thread):
             self._facts.changed.clear()
             try:
                 is_told = self.report_once()
-            except Exception:  # the script must run on whatever goes wrong here
+            except Exception:  # noqa: BLE001 - the script must run on whatever goes wrong here
                 note("reporting stumbled:\n" + traceback.format_exc())
                 is_told = False
             if is_last and self._may_go_on is not None:

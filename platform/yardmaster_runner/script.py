@@ -83,7 +83,7 @@ class Script:
         _signal_all(self._survivors(), signal.SIGKILL)
 
     def wait(self) -> int:
-        """Block until the script itself has ended; its exit code, 128 + N for signal N. Reaps adopted orphans meanwhile."""
+        """Block until the script itself has ended; its exit code, 128 + N for signal N. Reaps adopted orphans too."""
         while True:
             pid, status = os.waitpid(-1, 0)
             if pid == self.pid:

@@ -185,7 +185,7 @@ class FileSegment(Segment):
             raise
 
     def _recover(self) -> None:
-        """Count what a predecessor left. A line cut by its death was never sent, for it was never whole: it is dropped."""
+        """Count what a predecessor left. A line cut by its death was never whole, so never sent: it is dropped."""
         marks = os.pread(self._index, os.fstat(self._index).st_size, 0)
         data = os.pread(self._log, os.fstat(self._log).st_size, 0)
         self.size = data.rfind(b"\n") + 1

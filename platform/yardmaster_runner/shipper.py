@@ -14,6 +14,7 @@ from typing import Callable, Optional, Protocol, Sequence, Tuple
 
 from yardmaster_runner.backoff import Backoff
 from yardmaster_runner.exits import note
+from yardmaster_runner.patience import Patience
 from yardmaster_runner.portal import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.segments import Gap
 from yardmaster_runner.spool import Spool
@@ -23,6 +24,7 @@ BATCH_BYTES = 1 << 20
 SMALLEST_BATCH = 128 << 10
 BACKLOG_BYTES = 256 << 10
 PAUSE = 0.1
+LAST_PAUSE = 0.5
 SAVE_EVERY = 1.0
 REJECTIONS = 3
 
@@ -43,7 +45,12 @@ class Shipper:
     """The sending side, one step at a time; `ShipperThread` gives it a thread. Not safe to use from two threads."""
 
     def __init__(
-        self, spool: Spool, api: LogApi, backoff: Optional[Backoff] = None, clock: Callable[[], float] = time.monotonic
+        self,
+        spool: Spool,
+        api: LogApi,
+        on_success: Callable[[], None] = lambda: None,
+        backoff: Optional[Backoff] = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._spool = spool
         self._api = api
@@ -54,10 +61,9 @@ class Shipper:
         self._batch_bytes = BATCH_BYTES
         self._rejections = 0
         self._saved_at = -SAVE_EVERY
-        self.answered_at = clock()
-        """When the portal last answered as it should."""
+        self._on_success = on_success
         self.trouble = ""
-        """What it said instead since then, in words."""
+        """What hinders shipping now, in words; empty when it goes well."""
 
     @property
     def is_done(self) -> bool:
@@ -73,15 +79,22 @@ class Shipper:
         except (PortalAway, PortalRefused, PortalRejected) as error:
             return self._later(error)
         self._backoff.reset()
-        self.answered_at, self.trouble = self._clock(), ""
+        self.trouble = ""
+        self._on_success()
         self._save_sometimes()
         return 0.0 if is_backlogged else PAUSE
 
-    def send_end(self) -> None:
-        """Say that no more is coming. Raises as the portal's calls do."""
-        if not self._is_agreed:
-            self._agree(self._api.log_next_line())
-        self._api.log_end((self._spool.base or 0) + self._spool.end)
+    def send_end(self) -> float:
+        """Say that no more is coming; how many seconds to wait before saying it again, 0 when it was heard."""
+        try:
+            if not self._is_agreed:
+                self._agree(self._api.log_next_line())
+            self._api.log_end((self._spool.base or 0) + self._spool.end)
+        except PortalRejected as error:
+            note("the end of the log was refused: %s" % error)
+        except (PortalAway, PortalRefused) as error:
+            return self._later(error)
+        return 0.0
 
     def _send(self) -> bool:
         piece = self._spool.next_piece(self._batch_bytes)
@@ -150,42 +163,53 @@ class Shipper:
 
 
 class ShipperThread(threading.Thread):
-    """Steps a shipper until it is told to finish and either everything is shipped or patience is over."""
+    """Ships what the spool gets until it is told that no more comes; then what is left, and that it is the end, as long
+    as the portal takes anything within `patience`."""
 
-    def __init__(self, spool: Spool, shipper: Shipper) -> None:
+    def __init__(self, spool: Spool, api: LogApi, patience: Patience) -> None:
         super().__init__(name="shipper", daemon=True)
+        self.shipper = Shipper(spool, api, patience.worked)
         self._spool = spool
-        self._shipper = shipper
+        self._patience = patience
         self._wake = threading.Event()
         self._is_finishing = False
-        self._may_go_on: Callable[[], bool] = lambda: True
 
-    def finish(self, may_go_on: Callable[[], bool]) -> None:
-        """No more lines come. Ship what is left while `may_go_on`; then the thread ends. Returns at once."""
-        self._may_go_on = may_go_on
+    def no_more_lines(self) -> None:
+        """Returns at once; join the thread for the end of its work."""
+        self._patience.worked()
         self._is_finishing = True
         self._wake.set()
         self._spool.arrived.set()
 
     def run(self) -> None:
-        while not (self._is_finishing and (self._shipper.is_done or not self._may_go_on())):
+        while not self._is_finishing or not self.shipper.is_done:
             try:
                 self._spool.arrived.wait()
-                if not self._is_finishing:
-                    self._spool.arrived.clear()
+                self._spool.arrived.clear()
                 self._ship_until_quiet()
-            except Exception:  # the script must run on, and its output be kept, whatever goes wrong here
+            except Exception:  # noqa: BLE001 - the script must run on, and its output be kept, whatever goes wrong here
                 note("shipping stumbled:\n" + traceback.format_exc())
-                self._pause(1.0)
+                time.sleep(1.0)
+                self._spool.arrived.set()
+            if self._is_finishing and not self._patience.may_go_on():
+                return
+        self._say_end()
 
     def _ship_until_quiet(self) -> None:
-        while not self._shipper.is_done:
-            delay = self._shipper.step()
-            if self._is_finishing and not self._may_go_on():
+        while not self.shipper.is_done:
+            self._pause(self.shipper.step())
+            if self._is_finishing and not self._patience.may_go_on():
                 return
-            self._pause(min(delay, 0.5) if self._is_finishing else delay)
+
+    def _say_end(self) -> None:
+        delay = self.shipper.send_end()
+        while delay and self._patience.may_go_on():
+            self._pause(delay)
+            delay = self.shipper.send_end()
 
     def _pause(self, seconds: float) -> None:
-        """Finishing wakes it, once; then pauses are real again, so that a portal that is away is not asked in a spin."""
-        if seconds > 0 and self._wake.wait(seconds):
-            self._wake.clear()
+        """Finishing cuts the pause it comes upon, and makes later ones short, so that the end is not slept through."""
+        if self._is_finishing:
+            time.sleep(min(seconds, LAST_PAUSE) if seconds > PAUSE else 0.0)
+        elif seconds > 0:
+            self._wake.wait(seconds)

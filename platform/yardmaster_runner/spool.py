@@ -2,8 +2,8 @@
 other, in order, numbered from 0.
 
 One thread appends, one ships. Appending never fails and never waits for the portal: where the disk is full, lines are
-held in memory up to a bound; past any bound the OLDEST unshipped segment becomes a gap with its exact number of lines and
-bytes, since the newest lines are the ones that tell why a script failed. What is on disk outlives the process.
+held in memory up to a bound; past any bound the OLDEST unshipped segment becomes a gap with its exact number of lines
+and bytes, since the newest lines are the ones that tell why a script failed. What is on disk outlives the process.
 
 Not here: the portal's line numbers and when to send (`shipper`).
 """
@@ -46,7 +46,7 @@ class Spool:
         self._tried: Tuple[int, int] = (0, 0)
         self._is_troubled = False
         self.base: Optional[int] = None
-        """The portal's number of our line 0, once known. The shipper's; kept here because it must outlive the process."""
+        """The portal's number of our line 0, once known. The shipper's; kept here as it must outlive the process."""
         self._guard = self._take_lock(lock_wait)
         self._recover()
         self.end = self.recovered_end = self._pieces[-1].end if self._pieces else 0
@@ -206,7 +206,7 @@ class Spool:
     # Over the process's life.
 
     def save(self) -> None:
-        """Note how far shipping has come, for a successor. Losing it only makes lines be sent twice, which is harmless."""
+        """Note how far shipping has come, for a successor. Losing it only makes lines be sent twice: harmless."""
         with self._lock:
             self._write_state()
 

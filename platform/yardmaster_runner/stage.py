@@ -31,9 +31,7 @@ NEW_ADDRESS_TRIES = 3
 class Stager:
     """Fetches bundles into the cache and puts them in place. `renew` gives the order again, with fresh read URLs."""
 
-    def __init__(
-        self, hosts: Hosts, cache_dir: str, renew: Callable[[], Order], patience: float = PATIENCE
-    ) -> None:
+    def __init__(self, hosts: Hosts, cache_dir: str, renew: Callable[[], Order], patience: float = PATIENCE) -> None:
         self._hosts = hosts
         self._cache_dir = cache_dir
         self._renew = renew
@@ -69,7 +67,7 @@ class Stager:
             raise CannotRun(STAGE_IN_FAILED, "DiskFull", message)
 
     def _fetch_all(self, version: CachedVersion, bundle: Bundle, missing: List[RemoteFile]) -> Optional[Exception]:
-        """Fetch with a few threads; the first failure ends all. The threads are daemons, so that a signal can end us."""
+        """Fetch with a few threads; the first failure ends all. They are daemons, so that a signal can end us."""
         waiting: "queue.SimpleQueue[RemoteFile]" = queue.SimpleQueue()
         for file in missing:
             waiting.put(file)
@@ -83,7 +81,7 @@ class Stager:
                     return
                 try:
                     self._fetch(version, bundle, file)
-                except Exception as error:  # handed to the thread that waits, which raises it
+                except Exception as error:  # noqa: BLE001 - handed to the thread that waits, which raises it
                     failures.append(error)
 
         threads = [threading.Thread(target=work, daemon=True) for _ in range(min(THREADS, len(missing)))]

@@ -1,6 +1,6 @@
 """Send files to the portal's store through part addresses (docs/protocols.md, section 4): checkpoints and the model.
 
-Parts that are there already are not sent again. Trouble is retried until `may_go_on` says no.
+Parts that are there already are not sent again. Trouble is retried while nothing has worked for too long.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from yardmaster_runner.backoff import Backoff
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
+from yardmaster_runner.patience import Patience
 from yardmaster_runner.portal import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.task_api import TaskApi
 
 PARTS_PER_CALL = 100
 PART_TIMEOUT = 120.0
 CHUNK = 1 << 20
+COMPLETE_LOOKS = 600
+WAITING = "the portal has not put the files together yet"
 
 
 class UploadFailed(Exception):
@@ -48,13 +51,14 @@ def describe(path: str, source: str) -> LocalFile:
 class Uploader:
     """Uploads sets of files, one after the other."""
 
-    def __init__(self, api: TaskApi, hosts: Hosts, may_go_on: Callable[[], bool]) -> None:
+    def __init__(self, api: TaskApi, hosts: Hosts, patience: Patience) -> None:
         self._api = api
         self._hosts = hosts
-        self._may_go_on = may_go_on
+        self._patience = patience
 
     def send(self, kind: str, files: Sequence[LocalFile], step: Optional[int] = None) -> None:
         """Returns when the portal has all of them, put together and checked. Raises `UploadFailed`."""
+        self._patience.worked()
         facts: Dict[str, Any] = {"files": [{"path": f.path, "size": f.size, "sha256": f.sha256} for f in files]}
         if step is not None:
             facts["step"] = step
@@ -66,8 +70,16 @@ class Uploader:
             missing = [part for part in range(1, int(one["parts"]) + 1) if part not in done]
             for at in range(0, len(missing), PARTS_PER_CALL):
                 self._send_parts(upload, one, by_path[one["path"]], missing[at : at + PARTS_PER_CALL], size)
-        while not self._insist(lambda: self._api.complete_upload(str(upload["id"]))):
-            self._wait(1.0, "the portal has not put the files together yet")
+        self._complete(str(upload["id"]))
+
+    def _complete(self, upload: str) -> None:
+        """A large upload is put together by a worker of the portal, which may take its time."""
+        for _ in range(COMPLETE_LOOKS):
+            if self._insist(lambda: self._api.complete_upload(upload)):
+                return
+            self._patience.worked()
+            self._wait(1.0, WAITING)
+        raise UploadFailed(WAITING)
 
     def _send_parts(
         self, upload: Mapping[str, Any], one: Mapping[str, Any], file: LocalFile, parts: List[int], size: int
@@ -82,6 +94,7 @@ class Uploader:
             while not self._put(addresses[part], body):
                 self._wait(backoff.next(), "the store does not take part %d of %s" % (part, file.path))
                 addresses = self._insist(sign)
+            self._patience.worked()
 
     def _put(self, address: Mapping[str, Any], body: bytes) -> bool:
         headers = {str(k): str(v) for k, v in (address.get("headers") or {}).items()}
@@ -95,7 +108,7 @@ class Uploader:
             return False
         return 200 <= response.status < 300
 
-    def _insist(self, call: "Callable[[], Any]") -> Any:
+    def _insist(self, call: Callable[[], Any]) -> Any:
         backoff = Backoff()
         while True:
             try:
@@ -108,7 +121,7 @@ class Uploader:
     def _wait(self, seconds: float, why: str) -> None:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            if not self._may_go_on():
+            if not self._patience.may_go_on():
                 raise UploadFailed(why)
             time.sleep(min(0.2, seconds))
 

@@ -1,0 +1,36 @@
+"""How long to keep trying at a task's end: until nothing has worked for the grace period, or somebody is in a hurry."""
+
+from __future__ import annotations
+
+import time
+from typing import Callable
+
+
+class Haste:
+    """A moment by which all must be over. None is set until a signal comes."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self.over_at = float("inf")
+
+    def be_done_within(self, seconds: float) -> None:
+        self.over_at = min(self.over_at, self.clock() + seconds)
+
+
+class Patience:
+    """One activity's. It starts when it is first asked, and anew with each success."""
+
+    def __init__(self, seconds: float, haste: Haste) -> None:
+        self._seconds = seconds
+        self._haste = haste
+        self._since = float("-inf")
+
+    def worked(self) -> None:
+        """There was progress."""
+        self._since = self._haste.clock()
+
+    def may_go_on(self) -> bool:
+        now = self._haste.clock()
+        if self._since == float("-inf"):
+            self._since = now
+        return now - self._since < self._seconds and now < self._haste.over_at

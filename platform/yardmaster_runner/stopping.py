@@ -1,0 +1,76 @@
+"""What SIGTERM and SIGINT mean at each stage of a task's life.
+
+Before the script starts they end the staging; while it runs they are passed to its group, and if it does not end it is
+killed shortly before the engine's own SIGKILL, so that its last words can be shipped; afterwards they mean haste.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from types import FrameType
+from typing import Optional
+
+from yardmaster_runner.exits import StoppedEarly
+from yardmaster_runner.patience import Haste
+from yardmaster_runner.script import Script
+
+HASTE = 5.0
+
+
+class StopSwitch:
+    """Install it in the main thread. `was_thrown` says whether anybody asked the task to stop."""
+
+    def __init__(self, haste: Haste) -> None:
+        self.was_thrown = False
+        self._haste = haste
+        self._is_staging = True
+        self._script: Optional[Script] = None
+        self._pending = 0
+        self._kill_after = 30.0
+        self._killer: Optional[threading.Timer] = None
+
+    def install(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+
+    def throw(self) -> None:
+        """As SIGTERM would, from any thread."""
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def starting(self) -> None:
+        """The script is about to be started: a signal waits until it is there."""
+        self._is_staging = False
+
+    def started(self, script: Script, grace: float) -> None:
+        """From now on signals are the script's."""
+        self._kill_after = grace - min(2.0, grace * 0.1)
+        self._script = script
+        if self._pending:
+            self._pass_on(script, self._pending)
+
+    def ended(self) -> None:
+        """The script is over; from now on signals mean haste."""
+        self._is_staging = False
+        self._script = None
+        if self._killer is not None:
+            self._killer.cancel()
+
+    def _on_signal(self, number: int, frame: Optional[FrameType]) -> None:
+        self.was_thrown = True
+        if self._is_staging:
+            self._is_staging = False
+            raise StoppedEarly(number)
+        self._pending = number
+        if self._script is not None:
+            self._pass_on(self._script, number)
+        else:
+            self._haste.be_done_within(HASTE)
+
+    def _pass_on(self, script: Script, number: int) -> None:
+        script.send(number)
+        if self._killer is None:
+            self._killer = threading.Timer(self._kill_after, script.kill)
+            self._killer.daemon = True
+            self._killer.start()
