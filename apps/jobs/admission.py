@@ -16,18 +16,20 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from yardmaster.admission import Admitted, Decision, Never, Waiting, admit
-from yardmaster.engines.base import Capacity
-from yardmaster.ledger import Candidate, Holder, Ledger, Quota, Room, Usage
-from yardmaster.phases import Phase
-from yardmaster.plan import Wait
-from yardmaster.spec import NOTHING, Resources, TrainingSpec
 
 from apps.jobs import ledger, phase_gate, queue
 from apps.jobs.engines import engine_named
 from apps.jobs.models import AdmissionLock, Job, JobEvent, Reservation
 from apps.jobs.nudges import job_changed
 from apps.namespaces.models import Quota as QuotaRow
+from yardmaster.admission import Admitted, Decision, Never, Waiting, admit
+from yardmaster.engines.base import Capacity
+from yardmaster.fitting import Check, check
+from yardmaster.ledger import Candidate, Holder, Ledger, Quota, Room, Usage
+from yardmaster.phases import Phase
+from yardmaster.plan import Wait
+from yardmaster.pools import Shortage
+from yardmaster.spec import NOTHING, Resources, TrainingSpec
 
 MOST_SHOWN = 20
 """Jobs ahead, and holders, that are kept with a waiting job: nobody reads more."""
@@ -51,11 +53,12 @@ def admit_job(job: Job, spec: TrainingSpec, now: datetime) -> Wait | None:
     return Wait(now + min(LONGEST_WAIT, look_again + timedelta(seconds=position)))
 
 
-def ask(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now: datetime) -> tuple[Decision, Ledger, Candidate]:
+def check_job(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now: datetime) -> Check:
     """What admission would say of a job that came now. Changes nothing, promises nothing."""
-    candidate = _candidate(uuid.UUID(int=(1 << 128) - 1), namespace_id, now, spec)
+    last_of_now = uuid.UUID(int=(1 << 128) - 1)
+    candidate = _candidate(last_of_now, namespace_id, now, spec)
     facts, waiting = _facts(candidate, engine, engine_named(engine).capacity())
-    return admit(candidate, waiting, facts, now, settings.YARDMASTER_PASSING_LIMIT), facts, candidate
+    return check(spec, candidate, waiting, facts, now, settings.YARDMASTER_PASSING_LIMIT)
 
 
 def decide(candidate: Candidate, engine: str, capacity: Capacity, now: datetime) -> Decision:
@@ -147,9 +150,13 @@ def _write_reason(job: Job, decision: Waiting | Never, now: datetime) -> None:
 
 def waiting_facts(decision: Waiting | Never) -> dict[str, Any]:
     """Numbers, position and who is ahead, as `Job` keeps them."""
-    numbers = [{**asdict(one), "short_by": one.short_by} for one in decision.numbers]
+    numbers = [shortage_json(one) for one in decision.numbers]
     if isinstance(decision, Never):
-        return {"remedy": decision.remedy, "position": None, "waiting": {"numbers": numbers, "ahead": [], "holders": []}}
+        return {
+            "remedy": decision.remedy,
+            "position": None,
+            "waiting": {"numbers": numbers, "ahead": [], "holders": []},
+        }
     holders = [
         {"job": str(one.job_id), "resources": one.resources.as_amounts()} for one in decision.holders[:MOST_SHOWN]
     ]
@@ -159,3 +166,7 @@ def waiting_facts(decision: Waiting | Never) -> dict[str, Any]:
         "position": decision.position,
         "waiting": {"numbers": numbers, "ahead": ahead, "holders": holders},
     }
+
+
+def shortage_json(one: Shortage) -> dict[str, Any]:
+    return {**asdict(one), "short_by": one.short_by}

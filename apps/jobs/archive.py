@@ -9,14 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
+from apps.jobs.models import Job
+from apps.logs.nudges import log_moved
+from apps.logs.store import log_store
 from yardmaster.engines.base import Engine, Outputs
 from yardmaster.errors import Unavailable
 from yardmaster.logs.keys import StreamKey
 from yardmaster.spec import TrainingSpec
-
-from apps.jobs.models import Job
-from apps.logs.nudges import log_moved
-from apps.logs.store import log_store
 
 log = logging.getLogger(__name__)
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 from django.conf import settings
-from yardmaster.engines.base import Engine
-from yardmaster.engines.registry import build_engine
-from yardmaster.errors import Misconfigured, Problem, SpecRejected
 
 from apps.accounts.models import User
 from apps.api.problems import Forbidden
-
-LOCAL = "local"
+from yardmaster.engines.base import Engine
+from yardmaster.errors import Misconfigured, Problem, SpecRejected
 
 
 @cache
@@ -23,6 +20,8 @@ def engine_named(name: str) -> Engine:
             f"There is no engine {name!r} in YARDMASTER_ENGINES.",
             remedy="Add it again, or stop the jobs that use it.",
         )
+    from yardmaster.engines.registry import build_engine
+
     return build_engine(name, settings.YARDMASTER_ENGINES[name])
 
 
@@ -48,11 +47,11 @@ def engine_chosen(user: User, name: str | None) -> str:
 
 def why_not(user: User, name: str) -> Forbidden | None:
     """Why the user may not launch on this engine; None where they may."""
-    if name == LOCAL and not user.is_staff and not settings.YARDMASTER_LOCAL_ENGINE_FOR_ALL:
-        return Forbidden(
-            "The local engine runs scripts on the portal's own machine and isolates nobody, so that only "
-            "administrators may launch on it.",
-            "Ask an administrator to launch the job, to set YARDMASTER_LOCAL_ENGINE_FOR_ALL=1 where everybody is "
-            "trusted, or to set up an engine that isolates.",
-        )
-    return None
+    if user.is_staff or settings.YARDMASTER_LOCAL_ENGINE_FOR_ALL or engine_named(name).isolates:
+        return None
+    return Forbidden(
+        f"The engine {name} runs scripts as the portal's own user and isolates nobody, so that only administrators may "
+        "launch on it.",
+        "Ask an administrator to launch the job, to set YARDMASTER_LOCAL_ENGINE_FOR_ALL=1 where everybody is trusted, "
+        "or to set up an engine that isolates.",
+    )

@@ -6,10 +6,8 @@ import uuid
 from collections.abc import Iterable
 from datetime import datetime
 
-from yardmaster.spec import NOTHING, Resources, Role, TrainingSpec
-
 from apps.jobs.models import Job, Reservation
-
+from yardmaster.spec import NOTHING, Resources, Role, TrainingSpec
 
 _AMOUNTS = ("job_id", "namespace_id", "cpu", "memory", "gpus", "extended")
 

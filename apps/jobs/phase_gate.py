@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from yardmaster.failures import Verdict
-from yardmaster.phases import MOVES, Phase, Wanted
 
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.nudges import job_changed
+from yardmaster.failures import Verdict
+from yardmaster.phases import MOVES, Phase, Wanted
 
 
 class PhaseMoved(Exception):

@@ -6,11 +6,11 @@ import uuid
 from datetime import datetime
 
 from django.db.models import Q, QuerySet
-from yardmaster.ledger import Code
-from yardmaster.phases import Phase, Wanted
 
 from apps.jobs.models import Job
 from apps.jobs.wake import wake
+from yardmaster.ledger import Code
+from yardmaster.phases import Phase, Wanted
 
 WOKEN_AT_ONCE = 20
 """Room that is freed rarely takes more; whoever is further back looks again by itself."""

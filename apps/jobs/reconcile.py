@@ -15,16 +15,16 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
-from yardmaster.errors import Misconfigured, SpecRejected, YardmasterError
-from yardmaster.phases import ABSENT, Observation, Phase, Wanted
-from yardmaster.plan import Remembered, Wait, plan
-from yardmaster.spec import TrainingSpec
-from yardmaster.spec_json import spec_from_json
 
 from apps.jobs import leases, ledger, removal, setbacks, steps, task_facts
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job
 from apps.jobs.phase_gate import PhaseMoved
+from yardmaster.errors import YardmasterError
+from yardmaster.phases import ABSENT, Observation, Phase, Wanted
+from yardmaster.plan import Remembered, Wait, plan
+from yardmaster.spec import TrainingSpec
+from yardmaster.spec_json import spec_from_json
 
 log = logging.getLogger(__name__)
 

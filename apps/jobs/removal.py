@@ -9,7 +9,7 @@ from apps.uploads.services import uploads_discard
 
 
 def remove(job: Job) -> None:
-    """Remove a job that is over and marked as deleted. The row goes last: as long as it is there, the sweep comes back."""
+    """Remove a job that is over and marked as deleted. The row goes last: while it is there, the sweep comes back."""
     uploads_discard(Checkpoint.objects.filter(job=job).values_list("upload_id", flat=True))
     uploads_discard(Model.objects.filter(job=job).values_list("upload_id", flat=True))
     log_store().delete_job(job.pk)

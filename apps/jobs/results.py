@@ -1,11 +1,12 @@
 """Checkpoints and models: uploads of a task that become results of its attempt once they are complete.
 
-The upload comes first, its row here second, and both are bound in one transaction when it is complete. Cut off anywhere,
-`results_settle` goes on; an upload without a row here expires by itself.
+The upload comes first, its row here second, and both are bound in one transaction when it is complete. Cut off
+anywhere, `results_settle` goes on; an upload without a row here expires by itself.
 """
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,8 +14,8 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
-from yardmaster.ids import new_id
 
+from apps.api.problems import ApiProblem
 from apps.jobs.models import Checkpoint, Job, JobEvent
 from apps.jobs.nudges import job_changed
 from apps.registry.models import Model
@@ -22,6 +23,10 @@ from apps.uploads.finishing import upload_finish
 from apps.uploads.models import State, Upload
 from apps.uploads.selectors import stored_files
 from apps.uploads.services import DeclaredFile, upload_begin, upload_use, uploads_discard
+from yardmaster.errors import Unavailable
+from yardmaster.ids import new_id
+
+log = logging.getLogger(__name__)
 
 KEPT = 3
 """Checkpoints of one job that are kept; older ones go when a newer one is complete."""
@@ -29,7 +34,7 @@ AT_ONCE = 500
 
 
 def checkpoint_begin(*, job: Job, attempt: int, step: int, files: Sequence[DeclaredFile]) -> Upload:
-    """Begin to upload the checkpoint of a step. One that is being sent is begun anew; a complete one is a `Conflict`."""
+    """Begin to upload the checkpoint of a step. One that is being sent begins anew; a complete one is a `Conflict`."""
     upload = upload_begin(
         namespace=job.namespace, actor=None, kind="checkpoint", files=files, job_id=job.pk,
         key_prefix=f"jobs/{job.pk}/{attempt}/checkpoints/{step}",
@@ -58,8 +63,13 @@ def model_begin(*, job: Job, attempt: int, files: Sequence[DeclaredFile]) -> Upl
 
 
 def upload_finish_and_settle(upload_id: uuid.UUID) -> None:
-    """Put an upload together; where a task sent it, make the checkpoint or model of it."""
-    upload_finish(upload_id)
+    """Put an upload together; where a task sent it, make the checkpoint or model of it. Why one cannot be is kept with
+    the upload, for its sender; a store that does not answer is asked again by the sweep."""
+    try:
+        upload_finish(upload_id)
+    except (ApiProblem, Unavailable) as error:
+        log.warning("Upload %s is not complete: %s", upload_id, error)
+        return
     result_settle(upload_id, timezone.now())
 
 
@@ -72,10 +82,12 @@ def results_settle(now: datetime) -> None:
 
 
 def result_settle(upload_id: uuid.UUID, now: datetime) -> None:
-    """Make of the upload what it is for, if it is complete; forget the row if the upload is gone. Repeats harmlessly."""
+    """Make of the upload what it is for, if it is complete; forget the row if it is gone. Repeats harmlessly."""
     upload = Upload.objects.filter(pk=upload_id).first()
     checkpoint = Checkpoint.objects.select_related("job").filter(upload_id=upload_id).first()
-    result: Checkpoint | Model | None = checkpoint or Model.objects.select_related("job").filter(upload_id=upload_id).first()
+    result: Checkpoint | Model | None = (
+        checkpoint or Model.objects.select_related("job").filter(upload_id=upload_id).first()
+    )
     if result is None or result.completed_at is not None:
         return
     if upload is None or upload.state in (State.FAILED, State.DELETING):

@@ -1,3 +1,10 @@
-from django.urls import URLPattern
+"""Addresses of the WebSockets of jobs."""
 
-websocket_urlpatterns: list[URLPattern] = []
+from django.urls import URLPattern, path
+
+from apps.jobs.consumers import JobConsumer, JobsConsumer
+
+websocket_urlpatterns: list[URLPattern] = [
+    path("ws/jobs/", JobsConsumer.as_asgi()),
+    path("ws/jobs/<uuid:job_id>/", JobConsumer.as_asgi()),
+]

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
+from typing import Any
 
-from yardmaster.phases import FINAL, Phase
+from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.api.problems import NotFound
 from apps.jobs import ledger
-from apps.jobs.models import Job
+from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, TaskFact
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible, require_role
+from apps.registry.models import Model
+from yardmaster.phases import FINAL, Phase, TaskPhase
+from yardmaster.spec_json import spec_from_json
 
 UNFINISHED = [phase.value for phase in Phase if phase not in FINAL]
+EVENTS_AT_ONCE = 200
 ON_THE_ENGINE = [Phase.STARTING.value, Phase.RUNNING.value, Phase.STOPPING.value]
 
 
@@ -39,6 +45,11 @@ def resources_used(namespace: Namespace) -> dict[str, float]:
     return {**total.as_amounts(), "running_jobs": running}
 
 
+def attempt_is_over(job_id: uuid.UUID, attempt: int) -> bool:
+    """Whether nothing of the attempt runs any more, and what its engine kept of its output has been archived."""
+    return not JobAttempt.objects.filter(job_id=job_id, number=attempt, tidied_at__isnull=True).exists()
+
+
 def version_in_use(version_id: uuid.UUID) -> bool:
     """Whether an unfinished job needs this code or dataset version."""
     wanted = str(version_id)
@@ -48,3 +59,53 @@ def version_in_use(version_id: uuid.UUID) -> bool:
         spec.get("code") == wanted or any(one.get("dataset_version") == wanted for one in spec.get("inputs", ()))
         for spec in specs
     )
+
+
+def models_of(jobs: Sequence[Job]) -> dict[uuid.UUID, uuid.UUID]:
+    """Each job's newest complete model, by job. One query."""
+    complete = Model.objects.filter(job__in=jobs, completed_at__isnull=False).order_by("attempt")
+    return dict(complete.values_list("job_id", "pk"))
+
+
+def attempts_of(job: Job) -> QuerySet[JobAttempt]:
+    return JobAttempt.objects.filter(job=job).order_by("-number")
+
+
+def events_of(job: Job, *, after: int) -> tuple[list[JobEvent], int | None]:
+    """Events that follow the one with this id, and the id to go on from (None: that was all)."""
+    events = list(JobEvent.objects.filter(job=job, pk__gt=after).order_by("pk")[: EVENTS_AT_ONCE + 1])
+    page = events[:EVENTS_AT_ONCE]
+    return page, page[-1].pk if len(events) > len(page) else None
+
+
+def checkpoints_of(job: Job) -> QuerySet[Checkpoint]:
+    """Complete ones, the one to go on from first."""
+    return Checkpoint.objects.filter(job=job, completed_at__isnull=False).order_by("-attempt", "-step")
+
+
+def tasks_of(job: Job, attempt: int) -> list[dict[str, Any]]:
+    """Every task that the attempt's spec names, with what is known of it."""
+    row = JobAttempt.objects.filter(job=job, number=attempt).first()
+    if row is None:
+        return []
+    known = {(fact.role, fact.index): fact for fact in TaskFact.objects.filter(job=job, attempt=attempt)}
+    tasks = [(role.value, index) for role, index in spec_from_json(row.spec).tasks()]
+    return [_task(known.get(task) or TaskFact(role=task[0], index=task[1])) for task in tasks]
+
+
+def _task(fact: TaskFact) -> dict[str, Any]:
+    told = fact.reported
+    return {
+        **{
+            name: getattr(fact, name)
+            for name in ("role", "index", "state", "restarts", "node", "started_at", "finished_at")
+        },
+        "phase": fact.phase or TaskPhase.PENDING.value,
+        "reason": fact.reason or told.get("reason", ""),
+        "message": fact.message or told.get("message", ""),
+        "exit_code": fact.exit_code if fact.exit_code is not None else told.get("exit_code"),
+        "progress": fact.progress or None,
+        "usage": fact.usage or None,
+        "peak_memory": fact.peak_memory or fact.usage.get("peak_memory"),
+        "reported_at": fact.reported_at,
+    }

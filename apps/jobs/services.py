@@ -7,10 +7,6 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
-from yardmaster.ids import new_id
-from yardmaster.phases import FINAL, Phase, Wanted
-from yardmaster.spec import TrainingSpec
-from yardmaster.spec_json import spec_from_json, spec_to_json
 
 from apps.accounts.models import User
 from apps.api.problems import Conflict
@@ -25,20 +21,30 @@ from apps.jobs.versions import checked_spec
 from apps.jobs.wake import wake
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import require_role
+from yardmaster.ids import new_id
+from yardmaster.phases import FINAL, Phase, Wanted
+from yardmaster.preflight import Finding
+from yardmaster.spec import TrainingSpec
+from yardmaster.spec_json import spec_from_json, spec_to_json
 
 _FINAL = [phase.value for phase in FINAL]
 
 
-def job_create(
+def job_create(*, user: User, namespace: Namespace, spec: TrainingSpec, engine: str | None = None) -> Job:
+    """Launch a job, like `job_launch`."""
+    return job_launch(user=user, namespace=namespace, spec=spec, engine=engine)[0]
+
+
+def job_launch(
     *,
     user: User,
     namespace: Namespace,
     spec: TrainingSpec,
     engine: str | None = None,
     request_key: str | None = None,
-) -> Job:
-    """Launch a job: QUEUED, and woken once the transaction is committed. With a `request_key` that made a job before,
-    that job is returned.
+) -> tuple[Job, list[Finding]]:
+    """Launch a job: QUEUED, and woken once the transaction is committed; with what may go wrong in its code. A
+    `request_key` that made a job before gives that job again.
 
     Raises `SpecRejected` with every problem found, a problem where the user may not launch here or on this engine.
     """
@@ -46,8 +52,8 @@ def job_create(
     chosen = engine_chosen(user, engine)
     earlier = Job.objects.filter(request_key=request_key).first() if request_key else None
     if earlier is not None:
-        return earlier
-    checked_spec(user, spec)
+        return earlier, []
+    warnings = checked_spec(user, spec)
     now = timezone.now()
     as_json = spec_to_json(spec)
     with transaction.atomic():
@@ -59,7 +65,7 @@ def job_create(
         phase_gate.open_attempt(job, number=1, spec=as_json, now=now, by=user.username)
         record(user, "job.create", str(job.pk), namespace=namespace, name=job.name, engine=chosen)
         wake(job.pk)
-    return job
+    return job, warnings
 
 
 def job_stop(*, user: User, job: Job) -> Job:

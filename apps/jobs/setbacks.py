@@ -1,4 +1,4 @@
-"""What follows a look at a job that failed: the reason where people see it, and a later look. Never a job that sticks."""
+"""What follows a failed look at a job: the reason where people see it, and a later look. Never a job that sticks."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import logging
 from datetime import datetime, timedelta
 
 from django.db import DatabaseError, InterfaceError, connection
-from yardmaster.errors import Misconfigured, Problem, SpecRejected, YardmasterError
-from yardmaster.failures import Blame, Verdict
-from yardmaster.phases import MOVES, Phase
 
 from apps.jobs import phase_gate
 from apps.jobs.leases import Lease, let_go_after_setback
 from apps.jobs.models import Job
 from apps.jobs.nudges import job_changed
+from yardmaster.errors import Misconfigured, Problem, SpecRejected, YardmasterError
+from yardmaster.failures import Blame, Verdict
+from yardmaster.phases import MOVES, Phase
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,11 @@ def after_known(lease: Lease, error: YardmasterError, now: datetime) -> None:
         let_go_after_setback(lease, next_look_at=now)
         return
     if not Phase(job.phase).is_final:  # a final job's reason is its verdict
-        shown = {"reason": _CODES.get(error.code, "EngineUnavailable"), "message": error.message, "remedy": error.remedy}
+        shown = {
+            "reason": _CODES.get(error.code, "EngineUnavailable"),
+            "message": error.message,
+            "remedy": error.remedy,
+        }
         Job.objects.filter(pk=job.pk, phase=job.phase, attempt=job.attempt).update(**shown)
         job_changed(job)
     wait = FOR_THE_OPERATOR if isinstance(error, Misconfigured) else pause_after(job.setbacks)

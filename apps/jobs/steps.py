@@ -5,22 +5,22 @@ Every deed may be repeated. Killed between deed and trace, the same step is name
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from yardmaster.engines.base import TaskAccess
-from yardmaster.failures import REASONS, Verdict
-from yardmaster.phases import Observation, Phase, TaskPhase
-from yardmaster.plan import Admit, FreeQuota, Move, Release, Step, Stop, Submit, Tidy, Wait
-from yardmaster.spec import Role, TrainingSpec
 
 from apps.jobs import admission, archive, ledger, phase_gate, queue
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.nudges import job_changed
 from apps.jobs.task_auth import token_of
+from yardmaster.engines.base import TaskAccess
+from yardmaster.failures import REASONS, Verdict
+from yardmaster.phases import Observation, Phase, TaskPhase
+from yardmaster.plan import Admit, FreeQuota, Move, Release, Step, Stop, Submit, Tidy, Wait
+from yardmaster.spec import Role, TrainingSpec
 
 
 def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: datetime) -> Wait | None:

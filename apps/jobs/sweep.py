@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from apps.jobs.models import Job
-from apps.jobs.wake import wake
+from apps.jobs.wake import wake_now
 
 AT_ONCE = 500
 AGAIN_AFTER = timedelta(seconds=10)
@@ -18,5 +18,5 @@ def sweep(now: datetime) -> int:
     ids = list(due.order_by("next_look_at").values_list("pk", flat=True)[:AT_ONCE])
     due.filter(pk__in=ids).update(next_look_at=now + AGAIN_AFTER)
     for job_id in ids:
-        wake(job_id)
+        wake_now(job_id)
     return len(ids)

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from django.db import transaction
-from yardmaster.failures import REASONS, task_name
-from yardmaster.phases import Observation, TaskPhase, TaskState
 
 from apps.jobs.models import Job, JobEvent, TaskFact
 from apps.jobs.nudges import job_changed
+from yardmaster.failures import REASONS, task_name
+from yardmaster.phases import Observation, TaskPhase, TaskState
 
 SEEN = ("phase", "reason", "message", "exit_code", "restarts", "node", "started_at", "finished_at", "peak_memory")
 

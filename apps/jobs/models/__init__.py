@@ -2,6 +2,17 @@
 
 from apps.jobs.models.attempt import Checkpoint, JobAttempt, ScalarPoint, TaskFact
 from apps.jobs.models.job import Job, JobEvent
+from apps.jobs.models.leadership import Leadership
 from apps.jobs.models.ledger import AdmissionLock, Reservation
 
-__all__ = ["AdmissionLock", "Checkpoint", "Job", "JobAttempt", "JobEvent", "Reservation", "ScalarPoint", "TaskFact"]
+__all__ = [
+    "AdmissionLock",
+    "Checkpoint",
+    "Job",
+    "JobAttempt",
+    "JobEvent",
+    "Leadership",
+    "Reservation",
+    "ScalarPoint",
+    "TaskFact",
+]

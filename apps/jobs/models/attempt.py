@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+
 from yardmaster.ids import new_id
 from yardmaster.spec import Role
 
@@ -61,12 +62,12 @@ class TaskFact(models.Model):
     usage = models.JSONField(default=dict, blank=True)
     reported = models.JSONField(default=dict, blank=True)
     """The runner's own `restart`, `exit_code`, `reason` and `message`."""
+    points_since_thinning = models.PositiveIntegerField(default=0)
+    """Points of curves that it sent since its attempt's curves were last thinned."""
     reported_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["job", "attempt", "role", "index"], name="one_fact_per_task")
-        ]
+        constraints = [models.UniqueConstraint(fields=["job", "attempt", "role", "index"], name="one_fact_per_task")]
 
     def __str__(self) -> str:
         return f"{self.role}-{self.index} of {self.job_id}, attempt {self.attempt}"

@@ -1,10 +1,11 @@
-"""The job itself and its history. What one attempt left behind is in `attempt`, what a job holds of a quota in `ledger`."""
+"""The job itself and its history. What an attempt left behind is in `attempt`, what a job holds of quota in `ledger`."""
 
 from __future__ import annotations
 
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
+
 from yardmaster.ids import JobKey, new_id
 from yardmaster.phases import Phase, Wanted
 from yardmaster.spec import Strategy
@@ -60,7 +61,7 @@ class Job(models.Model):
     setbacks = models.PositiveIntegerField(default=0)
     """Failed looks in a row; the next look waits longer after each."""
     next_look_at = models.DateTimeField(null=True, blank=True)
-    request_key = models.CharField(max_length=100, null=True, blank=True, unique=True)  # noqa: DJ001 - null is no key
+    request_key = models.CharField(max_length=100, null=True, blank=True, unique=True)
     """Which idempotent request made it: repeated after a crash, the request finds this job and makes no second one."""
     deleted_at = models.DateTimeField(null=True, blank=True)
     """Somebody deleted it: nobody sees it any more, and the reconciler removes what it left, then the row."""
@@ -75,9 +76,7 @@ class Job(models.Model):
             models.Index(fields=["owner", "id"], name="job_all_owner"),
             models.Index(fields=["phase", "id"], name="job_all_phase"),
             models.Index(fields=["strategy", "id"], name="job_all_strategy"),
-            models.Index(
-                fields=["next_look_at"], name="job_due", condition=models.Q(next_look_at__isnull=False)
-            ),
+            models.Index(fields=["next_look_at"], name="job_due", condition=models.Q(next_look_at__isnull=False)),
             models.Index(
                 fields=["engine", "queued_at"], name="job_queue", condition=models.Q(phase=Phase.QUEUED.value)
             ),

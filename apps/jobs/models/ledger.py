@@ -1,4 +1,4 @@
-"""The ledger: what admitted jobs hold of their namespace's quota and of their engine. Written by `apps.jobs.admission`."""
+"""The ledger: what admitted jobs hold of their namespace's quota and of their engine. Written by `apps.jobs.ledger`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ class Reservation(models.Model):
     released_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["job", "attempt", "role"], name="one_reservation_per_role")
-        ]
+        constraints = [models.UniqueConstraint(fields=["job", "attempt", "role"], name="one_reservation_per_role")]
         indexes = [
             models.Index(
                 fields=["namespace"], name="ledger_of_namespace", condition=models.Q(released_at__isnull=True)

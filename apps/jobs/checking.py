@@ -1,0 +1,61 @@
+"""The answer to "would it run?" before a launch: rules, code and room, all at once. Creates nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.jobs import admission
+from apps.jobs.engines import engine_chosen
+from apps.jobs.versions import checked_spec
+from apps.namespaces.models import Namespace
+from yardmaster.errors import Problem, SpecRejected
+from yardmaster.fitting import Check, Fit
+from yardmaster.preflight import Finding
+from yardmaster.spec_json import spec_from_json
+
+
+@dataclass(frozen=True)
+class JobCheck:
+    """The verdict `never_fits` comes with `problems` where the job is not valid, else with `numbers`."""
+
+    verdict: str
+    reason: str
+    message: str
+    remedy: str = ""
+    position: int | None = None
+    numbers: Sequence[Mapping[str, Any]] = ()
+    largest_fit: Mapping[str, int] | None = None
+    problems: Sequence[Problem] = ()
+    warnings: Sequence[Finding] = field(default=())
+
+
+def job_check(*, user: User, namespace: Namespace, data: object, engine: str | None) -> JobCheck:
+    """What would become of this job in this namespace now. Raises only where the user may not launch at all."""
+    chosen = engine_chosen(user, engine)
+    try:
+        spec = spec_from_json(data)
+        warnings = checked_spec(user, spec)
+    except SpecRejected as error:
+        return JobCheck(
+            Fit.NEVER_FITS.value, error.code, "The job is not valid as it is.", "Correct what `problems` names.",
+            problems=error.problems,
+        )  # fmt: skip
+    return _shown(admission.check_job(spec, namespace.pk, chosen, timezone.now()), warnings)
+
+
+def _shown(found: Check, warnings: Sequence[Finding]) -> JobCheck:
+    return JobCheck(
+        verdict=found.verdict.value,
+        reason="" if found.code is None else found.code.value,
+        message=found.message,
+        remedy=found.remedy,
+        position=found.position if found.verdict is Fit.WAITS else None,
+        numbers=[admission.shortage_json(one) for one in found.numbers],
+        largest_fit=None if found.largest_fit is None else {role.value: n for role, n in found.largest_fit.items()},
+        warnings=warnings,
+    )

@@ -1,0 +1,89 @@
+"""WebSockets that say "this job has changed": `/ws/jobs/?namespace=` and `/ws/jobs/<id>/`. What has is read over HTTP.
+
+Not here: who the caller is (`apps.accounts.websocket_auth`), and log lines (`apps.logs`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+from urllib.parse import parse_qs
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncJsonWebsocketConsumer
+
+from apps.accounts.models import User
+from apps.accounts.websocket_auth import reads
+from apps.api.problems import ApiProblem
+from apps.jobs.nudges import ALL_JOBS, group_of_job, group_of_namespace
+from apps.jobs.selectors import job_for
+from apps.namespaces.selectors import namespace_for, namespaces_visible
+
+PING_EVERY = 25.0
+"""Proxies cut connections that are silent for 30 s or more."""
+NOT_SIGNED_IN, NOT_FOUND = 4401, 4404
+
+
+class NudgeConsumer(AsyncJsonWebsocketConsumer):
+    """Joins groups, passes nudges on, pings. Closes with 4401 (not signed in) or 4404 (unknown or foreign)."""
+
+    async def connect(self) -> None:
+        self.joined: list[str] = []
+        self.pinger: asyncio.Task[None] | None = None
+        await self.accept()  # before any refusal: a browser is told the code of a close, not of a refused handshake
+        if not reads(self.scope, "jobs"):
+            await self.close(NOT_SIGNED_IN)
+            return
+        try:
+            groups = await database_sync_to_async(self.groups_for)(self.scope["user"])
+        except ApiProblem:
+            await self.close(NOT_FOUND)
+            return
+        for group in groups:
+            await self.channel_layer.group_add(group, self.channel_name)
+            self.joined.append(group)
+        await self.send_json({"type": "ready"})
+        self.pinger = asyncio.create_task(self._ping())
+
+    def groups_for(self, user: User) -> list[str]:
+        """The groups to join. Raises a 404 problem for what the user may not see."""
+        raise NotImplementedError
+
+    async def disconnect(self, code: int) -> None:
+        if self.pinger is not None:
+            self.pinger.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.pinger
+        for group in self.joined:
+            await self.channel_layer.group_discard(group, self.channel_name)
+
+    async def receive_json(self, content: Any, **kwargs: Any) -> None:
+        """Nothing is expected from the other side."""
+
+    async def job_changed(self, message: dict[str, Any]) -> None:
+        await self.send_json({"type": "job", "id": message["id"]})
+
+    async def _ping(self) -> None:
+        while True:
+            await asyncio.sleep(PING_EVERY)
+            await self.send_json({"type": "ping"})
+
+
+class JobConsumer(NudgeConsumer):
+    """One job."""
+
+    def groups_for(self, user: User) -> list[str]:
+        return [group_of_job(job_for(user, self.scope["url_route"]["kwargs"]["job_id"]).pk)]
+
+
+class JobsConsumer(NudgeConsumer):
+    """All jobs of a namespace, or of every namespace that the user may see."""
+
+    def groups_for(self, user: User) -> list[str]:
+        query = parse_qs(self.scope["query_string"].decode("latin-1"))
+        if wanted := query.get("namespace"):
+            return [group_of_namespace(namespace_for(user, wanted[0]).pk)]
+        if user.is_staff:
+            return [ALL_JOBS]
+        return [group_of_namespace(pk) for pk in namespaces_visible(user).values_list("pk", flat=True)]

@@ -1,0 +1,62 @@
+"""What each engine has, for people who choose one. Asks the engines; one that does not answer is shown as such."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from apps.accounts.models import User
+from apps.jobs import ledger
+from apps.jobs.engines import engine_named, engine_names, why_not
+from yardmaster.errors import YardmasterError
+from yardmaster.spec import Resources
+
+
+@dataclass(frozen=True)
+class EngineShown:
+    """One engine as this user sees it. Amounts are None where the engine does not answer."""
+
+    name: str
+    is_default: bool
+    allowed: bool
+    message: str = ""
+    remedy: str = ""
+    total: Resources | None = None
+    free: Resources | None = None
+    largest_task: Resources | None = None
+
+
+def engines_for(user: User) -> list[EngineShown]:
+    """Every engine of the settings, by name."""
+    return [_shown(user, name) for name in engine_names()]
+
+
+def _shown(user: User, name: str) -> EngineShown:
+    is_default = name == settings.YARDMASTER_DEFAULT_ENGINE
+    try:
+        refusal = why_not(user, name)
+        capacity = engine_named(name).capacity()
+    except YardmasterError as error:
+        return EngineShown(name, is_default, False, error.message, error.remedy)
+    reserved = ledger.total_of(ledger.held_on(name))
+    return EngineShown(
+        name=name,
+        is_default=is_default,
+        allowed=refusal is None,
+        message="" if refusal is None else refusal.detail,
+        remedy="" if refusal is None else refusal.remedy,
+        total=capacity.total,
+        free=_less(capacity.free, reserved),
+        largest_task=capacity.largest_task,
+    )
+
+
+def _less(free: Resources, held: Resources) -> Resources:
+    """What is left; never less than nothing."""
+    return Resources(
+        cpu=max(0.0, round(free.cpu - held.cpu, 3)),
+        memory=max(0, free.memory - held.memory),
+        gpus=max(0, free.gpus - held.gpus),
+        extended={name: max(0, amount - held.extended.get(name, 0)) for name, amount in free.extended.items()},
+    )

@@ -1,0 +1,109 @@
+"""`manage.py conductor`: follow every engine that says what changes, and wake those jobs. Several may run; one leads."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import signal
+import threading
+import time
+import uuid
+from types import FrameType
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import DatabaseError, InterfaceError, close_old_connections
+from django.utils import timezone
+
+from apps.jobs.engines import engine_named, engine_names
+from apps.jobs.following import QUIET, Bursts, Follower
+from apps.jobs.leadership import LASTS, lead, resign
+from apps.jobs.wake import wake_now
+from yardmaster.engines.base import Watches
+from yardmaster.errors import Misconfigured
+
+log = logging.getLogger(__name__)
+
+POST = "conductor"
+RENEW_EVERY = LASTS.total_seconds() / 3
+
+
+class Command(BaseCommand):
+    help = "Follow the engines and wake jobs that have changed."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        conductor = Conductor()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, conductor.stop)
+        conductor.run()
+
+
+class Conductor:
+    """Two clocks, the leadership's and the bursts', and one thread per engine.
+
+    Without the database it goes on as it was: two that lead at once do no harm, a job would only be woken twice.
+    """
+
+    def __init__(self) -> None:
+        self._me = secrets.token_hex(16)
+        self._stopped = threading.Event()
+        self._leads = threading.Event()
+        self._bursts = Bursts()
+
+    def run(self) -> None:
+        """Until `stop`."""
+        followers = [Follower(name, engine, self.changed) for name, engine in watched_engines().items()]
+        for follower in followers:
+            follower.start()
+        renew_at = 0.0
+        while not self._stopped.wait(QUIET):
+            for job_id in self._bursts.take_due(time.monotonic()):
+                wake_now(job_id)
+            if time.monotonic() >= renew_at:
+                renew_at = time.monotonic() + RENEW_EVERY
+                self._renew()
+        self._resign()
+
+    def stop(self, number: int, frame: FrameType | None) -> None:
+        self._stopped.set()
+
+    def changed(self, job_id: uuid.UUID) -> None:
+        """An engine says that something of this job has changed."""
+        if self._leads.is_set() and self._bursts.change(job_id, time.monotonic()):
+            wake_now(job_id)
+
+    def _renew(self) -> None:
+        try:
+            close_old_connections()
+            leads = lead(POST, self._me, timezone.now())
+        except (DatabaseError, InterfaceError) as error:
+            log.warning("The leadership could not be renewed: %s", error)
+            return
+        if leads and not self._leads.is_set():
+            log.info("This conductor leads")
+            self._leads.set()
+        elif not leads and self._leads.is_set():
+            log.warning("Another conductor leads now")
+            self._leads.clear()
+
+    def _resign(self) -> None:
+        try:
+            resign(POST, self._me)
+        except (DatabaseError, InterfaceError) as error:
+            log.warning("The leadership runs out by itself: %s", error)
+
+
+def watched_engines() -> dict[str, Watches]:
+    """The engines that can say what changes. One that cannot be built is named in the log and left out."""
+    found: dict[str, Watches] = {}
+    for name in engine_names():
+        try:
+            engine = engine_named(name)
+        except Misconfigured as error:
+            log.error("Engine %s is not followed: %s", name, error)
+            continue
+        if isinstance(engine, Watches):
+            found[name] = engine
+        else:
+            log.info("Engine %s does not say what changes; its jobs are looked at by the clock", name)
+    return found

@@ -1,0 +1,336 @@
+"""The JSON of jobs. What makes a specification valid is said by `yardmaster.spec_json`, not here."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.api.serializers import StrictSerializer
+from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent
+from yardmaster.phases import Phase, Wanted
+from yardmaster.spec import Role, Strategy
+
+PHASES = [(one.value, one.value) for one in Phase]
+STRATEGIES = [(one.value, one.value) for one in Strategy]
+ROLES = [(one.value, one.value) for one in Role]
+_SPEC = {
+    "type": "object",
+    "description": "A job specification, version 1. Unknown keys are refused by name.",
+    "required": ["name", "strategy", "roles", "code", "entry_point"],
+    "properties": {
+        "version": {"type": "integer", "enum": [1]},
+        "name": {"type": "string"},
+        "strategy": {"type": "string", "enum": [one.value for one in Strategy]},
+        "roles": {"type": "object", "additionalProperties": {"type": "object"}},
+        "code": {"type": "string", "format": "uuid"},
+        "entry_point": {"type": "string"},
+    },
+    "additionalProperties": True,
+}
+
+
+@extend_schema_field(_SPEC)
+class SpecField(serializers.JSONField):
+    """Any JSON here: the core reads it and names every problem."""
+
+
+class JobRequestSerializer(StrictSerializer):
+    """A job to launch or to check. Without `namespace`: in your own; without `engine`: on the default one."""
+
+    namespace = serializers.CharField(required=False, max_length=63)
+    engine = serializers.CharField(required=False, max_length=63)
+    spec = SpecField()
+
+
+class RetrySerializer(StrictSerializer):
+    """A new attempt. Without `spec`: with the same one."""
+
+    spec = SpecField(required=False)
+
+
+class JobFilterSerializer(serializers.Serializer[Any]):
+    """Which jobs to list."""
+
+    namespace = serializers.CharField(required=False, max_length=63, help_text="Id or slug.")
+    phase = serializers.MultipleChoiceField(required=False, choices=PHASES, help_text="May be given several times.")
+    strategy = serializers.ChoiceField(required=False, choices=STRATEGIES)
+    owner = serializers.CharField(required=False, max_length=150, help_text="Name or id.")
+    search = serializers.CharField(required=False, max_length=200, help_text="Part of the name.")
+
+
+class JobSerializer(serializers.ModelSerializer[Job]):
+    """A job and how far its current attempt has come."""
+
+    namespace = serializers.UUIDField(source="namespace_id")
+    namespace_slug = serializers.CharField(source="namespace.slug")
+    owner = serializers.CharField(source="owner.username")
+    spec = SpecField()
+    phase = serializers.ChoiceField(choices=PHASES)
+    wanted = serializers.ChoiceField(choices=[(one.value, one.value) for one in Wanted])
+    progress = serializers.SerializerMethodField(help_text="`step`, and perhaps `total` and `epoch`.")
+    reclaim_at = serializers.SerializerMethodField(help_text="When what still runs after success is released.")
+    model = serializers.SerializerMethodField(help_text="Id of the model that the job has kept.")
+
+    class Meta:
+        model = Job
+        fields = [
+            "id", "name", "namespace", "namespace_slug", "owner", "engine", "strategy", "phase", "wanted", "attempt",
+            "reason", "message", "remedy", "position", "progress", "model", "created_at", "queued_at", "admitted_at",
+            "started_at", "decided_at", "released_at", "tidied_at", "reclaim_at", "spec",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    @extend_schema_field({"type": ["object", "null"], "additionalProperties": {"type": "number"}})
+    def get_progress(self, job: Job) -> dict[str, Any] | None:
+        return job.progress or None
+
+    @extend_schema_field({"type": ["string", "null"], "format": "date-time"})
+    def get_reclaim_at(self, job: Job) -> str | None:
+        if job.phase != Phase.SUCCEEDED.value or job.decided_at is None or job.released_at or job.tidied_at:
+            return None
+        due: datetime = job.decided_at + timedelta(seconds=job.spec["reclaim_delay"])
+        return serializers.DateTimeField().to_representation(due)
+
+    @extend_schema_field({"type": ["string", "null"], "format": "uuid"})
+    def get_model(self, job: Job) -> str | None:
+        """Looked up once for all rows of a page (`selectors.models_of`)."""
+        model_id = self.context["models"].get(job.pk)
+        return None if model_id is None else str(model_id)
+
+
+class FindingSerializer(serializers.Serializer[Any]):
+    """One thing found in the code before a launch."""
+
+    severity = serializers.ChoiceField(choices=["error", "warning"])
+    code = serializers.CharField()
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+    file = serializers.CharField()
+    line = serializers.IntegerField()
+
+
+class LaunchedJobSerializer(JobSerializer):
+    """A job just launched, with what may go wrong."""
+
+    warnings = serializers.SerializerMethodField()
+
+    class Meta(JobSerializer.Meta):
+        fields = [*JobSerializer.Meta.fields, "warnings"]
+        read_only_fields = fields
+
+    @extend_schema_field(FindingSerializer(many=True))
+    def get_warnings(self, job: Job) -> list[dict[str, Any]]:
+        return FindingSerializer(self.context["warnings"], many=True).data  # type: ignore[return-value]
+
+
+class ShortageSerializer(serializers.Serializer[Any]):
+    """One resource that lacks in one pool."""
+
+    pool = serializers.ChoiceField(choices=["quota", "capacity", "machine"])
+    resource = serializers.CharField()
+    needs = serializers.FloatField()
+    unused = serializers.FloatField()
+    limit = serializers.FloatField()
+    short_by = serializers.FloatField()
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """One thing wrong with the specification."""
+
+    field = serializers.CharField()
+    code = serializers.CharField()
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+    value = serializers.CharField()
+
+
+class CheckSerializer(serializers.Serializer[Any]):
+    """What would become of the job if it were launched now."""
+
+    verdict = serializers.ChoiceField(choices=["fits_now", "waits", "never_fits"])
+    reason = serializers.CharField(help_text="Empty where it fits.")
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+    position = serializers.IntegerField(allow_null=True, help_text="How many jobs would be ahead.")
+    numbers = ShortageSerializer(many=True)
+    largest_fit = serializers.DictField(
+        child=serializers.IntegerField(),
+        allow_null=True,
+        help_text="Replicas by role of the largest shape that fits now.",
+    )
+    problems = ProblemSerializer(many=True)
+    warnings = FindingSerializer(many=True)
+
+
+class JobNameSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+
+
+class HolderSerializer(JobNameSerializer):
+    resources = serializers.DictField(child=serializers.FloatField())
+
+
+class FailedTaskSerializer(serializers.Serializer[Any]):
+    role = serializers.ChoiceField(choices=ROLES)
+    index = serializers.IntegerField()
+    exit_code = serializers.IntegerField(allow_null=True)
+
+
+class ExplanationSerializer(serializers.Serializer[Any]):
+    reason = serializers.CharField()
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+
+
+class WhySerializer(serializers.Serializer[Any]):
+    """Why a job is where it is. What you may not see is counted, not named."""
+
+    phase = serializers.ChoiceField(choices=PHASES)
+    reason = serializers.CharField()
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+    position = serializers.IntegerField(allow_null=True)
+    numbers = ShortageSerializer(many=True)
+    ahead = JobNameSerializer(many=True)
+    ahead_hidden = serializers.IntegerField()
+    holders = HolderSerializer(many=True)
+    holders_hidden = serializers.IntegerField()
+    blame = serializers.ChoiceField(choices=["", "user", "platform", "limit"])
+    task = FailedTaskSerializer(allow_null=True, help_text="The task that failed first.")
+    last_lines = serializers.ListField(child=serializers.CharField(), help_text="The end of that task's log.")
+    explanation = ExplanationSerializer(allow_null=True, help_text="What those lines mean, where they are recognised.")
+
+
+class AttemptSerializer(serializers.ModelSerializer[JobAttempt]):
+    """How one attempt ended; `phase` is empty while it goes on."""
+
+    class Meta:
+        model = JobAttempt
+        fields = [
+            "number", "phase", "reason", "message", "remedy", "blame", "role", "index", "exit_code", "queued_at",
+            "started_at", "decided_at", "tidied_at",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class EventSerializer(serializers.ModelSerializer[JobEvent]):
+    """One thing that happened."""
+
+    facts = serializers.DictField()
+
+    class Meta:
+        model = JobEvent
+        fields = ["id", "at", "attempt", "kind", "phase_from", "phase_to", "reason", "message", "facts"]
+        read_only_fields = fields
+
+
+class EventsSerializer(serializers.Serializer[Any]):
+    """Oldest first; `next` is the `after` of the next page, null at the end."""
+
+    results = EventSerializer(many=True)
+    next = serializers.IntegerField(allow_null=True)
+
+
+class TaskSerializer(serializers.Serializer[Any]):
+    """One task of the asked attempt: what its engine saw, and what its runner said of itself."""
+
+    role = serializers.ChoiceField(choices=ROLES)
+    index = serializers.IntegerField()
+    phase = serializers.CharField(help_text="PENDING until the engine has shown it.")
+    state = serializers.CharField(help_text="What the runner does: staging, running, uploading, ended; empty: unknown.")
+    reason = serializers.CharField()
+    message = serializers.CharField()
+    exit_code = serializers.IntegerField(allow_null=True)
+    restarts = serializers.IntegerField()
+    node = serializers.CharField()
+    progress = serializers.DictField(child=serializers.FloatField(), allow_null=True)
+    usage = serializers.DictField(child=serializers.FloatField(), allow_null=True)
+    peak_memory = serializers.IntegerField(allow_null=True)
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+    reported_at = serializers.DateTimeField(allow_null=True)
+
+
+class TasksSerializer(serializers.Serializer[Any]):
+    attempt = serializers.IntegerField()
+    results = TaskSerializer(many=True)
+
+
+class AttemptChoiceSerializer(serializers.Serializer[Any]):
+    attempt = serializers.IntegerField(
+        required=False, min_value=1, max_value=2**31 - 1, help_text="Default: the current."
+    )
+
+
+class EventsQuerySerializer(serializers.Serializer[Any]):
+    after = serializers.IntegerField(required=False, default=0, min_value=0, max_value=2**63 - 1)
+
+
+class ScalarsQuerySerializer(AttemptChoiceSerializer):
+    run = serializers.CharField(required=False, max_length=200)
+    tag = serializers.CharField(required=False, max_length=200)
+    points = serializers.IntegerField(required=False, default=500, min_value=10, max_value=4000)
+
+
+class CurveSerializer(serializers.Serializer[Any]):
+    """One curve; `points` are [step, unix time, value], the value null where it was no finite number."""
+
+    run = serializers.CharField()
+    tag = serializers.CharField()
+    points = serializers.ListField(child=serializers.ListField(child=serializers.FloatField(allow_null=True)))
+
+
+class CurvesSerializer(serializers.Serializer[Any]):
+    attempt = serializers.IntegerField()
+    results = CurveSerializer(many=True)
+
+
+class ReadableFileSerializer(serializers.Serializer[Any]):
+    """A stored file, with an address to read it from for an hour."""
+
+    path = serializers.CharField()
+    size = serializers.IntegerField()
+    sha256 = serializers.CharField()
+    url = serializers.URLField()
+
+
+class CheckpointSerializer(serializers.ModelSerializer[Checkpoint]):
+    class Meta:
+        model = Checkpoint
+        fields = ["id", "attempt", "step", "size", "completed_at"]
+        read_only_fields = fields
+
+
+class ManifestsSerializer(serializers.Serializer[Any]):
+    """What the engine would create, or has created, as data."""
+
+    engine = serializers.CharField()
+    manifests = serializers.ListField(child=serializers.DictField())
+
+
+class ResourcesSerializer(serializers.Serializer[Any]):
+    cpu = serializers.FloatField()
+    memory = serializers.IntegerField()
+    gpus = serializers.IntegerField()
+    extended = serializers.DictField(child=serializers.IntegerField())
+
+
+class EngineSerializer(serializers.Serializer[Any]):
+    """An engine, and whether you may launch on it."""
+
+    name = serializers.CharField()
+    is_default = serializers.BooleanField()
+    allowed = serializers.BooleanField()
+    message = serializers.CharField(help_text="Why not, or why its capacity is unknown.")
+    remedy = serializers.CharField()
+    total = ResourcesSerializer(allow_null=True)
+    free = ResourcesSerializer(allow_null=True, help_text="What neither strangers nor the portal's own jobs hold.")
+    largest_task = ResourcesSerializer(allow_null=True)
+
+
+class EnginesSerializer(serializers.Serializer[Any]):
+    results = EngineSerializer(many=True)

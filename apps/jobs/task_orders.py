@@ -1,0 +1,78 @@
+"""What a task is ordered to do: the spec, and where its code, inputs and checkpoint are to be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from apps.api.problems import Conflict, NotFound
+from apps.code.models import CodeVersion
+from apps.code.selectors import files_of as code_files
+from apps.datasets.models import DatasetVersion
+from apps.datasets.selectors import files_of as dataset_files
+from apps.jobs.models import Job, JobAttempt
+from apps.jobs.results import newest_checkpoint
+from apps.jobs.task_auth import TaskIdentity
+from apps.uploads.limits import ADDRESS_LIFE
+from apps.uploads.storage import storage
+
+LINE_BYTES = 65_536
+SPOOL_BYTES = 64 << 20
+
+
+def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
+    """The order of one task. The owner's right to see code and data was checked at the launch; a job that runs keeps
+    what it was launched with. Raises a 404 problem for a task that the spec does not have."""
+    job = job_of(identity)
+    attempt = JobAttempt.objects.get(job=job, number=identity.attempt)
+    replicas = attempt.spec["roles"].get(role, {}).get("replicas", 0)
+    if not 0 <= index < replicas:
+        raise NotFound(f"The job has no task {role}-{index}.")
+    return {
+        "job": str(job.pk),
+        "attempt": identity.attempt,
+        "spec": attempt.spec,
+        "code": _code(attempt.spec["code"]),
+        "inputs": [_input(one) for one in attempt.spec["inputs"]],
+        "checkpoint": _checkpoint(job),
+        "limits": {"line_bytes": LINE_BYTES, "spool_bytes": SPOOL_BYTES},
+    }
+
+
+def job_of(identity: TaskIdentity) -> Job:
+    """The job of a task. Raises `Conflict` where the task belongs to an earlier attempt."""
+    job = Job.objects.select_related("namespace").get(pk=identity.job_id)
+    if job.attempt != identity.attempt:
+        raise Conflict("This attempt of the job is over.", "attempt_over")
+    return job
+
+
+def _code(version_id: str) -> dict[str, Any]:
+    version = CodeVersion.objects.filter(pk=version_id).first()
+    if version is None:
+        raise NotFound("The code version of this job no longer exists.")
+    return {"version": version_id, "files": _files(code_files(version))}
+
+
+def _input(one: dict[str, Any]) -> dict[str, Any]:
+    version = DatasetVersion.objects.filter(pk=one["dataset_version"]).first()
+    if version is None:
+        raise NotFound(f"The dataset version {one['dataset_version']} no longer exists.")
+    return {"version": one["dataset_version"], "name": one["name"], "files": _files(dataset_files(version))}
+
+
+def _checkpoint(job: Job) -> dict[str, Any] | None:
+    newest = newest_checkpoint(job.pk)
+    if newest is None:
+        return None
+    files = [{**one, "url": _url(one["key"])} for one in newest.files]
+    return {"step": newest.step, "files": [{k: v for k, v in one.items() if k != "key"} for one in files]}
+
+
+def _files(files: Any) -> list[dict[str, Any]]:
+    return [{"path": one.path, "size": one.size, "sha256": one.sha256, "url": _url(one.key)} for one in files]
+
+
+def _url(key: str) -> str:
+    return storage().read_url(key, ADDRESS_LIFE, base_url=settings.TASK_URL)

@@ -1,0 +1,107 @@
+"""The API below one job: why it is where it is, and what it did and made."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.jobs import curves, selectors
+from apps.jobs.engines import engine_named
+from apps.jobs.serializers import (
+    AttemptChoiceSerializer,
+    AttemptSerializer,
+    CheckpointSerializer,
+    CurvesSerializer,
+    EventsQuerySerializer,
+    EventsSerializer,
+    ManifestsSerializer,
+    ScalarsQuerySerializer,
+    TasksSerializer,
+    WhySerializer,
+)
+from apps.jobs.views.jobs import JobAddress
+from apps.jobs.why import why
+from apps.registry.selectors import model_of_job
+from apps.registry.serializers import ModelWithFilesSerializer
+from yardmaster.spec_json import spec_from_json
+
+
+class JobWhyView(JobAddress):
+    """Why the job is where it is."""
+
+    @extend_schema(responses=WhySerializer)
+    def get(self, request: Request, job_id: UUID) -> Response:
+        return Response(WhySerializer(why(self.user, self.job(job_id))).data)
+
+
+class JobAttemptsView(JobAddress):
+    """Every attempt and how it ended, the newest first."""
+
+    pagination_class = None
+
+    @extend_schema(responses=AttemptSerializer(many=True))
+    def get(self, request: Request, job_id: UUID) -> Response:
+        return Response(AttemptSerializer(selectors.attempts_of(self.job(job_id)), many=True).data)
+
+
+class JobEventsView(JobAddress):
+    """The job's history, oldest first, 200 at a time."""
+
+    @extend_schema(parameters=[EventsQuerySerializer], responses=EventsSerializer)
+    def get(self, request: Request, job_id: UUID) -> Response:
+        after = self.read_query(EventsQuerySerializer)["after"]
+        events, following = selectors.events_of(self.job(job_id), after=after)
+        return Response(EventsSerializer({"results": events, "next": following}).data)
+
+
+class JobTasksView(JobAddress):
+    """Every task of an attempt, as its engine and its runner last told."""
+
+    @extend_schema(parameters=[AttemptChoiceSerializer], responses=TasksSerializer)
+    def get(self, request: Request, job_id: UUID) -> Response:
+        job = self.job(job_id)
+        attempt = self.read_query(AttemptChoiceSerializer).get("attempt", job.attempt)
+        return Response(TasksSerializer({"attempt": attempt, "results": selectors.tasks_of(job, attempt)}).data)
+
+
+class JobScalarsView(JobAddress):
+    """The job's curves, of one run or tag where asked, each thinned to `points`."""
+
+    @extend_schema(parameters=[ScalarsQuerySerializer], responses=CurvesSerializer)
+    def get(self, request: Request, job_id: UUID) -> Response:
+        job = self.job(job_id)
+        wanted = self.read_query(ScalarsQuerySerializer)
+        attempt = wanted.get("attempt", job.attempt)
+        found = curves.curves_of(job, attempt, run=wanted.get("run"), tag=wanted.get("tag"), most=wanted["points"])
+        return Response(CurvesSerializer({"attempt": attempt, "results": found}).data)
+
+
+class JobCheckpointsView(JobAddress):
+    """The checkpoints that are kept, the one to go on from first."""
+
+    pagination_class = None
+
+    @extend_schema(responses=CheckpointSerializer(many=True))
+    def get(self, request: Request, job_id: UUID) -> Response:
+        return Response(CheckpointSerializer(selectors.checkpoints_of(self.job(job_id)), many=True).data)
+
+
+class JobModelView(JobAddress):
+    """The newest model that the job has kept, with addresses to read its files from."""
+
+    @extend_schema(responses=ModelWithFilesSerializer)
+    def get(self, request: Request, job_id: UUID) -> Response:
+        return Response(ModelWithFilesSerializer(model_of_job(self.job(job_id))).data)
+
+
+class JobManifestsView(JobAddress):
+    """What the engine creates for the job, as data."""
+
+    @extend_schema(responses=ManifestsSerializer)
+    def get(self, request: Request, job_id: UUID) -> Response:
+        job = self.job(job_id)
+        manifests = engine_named(job.engine).preview(spec_from_json(job.spec), job.key)
+        return Response(ManifestsSerializer({"engine": job.engine, "manifests": manifests}).data)

@@ -1,0 +1,22 @@
+"""The API of engines."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.views import ApiView
+from apps.jobs.engine_list import engines_for
+from apps.jobs.serializers import EnginesSerializer
+
+
+class EnginesView(ApiView):
+    """Every engine, what it has, and whether you may launch on it."""
+
+    scope = "jobs"
+    pagination_class = None
+
+    @extend_schema(responses=EnginesSerializer)
+    def get(self, request: Request) -> Response:
+        return Response(EnginesSerializer({"results": engines_for(self.user)}).data)

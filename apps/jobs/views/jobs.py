@@ -1,0 +1,133 @@
+"""The API of jobs: list, launch, check, stop, retry, delete."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+
+from apps.api.idempotency import IdempotentPosts
+from apps.api.views import ApiView
+from apps.jobs import selectors, services
+from apps.jobs.checking import job_check
+from apps.jobs.job_list import JobFilters, NewestJobs, job_list
+from apps.jobs.models import Job
+from apps.jobs.serializers import (
+    CheckSerializer,
+    JobFilterSerializer,
+    JobRequestSerializer,
+    JobSerializer,
+    LaunchedJobSerializer,
+    RetrySerializer,
+)
+from apps.namespaces.models import Role
+from apps.namespaces.selectors import namespace_for
+from yardmaster.phases import Phase
+from yardmaster.spec import Strategy
+from yardmaster.spec_json import spec_from_json
+
+
+class JobAddress(ApiView):
+    """Below one job: a stranger gets 404 at every address."""
+
+    scope = "jobs"
+
+    def job(self, job_id: UUID, at_least: Role = Role.VIEWER) -> Job:
+        return selectors.job_for(self.user, job_id, at_least=at_least)
+
+    def read_query(self, serializer: type[BaseSerializer[Any]]) -> dict[str, Any]:
+        """The query, checked. Raises the problem `invalid`."""
+        found = serializer(data=self.request.query_params)
+        found.is_valid(raise_exception=True)
+        return dict(found.validated_data)
+
+    def answer(
+        self, job: Job, *, status: int = 200, kind: type[JobSerializer] = JobSerializer, **context: Any
+    ) -> Response:
+        context["models"] = selectors.models_of([job])
+        return Response(kind(job, context=context).data, status=status)
+
+
+class JobsView(IdempotentPosts, JobAddress):
+    """Jobs, newest first."""
+
+    pagination_class = NewestJobs
+
+    @extend_schema(parameters=[JobFilterSerializer], responses=JobSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        wanted = self.read_query(JobFilterSerializer)
+        filters = JobFilters(
+            namespace=wanted.get("namespace"),
+            phases=tuple(sorted(Phase(phase) for phase in wanted.get("phase", ()))),
+            strategy=Strategy(wanted["strategy"]) if "strategy" in wanted else None,
+            owner=wanted.get("owner"),
+            search=wanted.get("search"),
+        )
+        jobs = self.paginate_queryset(job_list(self.user, filters)) or []
+        rows = JobSerializer(jobs, many=True, context={"models": selectors.models_of(jobs)})
+        return self.get_paginated_response(rows.data)
+
+    @extend_schema(request=JobRequestSerializer, responses={201: LaunchedJobSerializer})
+    def post(self, request: Request) -> Response:
+        data = self.read(JobRequestSerializer).validated_data
+        namespace = namespace_for(self.user, data.get("namespace"), at_least=Role.MEMBER)
+        job, warnings = services.job_launch(
+            user=self.user,
+            namespace=namespace,
+            spec=spec_from_json(data["spec"]),
+            engine=data.get("engine"),
+            request_key=self.request_key,
+        )
+        return self.answer(job, status=201, kind=LaunchedJobSerializer, warnings=warnings)
+
+    @property
+    def request_key(self) -> str | None:
+        """What stays the same when an idempotent request is repeated after a crash."""
+        return None if self._claim is None else f"idempotency:{self._claim.record_id}"
+
+
+class JobCheckView(JobAddress):
+    """Would this job start now, later or never? Creates nothing, and promises nothing."""
+
+    @extend_schema(request=JobRequestSerializer, responses=CheckSerializer)
+    def post(self, request: Request) -> Response:
+        data = self.read(JobRequestSerializer).validated_data
+        namespace = namespace_for(self.user, data.get("namespace"), at_least=Role.MEMBER)
+        found = job_check(user=self.user, namespace=namespace, data=data["spec"], engine=data.get("engine"))
+        return Response(CheckSerializer(found).data)
+
+
+class JobView(JobAddress):
+    """One job."""
+
+    @extend_schema(responses=JobSerializer)
+    def get(self, request: Request, job_id: UUID) -> Response:
+        return self.answer(self.job(job_id))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, job_id: UUID) -> Response:
+        """Delete an ended job with its logs, curves, checkpoints and model. Its storage is returned soon after."""
+        services.job_delete(user=self.user, job=self.job(job_id))
+        return Response(status=204)
+
+
+class JobStopView(IdempotentPosts, JobAddress):
+    """Stop a job: SIGTERM, its grace period, then SIGKILL. An ended job stays as it is."""
+
+    @extend_schema(request=None, responses=JobSerializer)
+    def post(self, request: Request, job_id: UUID) -> Response:
+        return self.answer(services.job_stop(user=self.user, job=self.job(job_id)))
+
+
+class JobRetryView(IdempotentPosts, JobAddress):
+    """A new attempt of an ended job. It goes on from the job's newest checkpoint."""
+
+    @extend_schema(request=RetrySerializer, responses=JobSerializer)
+    def post(self, request: Request, job_id: UUID) -> Response:
+        data = self.read(RetrySerializer).validated_data
+        spec = spec_from_json(data["spec"]) if "spec" in data else None
+        return self.answer(services.job_retry(user=self.user, job=self.job(job_id), spec=spec))

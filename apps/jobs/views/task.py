@@ -1,0 +1,124 @@
+"""The API that a job's own tasks speak to (docs/protocols.md, section 5). Log lines are `apps.logs`' matter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+
+from apps.jobs.results import checkpoint_begin, model_begin, result_settle
+from apps.jobs.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
+from apps.jobs.task_orders import job_of, order_for
+from apps.jobs.task_reports import report_take
+from apps.jobs.task_serializers import (
+    BegunUploadSerializer,
+    NewCheckpointSerializer,
+    NewModelSerializer,
+    OrderSerializer,
+    ReportAnswerSerializer,
+    ReportSerializer,
+    WhichTaskSerializer,
+)
+from apps.uploads.selectors import upload_for_job
+from apps.uploads.serializers import (
+    SignedPartsSerializer,
+    UploadSerializer,
+    UploadSummarySerializer,
+    WantedPartsSerializer,
+)
+from apps.uploads.services import parts_sign, upload_complete
+
+
+class TaskView(GenericAPIView[Any]):
+    """A view that only a job's tasks reach, and each only its own job."""
+
+    authentication_classes = [TaskTokenAuthentication]
+    permission_classes = [IsTask]
+    pagination_class = None
+
+    @property
+    def task(self) -> TaskIdentity:
+        assert isinstance(self.request.auth, TaskIdentity), "IsTask has seen to it"
+        return self.request.auth
+
+    def read(self, serializer: type[BaseSerializer[Any]], data: Any = None) -> Mapping[str, Any]:
+        """What was sent, checked. Raises the problem `invalid`."""
+        found = serializer(data=self.request.data if data is None else data)
+        found.is_valid(raise_exception=True)
+        return found.validated_data  # type: ignore[no-any-return]
+
+
+class TaskOrderView(TaskView):
+    """What the task is to do."""
+
+    @extend_schema(parameters=[WhichTaskSerializer], responses=OrderSerializer)
+    def get(self, request: Request) -> Response:
+        which = self.read(WhichTaskSerializer, request.query_params)
+        return Response(order_for(self.task, which["role"], which["index"]))
+
+
+class TaskReportView(TaskView):
+    """How the task is. At most every second."""
+
+    @extend_schema(request=ReportSerializer, responses=ReportAnswerSerializer)
+    def post(self, request: Request) -> Response:
+        return Response({"stop": report_take(self.task, self.read(ReportSerializer), timezone.now())})
+
+
+class TaskCheckpointsView(TaskView):
+    """Begin to upload a checkpoint. `complete/` makes it the one to go on from."""
+
+    @extend_schema(request=NewCheckpointSerializer, responses={201: BegunUploadSerializer})
+    def post(self, request: Request) -> Response:
+        data = self.read(NewCheckpointSerializer)
+        upload = checkpoint_begin(
+            job=job_of(self.task), attempt=self.task.attempt, step=data["step"], files=data["files"]
+        )
+        return Response({"upload": UploadSerializer(upload).data}, status=201)
+
+
+class TaskModelView(TaskView):
+    """Begin to upload the model."""
+
+    @extend_schema(request=NewModelSerializer, responses={201: BegunUploadSerializer})
+    def post(self, request: Request) -> Response:
+        data = self.read(NewModelSerializer)
+        upload = model_begin(job=job_of(self.task), attempt=self.task.attempt, files=data["files"])
+        return Response({"upload": UploadSerializer(upload).data}, status=201)
+
+
+class TaskUploadView(TaskView):
+    """An upload of this job, and which parts have arrived."""
+
+    @extend_schema(responses=UploadSerializer)
+    def get(self, request: Request, upload_id: UUID) -> Response:
+        return Response(UploadSerializer(upload_for_job(self.task.job_id, upload_id)).data)
+
+
+class TaskUploadPartsView(TaskView):
+    """Signed addresses to send parts to, as the task reaches them."""
+
+    @extend_schema(request=WantedPartsSerializer, responses=SignedPartsSerializer)
+    def post(self, request: Request, upload_id: UUID) -> Response:
+        data = self.read(WantedPartsSerializer)
+        upload = upload_for_job(self.task.job_id, upload_id)
+        urls = parts_sign(upload, file_index=data["file"], parts=data["parts"], base_url=settings.TASK_URL)
+        return Response(SignedPartsSerializer({"urls": urls}).data)
+
+
+class TaskUploadCompleteView(TaskView):
+    """Put the files together and check them; large uploads answer 202 and are asked again."""
+
+    @extend_schema(request=None, responses={200: UploadSummarySerializer, 202: UploadSummarySerializer})
+    def post(self, request: Request, upload_id: UUID) -> Response:
+        upload = upload_complete(upload_for_job(self.task.job_id, upload_id))
+        result_settle(upload.pk, timezone.now())
+        return Response(UploadSummarySerializer(upload).data, status=200 if upload.is_complete else 202)

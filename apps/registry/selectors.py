@@ -1,0 +1,43 @@
+"""Which models a person may see. Reads only."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db.models import QuerySet
+
+from apps.accounts.models import User
+from apps.api.problems import NotFound
+from apps.jobs.models import Job
+from apps.namespaces.selectors import namespace_for, namespaces_visible
+from apps.registry.models import Model
+
+
+def models_visible(user: User, *, namespace: str | None = None) -> QuerySet[Model]:
+    """Complete models of the user's namespaces, or of one of them."""
+    complete = Model.objects.select_related("namespace", "job").filter(
+        completed_at__isnull=False, job__deleted_at__isnull=True
+    )
+    if namespace:
+        return complete.filter(namespace=namespace_for(user, namespace))
+    return complete if user.is_staff else complete.filter(namespace__in=namespaces_visible(user))
+
+
+def model_for(user: User, model_id: uuid.UUID) -> Model:
+    """The model, if the user may see it. Unknown, unfinished or foreign: the same 404."""
+    found = models_visible(user).filter(pk=model_id).first()
+    if found is None:
+        raise NotFound()
+    return found
+
+
+def model_of_job(job: Job) -> Model:
+    """The newest model that the job has kept. 404 where there is none."""
+    found = Model.objects.select_related("namespace", "job").filter(job=job, completed_at__isnull=False)
+    newest = found.order_by("-attempt").first()
+    if newest is None:
+        raise NotFound(
+            "This job has kept no model.",
+            remedy="A script that leaves files in its model directory (paths.model_env) before it ends has them kept.",
+        )
+    return newest
