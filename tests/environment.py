@@ -11,6 +11,8 @@ from pathlib import Path
 _home = Path(tempfile.mkdtemp(prefix="yardmaster-tests-"))
 os.environ["YARDMASTER_HOME"] = str(_home)
 os.environ["YARDMASTER_SECRET_KEY"] = "only-for-tests-" + "x" * 40
+os.environ["YARDMASTER_STATIC_ROOT"] = str(_home / "static")  # empty: pages work before assets are built
+(_home / "static").mkdir()
 os.environ.setdefault("YARDMASTER_LOG_LEVEL", "WARNING")
 
 

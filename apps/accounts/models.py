@@ -39,14 +39,14 @@ class UserManager(DjangoUserManager["User"]):
         return user
 
 
-class User(AbstractUser):
+class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's related manager has no type
     """A person. `is_staff` makes an administrator of the portal."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     sign_in_epoch = models.PositiveIntegerField(default=0, editable=False)
     """Counted up to end every session at once; sessions of an earlier epoch are dead."""
 
-    objects: ClassVar[UserManager] = UserManager()  # type: ignore[assignment]
+    objects: ClassVar[UserManager] = UserManager()
 
     class Meta(AbstractUser.Meta):
         constraints = [

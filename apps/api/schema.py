@@ -13,6 +13,7 @@ from drf_spectacular.utils import OpenApiParameter
 
 from apps.api.idempotency import IdempotentPosts
 from apps.api.problems import CONTENT_TYPE
+from apps.api.serializers import StrictSerializer
 
 _TEXT = {"type": "string"}
 _PROBLEM = {
@@ -65,6 +66,12 @@ class Schema(AutoSchema):
             {"description": "A problem.", "content": {CONTENT_TYPE: {"schema": self._problem().ref}}},
         )
         return bodies
+
+    def _map_basic_serializer(self, serializer: Any, direction: Literal["request", "response"]) -> Any:
+        schema = super()._map_basic_serializer(serializer, direction)
+        if direction == "request" and isinstance(serializer, StrictSerializer):
+            schema["additionalProperties"] = False
+        return schema
 
     def _problem(self) -> ResolvedComponent:
         component = ResolvedComponent(  # type: ignore[no-untyped-call]

@@ -105,7 +105,7 @@ class NamespaceSerializer(serializers.ModelSerializer[Namespace]):
     def get_personal(self, namespace: Namespace) -> bool:
         return namespace.owner_id is not None
 
-    @extend_schema_field({"type": "string", "enum": Role.values})
+    @extend_schema_field(serializers.ChoiceField(choices=Role.choices))
     def get_role(self, namespace: Namespace) -> str:
         # Annotated by `selectors.namespaces_with_role`, so that a list asks once.
         return getattr(namespace, "my_role", None) or Role.MANAGER.value

@@ -180,6 +180,11 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "MemberRole": "apps.namespaces.models.Role",
+        "TaskRole": "yardmaster.spec.Role",
+        "UploadKind": "apps.uploads.models.Kind",
+    },
 }
 
 # --- Objects, logs, engines --------------------------------------------------------------------------------------
@@ -209,7 +214,7 @@ STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
 STATIC_ROOT = Path(env.text("YARDMASTER_STATIC_ROOT", str(BASE_DIR / ".static")))
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "portal.static_files.StaticFiles"},
 }
 
 # --- The portal's own log ----------------------------------------------------------------------------------------

@@ -1,0 +1,171 @@
+"""Personal tokens: shown once, kept as a hash, dead when revoked or expired."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from apps.accounts.models import PersonalToken
+from apps.accounts.services import token_create
+from tests.integration.conftest import PASSWORD
+
+pytestmark = pytest.mark.django_db
+TOKENS, SIGN_IN = "/api/v1/tokens/", "/api/v1/auth/token/"
+
+
+def test_the_secret_is_shown_once_and_only_its_hash_is_kept(ada, signed_in):
+    client = signed_in(ada)
+    made = client.post(TOKENS, {"name": "laptop", "scopes": ["jobs", "read"], "expires_in": 3600}).json()
+    assert made["token"].startswith("ym_")
+    assert made["scopes"] == ["read", "jobs"]
+    listed = client.get(TOKENS).content.decode() + client.get(f"{TOKENS}{made['id']}/").content.decode()
+    assert made["token"] not in listed
+    assert made["token"] not in str(PersonalToken.objects.values())
+
+
+def test_a_token_signs_in_and_a_changed_one_does_not(ada):
+    _, secret = token_create(user=ada, name="t", scopes=[], expires_in=None)
+    assert _me(secret) == 200
+    for other in (
+        secret[:-1],
+        secret + "0",
+        secret.upper(),
+        secret[:15],
+        secret[:-1] + ("0" if secret[-1] != "0" else "1"),
+    ):
+        assert _me(other) == 401
+
+
+def test_an_expired_token_is_dead(ada):
+    _, secret = token_create(user=ada, name="t", scopes=[], expires_in=timedelta(hours=1))
+    assert _me(secret) == 200
+    with time_machine.travel(timezone.now() + timedelta(hours=1, seconds=1), tick=False):
+        assert _me(secret) == 401
+
+
+def test_a_revoked_token_is_dead_at_once(ada, signed_in):
+    token, secret = token_create(user=ada, name="t", scopes=[], expires_in=None)
+    assert signed_in(ada).delete(f"{TOKENS}{token.pk}/").status_code == 204
+    assert _me(secret) == 401
+
+
+def test_somebody_elses_token_is_a_404(ada, bob, admin, signed_in):
+    token, _ = token_create(user=ada, name="t", scopes=[], expires_in=None)
+    for stranger in (bob, admin):
+        for method in ("get", "delete"):
+            assert getattr(signed_in(stranger), method)(f"{TOKENS}{token.pk}/").status_code == 404
+        assert signed_in(stranger).get(TOKENS).json()["results"] == []
+    assert PersonalToken.objects.filter(pk=token.pk).exists()
+
+
+def test_its_use_is_noted_once_a_minute(ada):
+    token, secret = token_create(user=ada, name="t", scopes=[], expires_in=None)
+    now = timezone.now()
+    with time_machine.travel(now, tick=False):
+        assert _me(secret) == 200
+        with CaptureQueriesContext(connection) as queries:
+            assert _me(secret) == 200
+    assert not any(query["sql"].startswith("UPDATE") for query in queries)
+    token.refresh_from_db()
+    assert token.last_used_at == now
+    with time_machine.travel(now + timedelta(minutes=2), tick=False):
+        assert _me(secret) == 200
+    token.refresh_from_db()
+    assert token.last_used_at == now + timedelta(minutes=2)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", ""),
+        ("name", "x" * 101),
+        ("scopes", ["everything"]),
+        ("scopes", "read"),
+        ("expires_in", 59),
+        ("expires_in", 10**12),
+        ("expires_in", True),
+        ("expires_in", "soon"),
+        ("user", "somebody"),
+    ],
+)
+def test_a_bad_wish_is_refused_by_field(ada, signed_in, field, value):
+    response = signed_in(ada).post(TOKENS, {"name": "t", field: value})
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["field"].startswith(field)
+    assert not PersonalToken.objects.exists()
+
+
+class TestPasswordForToken:
+    """kfctl#140: people who get no token for scripts scrape the login form for a cookie."""
+
+    @pytest.mark.parametrize("name", ["ada", "ADA", "ada@example.org"])
+    def test_a_name_or_address_and_a_password_give_a_token(self, ada, name):
+        response = APIClient().post(
+            SIGN_IN, {"username": name, "password": PASSWORD, "name": "cli", "scopes": ["jobs"]}
+        )
+        assert response.status_code == 201
+        assert _me(response.json()["token"]) == 200
+        assert response.json()["scopes"] == ["jobs"]
+
+    @pytest.mark.parametrize("name", ["ada", "nobody", "nobody@example.org", "x" * 200])
+    def test_a_wrong_password_and_an_unknown_name_sound_the_same(self, ada, name):
+        response = APIClient().post(SIGN_IN, {"username": name, "password": "wrong wrong", "name": "cli"})
+        assert (response.status_code, response.json()["code"]) == (401, "not_authenticated")
+        assert response.json()["detail"] == "The name or the password is wrong, or the account is locked."
+
+    @pytest.mark.parametrize("name", ["ada", "ada@example.org", "nobody", "nobody@example.org"])
+    def test_every_name_costs_one_hash_so_that_time_betrays_nobody(self, ada, name, monkeypatch):
+        from django.contrib.auth.hashers import MD5PasswordHasher
+
+        hashed = []
+        real = MD5PasswordHasher.encode
+        monkeypatch.setattr(MD5PasswordHasher, "encode", lambda *a, **k: hashed.append(1) or real(*a, **k))
+        APIClient().post(SIGN_IN, {"username": name, "password": "wrong wrong", "name": "cli"})
+        assert len(hashed) == 1
+
+    def test_a_locked_account_gets_none(self, ada):
+        ada.is_active = False
+        ada.save()
+        response = APIClient().post(SIGN_IN, {"username": "ada", "password": PASSWORD, "name": "cli"})
+        assert response.status_code == 401
+
+    def test_guessing_is_slowed_by_address_and_name(self, ada):
+        client = APIClient()
+        guess = {"username": "ada", "password": "wrong wrong", "name": "cli"}
+        codes = [client.post(SIGN_IN, guess).status_code for _ in range(11)]
+        assert codes == [401] * 10 + [429]
+        response = client.post(SIGN_IN, {**guess, "username": "ADA"})
+        assert response.json()["code"] == "throttled"
+        assert int(response.headers["Retry-After"]) > 0
+
+    def test_nobody_else_is_locked_out_by_it(self, ada, bob):
+        client = APIClient()
+        for _ in range(11):
+            client.post(SIGN_IN, {"username": "ada", "password": "wrong wrong", "name": "cli"})
+        right = {"username": "ada", "password": PASSWORD, "name": "cli"}
+        assert client.post(SIGN_IN, {**right, "username": "bob"}).status_code == 201
+        assert APIClient(REMOTE_ADDR="10.1.1.1").post(SIGN_IN, right).status_code == 201
+
+    def test_a_made_up_forwarding_header_does_not_help_a_guesser(self, ada):
+        client = APIClient()
+        guess = {"username": "ada", "password": "wrong wrong", "name": "cli"}
+        codes = [client.post(SIGN_IN, guess, HTTP_X_FORWARDED_FOR=f"1.2.3.{n}").status_code for n in range(11)]
+        assert codes[-1] == 429
+
+    def test_one_password_on_many_names_is_slowed_by_address(self, db):
+        client = APIClient()
+        codes = [
+            client.post(SIGN_IN, {"username": f"u{n}", "password": "Winter2026!", "name": "c"}).status_code
+            for n in range(61)
+        ]
+        assert codes[-1] == 429
+
+
+def _me(secret: str) -> int:
+    return APIClient().get("/api/v1/me/", HTTP_AUTHORIZATION=f"Bearer {secret}").status_code

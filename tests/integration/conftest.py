@@ -1,0 +1,60 @@
+"""People and clients for tests that need a database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.core.cache import cache
+from rest_framework.test import APIClient
+
+from apps.accounts.models import User
+from apps.accounts.services import token_create
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(autouse=True)
+def _cheap_passwords_and_no_counts(settings):
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    cache.clear()
+
+
+@pytest.fixture
+def admin(db) -> User:
+    return User.objects.create_user("admin", "admin@example.org", PASSWORD, is_staff=True)
+
+
+@pytest.fixture
+def ada(db) -> User:
+    return User.objects.create_user("ada", "ada@example.org", PASSWORD)
+
+
+@pytest.fixture
+def bob(db) -> User:
+    return User.objects.create_user("bob", "bob@example.org", PASSWORD)
+
+
+@pytest.fixture
+def signed_in() -> Callable[[User], APIClient]:
+    """A client with the user's session."""
+
+    def make(user: User) -> APIClient:
+        client = APIClient()
+        client.force_login(user)
+        return client
+
+    return make
+
+
+@pytest.fixture
+def with_token() -> Callable[..., APIClient]:
+    """A client with a new token of the user."""
+
+    def make(user: User, *scopes: str) -> APIClient:
+        _, secret = token_create(user=user, name="test", scopes=list(scopes), expires_in=None)
+        client = APIClient()
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+        return client
+
+    return make
