@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import mimetypes
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from functools import wraps
 
 from django.core.handlers.asgi import ASGIRequest
@@ -85,7 +85,7 @@ def object_read(request: HttpRequest, key: str) -> HttpResponseBase:
     if request.method == "HEAD":
         return HttpResponse(status=status, headers=headers)
     body = storage().open_range(grant.key, part.start if part else 0, length)
-    return StreamingHttpResponse(stream(request, body), status=status, headers=headers)
+    return StreamingHttpResponse(stream_pieces(request, _read(body)), status=status, headers=headers)
 
 
 @csrf_exempt
@@ -105,9 +105,9 @@ def part_write(request: HttpRequest, upload_id: str, part: int) -> HttpResponseB
     return HttpResponse(status=200, headers=_HEADERS | {"ETag": quote_etag(arrived.etag)})
 
 
-def stream(request: HttpRequest, body: ByteStream) -> Iterator[bytes] | AsyncIterator[bytes]:
-    """The body as this kind of server wants it: of a plain iterator, Django under ASGI would first read everything."""
-    return _read_async(body) if isinstance(request, ASGIRequest) else _read(body)
+def stream_pieces(request: HttpRequest, pieces: Iterator[bytes]) -> Iterator[bytes] | AsyncIterator[bytes]:
+    """The pieces as this kind of server wants them: of a plain iterator, Django under ASGI would first read everything."""
+    return _off_the_loop(pieces) if isinstance(request, ASGIRequest) else pieces
 
 
 def content_type_of(path: str) -> str:
@@ -121,12 +121,14 @@ def _read(body: ByteStream) -> Iterator[bytes]:
         yield from read_chunks(body, CHUNK)
 
 
-async def _read_async(body: ByteStream) -> AsyncIterator[bytes]:
+async def _off_the_loop(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Each piece is made in a thread. A client that goes away closes the source."""
     try:
-        while chunk := await asyncio.to_thread(body.read, CHUNK):
-            yield chunk
+        while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+            yield piece
     finally:
-        body.close()
+        if isinstance(pieces, Generator):
+            pieces.close()
 
 
 def _object_headers(found: ObjectStat, filename: str, content_type: str) -> dict[str, str]:

@@ -25,33 +25,40 @@ class Feature:
     values: tuple[bytes | float | int, ...]
 
 
-def parse_example(data: bytes) -> dict[str, Feature]:
-    """The features by name. Raises `NotAnExample`."""
+def parse_example(data: bytes, only: str | None = None) -> dict[str, Feature]:
+    """The features by name, or `only` this one. Raises `NotAnExample`."""
     features: dict[str, Feature] = {}
     try:
         for field, value in _fields(data):
             if field == 1:
                 for entry_field, entry in _fields(_message(value)):
                     if entry_field == 1:
-                        name, feature = _entry(_message(entry))
-                        features[name] = feature
+                        name, content = _entry(_message(entry))
+                        if only in (None, name):
+                            features[name] = _feature(content)
     except (IndexError, struct.error, UnicodeDecodeError) as error:
         raise NotAnExample(f"the bytes are no tf.train.Example: {error}") from error
-    if data and not features:
+    if data and not features and only is None:
         raise NotAnExample("the bytes hold no feature")
     return features
 
 
-def _entry(data: bytes) -> tuple[str, Feature]:
-    name, feature = "", Feature("", ())
+def _entry(data: bytes) -> tuple[str, bytes]:
+    name, content = "", b""
     for field, value in _fields(data):
         if field == 1:
             name = _message(value).decode()
         elif field == 2:
-            for kind, content in _fields(_message(value)):
-                if kind in _KINDS:
-                    feature = Feature(_KINDS[kind], tuple(_values(kind, _message(content))))
-    return name, feature
+            content = _message(value)
+    return name, content
+
+
+def _feature(data: bytes) -> Feature:
+    feature = Feature("", ())
+    for kind, content in _fields(data):
+        if kind in _KINDS:
+            feature = Feature(_KINDS[kind], tuple(_values(kind, _message(content))))
+    return feature
 
 
 def _values(kind: int, data: bytes) -> Iterator[bytes | float | int]:

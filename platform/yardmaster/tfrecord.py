@@ -35,7 +35,7 @@ class Readable(Protocol):
 
 @dataclass(frozen=True)
 class Record:
-    """One record, its CRCs checked."""
+    """One record."""
 
     index: int
     offset: int
@@ -151,8 +151,11 @@ class RecordCounter:
         self._rest = buffer[at:] if at < end else b""
 
 
-def read_records(stream: Readable, *, longest: int = 64 << 20) -> Iterator[Record]:
-    """The records in order, every CRC checked. Raises `Damaged`, also for a record longer than `longest` bytes."""
+def read_records(stream: Readable, *, longest: int = 64 << 20, check_data: bool = True) -> Iterator[Record]:
+    """The records in order. Raises `Damaged`, also for a record longer than `longest` bytes.
+
+    Without `check_data` only the lengths' CRCs are checked, which is some ten times faster.
+    """
     index = offset = 0
     while header := _exactly(stream, HEADER.size):
         if len(header) < HEADER.size:
@@ -166,7 +169,7 @@ def read_records(stream: Readable, *, longest: int = 64 << 20) -> Iterator[Recor
         if len(body) < length + FOOTER.size:
             raise Damaged(index, offset, f"the file ends {length + FOOTER.size - len(body)} bytes too early")
         data = body[:length]
-        if FOOTER.unpack_from(body, length)[0] != masked_crc(data):
+        if check_data and FOOTER.unpack_from(body, length)[0] != masked_crc(data):
             raise Damaged(index, offset, "the checksum of its data is wrong")
         yield Record(index, offset, data)
         index += 1

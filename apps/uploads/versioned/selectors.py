@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from apps.accounts.models import User
 from apps.api.problems import NotFound
@@ -53,8 +52,28 @@ def version_for(shelf: Shelf[C, V, F], user: User, version_id: uuid.UUID, *, at_
     if found is None:
         raise NotFound()
     if at_least != Role.VIEWER:
-        require_role(user, found.parent.namespace, at_least)  # type: ignore[attr-defined]
+        require_role(user, parent_of(found).namespace, at_least)
     return found
+
+
+def with_newest(shelf: Shelf[C, V, F], rows: QuerySet[C]) -> QuerySet[C]:
+    """The rows with their newest version at hand (`newest_of`), in one more query for all of them."""
+    versions: Any = shelf.versions._default_manager
+    newer = versions.filter(parent=OuterRef("parent"), number__gt=OuterRef("number"))
+    newest = versions.filter(~Exists(newer)).select_related("created_by")
+    return rows.prefetch_related(Prefetch("versions", queryset=newest, to_attr="newest"))
+
+
+def newest_of(collection: C) -> Any:
+    """The newest version, or None where all were deleted."""
+    if hasattr(collection, "newest"):
+        return next(iter(collection.newest), None)
+    return collection.versions.select_related("created_by").order_by("-number").first()  # type: ignore[attr-defined]
+
+
+def parent_of(version: Version) -> Any:
+    """What this is a version of."""
+    return version.parent  # type: ignore[attr-defined]
 
 
 def versions_of(shelf: Shelf[C, V, F], collection: C) -> QuerySet[V]:
@@ -94,10 +113,3 @@ def download_url(version: Version, path: str, *, content_type: str = "") -> str:
     """A short-lived address of the file's bytes."""
     name = path.rpartition("/")[2]
     return storage().read_url(file_key(version, path), DOWNLOAD_LIFE, filename=name, content_type=content_type)
-
-
-def file_chunks(version: Version, path: str, size: int) -> Iterator[bytes]:
-    """The file's bytes, never more than `size` at once."""
-    with storage().open_range(file_key(version, path)) as stream:
-        while chunk := stream.read(size):
-            yield chunk

@@ -1,0 +1,98 @@
+"""The API of code."""
+
+from __future__ import annotations
+
+from typing import cast
+from uuid import UUID
+
+from django.http import StreamingHttpResponse
+from django.utils.http import content_disposition_header
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
+from rest_framework.request import Request
+
+from apps.code.archive import archive_chunks
+from apps.code.models import CodeVersion
+from apps.code.selectors import files_of
+from apps.code.serializers import CodeFileSerializer, CodeSerializer, CodeVersionSerializer
+from apps.code.shelf import CODE
+from apps.uploads.delivery import stream_pieces
+from apps.uploads.versioned import views
+from apps.uploads.versioned.serializers import (
+    CollectionChangesSerializer,
+    NewCollectionSerializer,
+    NewVersionSerializer,
+)
+
+
+@extend_schema_view(
+    get=extend_schema(parameters=[views.NAMESPACE, views.SEARCH], responses=CodeSerializer(many=True)),
+    post=extend_schema(request=NewCollectionSerializer, responses={201: CodeSerializer}),
+)
+class CodesView(views.CollectionsView):
+    """Code that you may see; a new one is made of a complete upload."""
+
+    shelf = CODE
+    answers_with = CodeSerializer
+
+
+@extend_schema_view(
+    get=extend_schema(responses=CodeSerializer),
+    patch=extend_schema(request=CollectionChangesSerializer, responses=CodeSerializer),
+    delete=extend_schema(responses={204: None}),
+)
+class CodeView(views.CollectionView):
+    """One of them. It cannot be deleted while an unfinished job uses one of its versions."""
+
+    shelf = CODE
+    answers_with = CodeSerializer
+
+
+@extend_schema_view(
+    get=extend_schema(responses=CodeVersionSerializer(many=True)),
+    post=extend_schema(request=NewVersionSerializer, responses={201: CodeVersionSerializer}),
+)
+class CodeVersionsView(views.VersionsView):
+    """The versions, newest first; the next one is made of a complete upload."""
+
+    shelf = CODE
+    answers_with = CodeVersionSerializer
+
+
+@extend_schema_view(get=extend_schema(responses=CodeVersionSerializer), delete=extend_schema(responses={204: None}))
+class CodeVersionView(views.VersionView):
+    """One version: what a job names as its code."""
+
+    shelf = CODE
+    answers_with = CodeVersionSerializer
+
+
+@extend_schema_view(get=extend_schema(responses=CodeFileSerializer(many=True)))
+class CodeFilesView(views.FilesView):
+    """The files of a version, by path."""
+
+    shelf = CODE
+    answers_with = CodeFileSerializer
+
+
+@extend_schema_view(get=extend_schema(parameters=[views.PATH], responses={302: OpenApiResponse(description="There.")}))
+class CodeContentView(views.ContentView):
+    """The bytes of a file: a redirect to a short-lived address."""
+
+    shelf = CODE
+
+
+class CodeArchiveView(views.ShelfView):
+    """All files of a version as one zip."""
+
+    shelf = CODE
+
+    @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY})
+    def get(self, request: Request, version_id: UUID) -> StreamingHttpResponse:
+        version = cast(CodeVersion, self.version(version_id))
+        name = f"{version.parent.name}-{version.number}.zip"
+        disposition = content_disposition_header(True, name) or "attachment"
+        pieces = stream_pieces(request._request, archive_chunks(files_of(version)))
+        return StreamingHttpResponse(
+            pieces, content_type="application/zip", headers={"Content-Disposition": disposition}
+        )

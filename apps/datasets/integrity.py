@@ -1,0 +1,66 @@
+"""Verifying that a version's files still are what they were: every byte is read and its SHA-256 compared."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from apps.datasets.models import DatasetFile, DatasetVersion
+from apps.datasets.shelf import DATASETS
+from apps.uploads.storage import storage
+from apps.uploads.versioned.selectors import file_key, file_rows
+from yardmaster.storage.base import ObjectMissing
+from yardmaster.storage.facts import FactFinder, find_facts
+
+PATIENCE = 20.0
+"""Seconds after which no further file is begun."""
+
+
+@dataclass(frozen=True)
+class Corrupt:
+    """A file that is not what it was. `found` is empty where it is gone."""
+
+    path: str
+    expected: str
+    found: str
+    message: str
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """`next`: the last path that was checked, where files remain; checking goes on after it."""
+
+    checked: int
+    bytes: int
+    corrupt: list[Corrupt]
+    next: str | None
+
+
+def version_check(
+    version: DatasetVersion, *, after: str = "", clock: Callable[[], float] = time.monotonic
+) -> CheckResult:
+    """Check files in the order of their paths, from the one after `after`, at least one and for about 20 seconds."""
+    deadline = clock() + PATIENCE
+    checked = size = 0
+    corrupt: list[Corrupt] = []
+    for file in file_rows(DATASETS, version).filter(path__gt=after).order_by("path").iterator(chunk_size=500):
+        if checked and clock() > deadline:
+            return CheckResult(checked, size, corrupt, after)
+        if fault := _fault_of(version, file):
+            corrupt.append(fault)
+        checked, size, after = checked + 1, size + file.size, file.path
+    return CheckResult(checked, size, corrupt, None)
+
+
+def _fault_of(version: DatasetVersion, file: DatasetFile) -> Corrupt | None:
+    try:
+        with storage().open_range(file_key(version, file.path)) as stream:
+            facts = find_facts(FactFinder(stream))
+    except ObjectMissing:
+        return Corrupt(file.path, file.sha256, "", "The file is gone from the object store.")
+    if facts.sha256 == file.sha256:
+        return None
+    return Corrupt(
+        file.path, file.sha256, facts.sha256, f"The file has {facts.size} bytes that are not what they were."
+    )

@@ -1,0 +1,122 @@
+"""What a file of a dataset looks like: an image, the beginning of a text, the first rows of a table, the first records of
+a TFRecord file. Bounded in time and memory, whatever the file. Not here: what is counted when a version is made."""
+
+from __future__ import annotations
+
+import csv
+import io
+import mimetypes
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from apps.datasets.models import DatasetFile, DatasetVersion
+from apps.datasets.record_preview import Damage, FeatureSummary, LabelCounts, RecordSample, preview_records
+from apps.uploads.delivery import HARMLESS
+from apps.uploads.storage import storage
+from apps.uploads.versioned.selectors import download_url, file_key
+from yardmaster.records import Format, first_row, format_of, has_heading
+from yardmaster.storage.base import ByteStream
+
+_START = 64 << 10
+_ROWS = 50
+_COLUMNS = 100
+_CELL = 200
+_SAMPLED_RECORDS = 5
+
+
+@dataclass(frozen=True)
+class Table:
+    """The first rows. `columns` are the heading's names, or numbers where there is none."""
+
+    columns: list[str]
+    rows: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Preview:
+    """One file as people may look at it. `kind` says which of the other fields is filled."""
+
+    path: str
+    size: int
+    kind: str
+    format: str = ""
+    records: int | None = None
+    url: str = ""
+    text: str = ""
+    table: Table | None = None
+    samples: list[RecordSample] = field(default_factory=list)
+    features: list[FeatureSummary] = field(default_factory=list)
+    labels: LabelCounts | None = None
+    damage: Damage | None = None
+    truncated: bool = False
+
+
+def preview_file(version: DatasetVersion, file: DatasetFile) -> Preview:
+    """Look at the beginning of the file (for the labels of a TFRecord file: at as much as two seconds allow)."""
+    key = file_key(version, file.path)
+    with storage().open_range(key, 0, _START) as stream:
+        start = stream.read(_START)
+    kind = format_of(file.path, start)
+    if kind is Format.TFRECORD:
+        with storage().open_range(key) as opened, io.BufferedReader(_Raw(opened), 1 << 20) as source:
+            found = preview_records(source, _SAMPLED_RECORDS)
+        return Preview(
+            file.path, file.size, "tfrecord", kind, file.records, samples=found.samples, features=found.features,
+            labels=found.labels, damage=found.damage, truncated=found.more,
+        )  # fmt: skip
+    media = mimetypes.guess_type(file.path)[0] or ""
+    if media.startswith("image/") and media in HARMLESS:
+        url = download_url(version, file.path, content_type=media)
+        return Preview(file.path, file.size, "image", PurePosixPath(file.path).suffix[1:], url=url)
+    text = _text_of(start)
+    if text is None:
+        return Preview(file.path, file.size, "binary", truncated=True)
+    more = file.size > len(start)
+    if kind in (Format.CSV, Format.TSV):
+        table = _table(start, "," if kind is Format.CSV else "\t", more)
+        return Preview(file.path, file.size, "table", kind, file.records, table=table, truncated=more)
+    return Preview(file.path, file.size, "text", kind or "", file.records, text=text, truncated=more)
+
+
+def _text_of(start: bytes) -> str | None:
+    """The bytes as text, unless they are none. A character cut off at the end is left out."""
+    if b"\0" in start:
+        return None
+    try:
+        return start.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        whole_but_for_the_end = error.start >= len(start) - 3 and len(start) == _START
+        return start[: error.start].decode("utf-8-sig") if whole_but_for_the_end else None
+
+
+def _table(start: bytes, delimiter: str, cut_off: bool) -> Table:
+    text = start.decode("utf-8-sig", "replace")
+    rows: list[list[str]] = []
+    try:
+        for row in csv.reader(io.StringIO(text), delimiter=delimiter):
+            rows.append([cell[:_CELL] for cell in row[:_COLUMNS]])
+            if len(rows) > _ROWS + 1:
+                break
+        else:
+            rows = rows[:-1] if cut_off else rows  # the last one is not whole
+    except csv.Error:
+        pass  # what was read before is shown; the file's fault says more
+    if has_heading(first_row(start, delimiter)):
+        return Table(rows[0] if rows else [], rows[1 : _ROWS + 1])
+    width = max(map(len, rows), default=0)
+    return Table([str(number) for number in range(1, width + 1)], rows[:_ROWS])
+
+
+class _Raw(io.RawIOBase):
+    """A store's stream for `io.BufferedReader`."""
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)

@@ -1,0 +1,187 @@
+"""The first records of a TFRecord file: their features, sample values, and how often each label occurs. Pure."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from yardmaster.tf_example import Feature, NotAnExample, parse_example
+from yardmaster.tfrecord import Damaged, read_records
+
+_VALUES = 10
+_TEXT = 200
+_IMAGE = 48 << 10
+_LONGEST = 64 << 20
+_FEATURES = 200
+_PATIENCE = 2.0
+_MANY_CLASSES = 1_000
+_LABELS = ("label", "labels", "class", "target", "y")
+_IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+
+Value = str | int | float
+
+
+@dataclass(frozen=True)
+class SampleFeature:
+    """A feature of one record: how many values it has, and the first few. Bytes are shown as text or hexadecimal digits,
+    small pictures as a data address."""
+
+    name: str
+    dtype: str
+    shape: list[int]
+    values: list[Value]
+    image: str = ""
+
+
+@dataclass(frozen=True)
+class RecordSample:
+    """One record. `features` is empty, and `note` says so, where it is no tf.train.Example."""
+
+    index: int
+    offset: int
+    size: int
+    features: list[SampleFeature]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class FeatureSummary:
+    """A feature over the sampled records. `shape` holds -1 where its length differs."""
+
+    name: str
+    dtype: str
+    shape: list[int]
+
+
+@dataclass(frozen=True)
+class LabelCounts:
+    """How often each value of the label occurs in `records` records; `complete`: that is all of the file."""
+
+    feature: str
+    counts: dict[str, int]
+    records: int
+    complete: bool
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Where the file is damaged."""
+
+    record: int
+    offset: int
+    message: str
+
+
+@dataclass(frozen=True)
+class RecordsPreview:
+    samples: list[RecordSample]
+    features: list[FeatureSummary]
+    labels: LabelCounts | None
+    damage: Damage | None
+    more: bool
+
+
+def preview_records(
+    source: BinaryIO, count: int, *, clock: Callable[[], float] = time.monotonic, patience: float = _PATIENCE
+) -> RecordsPreview:
+    """Sample `count` records, then go on counting labels until the end, damage, or `patience` seconds later."""
+    deadline = clock() + patience
+    samples: list[RecordSample] = []
+    parsed: list[dict[str, Feature]] = []
+    labels: Counter[int] = Counter()
+    label, seen, ended = "", 0, False
+    try:
+        for record in read_records(source, longest=_LONGEST, check_data=False):
+            if len(samples) < count:
+                features, note = _features(record.data)
+                parsed.append(features)
+                samples.append(_sample(record.index, record.offset, len(record.data), features, note))
+                label = label or _label_in(features)
+                if len(samples) == count and not label:
+                    break
+            if label:
+                labels.update(_label_values(record.data, label))
+            seen += 1
+            if clock() > deadline or len(labels) > _MANY_CLASSES:
+                break
+        else:
+            ended = True
+        damage = None
+    except Damaged as error:
+        damage = Damage(error.record, error.offset, error.what)
+    counts = {str(value): labels[value] for value in sorted(labels)} if len(labels) <= _MANY_CLASSES else {}
+    found = LabelCounts(label, counts, seen, ended) if label and counts else None
+    return RecordsPreview(samples, _summaries(parsed), found, damage, not ended)
+
+
+def _features(data: bytes) -> tuple[dict[str, Feature], str]:
+    try:
+        return parse_example(data), ""
+    except NotAnExample as error:
+        return {}, str(error)
+
+
+def _sample(index: int, offset: int, size: int, features: dict[str, Feature], note: str) -> RecordSample:
+    shown = [_shown(name, features[name]) for name in sorted(features)[:_FEATURES]]
+    return RecordSample(index, offset, size, shown, note)
+
+
+def _shown(name: str, feature: Feature) -> SampleFeature:
+    values = [_value(value) for value in feature.values[:_VALUES]]
+    first = feature.values[0] if feature.values else b""
+    image = _image(first) if isinstance(first, bytes) else ""
+    return SampleFeature(name, feature.dtype, [len(feature.values)], values, image)
+
+
+def _value(value: bytes | float | int) -> Value:
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        # JSON has no NaN and no infinity.
+        return value if value == value and abs(value) != float("inf") else str(value)
+    try:
+        text = value[:_TEXT].decode()
+    except UnicodeDecodeError:
+        text = ""
+    if text.isprintable() and (text or not value):
+        return text + ("…" if len(value) > _TEXT else "")
+    return f"{len(value)} bytes: {value[:16].hex(' ')}{'…' if len(value) > 16 else ''}"
+
+
+def _image(value: bytes) -> str:
+    media = next((media for magic, media in _IMAGES.items() if value.startswith(magic)), "")
+    if not media or len(value) > _IMAGE:
+        return ""
+    return f"data:{media};base64,{base64.b64encode(value).decode()}"
+
+
+def _label_in(features: dict[str, Feature]) -> str:
+    """The feature that looks like a label: one integer, and a name that says so."""
+    for wanted in _LABELS:
+        for name, feature in sorted(features.items()):
+            if name.lower().rpartition("/")[2] == wanted and feature.dtype == "int64" and len(feature.values) == 1:
+                return name
+    return ""
+
+
+def _label_values(data: bytes, label: str) -> list[int]:
+    try:
+        feature = parse_example(data, only=label).get(label)
+    except NotAnExample:
+        return []
+    return [value for value in feature.values if isinstance(value, int)] if feature else []
+
+
+def _summaries(parsed: list[dict[str, Feature]]) -> list[FeatureSummary]:
+    names = sorted({name for features in parsed for name in features})[:_FEATURES]
+    summaries = []
+    for name in names:
+        found = [features[name] for features in parsed if name in features]
+        lengths = {len(feature.values) for feature in found}
+        length = lengths.pop() if len(lengths) == 1 and len(found) == len(parsed) else -1
+        summaries.append(FeatureSummary(name, "/".join(sorted({feature.dtype for feature in found})), [length]))
+    return summaries

@@ -1,0 +1,112 @@
+"""The API of datasets."""
+
+from __future__ import annotations
+
+from typing import cast
+from uuid import UUID
+
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.datasets.integrity import version_check
+from apps.datasets.models import DatasetVersion
+from apps.datasets.preview import preview_file
+from apps.datasets.serializers import (
+    CheckResultSerializer,
+    DatasetFileSerializer,
+    DatasetSerializer,
+    DatasetVersionSerializer,
+    PreviewSerializer,
+)
+from apps.datasets.shelf import DATASETS
+from apps.uploads.versioned import views
+from apps.uploads.versioned.selectors import file_for
+from apps.uploads.versioned.serializers import (
+    CollectionChangesSerializer,
+    NewCollectionSerializer,
+    NewVersionSerializer,
+)
+
+_AFTER = OpenApiParameter("after", str, description="Go on after this path: `next` of the answer before.")
+
+
+@extend_schema_view(
+    get=extend_schema(parameters=[views.NAMESPACE, views.SEARCH], responses=DatasetSerializer(many=True)),
+    post=extend_schema(request=NewCollectionSerializer, responses={201: DatasetSerializer}),
+)
+class DatasetsView(views.CollectionsView):
+    """Datasets that you may see; a new one is made of a complete upload."""
+
+    shelf = DATASETS
+    answers_with = DatasetSerializer
+
+
+@extend_schema_view(
+    get=extend_schema(responses=DatasetSerializer),
+    patch=extend_schema(request=CollectionChangesSerializer, responses=DatasetSerializer),
+    delete=extend_schema(responses={204: None}),
+)
+class DatasetView(views.CollectionView):
+    """One dataset. It cannot be deleted while an unfinished job uses one of its versions."""
+
+    shelf = DATASETS
+    answers_with = DatasetSerializer
+
+
+@extend_schema_view(
+    get=extend_schema(responses=DatasetVersionSerializer(many=True)),
+    post=extend_schema(request=NewVersionSerializer, responses={201: DatasetVersionSerializer}),
+)
+class DatasetVersionsView(views.VersionsView):
+    """The versions of a dataset, newest first; the next one is made of a complete upload."""
+
+    shelf = DATASETS
+    answers_with = DatasetVersionSerializer
+
+
+@extend_schema_view(get=extend_schema(responses=DatasetVersionSerializer), delete=extend_schema(responses={204: None}))
+class DatasetVersionView(views.VersionView):
+    """One version: what a job names as its input."""
+
+    shelf = DATASETS
+    answers_with = DatasetVersionSerializer
+
+
+@extend_schema_view(get=extend_schema(responses=DatasetFileSerializer(many=True)))
+class DatasetFilesView(views.FilesView):
+    """The files of a version, by path."""
+
+    shelf = DATASETS
+    answers_with = DatasetFileSerializer
+
+
+@extend_schema_view(get=extend_schema(parameters=[views.PATH], responses={302: OpenApiResponse(description="There.")}))
+class DatasetContentView(views.ContentView):
+    """The bytes of a file: a redirect to a short-lived address."""
+
+    shelf = DATASETS
+
+
+class DatasetPreviewView(views.ShelfView):
+    """What a file looks like, without downloading it."""
+
+    shelf = DATASETS
+
+    @extend_schema(parameters=[views.PATH], responses=PreviewSerializer)
+    def get(self, request: Request, version_id: UUID) -> Response:
+        version = cast(DatasetVersion, self.version(version_id))
+        file = file_for(DATASETS, version, self.wanted_path())
+        return Response(PreviewSerializer(preview_file(version, file)).data)
+
+
+class DatasetCheckView(views.ShelfView):
+    """Whether the files still are what they were: every byte is read. Large versions take several requests."""
+
+    shelf = DATASETS
+
+    @extend_schema(parameters=[_AFTER], responses=CheckResultSerializer)
+    def get(self, request: Request, version_id: UUID) -> Response:
+        version = cast(DatasetVersion, self.version(version_id))
+        result = version_check(version, after=request.query_params.get("after", ""))
+        return Response(CheckResultSerializer(result).data)

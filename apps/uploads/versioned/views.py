@@ -1,0 +1,147 @@
+"""The addresses that datasets and code have in common. Each shelf's views say which shelf and which JSON."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.http import HttpResponseRedirect
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+
+from apps.api.idempotency import IdempotentPosts
+from apps.api.problems import Invalid
+from apps.api.views import ApiView
+from apps.namespaces.models import Role
+from apps.namespaces.selectors import namespace_for
+from apps.uploads.delivery import content_type_of
+from apps.uploads.selectors import upload_for
+from apps.uploads.versioned import selectors, services
+from apps.uploads.versioned.models import Collection, Version
+from apps.uploads.versioned.paging import ByPath
+from apps.uploads.versioned.serializers import (
+    CollectionChangesSerializer,
+    NewCollectionSerializer,
+    NewVersionSerializer,
+)
+from apps.uploads.versioned.shelf import Shelf
+from yardmaster.errors import Problem
+
+NAMESPACE = OpenApiParameter("namespace", str, description="Only this namespace, by id or slug.")
+SEARCH = OpenApiParameter("search", str, description="Only names that contain this, in any case.")
+PATH = OpenApiParameter("path", str, required=True, description="The file's path within the version.")
+
+
+class ShelfView(ApiView):
+    """Any address of a shelf."""
+
+    scope = "data"
+    shelf: ClassVar[Shelf[Any, Any, Any]]
+    answers_with: ClassVar[type[BaseSerializer[Any]]]
+
+    def collection(self, collection_id: UUID, at_least: Role = Role.VIEWER) -> Collection:
+        found: Collection = selectors.collection_for(self.shelf, self.user, collection_id, at_least=at_least)
+        return found
+
+    def version(self, version_id: UUID, at_least: Role = Role.VIEWER) -> Version:
+        found: Version = selectors.version_for(self.shelf, self.user, version_id, at_least=at_least)
+        return found
+
+    def wanted_path(self) -> str:
+        """The query's `path`. Raises `Invalid`."""
+        path = self.request.query_params.get("path", "")
+        if not path:
+            remedy = "Add ?path= and the file's path, as the files/ address lists it."
+            raise Invalid([Problem("path", "required", "Which file?", remedy)])
+        return path
+
+
+class CollectionsView(IdempotentPosts, ShelfView):
+    """All that you may see; a new one is made of a complete upload."""
+
+    posts_are_one_transaction = True
+
+    def get(self, request: Request) -> Response:
+        rows = selectors.collections_visible(self.shelf, self.user)
+        if wanted := request.query_params.get("namespace"):
+            rows = rows.filter(namespace=namespace_for(self.user, wanted))
+        if words := request.query_params.get("search"):
+            rows = rows.filter(name__icontains=words)
+        return self.page(selectors.with_newest(self.shelf, rows), self.answers_with)
+
+    def post(self, request: Request) -> Response:
+        data = self.read(NewCollectionSerializer).validated_data
+        upload = upload_for(self.user, data["upload"])
+        wanted = data.get("namespace")
+        namespace = namespace_for(self.user, wanted, at_least=Role.MEMBER) if wanted else upload.namespace
+        made = services.collection_create(
+            self.shelf, namespace=namespace, actor=self.user, name=data["name"],
+            description=data["description"], upload=upload,
+        )  # fmt: skip
+        return Response(self.answers_with(made).data, status=201)
+
+
+class CollectionView(ShelfView):
+    """One of them."""
+
+    def get(self, request: Request, collection_id: UUID) -> Response:
+        return Response(self.answers_with(self.collection(collection_id)).data)
+
+    def patch(self, request: Request, collection_id: UUID) -> Response:
+        found = self.collection(collection_id, Role.MEMBER)
+        changes = self.read(CollectionChangesSerializer).validated_data
+        changed = services.collection_change(self.shelf, found, actor=self.user, **changes)
+        return Response(self.answers_with(changed).data)
+
+    def delete(self, request: Request, collection_id: UUID) -> Response:
+        services.collection_delete(self.shelf, self.collection(collection_id, Role.MEMBER), actor=self.user)
+        return Response(status=204)
+
+
+class VersionsView(IdempotentPosts, ShelfView):
+    """The versions, newest first; the next one is made of a complete upload."""
+
+    posts_are_one_transaction = True
+
+    def get(self, request: Request, collection_id: UUID) -> Response:
+        return self.page(selectors.versions_of(self.shelf, self.collection(collection_id)), self.answers_with)
+
+    def post(self, request: Request, collection_id: UUID) -> Response:
+        found = self.collection(collection_id, Role.MEMBER)
+        data = self.read(NewVersionSerializer).validated_data
+        upload = upload_for(self.user, data["upload"])
+        made = services.version_add(self.shelf, found, actor=self.user, upload=upload, note=data["note"])
+        return Response(self.answers_with(made).data, status=201)
+
+
+class VersionView(ShelfView):
+    """One version."""
+
+    def get(self, request: Request, version_id: UUID) -> Response:
+        return Response(self.answers_with(self.version(version_id)).data)
+
+    def delete(self, request: Request, version_id: UUID) -> Response:
+        version = self.version(version_id, Role.MEMBER)
+        services.version_delete(self.shelf, selectors.parent_of(version), version, actor=self.user)
+        return Response(status=204)
+
+
+class FilesView(ShelfView):
+    """The files of a version, by path."""
+
+    pagination_class = ByPath
+
+    def get(self, request: Request, version_id: UUID) -> Response:
+        return self.page(selectors.file_rows(self.shelf, self.version(version_id)), self.answers_with)
+
+
+class ContentView(ShelfView):
+    """The bytes of a file: a redirect to a short-lived address."""
+
+    def get(self, request: Request, version_id: UUID) -> HttpResponseRedirect:
+        version = self.version(version_id)
+        file = selectors.file_for(self.shelf, version, self.wanted_path())
+        url = selectors.download_url(version, file.path, content_type=content_type_of(file.path))
+        return HttpResponseRedirect(url)
