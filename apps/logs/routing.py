@@ -1,3 +1,5 @@
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-websocket_urlpatterns: list[URLPattern] = []
+from apps.logs.consumers import follow_logs
+
+websocket_urlpatterns: list[URLPattern] = [path("ws/jobs/<uuid:id>/logs/", follow_logs)]  # type: ignore[arg-type]

@@ -8,13 +8,10 @@ from django.core.asgi import get_asgi_application
 
 http = get_asgi_application()  # loads the apps, so it comes before anything that imports a model
 
-from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
-from channels.security.websocket import AllowedHostsOriginValidator
 
+from apps.accounts.websocket_auth import TokenOrSession
 from apps.jobs.routing import websocket_urlpatterns as jobs
 from apps.logs.routing import websocket_urlpatterns as logs
 
-application = ProtocolTypeRouter(
-    {"http": http, "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter([*jobs, *logs])))}
-)
+application = ProtocolTypeRouter({"http": http, "websocket": TokenOrSession(URLRouter([*jobs, *logs]))})

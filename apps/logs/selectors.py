@@ -1,0 +1,114 @@
+"""What people may read of logs, as plain data for answers. Who may is decided by the views."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from apps.logs.store import log_store
+from yardmaster.logs.keys import LinesRejected, StreamKey
+from yardmaster.logs.merge import Cursor, raw_merged, read_merged, tail_merged
+from yardmaster.logs.reading import Gap, Line
+from yardmaster.logs.search import Place, Query, search
+from yardmaster.spec import Role
+
+SEARCH_SECONDS = 2.0
+
+
+def streams_of(job_id: uuid.UUID) -> list[dict[str, Any]]:
+    """Every stream of the job, all attempts."""
+    return [
+        {
+            "attempt": info.key.attempt,
+            "role": info.key.role.value,
+            "index": info.key.index,
+            "lines": info.lines,
+            "bytes": info.bytes,
+            "ended": info.ended,
+            "gaps": [_gap(gap) for gap in info.gaps],
+        }
+        for info in log_store().streams(job_id)
+    ]
+
+
+def lines_of(stream: StreamKey, first: int, limit: int) -> dict[str, Any]:
+    """One page of one stream; a negative `first` counts from the end."""
+    page = log_store().read(stream, first, limit)
+    return {
+        "lines": [_line(stream, line) for line in page.lines],
+        "next": page.next_line,
+        "ended": page.ended,
+        "gaps": [_gap_of(stream, gap) for gap in page.gaps],
+    }
+
+
+def merged_lines(job_id: uuid.UUID, attempt: int, cursor: str | None, first: int, limit: int) -> dict[str, Any]:
+    """One page of all streams by time: from `cursor`, else the first line, else the last `-first` lines.
+
+    Raises `LinesRejected` for a cursor that was not given out.
+    """
+    if cursor is not None:
+        place = Cursor.decode(cursor)
+    elif first < 0:
+        place = tail_merged(log_store(), job_id, attempt, -first)
+    else:
+        place = Cursor(attempt)
+    page = read_merged(log_store(), job_id, place, limit)
+    return {
+        "lines": [_line(stream, line) for stream, line in page.lines],
+        "next": page.cursor.encode(),
+        "ended": page.ended,
+        "gaps": [_gap_of(stream, gap) for stream, gap in page.gaps],
+    }
+
+
+def matches_of(streams: list[StreamKey], query: Query, start: str, limit: int) -> dict[str, Any]:
+    """Lines that match, and where to search on. `start` is a line number or the `next` of the page before.
+
+    Raises `LinesRejected` for a bad expression or start, `Unavailable`.
+    """
+    page = search(log_store(), streams, query, _place(streams, start), limit, SEARCH_SECONDS)
+    following = f"{streams[page.next.stream].name}:{page.next.line}" if page.next else None
+    return {"matches": [_line(stream, line) for stream, line in page.matches], "next": following}
+
+
+def streams_named(job_id: uuid.UUID, attempt: int, role: Role | None, index: int) -> list[StreamKey]:
+    """One stream, or all of the attempt."""
+    return log_store().keys(job_id, attempt) if role is None else [StreamKey(job_id, attempt, role, index)]
+
+
+def first_lines(job_id: uuid.UUID, attempt: int, role: Role | None, index: int, newest: int) -> dict[str, int]:
+    """Where to begin, by stream, so as to read about the `newest` last lines of one stream, or of all together."""
+    if role is None:
+        return dict(tail_merged(log_store(), job_id, attempt, newest).lines)
+    stream = StreamKey(job_id, attempt, role, index)
+    return {stream.name: max(0, log_store().next_line(stream) - newest)}
+
+
+def raw_of(job_id: uuid.UUID, attempt: int, role: Role | None, index: int) -> Iterator[bytes]:
+    """The whole text of one stream, or of all by time with their names before each line."""
+    if role is None:
+        return raw_merged(log_store(), job_id, attempt)
+    return log_store().raw(StreamKey(job_id, attempt, role, index))
+
+
+def _place(streams: list[StreamKey], start: str) -> Place:
+    name, _, number = start.rpartition(":")
+    names: Iterable[str] = [stream.name for stream in streams]
+    if not (number.isascii() and number.isdecimal() and len(number) <= 16) or (name and name not in names):
+        raise LinesRejected("The search cannot go on there.", remedy="Leave `from` out to search from the beginning.")
+    return Place([*names].index(name) if name else 0, int(number))
+
+
+def _line(stream: StreamKey, line: Line) -> dict[str, Any]:
+    text = line.text.decode("utf-8", "replace")
+    return {"n": line.number, "t": line.time, "text": text, "role": stream.role.value, "index": stream.index}
+
+
+def _gap(gap: Gap) -> dict[str, Any]:
+    return {"first_line": gap.first_line, "lines": gap.lines, "bytes": gap.dropped_bytes}
+
+
+def _gap_of(stream: StreamKey, gap: Gap) -> dict[str, Any]:
+    return {"role": stream.role.value, "index": stream.index, **_gap(gap)}

@@ -1,0 +1,157 @@
+"""What requests about logs may say, and how answers look. Lines themselves are written by hand: there are many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from yardmaster.logs.keys import LINE_LIMIT
+from yardmaster.logs.levels import Level
+from yardmaster.spec import Role
+
+MOST_TASKS = 10_000
+MOST_LINES = 10_000
+MOST_MATCHES = 1_000
+LEVELS = {level.name.lower(): level for level in Level}
+
+
+class QueryOf(serializers.Serializer[Any]):
+    """The query part of an address."""
+
+    @classmethod
+    def of(cls, request: Request) -> dict[str, Any]:
+        """The checked values. Raises the problem `invalid`."""
+        query = cls(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        return dict(query.validated_data)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        values: dict[str, Any] = super().to_internal_value(data)
+        if values.get("role") is not None:
+            values["role"] = Role(values["role"])
+        return values
+
+
+def _line_number(**options: Any) -> serializers.IntegerField:
+    return serializers.IntegerField(min_value=0, max_value=LINE_LIMIT, **options)
+
+
+def _index(**options: Any) -> serializers.IntegerField:
+    return serializers.IntegerField(min_value=0, max_value=MOST_TASKS - 1, **options)
+
+
+class StreamQuery(QueryOf):
+    role = serializers.ChoiceField([role.value for role in Role])
+    index = _index()
+
+
+class WriteQuery(StreamQuery):
+    first_line = _line_number()
+    lines = serializers.IntegerField(min_value=0, max_value=1 << 23)
+
+
+class GapQuery(StreamQuery):
+    first_line = _line_number()
+
+
+class GapBody(serializers.Serializer[Any]):
+    lines = _line_number()
+    bytes = _line_number()
+
+
+class EndQuery(StreamQuery):
+    lines = _line_number()
+
+
+class NextLine(serializers.Serializer[Any]):
+    next_line = serializers.IntegerField()
+
+
+class WhichLogs(QueryOf):
+    """Which streams: of the newest attempt and of all tasks, unless said otherwise."""
+
+    attempt = serializers.IntegerField(min_value=1, max_value=1 << 31, required=False)
+    role = serializers.ChoiceField([role.value for role in Role], required=False)
+    index = _index(required=False, default=0)
+
+
+class LinesQuery(WhichLogs):
+    cursor = serializers.CharField(required=False, max_length=200_000, help_text="`next` of the answer before.")
+    limit = serializers.IntegerField(min_value=1, max_value=MOST_LINES, default=1000)
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        fields: dict[str, Any] = super().get_fields()
+        # `from` is a word of Python's own, so it cannot be an attribute.
+        fields["from"] = serializers.IntegerField(
+            min_value=-LINE_LIMIT,
+            max_value=LINE_LIMIT,
+            required=False,
+            default=0,
+            help_text="The first line. A negative number counts from the end (of all tasks together, without a role).",
+        )
+        return fields
+
+
+class SearchQuery(WhichLogs):
+    q = serializers.CharField(required=False, default="", trim_whitespace=False, help_text="The text to look for.")
+    regex = serializers.BooleanField(default=False, help_text="`q` is a regular expression, for one line at a time.")
+    case = serializers.BooleanField(default=False, help_text="Tell capitals from small letters.")
+    level = serializers.ChoiceField(list(LEVELS), required=False, help_text="Lines of this level or graver ones.")
+    limit = serializers.IntegerField(min_value=1, max_value=MOST_MATCHES, default=100)
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        fields: dict[str, Any] = super().get_fields()
+        fields["from"] = serializers.CharField(
+            required=False, max_length=100, help_text="A line number, or `next` of the answer before."
+        )
+        return fields
+
+
+class GapAnswer(serializers.Serializer[Any]):
+    role = serializers.CharField()
+    index = serializers.IntegerField()
+    first_line = serializers.IntegerField()
+    lines = serializers.IntegerField()
+    bytes = serializers.IntegerField()
+
+
+class StreamGap(serializers.Serializer[Any]):
+    first_line = serializers.IntegerField()
+    lines = serializers.IntegerField()
+    bytes = serializers.IntegerField()
+
+
+class StreamAnswer(serializers.Serializer[Any]):
+    attempt = serializers.IntegerField()
+    role = serializers.CharField()
+    index = serializers.IntegerField()
+    lines = serializers.IntegerField()
+    bytes = serializers.IntegerField()
+    ended = serializers.BooleanField()
+    gaps = StreamGap(many=True)
+
+
+class StreamsAnswer(serializers.Serializer[Any]):
+    streams = StreamAnswer(many=True)
+
+
+class LineAnswer(serializers.Serializer[Any]):
+    n = serializers.IntegerField(help_text="The line's number in its stream, from 0.")
+    t = serializers.IntegerField(help_text="Unix milliseconds at which it was read.")
+    text = serializers.CharField()
+    role = serializers.CharField()
+    index = serializers.IntegerField()
+
+
+class LinesAnswer(serializers.Serializer[Any]):
+    lines = LineAnswer(many=True)
+    next = serializers.JSONField(help_text="Where to read on: a line number, or a cursor where no role was given.")
+    ended = serializers.BooleanField(help_text="The tasks have ended and these are their last lines.")
+    gaps = GapAnswer(many=True)
+
+
+class SearchAnswer(serializers.Serializer[Any]):
+    matches = LineAnswer(many=True)
+    next = serializers.CharField(allow_null=True, help_text="Where to search on; null when everything was looked at.")

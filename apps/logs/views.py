@@ -1,0 +1,90 @@
+"""Where people read logs (docs/protocols.md, section 6): viewers of the namespace. To others the job is not there."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.http import StreamingHttpResponse
+from django.http.request import HttpRequest
+from django.utils.http import content_disposition_header
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.problems import Invalid
+from apps.api.views import ApiView
+from apps.jobs.models import Job
+from apps.jobs.selectors import job_for
+from apps.logs.selectors import lines_of, matches_of, merged_lines, raw_of, streams_named, streams_of
+from apps.logs.serializers import LEVELS, LinesAnswer, LinesQuery, SearchAnswer, SearchQuery, StreamsAnswer, WhichLogs
+from apps.logs.streaming import streamed
+from yardmaster.errors import Problem
+from yardmaster.logs.keys import LinesRejected, StreamKey
+from yardmaster.logs.search import Query
+
+
+class LogView(ApiView):
+    """About the logs of one job."""
+
+    scope = "jobs"
+
+    def job(self, id: uuid.UUID) -> Job:
+        return job_for(self.user, id)
+
+
+class StreamsView(LogView):
+    @extend_schema(responses=StreamsAnswer)
+    def get(self, request: Request, id: uuid.UUID) -> Response:
+        """Every task's stream of lines, of all attempts."""
+        return Response({"streams": streams_of(self.job(id).pk)})
+
+
+class LinesView(LogView):
+    @extend_schema(parameters=[LinesQuery], responses=LinesAnswer)
+    def get(self, request: Request, id: uuid.UUID) -> Response:
+        """Lines of one task by number, or of all tasks by time."""
+        job, query = self.job(id), LinesQuery.of(request)
+        attempt = query.get("attempt", job.attempt)
+        role, first, limit = query.get("role"), query["from"], query["limit"]
+        if role is not None:
+            return Response(lines_of(StreamKey(job.pk, attempt, role, query["index"]), first, limit))
+        try:
+            return Response(merged_lines(job.pk, attempt, query.get("cursor"), first, limit))
+        except LinesRejected as error:
+            raise _invalid("cursor", error, query.get("cursor", "")) from error
+
+
+class SearchView(LogView):
+    @extend_schema(parameters=[SearchQuery], responses=SearchAnswer)
+    def get(self, request: Request, id: uuid.UUID) -> Response:
+        """Search the whole log for a text, a regular expression or a level. Bounded in time: go on at `next`."""
+        job, query = self.job(id), SearchQuery.of(request)
+        streams = streams_named(job.pk, query.get("attempt", job.attempt), query.get("role"), query["index"])
+        try:
+            wanted = Query(query["q"], query["regex"], query["case"], LEVELS.get(query.get("level", "")))
+            return Response(matches_of(streams, wanted, query.get("from", "0"), query["limit"]))
+        except LinesRejected as error:
+            raise _invalid("q", error, query["q"]) from error
+
+
+class RawView(LogView):
+    @extend_schema(parameters=[WhichLogs], responses={(200, "text/plain"): OpenApiTypes.STR})
+    def get(self, request: Request, id: uuid.UUID) -> StreamingHttpResponse:
+        """The whole text, to keep: of one task, or of all by time with the task's name before each line."""
+        job, query = self.job(id), WhichLogs.of(request)
+        attempt, role, index = query.get("attempt", job.attempt), query.get("role"), query["index"]
+        task = f"-{role}-{index}" if role else ""
+        response = streamed(_asgi(request), raw_of(job.pk, attempt, role, index), "text/plain; charset=utf-8")
+        name = content_disposition_header(True, f"{job.name}-{attempt}{task}.log")
+        response.headers["Content-Disposition"] = name or "attachment"
+        return response
+
+
+def _asgi(request: Request) -> HttpRequest:
+    return request._request
+
+
+def _invalid(field: str, error: LinesRejected, value: Any) -> Invalid:
+    return Invalid([Problem(field, error.code, error.message, error.remedy, str(value)[:200])])
