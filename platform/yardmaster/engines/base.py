@@ -1,4 +1,4 @@
-"""The contract that every engine keeps. One test suite (`tests/contract/test_engine_contract.py`) runs on all of them."""
+"""The contract that every engine keeps. One suite (`tests/contract/test_engine_contract.py`) runs on all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yardmaster.spec import Resources, Role, TrainingSpec
 
 @dataclass(frozen=True)
 class Capacity:
-    """What an engine has. `total` and `free` are sums over all nodes; `largest_task` is the most that one task can ever get.
+    """What an engine has. `total` and `free` are sums over all nodes; `largest_task` is the most one task can ever get.
 
     `free` is what nobody else uses: the portal's own ledger is subtracted by the portal, not by the engine.
     """
@@ -40,8 +40,12 @@ class Engine(Protocol):
     """
 
     name: str
+    isolates: bool
+    """Whether tasks are kept apart from each other and from the portal. Where not, only administrators may use it
+    unless the operator says otherwise."""
 
-    def capacity(self) -> Capacity: ...
+    def capacity(self) -> Capacity:
+        """What there is, measured now."""
 
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
         """Start every task of the run. Already there, in whatever state: success, and nothing changes."""
@@ -50,13 +54,16 @@ class Engine(Protocol):
         """What is really there, in one round trip; every key gets an answer (`ABSENT` where nothing is known)."""
 
     def release(self, key: JobKey, roles: Collection[Role]) -> None:
-        """Stop the tasks of these roles, keep the rest and keep their facts. They show as RELEASED, unless ended before."""
+        """Begin to stop the tasks of these roles (SIGTERM, the spec's grace period, SIGKILL); keep the rest, and keep
+        their facts. They show as RELEASED, unless they had ended before. Absent, or roles it has not: success."""
 
     def stop(self, key: JobKey, grace: timedelta) -> None:
-        """Begin to stop every task: SIGTERM, `grace`, SIGKILL. Returns at once; `observe` shows the end. Already gone: success."""
+        """Begin to stop every task: SIGTERM, `grace`, SIGKILL. Returns at once; `observe` shows the end. Asked again,
+        the earlier end counts. Already gone: success."""
 
     def tidy(self, key: JobKey) -> None:
-        """Remove what is left of the run. Whatever still runs is killed. Absent: success. Afterwards `observe` says ABSENT."""
+        """Remove what is left of the run. Whatever still runs is killed. Absent: success. Afterwards `observe` says
+        ABSENT, and the same key may be submitted anew."""
 
     def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
         """What `submit` would create, as plain data, with no side effect."""

@@ -1,0 +1,276 @@
+"""The engine that runs a job's tasks as processes of this machine. Linux, and nothing installed beside Python.
+
+It isolates nobody: tasks run as the portal's own user and can read what the portal can. Who may use it is the portal's
+matter (`isolates`). The verbs here only write files and wake or start the run's supervisor, which does the rest; the
+truth of a run is in its folder, so that any process of the portal may call any verb at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from yardmaster.engines.base import Capacity, TaskAccess
+from yardmaster.engines.local import ports
+from yardmaster.engines.local.control_groups import can_hold_tasks, find_delegated
+from yardmaster.engines.local.detach import start_supervisor
+from yardmaster.engines.local.drafts import Draft, remove_drafts
+from yardmaster.engines.local.facts import Order, Task, task_name
+from yardmaster.engines.local.folder import RunFolder
+from yardmaster.engines.local.journal import Journal
+from yardmaster.engines.local.launch import task_environment
+from yardmaster.engines.local.layout import Layout
+from yardmaster.engines.local.machine import find_gpus, measure
+from yardmaster.engines.local.removal import remove_run
+from yardmaster.engines.local.troubles import translated
+from yardmaster.errors import Misconfigured, Problem, SpecRejected, Unavailable
+from yardmaster.ids import JobKey
+from yardmaster.phases import ABSENT, Observation
+from yardmaster.spec import Role, TrainingSpec
+from yardmaster.strategy import server_roles
+
+SOURCE_ROOT = Path(__file__).resolve().parents[3]
+"""The folder from which tasks import the runner."""
+
+INHERITED = (
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH",
+    "VIRTUAL_ENV", "CUDA_HOME", "XLA_FLAGS", "SSL_CERT_FILE", "SSL_CERT_DIR",
+)  # fmt: skip
+"""What a task sees of the portal's own environment. Everything else may be a secret."""
+
+
+class LocalEngine:
+    """`root` is a folder of its own on a local disk. What is measured of the machine can be set instead: `cpus` in
+    cores, `memory` in bytes, `gpus` as CUDA names them, `port_range` as [first, last]. `command` is started in place
+    of the runner, `python` is the interpreter of tasks, `pass_environment` are more variables that tasks may see,
+    `control_group` is one under which tasks get theirs ("" for none; by default it is looked for)."""
+
+    isolates = False
+
+    def __init__(
+        self,
+        root: Path | str,
+        *,
+        name: str = "local",
+        command: Sequence[str] | None = None,
+        python: str = sys.executable,
+        cpus: float | None = None,
+        memory: int | None = None,
+        gpus: Sequence[str] | None = None,
+        port_range: Sequence[int] | None = None,
+        pass_environment: Sequence[str] = (),
+        control_group: str | None = None,
+    ) -> None:
+        if not sys.platform.startswith("linux"):
+            raise Misconfigured("The local engine needs Linux.", remedy="Choose another engine in YARDMASTER_ENGINES.")
+        if port_range is not None and not 1 <= port_range[0] <= port_range[-1] <= 65_535:
+            raise Misconfigured(
+                f"port_range {list(port_range)} is no range of ports.",
+                remedy="Write [first, last], for instance [20000, 29999].",
+            )
+        if control_group and not can_hold_tasks(Path(control_group)):
+            raise Misconfigured(
+                f"control_group {control_group} cannot hold tasks.",
+                remedy="It must be a writable control group (v2) with memory and cpu in cgroup.subtree_control.",
+            )
+        self.name = name
+        self.root = Path(root).resolve()
+        self._layout = Layout(self.root)
+        self._python = python
+        self._command = tuple(command) if command is not None else (python, "-m", "yardmaster_runner")
+        self._measured = (cpus, memory, gpus)
+        self._gpus = [str(gpu) for gpu in gpus] if gpus is not None else None
+        self._ports = range(port_range[0], port_range[-1] + 1) if port_range is not None else None
+        self._passed = (*INHERITED, *pass_environment)
+        self._control_group = control_group
+
+    # --- questions ---------------------------------------------------------------------------------------------------
+
+    def capacity(self) -> Capacity:
+        """This machine's processors, memory and GPUs, as far as its container lets us use them."""
+        total = measure(*self._measured)
+        return Capacity(total=total, free=total, largest_task=total)
+
+    def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
+        """One pass over the runs' files. Where a run should go on but its supervisor was killed or the machine was
+        started anew, another supervisor is started, which goes on from the files."""
+        with translated(self.root):
+            return {key: self._observe(self._layout.run(key)) for key in keys}
+
+    def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
+        """One entry per process, in the order in which they start. Ports and GPUs are given out only by `submit`."""
+        self._refuse_impossible(spec)
+        folder, order = self._layout.run(key), self._order(spec, key, "<the portal's address>", {}, {})
+        entries = []
+        for role, index in spec.tasks():
+            asked = spec.roles[role].resources
+            entries.append(
+                {
+                    "kind": "process",
+                    "task": task_name(role, index),
+                    "command": list(order.command),
+                    "folder": str(folder.work(role, index)),
+                    "environment": task_environment(order, folder, role, index, 0),
+                    "limits": {"cpu": asked.cpu, "memory": asked.memory, "gpus": asked.gpus},
+                    "has_port": role in server_roles(spec),
+                }
+            )
+        return entries
+
+    def tail(self, key: JobKey, role: Role, index: int, lines: int) -> list[str]:
+        """The last lines that the task's first process itself printed (of the last 2 MiB at most)."""
+        current = self._layout.run(key).output(role, index)
+        data = b""
+        for path in (current.with_name("output.1"), current):
+            with contextlib.suppress(FileNotFoundError):
+                data += path.read_bytes()
+        text = data.decode(errors="replace").splitlines()
+        return text[-lines:] if lines > 0 else []
+
+    def changes(self) -> Iterator[JobKey]:
+        """Runs that have changed, for ever, within about 0.1 s."""
+        return Journal(self._layout.journal).follow()
+
+    # --- deeds -------------------------------------------------------------------------------------------------------
+
+    def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
+        """Make the run's folder in one step, whole or not at all, and start its supervisor."""
+        folder = self._layout.run(key)
+        with translated(self.root):
+            if not folder.exists():
+                self._refuse_impossible(spec)
+                self._make(spec, key, access)
+            self._keep_supervised(folder)
+
+    def release(self, key: JobKey, roles: Collection[Role]) -> None:
+        """SIGTERM to the tasks of these roles, SIGKILL after the spec's grace period."""
+        folder = self._layout.run(key)
+        with translated(self.root):
+            order = folder.read_order()
+            if order is not None:
+                self._end(folder, frozenset(roles) & set(order.spec.roles), order.spec.grace_period)
+
+    def stop(self, key: JobKey, grace: timedelta) -> None:
+        """SIGTERM to every task now, SIGKILL to whatever of it is left after `grace`."""
+        folder = self._layout.run(key)
+        with translated(self.root):
+            order = folder.read_order()
+            if order is not None:
+                self._end(folder, frozenset(order.spec.roles), grace)
+
+    def tidy(self, key: JobKey) -> None:
+        """Kill what runs, give back ports and GPUs, remove the folder. Needs no disk space. Raises `Unavailable` where
+        the kernel does not end a process in time."""
+        with translated(self.root):
+            remove_run(self._layout.run(key))
+            remove_drafts(self._layout.runs, key.name)
+            self._layout.ports.free(key.name)
+            self._layout.gpus.free(key.name)
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    def _observe(self, folder: RunFolder) -> Observation:
+        if not folder.exists():
+            return ABSENT
+        tasks = tuple(folder.read_facts(*task).state for task in folder.tasks())
+        message = ""
+        if not all(task.phase.is_ended for task in tasks):
+            try:
+                self._keep_supervised(folder)
+            except Unavailable as error:
+                message = error.message
+        # Removed while we were reading: half of it is nothing.
+        return Observation(exists=True, tasks=tasks, message=message) if folder.exists() else ABSENT
+
+    def _keep_supervised(self, folder: RunFolder) -> None:
+        """Start a supervisor where none lives and something is left to run."""
+        if folder.supervisor() is None and not _is_over(folder):
+            start_supervisor(folder, self._python, SOURCE_ROOT)
+
+    def _end(self, folder: RunFolder, roles: frozenset[Role], grace: timedelta) -> None:
+        try:
+            if roles and not _is_over(folder, roles):
+                folder.hasten(roles, time.time() + grace.total_seconds())
+                folder.wake()
+                self._keep_supervised(folder)
+        except FileNotFoundError:
+            if folder.exists():
+                raise
+
+    def _make(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
+        """The run's folder with what its tasks hold; nothing where it cannot be made whole."""
+        with Draft(self._layout.runs, key.name) as draft, contextlib.ExitStack() as undo:
+            with_ports = [(role, index) for role, index in spec.tasks() if role in server_roles(spec)]
+            span = self._ports if self._ports is not None else ports.default_range()
+            taken = self._layout.ports.claim(
+                key.name, ports.candidates(span), len(with_ports), lambda port: ports.is_free(int(port))
+            )
+            undo.callback(self._layout.ports.free, key.name, taken)
+            if len(taken) < len(with_ports):
+                raise Unavailable(
+                    f"No {len(with_ports)} free ports are left between {span[0]} and {span[-1]}.",
+                    remedy="Wait until other jobs have ended, or widen the local engine's port_range.",
+                )
+            cards = self._claim_gpus(spec, key.name)
+            undo.callback(self._layout.gpus.free, key.name, [card for some in cards.values() for card in some])
+            numbers = {task_name(*task): int(port) for task, port in zip(with_ports, taken, strict=True)}
+            draft.folder.make(self._order(spec, key, access.portal_url, numbers, cards), access.token)
+            if draft.publish():
+                undo.pop_all()
+
+    def _claim_gpus(self, spec: TrainingSpec, run: str) -> dict[str, tuple[str, ...]]:
+        asked = {task: spec.roles[task[0]].resources.gpus for task in spec.tasks()}
+        needed = sum(asked.values())
+        known = self._gpus if self._gpus is not None else find_gpus()
+        taken = self._layout.gpus.claim(run, known, needed, lambda _: True)
+        if len(taken) < needed:
+            raise Unavailable(
+                f"{needed} GPUs are needed and fewer are free.", remedy="Wait until other jobs have ended."
+            )
+        given: dict[str, tuple[str, ...]] = {}
+        for (role, index), count in asked.items():
+            if count:
+                given[task_name(role, index)] = tuple(taken[:count])
+                taken = taken[count:]
+        return given
+
+    def _order(
+        self,
+        spec: TrainingSpec,
+        key: JobKey,
+        portal_url: str,
+        numbers: Mapping[str, int],
+        cards: Mapping[str, tuple[str, ...]],
+    ) -> Order:
+        group = find_delegated() if self._control_group is None else self._control_group
+        inherited = {name: os.environ[name] for name in self._passed if name in os.environ}
+        environment = {**inherited, "PYTHONPATH": str(SOURCE_ROOT)}
+        return Order(key, spec, portal_url, self._command, environment, cards, numbers, str(group or ""))
+
+    def _refuse_impossible(self, spec: TrainingSpec) -> None:
+        """Raise `SpecRejected` for what this machine can never give."""
+        total = self.capacity().total
+        problems = []
+        for role, one in spec.roles.items():
+            for name, amount in one.resources.extended.items():
+                message, remedy = f"The local engine has no {name}.", "Leave it out, or choose another engine."
+                field = f"roles.{role.value}.extended.{name}"
+                problems.append(Problem(field, "no_such_resource", message, remedy, str(amount)))
+        needed = spec.total().gpus
+        if needed > total.gpus:
+            message = f"The job asks for {needed} GPUs and this machine has {total.gpus}."
+            problems.append(Problem("roles", "no_such_resource", message, "Ask for fewer, or choose another engine."))
+        if problems:
+            raise SpecRejected(problems)
+
+
+def _is_over(folder: RunFolder, roles: frozenset[Role] | None = None) -> bool:
+    """Whether every task (of these roles) has ended."""
+    tasks: list[Task] = [task for task in folder.tasks() if roles is None or task[0] in roles]
+    return all(folder.read_facts(*task).state.phase.is_ended for task in tasks)

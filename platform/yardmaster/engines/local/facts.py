@@ -1,0 +1,177 @@
+"""What is on disk about one run: its order, its wishes, the state of each task, as frozen values and as JSON.
+
+Only values and their two forms. Not here: where the files lie and how they are written (`folder`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from yardmaster.engines.local.processes import ProcessId
+from yardmaster.ids import JobKey
+from yardmaster.phases import TaskPhase, TaskState
+from yardmaster.spec import Role, TrainingSpec
+from yardmaster.spec_json import spec_from_json, spec_to_json
+
+Task = tuple[Role, int]
+
+
+def task_name(role: Role, index: int) -> str:
+    """`worker-0`: the folder of a task, and its name in every file here."""
+    return f"{role.value}-{index}"
+
+
+def task_of(name: str) -> Task:
+    """The task that has this name. Raises `ValueError` for any other text."""
+    role, _, index = name.rpartition("-")
+    return Role(role), int(index)
+
+
+@dataclass(frozen=True)
+class Order:
+    """What `submit` was asked for and what it allotted: all that a supervisor needs to know. Written once."""
+
+    key: JobKey
+    spec: TrainingSpec
+    portal_url: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    """What every task gets beside its own variables."""
+    gpus: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The GPUs of each task, by task name."""
+    ports: Mapping[str, int] = field(default_factory=dict)
+    """The port of each task with a server, by task name."""
+    control_group: str = ""
+    """The control group under which tasks get theirs; empty where the machine has none to give."""
+
+    def cluster(self) -> dict[str, list[str]]:
+        """Addresses by role, in order of index, as `YARDMASTER_CLUSTER` has them."""
+        cluster: dict[str, list[str]] = {}
+        for role, index in self.spec.tasks():
+            port = self.ports.get(task_name(role, index))
+            if port is not None:
+                cluster.setdefault(role.value, []).append(f"127.0.0.1:{port}")
+        return cluster
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "key": key_to_json(self.key),
+            "spec": spec_to_json(self.spec),
+            "portal_url": self.portal_url,
+            "command": list(self.command),
+            "environment": dict(self.environment),
+            "gpus": {name: list(gpus) for name, gpus in self.gpus.items()},
+            "ports": dict(self.ports),
+            "control_group": self.control_group,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Order:
+        return cls(
+            key=key_from_json(data["key"]),
+            spec=spec_from_json(data["spec"]),
+            portal_url=data["portal_url"],
+            command=tuple(data["command"]),
+            environment=data["environment"],
+            gpus={name: tuple(gpus) for name, gpus in data["gpus"].items()},
+            ports=data["ports"],
+            control_group=data["control_group"],
+        )
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """Roles that are to end, and when (seconds since 1970) what is left of each is killed. Only grows or hastens."""
+
+    kill_at: Mapping[Role, float] = field(default_factory=dict)
+
+    def hastened(self, roles: frozenset[Role], moment: float) -> Wishes:
+        """These with `roles` to be killed at `moment`, or before where that was wished already."""
+        earlier = {role: min(moment, self.kill_at.get(role, moment)) for role in roles}
+        return Wishes({**self.kill_at, **earlier})
+
+    def to_json(self) -> dict[str, float]:
+        return {role.value: moment for role, moment in self.kill_at.items()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Wishes:
+        return cls({Role(role): float(moment) for role, moment in data.items()})
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One task: what everybody may see, and what its supervisor must remember over its own death."""
+
+    state: TaskState
+    leader: ProcessId | None = None
+    """The task's first process while it runs."""
+    start_at: float = 0.0
+    """Seconds since 1970 before which a pending task is not started: restarts wait longer each time."""
+    recalled: bool = False
+    """It is being ended only in order to be started again with the others."""
+    spent: int = 0
+    """How many of the job's restarts were spent on its account."""
+
+    def to_json(self) -> dict[str, Any]:
+        state, leader = self.state, self.leader
+        return {
+            "phase": state.phase.value,
+            "reason": state.reason,
+            "message": state.message,
+            "exit_code": state.exit_code,
+            "restarts": state.restarts,
+            "started_at": state.started_at and state.started_at.isoformat(),
+            "finished_at": state.finished_at and state.finished_at.isoformat(),
+            "peak_memory": state.peak_memory,
+            "leader": leader and [leader.pid, leader.started, leader.boot],
+            "start_at": self.start_at,
+            "recalled": self.recalled,
+            "spent": self.spent,
+        }
+
+    @classmethod
+    def from_json(cls, role: Role, index: int, data: Mapping[str, Any]) -> Facts:
+        state = TaskState(
+            role=role,
+            index=index,
+            phase=TaskPhase(data["phase"]),
+            reason=data["reason"],
+            message=data["message"],
+            exit_code=data["exit_code"],
+            restarts=data["restarts"],
+            node=NODE,
+            started_at=_moment(data["started_at"]),
+            finished_at=_moment(data["finished_at"]),
+            peak_memory=data["peak_memory"],
+        )
+        leader = data["leader"]
+        return cls(state, leader and ProcessId(*leader), data["start_at"], data["recalled"], data["spent"])
+
+    def with_state(self, **changes: Any) -> Facts:
+        """A copy whose visible state differs in these fields."""
+        return replace(self, state=replace(self.state, **changes))
+
+
+NODE = "local"
+"""Every task's `node`: there is only this machine."""
+
+
+def fresh(role: Role, index: int) -> Facts:
+    """A task that was never started."""
+    return Facts(TaskState(role, index, TaskPhase.PENDING, node=NODE))
+
+
+def key_to_json(key: JobKey) -> list[Any]:
+    return [str(key.namespace_id), str(key.job_id), key.attempt]
+
+
+def key_from_json(data: list[Any]) -> JobKey:
+    return JobKey(uuid.UUID(data[0]), uuid.UUID(data[1]), int(data[2]))
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

@@ -1,0 +1,213 @@
+"""The folder of one run: which file is where, and how each is read and written so that nobody sees half of one.
+
+    run.json                what was ordered; the run is there as long as this file is
+    token                   the job's token (0600)
+    wanted                  which roles are to end, and when; its space is taken beforehand
+    lock                    held by the living supervisor
+    wake                    a pipe on which the supervisor listens
+    supervisor.log
+    log/, cache/            shared by the tasks: what scripts log, inputs that were fetched
+    tasks/<role>-<index>/   state.json, output (what the runner itself printed), work/ (the runner's and script's own)
+
+Not here: any decision, any process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from yardmaster.engines.local.facts import Facts, Order, Wishes, fresh, task_name, task_of
+from yardmaster.spec import Role
+
+_SLOT = 4096
+_FLOCK = "hhqqi4x"
+"""`struct flock` of Linux: l_type, l_whence, l_start, l_len, l_pid."""
+
+
+class RunFolder:
+    """One run's files under `path`, which need not exist."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.order_file = path / "run.json"
+        self.token_file = path / "token"
+        self.log_file = path / "supervisor.log"
+        self._wanted = path / "wanted"
+        self._lock = path / "lock"
+        self._wake = path / "wake"
+
+    # --- the run as a whole ------------------------------------------------------------------------------------------
+
+    def exists(self) -> bool:
+        return self.order_file.exists()
+
+    def make(self, order: Order, token: str) -> None:
+        """Fill a new folder. Raises `OSError` where the disk does not take it; removing it is then the caller's."""
+        self.path.mkdir(mode=0o700)
+        self._wanted.write_bytes(_padded(Wishes()))
+        for file in (self._lock, self.log_file):
+            file.touch(mode=0o600)
+        os.mkfifo(self._wake, 0o600)
+        self.token_file.touch(mode=0o600)
+        self.token_file.write_text(token)
+        for shared in ("log", "cache"):
+            (self.path / shared).mkdir()
+        for role, index in order.spec.tasks():
+            self.work(role, index).mkdir(parents=True)
+            self.output(role, index).touch(mode=0o600)
+            self.write_facts(fresh(role, index))
+        write_json(self.order_file, order.to_json(), durable=True)
+
+    def read_order(self) -> Order | None:
+        """What was ordered; None where the run is not there (any more)."""
+        data = read_json(self.order_file)
+        return None if data is None else Order.from_json(data)
+
+    # --- tasks -------------------------------------------------------------------------------------------------------
+
+    def task(self, role: Role, index: int) -> Path:
+        return self.path / "tasks" / task_name(role, index)
+
+    def work(self, role: Role, index: int) -> Path:
+        return self.task(role, index) / "work"
+
+    def output(self, role: Role, index: int) -> Path:
+        return self.task(role, index) / "output"
+
+    def tasks(self) -> list[tuple[Role, int]]:
+        """Every task that has a folder, chief first, in order of index."""
+        order = list(Role)
+        try:
+            found = [task_of(name) for name in os.listdir(self.path / "tasks")]
+        except FileNotFoundError:
+            return []
+        return sorted(found, key=lambda task: (order.index(task[0]), task[1]))
+
+    def read_facts(self, role: Role, index: int) -> Facts:
+        """What is known of a task; a file that is gone or torn (the machine lost power) reads as never started."""
+        data = read_json(self.task(role, index) / "state.json")
+        return fresh(role, index) if data is None else Facts.from_json(role, index, data)
+
+    def write_facts(self, facts: Facts) -> None:
+        """Raises `OSError` where the disk does not take it; the former facts then stand."""
+        state = facts.state
+        path = self.task(state.role, state.index) / "state.json"
+        # What has ended must not begin again after a power cut; of anything else nothing is left to be wrong about.
+        write_json(path, facts.to_json(), durable=state.phase.is_ended)
+
+    # --- wishes ------------------------------------------------------------------------------------------------------
+
+    def read_wishes(self) -> Wishes:
+        with self._open_wanted(fcntl.LOCK_SH) as descriptor:
+            return Wishes.from_json(json.loads(os.pread(descriptor, _SLOT, 0)))
+
+    def hasten(self, roles: frozenset[Role], moment: float) -> None:
+        """Add to the wishes. Takes no new disk space: a job must be stoppable on a full disk."""
+        with self._open_wanted(fcntl.LOCK_EX) as descriptor:
+            wishes = Wishes.from_json(json.loads(os.pread(descriptor, _SLOT, 0)))
+            os.pwrite(descriptor, _padded(wishes.hastened(roles, moment)), 0)
+
+    @contextlib.contextmanager
+    def _open_wanted(self, kind: int) -> Iterator[int]:
+        descriptor = os.open(self._wanted, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, kind)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    # --- the supervisor's life ---------------------------------------------------------------------------------------
+
+    def listen(self) -> int:
+        """The supervisor's end of the pipe: readable when somebody called `wake`."""
+        # Also for writing, so that the pipe does not report its end whenever a caller has closed it.
+        return os.open(self._wake, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def wake(self) -> None:
+        """Make the supervisor look at the wishes at once; nothing happens where none lives."""
+        try:
+            descriptor = os.open(self._wake, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno in (errno.ENXIO, errno.ENOENT):
+                return
+            raise
+        try:
+            with contextlib.suppress(BlockingIOError, BrokenPipeError):  # full: it has been told often enough
+                os.write(descriptor, b"!")
+        finally:
+            os.close(descriptor)
+
+    def supervisor(self) -> int | None:
+        """The pid of the living supervisor. Asks the kernel who holds the lock, without touching it."""
+        try:
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            query = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_GETLK, query))
+        finally:
+            os.close(descriptor)
+        return None if kind == fcntl.F_UNLCK else pid
+
+    def take_lock(self) -> int | None:
+        """Become the one who may supervise (or remove) this run: a descriptor to keep open; None where another is, or
+        where this folder was replaced meanwhile. The kernel gives it back when this process ends, however it ends."""
+        try:
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if self._is_still(descriptor):
+                return descriptor
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EAGAIN):
+                os.close(descriptor)
+                raise
+        os.close(descriptor)
+        return None
+
+    def _is_still(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), os.stat(self._lock))
+        except FileNotFoundError:
+            return False
+
+
+def write_json(path: Path, data: Mapping[str, Any], *, durable: bool = False) -> None:
+    """Put a whole new file in place of the old. Raises `OSError`, and then the old one stands and no scrap is left."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(draft, "w", encoding="utf-8") as file:
+            json.dump(data, file)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        os.replace(draft, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in the file; None where there is no file or no object in it."""
+    try:
+        data = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def _padded(wishes: Wishes) -> bytes:
+    text = json.dumps(wishes.to_json()).encode()
+    return text + b" " * (_SLOT - len(text))

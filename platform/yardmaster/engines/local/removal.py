@@ -1,0 +1,75 @@
+"""Remove a run and whatever still runs of it, in an order that may be broken off anywhere and begun again.
+
+First the order goes: from then on the run is no more, and no supervisor begins. Then the supervisor, so that nothing
+is started. Then every process. Then the files. Nothing of it needs disk space.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from yardmaster.engines.local import launch
+from yardmaster.engines.local.control_groups import ControlGroup
+from yardmaster.engines.local.facts import task_name
+from yardmaster.engines.local.folder import RunFolder
+from yardmaster.engines.local.processes import identify, members, send_signal, table
+from yardmaster.errors import Unavailable
+
+_PATIENCE = 5.0
+_SOON = 0.01
+
+
+def remove_run(folder: RunFolder) -> None:
+    """Absent: success. Raises `Unavailable` where the kernel does not end a process within seconds."""
+    order = folder.read_order()
+    folder.order_file.unlink(missing_ok=True)
+    with _in_charge(folder):
+        _kill_all(folder)
+        if order is not None and order.control_group:
+            for task in folder.tasks():
+                ControlGroup(Path(order.control_group), f"{folder.path.name}.{task_name(*task)}").remove()
+        shutil.rmtree(folder.path, ignore_errors=True)
+        # Somebody may have been writing (a log file of the last moment): once more, and now what is wrong is told.
+        if folder.path.exists():
+            shutil.rmtree(folder.path)
+
+
+@contextlib.contextmanager
+def _in_charge(folder: RunFolder) -> Iterator[None]:
+    """Hold the run's lock, taken from its supervisor by force."""
+    deadline = time.monotonic() + _PATIENCE
+    while (lock := folder.take_lock()) is None and folder.path.exists():
+        pid = folder.supervisor()
+        holder = None if pid is None else identify(pid)
+        # Asked again, so that a pid that has come round meanwhile is not killed. Our own pid is another thread's work.
+        if holder is not None and holder.pid != os.getpid() and folder.supervisor() == pid:
+            holder.signal(signal.SIGKILL)
+        if time.monotonic() > deadline:
+            raise Unavailable(f"The supervisor of run {folder.path.name} does not end.")
+        time.sleep(_SOON)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _kill_all(folder: RunFolder) -> None:
+    tasks = [(folder.read_facts(*task).leader, launch.mark(folder, *task)) for task in folder.tasks()]
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        rows = table()
+        living = {row.pid for leader, mark in tasks for row in members(rows, leader, mark)}
+        if not living:
+            return
+        for pid in living:
+            send_signal(pid, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            raise Unavailable(f"{len(living)} processes of run {folder.path.name} do not end: {sorted(living)}.")
+        time.sleep(_SOON)
