@@ -11,8 +11,10 @@ import os
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
 from celery import Celery
+from celery.signals import beat_init, worker_ready
 from django.conf import settings
 
+from apps.api.readiness import report_ready
 from celery_worker.schedule import SCHEDULE
 
 SAME_MESSAGE_AGAIN = 600
@@ -39,3 +41,6 @@ app.conf.update(
     worker_hijack_root_logger=False,
     worker_prefetch_multiplier=1,
 )
+
+worker_ready.connect(lambda **_: report_ready("worker"), weak=False)
+beat_init.connect(lambda **_: report_ready("beat"), weak=False)

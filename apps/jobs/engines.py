@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from django.conf import settings
+from django.core.signals import setting_changed
 
 from apps.accounts.models import User
 from apps.api.problems import Forbidden
 from yardmaster.engines.base import Engine
+from yardmaster.engines.registry import engine_from
 from yardmaster.errors import Misconfigured, Problem, SpecRejected
 
 
@@ -20,9 +23,15 @@ def engine_named(name: str) -> Engine:
             f"There is no engine {name!r} in YARDMASTER_ENGINES.",
             remedy="Add it again, or stop the jobs that use it.",
         )
-    from yardmaster.engines.registry import build_engine
+    return engine_from(name, settings.YARDMASTER_ENGINES[name])
 
-    return build_engine(name, settings.YARDMASTER_ENGINES[name])
+
+def _forget(*, setting: str, **rest: Any) -> None:
+    if setting == "YARDMASTER_ENGINES":
+        engine_named.cache_clear()
+
+
+setting_changed.connect(_forget)
 
 
 def engine_names() -> list[str]:

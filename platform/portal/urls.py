@@ -3,7 +3,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from apps.api.outside import unknown_address
-from portal.readiness import healthz, readyz
+from apps.api.readiness import healthz, readyz
 
 API_APPS = ("api", "accounts", "namespaces", "audit", "uploads", "datasets", "code", "jobs", "logs", "registry")
 

@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand
 from django.db import DatabaseError, InterfaceError, close_old_connections
 from django.utils import timezone
 
+from apps.api.readiness import report_ready
 from apps.jobs.engines import engine_named, engine_names
 from apps.jobs.following import QUIET, Bursts, Follower
 from apps.jobs.leadership import LASTS, lead, resign
@@ -55,6 +56,7 @@ class Conductor:
         followers = [Follower(name, engine, self.changed) for name, engine in watched_engines().items()]
         for follower in followers:
             follower.start()
+        report_ready("conductor")
         renew_at = 0.0
         while not self._stopped.wait(QUIET):
             for job_id in self._bursts.take_due(time.monotonic()):
