@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -76,29 +77,39 @@ def shapes(draw: st.DrawFn, strategy: Strategy, most: int = 4) -> dict[Role, int
 
 
 @st.composite
-def specs(draw: st.DrawFn, most: int = 4) -> TrainingSpec:
-    """Any valid spec."""
+def plain_specs(draw: st.DrawFn, most: int = 4) -> TrainingSpec:
+    """Any valid spec as far as its life is concerned: strategy, shape, limits and success rule."""
     strategy = draw(st.sampled_from(Strategy))
     rule = draw(st.sampled_from(SuccessRule))
     has_percent = rule is SuccessRule.WORKERS and Role.WORKER not in never_ending_roles(strategy)
+    return make_spec(
+        strategy,
+        draw(shapes(strategy, most)),
+        retries=draw(st.integers(0, 4)),
+        max_runtime=draw(st.none() | st.integers(1, 7200).map(lambda seconds: timedelta(seconds=seconds))),
+        grace_period=draw(_seconds),
+        reclaim_delay=draw(_seconds),
+        priority=draw(st.integers(-2, 2)),
+        success_rule=rule,
+        success_percent=draw(st.integers(1, 100)) if has_percent else 100,
+    )
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> TrainingSpec:
+    """Any valid spec, with all its texts and amounts."""
+    plain = draw(plain_specs())
     names = draw(st.lists(_path_part.map("data".__add__), max_size=3, unique=True))
-    return TrainingSpec(
+    return replace(
+        plain,
         name=draw(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20)),
-        strategy=strategy,
-        roles={role: RoleSpec(n, draw(resources())) for role, n in draw(shapes(strategy, most)).items()},
-        code_version=CODE,
+        roles={role: RoleSpec(one.replicas, draw(resources())) for role, one in plain.roles.items()},
         entry_point="/".join(draw(st.lists(_path_part, min_size=1, max_size=3))) + ".py",
         arguments=tuple(draw(st.lists(_text.filter(lambda one: not one.startswith("--")), max_size=3))),
         environment=draw(st.dictionaries(_variable, _text, max_size=3)),
         inputs=tuple(DatasetInput(DATA, name) for name in names),
         paths=draw(st.sampled_from([Paths(), Paths(data_flag="", log_env="", model_flag="--model_dir")])),
-        retries=draw(st.integers(0, 4)),
-        max_runtime=draw(st.none() | st.integers(1, 7200).map(lambda seconds: timedelta(seconds=seconds))),
-        grace_period=draw(_seconds),
-        reclaim_delay=draw(_seconds),
         priority=draw(st.integers(-1000, 1000)),
-        success_rule=rule,
-        success_percent=draw(st.integers(1, 100)) if has_percent else 100,
     )
 
 

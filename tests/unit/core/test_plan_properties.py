@@ -1,0 +1,189 @@
+"""Whatever happens, in any order, at any time: what must hold of every job. Most assertions are the simulator's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from tests.unit.core.generators import NOW, clocks, make_spec, observations, plain_specs
+from tests.unit.core.simulator import World
+from yardmaster.phases import MOVES, Phase, TaskPhase, Wanted
+from yardmaster.plan import Admit, FreeQuota, Move, Release, Remembered, Stop, Submit, Tidy, Wait, plan
+from yardmaster.spec import Role, Strategy, TrainingSpec
+from yardmaster.strategy import never_ending_roles
+
+STEPS = (Admit, Submit, Move, Stop, Release, FreeQuota, Tidy, Wait)
+
+
+@st.composite
+def memories(draw: st.DrawFn, spec: TrainingSpec) -> Remembered:
+    """Anything that might be remembered, sensible or not, with times in any order."""
+    times = {
+        name: draw(st.none() | clocks)
+        for name in ("admitted_at", "started_at", "stop_sent_at", "decided_at", "released_at", "tidied_at")
+    }
+    reserved = draw(st.frozensets(st.sampled_from(list(spec.roles))))
+    phase, wanted = draw(st.sampled_from(Phase)), draw(st.sampled_from(Wanted))
+    return Remembered(spec, phase, wanted, queued_at=draw(clocks), reserved=reserved, **times)
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_any_memory_any_observation_and_any_clock_give_a_legal_step(data: st.DataObject) -> None:
+    spec = data.draw(plain_specs())
+    job, seen, now = data.draw(memories(spec)), data.draw(observations(spec)), data.draw(clocks)
+    step = plan(job, seen, now)
+    assert isinstance(step, STEPS)
+    if isinstance(step, Move):
+        assert step.phase in MOVES[job.phase]
+        assert step.verdict is not None or step.phase not in (Phase.SUCCEEDED, Phase.FAILED)
+    if isinstance(step, FreeQuota):
+        assert step.roles
+        assert step.roles <= job.reserved
+    if isinstance(step, Wait) and step.until is not None:
+        assert step.until > now
+    if job.phase.is_final:
+        assert not isinstance(step, (Move, Submit, Admit))
+    assert plan(job, seen, now) == step
+
+
+class JobLife(RuleBasedStateMachine):
+    """One job, a user, an engine and a clock, each doing as it likes; the reconciler may die at any step."""
+
+    @initialize(spec=plain_specs(most=3))
+    def begin(self, spec: TrainingSpec) -> None:
+        self.world = World(spec)
+        self.verdict = None
+
+    @rule(crash=st.booleans(), twice=st.booleans())
+    def reconcile(self, crash: bool, twice: bool) -> None:
+        self.world.step(crash=crash, twice=twice)
+
+    @rule()
+    def reconcile_until_it_waits(self) -> None:
+        for _ in range(20):
+            if isinstance(self.world.step(), (Wait, Admit)):
+                return
+        raise AssertionError(f"turns without end: {self.world.steps[-3:]}")
+
+    @rule(seconds=st.sampled_from([0, 1, 14, 15, 30, 31, 40, 600, 1800, 7200, -1, -30, -3600]))
+    def time_passes_or_is_set_back(self, seconds: int) -> None:
+        self.world.now += timedelta(seconds=seconds)
+
+    @rule()
+    def a_user_stops_it(self) -> None:
+        self.world.stop()
+
+    @rule(has_room=st.booleans())
+    def room_comes_and_goes(self, has_room: bool) -> None:
+        self.world.has_room = has_room
+
+    @precondition(lambda self: self.world.engine.tasks)
+    @rule(data=st.data(), phase=st.sampled_from([TaskPhase.RUNNING, TaskPhase.SUCCEEDED, TaskPhase.FAILED]))
+    def a_task_changes(self, data: st.DataObject, phase: TaskPhase) -> None:
+        key = data.draw(st.sampled_from(self.world.spec.tasks()))
+        self.world.engine.turn(key, phase, data.draw(st.none() | clocks))
+
+    @precondition(lambda self: self.world.engine.tasks)
+    @rule()
+    def every_task_begins(self) -> None:
+        for key in self.world.spec.tasks():
+            self.world.engine.turn(key, TaskPhase.RUNNING)
+
+    @precondition(lambda self: self.world.engine.tasks)
+    @rule(data=st.data())
+    def a_task_restarts(self, data: st.DataObject) -> None:
+        """On the engine's own account: it waits, then runs again."""
+        key = data.draw(st.sampled_from(self.world.spec.tasks()))
+        self.world.engine.turn(key, TaskPhase.PENDING)
+
+    @rule()
+    def the_engine_obeys(self) -> None:
+        self.world.engine.obeys()
+
+    @precondition(lambda self: self.world.engine.tasks)
+    @rule()
+    def the_engine_loses_the_run(self) -> None:
+        self.world.engine.tidy()
+
+    @invariant()
+    def a_verdict_never_changes(self) -> None:
+        if not hasattr(self, "world") or not self.world.job.phase.is_final:
+            return
+        now = (self.world.job.phase, self.world.verdict)
+        assert self.verdict in (None, now)
+        self.verdict = now
+
+    def teardown(self) -> None:
+        """Once every task that can has ended, the job ends, is tidied, and holds no quota."""
+        if not hasattr(self, "world"):
+            return
+        world = self.world
+        world.has_room = True
+        ends = [key for key in world.spec.tasks() if key[0] not in never_ending_roles(world.spec.strategy)]
+        world.now = max(world.now, NOW + timedelta(days=1))
+        for _ in range(6):
+            world.step()
+            for key in ends:
+                world.engine.turn(key, TaskPhase.RUNNING)
+                world.engine.turn(key, TaskPhase.SUCCEEDED, world.now)
+        world.drive()
+        assert world.is_done()
+        if world.job.phase is Phase.STOPPED:
+            assert world.job.wanted is Wanted.STOP
+
+
+TestJobLife = JobLife.TestCase
+TestJobLife.settings = settings(settings(), max_examples=80, stateful_step_count=30)
+
+
+@given(plain_specs(), st.booleans())
+def test_a_job_left_alone_succeeds_and_its_servers_go_after_the_delay(spec: TrainingSpec, twice: bool) -> None:
+    world = World(replace(spec, max_runtime=None))
+    for _ in range(2):
+        world.step(twice=twice)
+    for key in spec.tasks():
+        world.engine.turn(key, TaskPhase.RUNNING)
+    assert world.step(twice=twice) == Move(Phase.RUNNING)
+    for key in spec.tasks():
+        if key[0] not in (*never_ending_roles(spec.strategy), Role.EVALUATOR):
+            world.engine.turn(key, TaskPhase.SUCCEEDED, world.now)
+    world.drive()
+    assert world.job.phase is Phase.SUCCEEDED
+    assert world.is_done()
+
+
+@given(plain_specs(), st.integers(0, 6), st.booleans())
+def test_a_stop_at_any_point_ends_stopped_unless_the_verdict_was_there_before(
+    spec: TrainingSpec, steps: int, running: bool
+) -> None:
+    world = World(spec)
+    for _ in range(steps):
+        world.step()
+        if running:
+            for key in spec.tasks():
+                world.engine.turn(key, TaskPhase.RUNNING)
+    world.stop()
+    world.drive()
+    assert world.job.phase is Phase.STOPPED
+    assert world.is_done()
+
+
+def test_an_engine_that_never_obeys_is_made_to() -> None:
+    world = World(make_spec(Strategy.PARAMETER_SERVER))
+    for _ in range(2):
+        world.step()
+    for key in world.spec.tasks():
+        world.engine.turn(key, TaskPhase.RUNNING)
+    world.step()
+    world.stop()
+    for _ in range(10):
+        step = world.step()
+        if isinstance(step, Wait) and step.until is not None:
+            world.now = step.until
+    assert world.job.phase is Phase.STOPPED
+    assert world.engine.tasks is None
