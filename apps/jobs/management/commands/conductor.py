@@ -1,4 +1,4 @@
-"""`manage.py conductor`: follow every engine that says what changes, and wake those jobs. Several may run; one leads."""
+"""`manage.py conductor`: follow every engine that says what changes, and wake those jobs. Of several, one leads."""
 
 from __future__ import annotations
 

@@ -1,0 +1,192 @@
+"""A job's life from the launch until nothing of it is left, driven by the sweep alone: every event is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.jobs import services
+from apps.jobs.ledger import held_roles
+from apps.jobs.models import JobAttempt, JobEvent, Reservation
+from yardmaster.phases import TaskPhase
+from yardmaster.spec import Role
+
+
+def phases(job) -> list[str]:
+    return list(JobEvent.objects.filter(job=job, kind="phase").order_by("pk").values_list("phase_to", flat=True))
+
+
+def test_a_job_runs_from_the_launch_to_its_end(world, ada):
+    job = world.launch(ada)
+    world.settle()
+    assert world.again(job).phase == "RUNNING"
+    world.engine.succeed(job)
+    job = world.look(job)
+    assert (job.phase, job.reason) == ("SUCCEEDED", "Succeeded")
+    world.until_quiet()
+    job = world.again(job)
+    assert job.is_over
+    assert world.engine.runs == {}
+    assert phases(job) == ["QUEUED", "STARTING", "RUNNING", "SUCCEEDED"]
+    assert not Reservation.objects.filter(released_at__isnull=True).exists()
+
+
+def test_the_verdict_is_there_at_the_first_look_after_the_deciding_role_has_ended(world, ada):
+    """trainer#657: when the workers are completed, the job is."""
+    job = world.launch(ada)
+    world.settle()
+    world.engine.succeed(job)
+    before = world.now
+    job = world.look(job)
+    assert job.decided_at == before
+
+
+def test_parameter_servers_are_released_after_the_delay_and_not_days_later(world, ada):
+    """trainer#774, kubeflow#1334: a PS still ran four days after its job was complete."""
+    job = world.launch(ada, reclaim_delay=30)
+    world.settle()
+    world.engine.succeed(job)
+    world.settle()
+    world.look(job)
+    world.passes(29)
+    assert world.engine.alive(job) == ["ps-0"]
+    world.passes(2)
+    assert world.engine.alive(job) == []
+    assert world.again(job).released_at is not None
+    world.until_quiet()
+    assert world.again(job).is_over
+
+
+def test_the_quota_of_a_role_is_free_as_soon_as_its_tasks_have_ended(world, ada):
+    """kueue#1503: quota was held after pods had completed."""
+    job = world.launch(ada)
+    world.settle()
+    assert held_roles(world.again(job)) == {Role.WORKER, Role.PS}
+    world.engine.succeed(job)
+    job = world.look(job)
+    assert held_roles(job) == {Role.PS}
+    world.until_quiet()
+    assert held_roles(world.again(job)) == frozenset()
+
+
+def test_the_quota_of_servers_is_held_until_they_are_gone(world, ada):
+    """kueue#1574: quota was released while workers still ran."""
+    job = world.launch(ada, reclaim_delay=600)
+    world.settle()
+    world.engine.succeed(job)
+    world.passes(300)
+    assert held_roles(world.again(job)) == {Role.PS}
+
+
+def test_a_failed_worker_fails_the_job_with_its_reason_and_everything_is_stopped(world, ada):
+    """trainer#1749: the exit code belongs into the job's state."""
+    job = world.launch(ada)
+    world.settle()
+    world.engine.set(job, Role.WORKER, 1, TaskPhase.FAILED, reason="OutOfMemory", exit_code=137, finished_at=world.now)
+    job = world.look(job)
+    assert (job.phase, job.reason) == ("FAILED", "OutOfMemory")
+    assert "137" in job.message
+    assert job.remedy
+    attempt = JobAttempt.objects.get(job=job)
+    assert (attempt.role, attempt.index, attempt.exit_code, attempt.blame) == ("worker", 1, 137, "limit")
+    world.until_quiet()
+    assert world.again(job).is_over
+
+
+def test_a_job_that_never_starts_says_what_holds_it_up_and_fails_in_the_end(world, ada):
+    """trainer#2001: a pull that cannot succeed kept a job waiting for ever."""
+    world.engine.begin_at_once = False
+    job = world.launch(ada)
+    world.settle()
+    world.engine.set(job, Role.WORKER, 0, TaskPhase.PENDING, reason="ImagePull")
+    job = world.look(job)
+    assert (job.phase, job.reason) == ("STARTING", "ImagePull")
+    assert job.remedy
+    world.until_quiet()
+    job = world.again(job)
+    assert (job.phase, job.reason) == ("FAILED", "ImagePull")
+    assert job.is_over
+
+
+@pytest.mark.parametrize("phase", ["QUEUED", "STARTING", "RUNNING", "SUCCEEDED"])
+def test_stop_works_at_every_phase(world, ada, phase):
+    job = world.launch(ada)
+    if phase == "STARTING":
+        world.engine.begin_at_once = False
+    if phase != "QUEUED":
+        world.settle()
+    if phase == "SUCCEEDED":
+        world.engine.succeed(job)
+        world.settle()
+        world.look(job)
+    assert world.again(job).phase == phase
+    services.job_stop(user=ada, job=world.again(job))
+    world.until_quiet()
+    job = world.again(job)
+    assert job.phase == ("SUCCEEDED" if phase == "SUCCEEDED" else "STOPPED")
+    assert job.is_over
+    assert world.engine.runs == {}
+
+
+def test_a_task_that_ignores_the_stop_is_removed_after_the_grace_period(world, ada):
+    world.engine.obeys_stop = False
+    job = world.launch(ada, grace_period=20)
+    world.settle()
+    services.job_stop(user=ada, job=world.again(job))
+    world.settle()
+    world.passes(20)
+    assert world.again(job).phase == "STOPPING"
+    world.passes(60)
+    job = world.again(job)
+    assert job.phase == "STOPPED"
+    assert world.engine.runs == {}
+
+
+def test_a_stop_is_asked_for_once_however_often(world, ada):
+    job = world.launch(ada)
+    world.settle()
+    for _ in range(3):
+        services.job_stop(user=ada, job=world.again(job))
+    world.until_quiet()
+    assert [verb for verb, _ in world.engine.calls].count("stop") == 1
+    assert JobEvent.objects.filter(job=job, kind="stop_asked").count() == 1
+
+
+def test_a_retry_is_a_new_attempt_and_the_old_verdict_is_kept(world, ada):
+    job = world.launch(ada)
+    world.settle()
+    world.engine.set(job, Role.WORKER, 0, TaskPhase.FAILED, reason="ScriptFailed", exit_code=1)
+    world.until_quiet()
+    job = services.job_retry(user=ada, job=world.again(job))
+    assert (job.phase, job.attempt, job.reason) == ("QUEUED", 2, "")
+    world.now = max(world.now, job.next_look_at)
+    world.settle()
+    assert world.again(job).phase == "RUNNING"
+    world.engine.succeed(world.again(job))
+    world.until_quiet()
+    ended = list(JobAttempt.objects.filter(job=job).order_by("number").values_list("number", "phase", "reason"))
+    assert ended == [(1, "FAILED", "ScriptFailed"), (2, "SUCCEEDED", "Succeeded")]
+
+
+def test_a_restarted_task_is_told_in_the_history(world, ada):
+    job = world.launch(ada)
+    world.settle()
+    world.engine.set(job, Role.WORKER, 0, TaskPhase.RUNNING, restarts=1, reason="OutOfMemory")
+    world.look(job)
+    world.look(job)
+    events = JobEvent.objects.filter(job=job, kind="task_restarted")
+    assert [(event.reason, event.facts["restarts"]) for event in events] == [("OutOfMemory", 1)]
+
+
+def test_what_only_the_engine_kept_of_a_task_is_archived_before_it_is_removed(world, ada):
+    """polyaxon#452, kubeflow#1039: fast-failing runs had no log; logs went with the pod."""
+    from apps.logs.store import log_store
+    from yardmaster.logs.keys import StreamKey
+
+    job = world.launch(ada)
+    world.settle()
+    world.engine.kept_output[Role.WORKER, 0] = ["exec format error", "bye"]
+    world.engine.set(job, Role.WORKER, 0, TaskPhase.FAILED, reason="StartFailed")
+    world.until_quiet()
+    page = log_store().read(StreamKey(job.pk, 1, Role.WORKER, 0), 0, 10)
+    assert [line.text for line in page.lines] == [b"exec format error", b"bye"]
+    assert page.ended
