@@ -57,7 +57,7 @@ class Shipper:
         self._backoff = backoff or Backoff()
         self._clock = clock
         self._is_agreed = False
-        self._posted_end = spool.recovered_end
+        self._posted_end = max(spool.recovered_end, spool.line)
         self._batch_bytes = BATCH_BYTES
         self._rejections = 0
         self._saved_at = -SAVE_EVERY

@@ -147,10 +147,12 @@ class Spool:
     def next_piece(self, most_bytes: int) -> Union[Batch, Gap, None]:
         """What to send next; the same again until `shipped_to` is told. None: everything is shipped."""
         with self._lock:
-            if not self._pieces or self._line >= self.end:
+            self._pop_done()
+            if self._line >= self.end:
                 return None
             head = self._pieces[0]
             if isinstance(head, Gap):
+                self._tried = (head.end, 0)
                 return head
             batch = head.batch(self._line, self._offset, most_bytes)
             self._tried = (batch.end, batch.end_offset)
@@ -162,15 +164,9 @@ class Spool:
         with self._lock:
             if line < self._line:
                 self._go_back(line)
-            line = min(line, self.end)
-            offset = self._tried[1] if line == self._tried[0] else 0
-            while self._pieces and self._pieces[0].end <= line and self._is_done(self._pieces[0]):
-                gone = self._pieces.pop(0)
-                offset = 0
-                if isinstance(gone, Segment):
-                    self._discard(gone)
-            self._line = line
-            self._place(line, offset)
+            self._line = min(line, self.end)
+            if not self._pop_done():
+                self._place(self._tried[1] if self._line == self._tried[0] else 0)
 
     def give_up(self, most_bytes: int) -> Gap:
         """Turn the next batch into a gap: the portal will not take it as it is."""
@@ -183,12 +179,25 @@ class Spool:
             self._pieces.insert(0, gap)
             return gap
 
-    def _is_done(self, head: Union[Segment, Gap]) -> bool:
-        """The newest segment stays while it may still be appended to."""
-        return len(self._pieces) > 1 or isinstance(head, Gap) or self.end <= self.recovered_end
+    def _pop_done(self) -> bool:
+        """Remove the pieces that are shipped; whether there were any. The newest segment stays while it may still be
+        appended to."""
+        popped = False
+        while self._pieces and self._pieces[0].end <= self._line:
+            head = self._pieces[0]
+            if len(self._pieces) == 1 and isinstance(head, Segment) and self.end > self.recovered_end:
+                break
+            self._pieces.pop(0)
+            popped = True
+            if isinstance(head, Segment):
+                self._discard(head)
+        if popped:
+            self._place(0)
+        return popped
 
-    def _place(self, line: int, offset: int) -> None:
-        head = self._pieces[0] if self._pieces else None
+    def _place(self, offset: int) -> None:
+        """Set where `_line` is within the first piece; `offset`, where it is known already, saves looking for it."""
+        head, line = self._pieces[0] if self._pieces else None, self._line
         self._offset = 0
         if isinstance(head, Segment):
             if line > head.first:
@@ -267,10 +276,16 @@ class Spool:
             self._pieces.append(piece)
             line = piece.end
         if not self._pieces:
-            self.base = None  # everything was shipped: begin anew where the portal's log ends
-            self._line = 0
+            self._begin_anew()
             return
-        self._place(self._line, 0)
+        self._place(0)
+
+    def _begin_anew(self) -> None:
+        """Everything was shipped: count from 0 again, going on where the portal's log ends. What the predecessor noted
+        would be wrong of our lines."""
+        self.base, self._line = None, 0
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._state_path())
 
     def _take_lock(self, wait: float) -> Optional[int]:
         """One process per spool. Held until the process ends, however it ends."""

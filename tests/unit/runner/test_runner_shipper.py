@@ -1,0 +1,227 @@
+"""Every line reaches the portal once, in order, whatever happens in between."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.runner.memory_log import MemoryLog
+from yardmaster_runner.lines import LineCutter
+from yardmaster_runner.shipper import Shipper
+from yardmaster_runner.spool import Spool
+
+MIB = 1 << 20
+
+
+def ship_all(shipper: Shipper, steps: int = 1000) -> None:
+    for _ in range(steps):
+        if shipper.is_done:
+            return
+        shipper.step()
+    raise AssertionError("it never ends")
+
+
+def shipped(spool: Spool, log: MemoryLog) -> list:
+    ship_all(Shipper(spool, log))
+    return log.lines
+
+
+def test_a_fresh_spool_goes_on_where_the_portals_log_ends(tmp_path):
+    log, spool = MemoryLog(), Spool(str(tmp_path), MIB)
+    log.lines = [b"of an earlier start"] * 7
+    spool.append(b"a\nb\n", 0)
+    assert shipped(spool, log)[7:] == [b"a", b"b"]
+    spool.close()
+
+
+def test_a_portal_that_was_away_at_the_start_gets_everything_when_it_is_back(tmp_path):
+    log, spool = MemoryLog(["away"] * 5), Spool(str(tmp_path), MIB)
+    log.lines = [b"old"]
+    spool.append(b"a\n", 0)
+    shipper = Shipper(spool, log)
+    for _ in range(5):
+        assert shipper.step() > 0
+        spool.append(b"more\n", 1)
+    assert shipper.trouble == "away"
+    ship_all(shipper)
+    assert log.lines == [b"old", b"a", *[b"more"] * 5]
+    spool.close()
+
+
+def test_delays_grow_to_fifteen_seconds_and_not_beyond(tmp_path):
+    log, spool = MemoryLog(["away"] * 20), Spool(str(tmp_path), MIB)
+    spool.append(b"a\n", 0)
+    shipper = Shipper(spool, log)
+    delays = [shipper.step() for _ in range(20)]
+    assert delays[0] < 0.3
+    assert 11 < delays[-1] <= 15
+    spool.close()
+
+
+def test_a_lost_answer_doubles_nothing(tmp_path):
+    log, spool = MemoryLog(["", "lost"]), Spool(str(tmp_path), MIB)
+    spool.append(b"a\nb\n", 0)
+    assert shipped(spool, log) == [b"a", b"b"]
+    spool.close()
+
+
+def test_a_portal_that_forgot_lines_gets_them_again(tmp_path):
+    log, spool = MemoryLog(), Spool(str(tmp_path), MIB)
+    shipper = Shipper(spool, log)
+    spool.append(b"a\nb\n", 0)
+    ship_all(shipper)
+    del log.lines[1:]
+    spool.append(b"c\n", 0)
+    ship_all(shipper)
+    assert log.lines == [b"a", b"b", b"c"]
+    spool.close()
+
+
+def test_a_portal_that_begins_anew_is_followed(tmp_path):
+    log, spool = MemoryLog(), Spool(str(tmp_path), MIB)
+    log.lines = [b"old"] * 50
+    shipper = Shipper(spool, log)
+    spool.append(b"a\n", 0)
+    ship_all(shipper)
+    log.lines = []
+    spool.append(b"b\n", 0)
+    ship_all(shipper)
+    assert log.lines == [b"b"]
+    spool.close()
+
+
+def test_lines_that_the_dead_process_sent_but_the_disk_lost_do_not_hide_new_ones(tmp_path):
+    """After a power cut the spool may know less than the portal: new lines are numbered after the portal's."""
+    first = Spool(str(tmp_path / "a"), MIB)
+    first.append(b"a\n", 0)
+    log = MemoryLog()
+    Shipper(first, log).step()
+    first.save()
+    first.append(b"b\n", 0)
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    first.append(b"c\nd\n", 0)
+    ship_all(Shipper(first, log))
+    heir = Spool(str(tmp_path / "b"), MIB)
+    heir.append(b"new\n", 0)
+    assert shipped(heir, log) == [b"a", b"b", b"c", b"d", b"new"]
+    first.close()
+    heir.close()
+
+
+def test_what_was_dropped_is_marked_and_numbering_stays_right(tmp_path):
+    log, spool = MemoryLog(), Spool(str(tmp_path), 256 << 10)
+    for i in range(2000):
+        spool.append(b"%d %s\n" % (i, b"x" * 500), i)
+    lines = shipped(spool, log)
+    assert len(lines) == 2000
+    assert len(log.gaps) == 1
+    kept = [(number, line) for number, line in enumerate(lines) if line is not None]
+    assert kept
+    assert all(line.startswith(b"%d " % number) for number, line in kept)
+    assert log.gaps[0][2] == sum(len(b"%d %s\n" % (i, b"x" * 500)) for i in range(log.gaps[0][1]))
+    spool.close()
+
+
+def test_a_batch_too_large_for_the_portal_is_made_smaller(tmp_path):
+    log, spool = MemoryLog(), Spool(str(tmp_path), 64 * MIB)
+    log.most_bytes = 200_000
+    spool.append(b"".join(b"%099d\n" % i for i in range(20_000)), 0)
+    assert shipped(spool, log) == [b"%099d" % i for i in range(20_000)]
+    spool.close()
+
+
+def test_lines_that_the_portal_will_never_take_do_not_hold_back_the_rest(tmp_path):
+    log, spool = MemoryLog(), Spool(str(tmp_path), MIB)
+    spool.append(b"bad\n", 0)
+    log.refuse_with = 422
+    shipper = Shipper(spool, log)
+    for _ in range(4):
+        shipper.step()
+    log.refuse_with = 0
+    spool.append(b"good\n", 0)
+    ship_all(shipper)
+    assert log.lines == [None, b"good"]
+    assert log.gaps == [(0, 1, 4)]
+    spool.close()
+
+
+def test_the_end_is_said_with_the_portals_numbers(tmp_path):
+    log, spool = MemoryLog(), Spool(str(tmp_path), MIB)
+    log.lines = [b"old"] * 3
+    shipper = Shipper(spool, log)
+    assert shipper.send_end() == 0
+    assert log.end == 3
+    spool.append(b"a\n", 0)
+    ship_all(shipper)
+    shipper.send_end()
+    assert log.end == 4
+    spool.close()
+
+
+ACTIONS = st.one_of(
+    st.tuples(st.just("print"), st.lists(st.integers(0, 400), max_size=8)),
+    st.tuples(st.just("ship"), st.integers(1, 4)),
+    st.tuples(st.sampled_from(["killed", "restarted"]), st.just(0)),
+)
+TROUBLES = st.lists(st.sampled_from(["", "", "", "away", "lost"]), max_size=60)
+
+
+def play(actions, troubles, limit, seam):
+    """Perform the actions; (what was printed, the log). `seam` shifts where chunks end."""
+    with tempfile.TemporaryDirectory() as folder:
+        log, printed, generation = MemoryLog(troubles), [], 0
+        spool = Spool(f"{folder}/0", limit)
+        shipper, cutter = Shipper(spool, log), LineCutter(1 << 16)
+        for action, value in actions:
+            if action == "print":
+                lines = [b"%d %s" % (len(printed) + i, b"x" * size) for i, size in enumerate(value)]
+                printed += lines
+                text = b"".join(line + b"\n" for line in lines)
+                for chunk in (text[:seam], text[seam:]):
+                    spool.append(cutter.feed(chunk), len(printed))
+            elif action == "ship":
+                for _ in range(value):
+                    shipper.step()
+            else:
+                generation += 1
+                if action == "restarted":
+                    spool.close()
+                shutil.copytree(f"{folder}/{generation - 1}", f"{folder}/{generation}")
+                if action == "killed":
+                    spool.close()
+                spool = Spool(f"{folder}/{generation}", limit)
+                shipper = Shipper(spool, log)
+        ship_all(shipper)
+        spool.close()
+        assert not list(Path(folder, str(generation)).glob("*.log"))
+        return printed, log
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(ACTIONS, max_size=30), TROUBLES, st.integers(0, 700))
+def test_random_chunks_outages_and_restarts_lose_and_double_no_line(actions, troubles, seam):
+    printed, log = play(actions, troubles, 64 * MIB, seam)
+    assert log.lines == printed
+    assert log.gaps == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=30), TROUBLES)
+def test_past_the_bound_every_line_is_there_or_in_a_counted_gap(shipping, troubles):
+    with tempfile.TemporaryDirectory() as folder:
+        log, spool, printed = MemoryLog(troubles), Spool(folder, 150_000), []
+        shipper = Shipper(spool, log)
+        for steps in shipping:
+            lines = [b"%d %s" % (len(printed) + i, b"x" * (i * 7 % 900)) for i in range(100)]
+            printed += lines
+            spool.append(b"".join(line + b"\n" for line in lines), 0)
+            for _ in range(steps - 3):
+                shipper.step()
+        ship_all(shipper)
+        spool.close()
+    assert len(log.lines) == len(printed)
+    assert all(line is None or line == printed[number] for number, line in enumerate(log.lines))
+    lost = [number for number, line in enumerate(log.lines) if line is None]
+    assert sum(size for _, _, size in log.gaps) == sum(len(printed[number]) + 1 for number in lost)
