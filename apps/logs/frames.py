@@ -19,6 +19,8 @@ from yardmaster.logs.store import LogStore
 FRAME_BYTES = 256 << 10
 """No message is longer."""
 RAW_BYTES = 128 << 10
+ROW_BYTES = 20
+"""What a message has around each text: brackets, quotes, the time."""
 KEPT_BYTES = 32 << 20
 LONGEST_SHOWN = 40_000
 """Characters of a line that alone would fill a frame. The raw log has all of it."""
@@ -98,12 +100,15 @@ def _frame_of(stream: StreamKey, span: Span) -> Frame:
 
 
 def _rows_of(span: Span) -> list[tuple[int, str]]:
-    """(time, text) of the first lines, about `RAW_BYTES` of them."""
+    """(time, text) of the first lines, about as many as a frame takes."""
     data = span.data
     if len(data) > RAW_BYTES:
         data = data[: data.rfind(b"\n", 0, RAW_BYTES) + 1 or data.index(b"\n") + 1]
     texts = data.decode("utf-8", "replace").split("\n")
     texts.pop()
+    likely_bytes = len(data) + ROW_BYTES * len(texts)
+    if likely_bytes > FRAME_BYTES:
+        texts = texts[: max(1, len(texts) * FRAME_BYTES // likely_bytes)]
     starts = [first - span.first for first, _ in span.times]
     rows: list[tuple[int, str]] = []
     for (_, time), start, end in zip(span.times, starts, [*starts[1:], len(texts)], strict=True):

@@ -1,0 +1,146 @@
+"""What a task's runner may rely on when it writes its log."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import zlib
+
+import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from apps.jobs.models import JobAttempt
+from apps.logs import task_views
+from tests.integration.logs.conftest import job_of, worker
+
+pytestmark = pytest.mark.django_db
+
+ADDRESS = "/api/v1/task/log/?role=worker&index=0"
+
+
+def write(client: APIClient, data: bytes, *, first: int = 0, lines: int | None = None, **headers: str):
+    count = data.count(b"\n") if lines is None else lines
+    return client.post(
+        f"{ADDRESS}&first_line={first}&lines={count}", data, content_type="application/octet-stream", headers=headers
+    )
+
+
+def test_lines_are_kept_with_their_times(job, task, store):
+    answer = write(task(job), b"a\n\xff\nc\n", **{"X-Times": "0:1000,2:3000"})
+    assert answer.status_code == 200
+    assert answer.json() == {"next_line": 3}
+    assert [tuple(line) for line in store.read(worker(job), 0, 10).lines] == [
+        (0, 1000, b"a"),
+        (1, 1000, b"\xff"),
+        (2, 3000, b"c"),
+    ]
+
+
+def test_a_repeat_changes_nothing_and_past_the_end_says_where_to_go_on(job, task, store):
+    client = task(job)
+    write(client, b"a\nb\n")
+    assert write(client, b"a\nb\n").json() == {"next_line": 2}
+    refused = write(client, b"d\n", first=3)
+    assert refused.status_code == 409
+    assert refused.headers["Content-Type"] == "application/problem+json"
+    assert (refused.json()["code"], refused.json()["next_line"]) == ("past_the_end", 2)
+    assert client.get(ADDRESS).json() == {"next_line": 2}
+
+
+def test_gzip_is_taken(job, task, store):
+    data = b"line\n" * 200_000
+    assert write(task(job), gzip.compress(data), lines=200_000, **{"Content-Encoding": "gzip"}).status_code == 200
+    assert b"".join(store.raw(worker(job))) == data
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status"),
+    [
+        (b"x" * 100 + b"\n", {"Content-Encoding": "gzip"}, 400),
+        (gzip.compress(b"a\n")[:-4], {"Content-Encoding": "gzip"}, 400),
+        (gzip.compress(b"a\n") + b"more", {"Content-Encoding": "gzip"}, 400),
+        (zlib.compress(b"a\n"), {"Content-Encoding": "deflate"}, 400),
+        (b"no newline", {}, 400),
+        (b"a\n", {"X-Times": "now"}, 400),
+        (b"a\n", {"X-Times": "0:1,0:2"}, 400),
+        (b"a\n", {"X-Times": ",".join(f"{n}:1" for n in range(task_views.MOST_MARKS + 1))}, 400),
+        (b"a\n" * (1 << 19) + b"\n", {}, 413),
+        (b"x" * task_views.LONGEST_LINE + b"x\n", {}, 413),
+    ],
+)
+def test_what_is_not_whole_lines_is_refused_and_changes_nothing(job, task, store, body, headers, status):
+    answer = write(task(job), body, lines=1, **headers)
+    assert answer.status_code == status
+    assert answer.json()["detail"]
+    assert store.next_line(worker(job)) == 0
+
+
+def test_a_gzip_bomb_is_refused_before_it_fills_memory(job, task, store):
+    bomb = gzip.compress(bytes(200 << 20))
+    assert len(bomb) < task_views.MOST_BYTES
+    assert write(task(job), bomb, lines=1, **{"Content-Encoding": "gzip"}).status_code == 413
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["role=worker", "role=boss&index=0", "role=worker&index=-1", "role=worker&index=0&first_line=x&lines=1"],
+)
+def test_a_wrong_address_is_explained(job, task, query):
+    answer = task(job).post(f"/api/v1/task/log/?{query}", b"a\n", content_type="application/octet-stream")
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["field"]
+
+
+def test_lines_that_are_lost_are_marked_and_counted(job, task, store):
+    client = task(job)
+    write(client, b"a\n")
+    gap = client.post("/api/v1/task/log/gap/?role=worker&index=0&first_line=1", {"lines": 9, "bytes": 500})
+    assert gap.json() == {"next_line": 10}
+    assert write(client, b"b\n", first=10).json() == {"next_line": 11}
+    assert [(gap.first_line, gap.lines, gap.dropped_bytes) for gap in store.streams(job.pk)[0].gaps] == [(1, 9, 500)]
+
+
+def test_a_task_says_that_it_has_ended(job, task, store):
+    client = task(job)
+    write(client, b"a\n")
+    assert client.post("/api/v1/task/log/end/?role=worker&index=0&lines=1").json() == {"next_line": 1}
+    assert store.head(worker(job)).ended
+    assert client.post("/api/v1/task/log/end/?role=worker&index=0&lines=5").status_code == 409
+
+
+def test_nobody_else_s_token_writes_here(job, bob, task, signed_in, with_token, store):
+    other = job_of(bob)
+    write(task(other), b"mine\n")
+    assert store.next_line(worker(job)) == 0
+    assert store.next_line(worker(other)) == 1
+    for client in (APIClient(), signed_in(bob), with_token(bob)):
+        assert write(client, b"a\n").status_code in (401, 403)
+    forged = APIClient()
+    forged.credentials(HTTP_AUTHORIZATION=f"Bearer ymt.{job.pk.hex}.1.{'0' * 64}")
+    assert write(forged, b"a\n").status_code == 401
+
+
+def test_an_outlived_token_is_refused(job, task):
+    JobAttempt.objects.filter(job=job).update(tidied_at=timezone.now() - timezone.timedelta(hours=1))
+    assert write(task(job), b"a\n").status_code == 401
+
+
+def test_a_known_token_costs_no_query(job, task, django_assert_num_queries):
+    client = task(job)
+    write(client, b"a\n")
+    with django_assert_num_queries(0):
+        assert write(client, b"b\n", first=1).status_code == 200
+
+
+def test_a_full_disk_is_503_and_nothing_is_acknowledged(job, task, store, monkeypatch):
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    client = task(job)
+    with monkeypatch.context() as patch:
+        patch.setattr("os.pwrite", full)
+        answer = write(client, b"a\n")
+    assert answer.status_code == 503
+    assert "disk space" in answer.json()["remedy"]
+    assert write(client, b"a\n").json() == {"next_line": 1}
