@@ -38,15 +38,11 @@ class Journal:
             os.close(descriptor)
 
     def follow(self, interval: float = _INTERVAL) -> Iterator[JobKey]:
-        """Keys noted from now on, for ever; each once per look, every `interval` seconds. A look costs one `stat`."""
+        """Keys noted from this call on, for ever; each once per look, every `interval` seconds. A look costs two
+        system calls."""
         position = _Position(self.path)
         position.skip_to_end()
-        while True:
-            keys = dict.fromkeys(_parsed(position.read_on()))
-            yield from keys
-            if not keys:
-                time.sleep(interval)
-
+        return _follow(position, interval)
 
 class _Position:
     """How far one reader has come, over rotations."""
@@ -93,6 +89,14 @@ class _Position:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _follow(position: _Position, interval: float) -> Iterator[JobKey]:
+    while True:
+        keys = dict.fromkeys(_parsed(position.read_on()))
+        yield from keys
+        if not keys:
+            time.sleep(interval)
 
 
 def _read_all(descriptor: int) -> bytes:

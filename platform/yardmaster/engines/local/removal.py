@@ -35,8 +35,8 @@ def remove_run(folder: RunFolder) -> None:
             for task in folder.tasks():
                 ControlGroup(Path(order.control_group), f"{folder.path.name}.{task_name(*task)}").remove()
         shutil.rmtree(folder.path, ignore_errors=True)
-        # Somebody may have been writing (a log file of the last moment): once more, and now what is wrong is told.
-        if folder.path.exists():
+        # Somebody may have been writing, or removing at the same time: once more, and now what is wrong is told.
+        with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(folder.path)
 
 

@@ -131,6 +131,7 @@ class SupervisedTask:
         self._exit_code = exit_code
         self._note_peak(max(peak_memory, self._group.peak() if self._group else 0))
         self._passed_memory = self._passed_memory or self._was_killed_by_kernel()
+        self.bound_output()
         self.stage = Stage.CLEARING
 
     def clear(self, rows: Mapping[int, Row], now: float) -> bool:

@@ -1,0 +1,202 @@
+"""Engines that run nothing: one whose runs do what a test says, and others named after what is wrong with them.
+
+They keep the contract of `base` (the same suite runs on them), in memory, for one process. Not for any installation.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from yardmaster.engines.base import Capacity, TaskAccess
+from yardmaster.errors import Problem, SpecRejected, Unavailable
+from yardmaster.ids import JobKey
+from yardmaster.phases import ABSENT, Observation, TaskPhase, TaskState
+from yardmaster.spec import Resources, Role, TrainingSpec
+
+PLENTY = Resources(cpu=64.0, memory=256 << 30, gpus=8)
+
+
+@dataclass
+class _Run:
+    spec: TrainingSpec
+    access: TaskAccess
+    tasks: dict[tuple[Role, int], TaskState] = field(default_factory=dict)
+
+
+class FakeEngine:
+    """An engine whose tasks go as they are told: PENDING until `begin`, RUNNING until `end`, or until they are stopped.
+
+    `calls` lists the verbs that changed something or tried to, as (verb, key), in order. Tasks that are `stubborn`
+    ignore being stopped until `tidy`.
+    """
+
+    isolates = True
+
+    def __init__(self, *, name: str = "fake", total: Resources = PLENTY, largest_task: Resources | None = None) -> None:
+        self.name = name
+        self.calls: list[tuple[str, JobKey]] = []
+        self.stubborn: set[tuple[Role, int]] = set()
+        self._capacity = Capacity(total=total, free=total, largest_task=largest_task or total)
+        self._runs: dict[JobKey, _Run] = {}
+        self._failures: dict[str, list[Exception]] = {}
+        self._lock = threading.RLock()
+        self._followers: list[queue.SimpleQueue[JobKey]] = []
+
+    # --- what a test says --------------------------------------------------------------------------------------------
+
+    def begin(self, key: JobKey, *tasks: tuple[Role, int]) -> None:
+        """These tasks (all, without any) now run."""
+        now = datetime.now(UTC)
+        for role, index in tasks or self._runs[key].spec.tasks():
+            self.set_task(key, role, index, phase=TaskPhase.RUNNING, started_at=now, finished_at=None, exit_code=None)
+
+    def end(self, key: JobKey, role: Role, index: int, exit_code: int | None, reason: str = "") -> None:
+        """This task has ended by itself, well or for good."""
+        phase = TaskPhase.SUCCEEDED if exit_code == 0 else TaskPhase.FAILED
+        self.set_task(key, role, index, phase=phase, exit_code=exit_code, reason=reason, finished_at=datetime.now(UTC))
+
+    def set_task(self, key: JobKey, role: Role, index: int, **changes: Any) -> None:
+        """Any fields of a task's state, as they are to be observed."""
+        with self._lock:
+            tasks = self._runs[key].tasks
+            tasks[role, index] = replace(tasks[role, index], **changes)
+            self._note(key)
+
+    def lose(self, key: JobKey) -> None:
+        """Forget the run, as an engine does whose machine was replaced."""
+        with self._lock:
+            self._runs.pop(key, None)
+
+    def fail_next(self, verb: str, *errors: Exception) -> None:
+        """The next calls of this verb raise these, one each, and change nothing."""
+        with self._lock:
+            self._failures.setdefault(verb, []).extend(errors)
+
+    def access_of(self, key: JobKey) -> TaskAccess:
+        """What `submit` was given for the tasks of this run."""
+        return self._runs[key].access
+
+    # --- the contract ------------------------------------------------------------------------------------------------
+
+    def capacity(self) -> Capacity:
+        self._fail_if_told("capacity")
+        return self._capacity
+
+    def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
+        with self._called("submit", key):
+            if key not in self._runs:
+                tasks = {(role, index): TaskState(role, index, TaskPhase.PENDING) for role, index in spec.tasks()}
+                self._runs[key] = _Run(spec, access, tasks)
+                self._note(key)
+
+    def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
+        self._fail_if_told("observe")
+        with self._lock:
+            return {
+                key: Observation(True, tuple(self._runs[key].tasks.values())) if key in self._runs else ABSENT
+                for key in keys
+            }
+
+    def release(self, key: JobKey, roles: Collection[Role]) -> None:
+        with self._called("release", key):
+            self._end_all(key, frozenset(roles))
+
+    def stop(self, key: JobKey, grace: timedelta) -> None:
+        with self._called("stop", key):
+            self._end_all(key, frozenset(Role))
+
+    def tidy(self, key: JobKey) -> None:
+        with self._called("tidy", key):
+            if self._runs.pop(key, None) is not None:
+                self._note(key)
+
+    def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
+        return [{"kind": "fake", "name": f"{key.name}-{role.value}-{index}"} for role, index in spec.tasks()]
+
+    def changes(self) -> Iterator[JobKey]:
+        """From this call on, not from the first key asked of it."""
+        mine: queue.SimpleQueue[JobKey] = queue.SimpleQueue()
+        with self._lock:
+            self._followers.append(mine)
+        return iter(mine.get, None)
+
+    def tail(self, key: JobKey, role: Role, index: int, lines: int) -> list[str]:
+        return []
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    def _called(self, verb: str, key: JobKey) -> AbstractContextManager[Any]:
+        """Note the call, fail if told to, and give the lock under which the verb does its work."""
+        with self._lock:
+            self.calls.append((verb, key))
+            self._fail_if_told(verb)
+        return self._lock
+
+    def _fail_if_told(self, verb: str) -> None:
+        with self._lock:
+            waiting = self._failures.get(verb)
+            if waiting:
+                raise waiting.pop(0)
+
+    def _end_all(self, key: JobKey, roles: frozenset[Role]) -> None:
+        run = self._runs.get(key)
+        if run is None:
+            return
+        for one, state in run.tasks.items():
+            if one[0] in roles and not state.phase.is_ended and one not in self.stubborn:
+                ended = replace(state, phase=TaskPhase.RELEASED, exit_code=143, finished_at=datetime.now(UTC))
+                run.tasks[one] = ended
+        self._note(key)
+
+    def _note(self, key: JobKey) -> None:
+        for follower in self._followers:
+            follower.put(key)
+
+
+class EngineThatIsAway(FakeEngine):
+    """Every verb fails: its machine cannot be reached."""
+
+    def _fail_if_told(self, verb: str) -> None:
+        raise Unavailable("The engine does not answer.", remedy="Wait; the job goes on when it is back.")
+
+
+class EngineThatRefuses(FakeEngine):
+    """No specification is good enough for it."""
+
+    def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
+        raise SpecRejected([Problem("roles", "no_such_resource", "Not on this engine.", "Choose another engine.")])
+
+
+class EngineThatLosesAnswers(FakeEngine):
+    """Every deed is done and then reported as failed, once: the connection broke before the answer came."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._lost: set[tuple[str, JobKey]] = set()
+
+    def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
+        super().submit(spec, key, access)
+        self._lose_answer("submit", key)
+
+    def release(self, key: JobKey, roles: Collection[Role]) -> None:
+        super().release(key, roles)
+        self._lose_answer("release", key)
+
+    def stop(self, key: JobKey, grace: timedelta) -> None:
+        super().stop(key, grace)
+        self._lose_answer("stop", key)
+
+    def tidy(self, key: JobKey) -> None:
+        super().tidy(key)
+        self._lose_answer("tidy", key)
+
+    def _lose_answer(self, verb: str, key: JobKey) -> None:
+        if (verb, key) not in self._lost:
+            self._lost.add((verb, key))
+            raise Unavailable("The connection broke before the engine had answered.")

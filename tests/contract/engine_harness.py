@@ -1,0 +1,153 @@
+"""What the contract suite must be able to do to an engine's tasks from outside: let them run, let them end."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Protocol
+
+from yardmaster.engines.base import Engine, TaskAccess
+from yardmaster.engines.fake import FakeEngine
+from yardmaster.engines.local import LocalEngine
+from yardmaster.engines.local.facts import key_from_json
+from yardmaster.ids import JobKey, new_id
+from yardmaster.phases import Observation, TaskPhase, TaskState
+from yardmaster.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+
+ACCESS = TaskAccess("http://127.0.0.1:1", "a-token")
+SMALL = Resources(cpu=0.5, memory=256 << 20)
+STAND_IN = Path(__file__).with_name("stand_in.py")
+PATIENCE = 20.0
+
+
+def new_key() -> JobKey:
+    return JobKey(new_id(), new_id(), 1)
+
+
+def spec_of(strategy: Strategy = Strategy.BETWEEN_GRAPH, **changes: object) -> TrainingSpec:
+    """Two workers and a parameter server, unless `roles` says otherwise."""
+    made = {
+        "name": "a job",
+        "strategy": strategy,
+        "roles": {Role.WORKER: RoleSpec(2, SMALL), Role.PS: RoleSpec(1, SMALL)},
+        "code_version": new_id(),
+        "entry_point": "train.py",
+        "retries": 0,
+        "grace_period": timedelta(seconds=1),
+    }
+    return TrainingSpec(**{**made, **changes})  # type: ignore[arg-type]
+
+
+class Harness(Protocol):
+    """An engine, and a hand in its tasks. The words for tasks are (role, index)."""
+
+    engine: Engine
+
+    def let_begin(self, key: JobKey) -> None: ...
+    def let_end(self, key: JobKey, role: Role, index: int, exit_code: int) -> None: ...
+    def make_stubborn(self, key: JobKey, role: Role, index: int) -> None: ...
+
+
+class FakeHarness:
+    def __init__(self) -> None:
+        self.engine = FakeEngine()
+
+    def let_begin(self, key: JobKey) -> None:
+        self.engine.begin(key)
+
+    def let_end(self, key: JobKey, role: Role, index: int, exit_code: int) -> None:
+        self.engine.end(key, role, index, exit_code)
+
+    def make_stubborn(self, key: JobKey, role: Role, index: int) -> None:
+        """The fake knows no SIGKILL: what it stops, ends."""
+
+
+class LocalHarness:
+    """The local engine with `stand_in.py` in the runner's place. `close` removes every run."""
+
+    def __init__(self, folder: Path, **options: object) -> None:
+        self.orders = folder / "orders"
+        self.orders.mkdir(parents=True)
+        self.root = folder / "local"
+        os.environ["STAND_IN"] = str(self.orders)
+        command = [sys.executable, "-S", str(STAND_IN)]
+        self.engine = LocalEngine(self.root, **{"command": command, "pass_environment": ["STAND_IN"], **options})
+        self.keys: list[JobKey] = []
+
+    def new_key(self) -> JobKey:
+        self.keys.append(new_key())
+        return self.keys[-1]
+
+    def submit(self, spec: TrainingSpec | None = None) -> JobKey:
+        key = self.new_key()
+        self.engine.submit(spec or spec_of(), key, ACCESS)
+        return key
+
+    def let_begin(self, key: JobKey) -> None:
+        """Running for the engine, and so far that it has noted its life."""
+        wait_until(self.engine, key, lambda seen: all(self._has_begun(key, task) for task in seen.tasks))
+
+    def let_end(self, key: JobKey, role: Role, index: int, exit_code: int) -> None:
+        self.tell(key, role, index, "exit", str(exit_code))
+
+    def make_stubborn(self, key: JobKey, role: Role, index: int) -> None:
+        self.tell(key, role, index, "stubborn")
+
+    def tell(self, key: JobKey, role: Role, index: int, word: str, text: str = "") -> None:
+        draft = self.orders / ".draft"
+        draft.write_text(text)
+        draft.rename(self.orders / f"{key.name}.{role.value}-{index}.{word}")
+
+    def untell(self, key: JobKey, role: Role, index: int, word: str) -> None:
+        (self.orders / f"{key.name}.{role.value}-{index}.{word}").unlink()
+
+    def _has_begun(self, key: JobKey, task: TaskState) -> bool:
+        begun = len(self.starts(key, task.role, task.index)) > task.restarts
+        return task.phase.is_ended or (task.phase is TaskPhase.RUNNING and begun)
+
+    def starts(self, key: JobKey, role: Role, index: int) -> list[int]:
+        """The pids of all processes that this task ever was, in order."""
+        try:
+            lines = (self.orders / f"{key.name}.{role.value}-{index}.lives").read_text().splitlines()
+        except FileNotFoundError:
+            return []
+        return [int(line.split()[0]) for line in lines]
+
+    def close(self) -> None:
+        for path in (self.root / "runs").glob("*/run.json"):
+            self.keys.append(_key_of(path))
+        for key in set(self.keys):
+            self.engine.tidy(key)
+        os.environ.pop("STAND_IN", None)
+
+
+def wait_until(
+    engine: Engine, key: JobKey, holds: Callable[[Observation], bool], patience: float = PATIENCE
+) -> Observation:
+    """Observe until `holds`; fail with what was seen last."""
+    deadline = time.monotonic() + patience
+    while not holds(seen := engine.observe([key])[key]):
+        assert time.monotonic() < deadline, f"never came: {seen}"
+        time.sleep(0.02)
+    return seen
+
+
+def task_in(seen: Observation, role: Role, index: int) -> TaskState:
+    return next(task for task in seen.tasks if (task.role, task.index) == (role, index))
+
+
+def has_phase(role: Role, index: int, phase: TaskPhase) -> Callable[[Observation], bool]:
+    return lambda seen: task_in(seen, role, index).phase is phase
+
+
+def all_ended(seen: Observation) -> bool:
+    return all(task.phase.is_ended for task in seen.tasks)
+
+
+def _key_of(order: Path) -> JobKey:
+    return key_from_json(json.loads(order.read_text())["key"])

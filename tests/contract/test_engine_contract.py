@@ -1,0 +1,231 @@
+"""What every engine promises (`yardmaster.engines.base`), tried on each of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.contract.engine_harness import (
+    ACCESS,
+    FakeHarness,
+    Harness,
+    LocalHarness,
+    all_ended,
+    has_phase,
+    new_key,
+    spec_of,
+    task_in,
+    wait_until,
+)
+from yardmaster.engines.base import Outputs, Watches
+from yardmaster.ids import JobKey
+from yardmaster.phases import ABSENT, TaskPhase
+from yardmaster.spec import Role
+
+NOW = timedelta(0)
+SHORT = timedelta(seconds=0.3)
+LONG = timedelta(seconds=600)
+
+
+@pytest.fixture(params=["fake", "local"])
+def harness(request, tmp_path: Path) -> Iterator[Harness]:
+    if request.param == "fake":
+        yield FakeHarness()
+        return
+    local = LocalHarness(tmp_path)
+    yield local
+    local.close()
+
+
+@pytest.fixture
+def key() -> JobKey:
+    return new_key()
+
+
+@pytest.fixture
+def running(harness: Harness, key: JobKey) -> JobKey:
+    """A run of two workers and a parameter server, all begun."""
+    harness.engine.submit(spec_of(), key, ACCESS)
+    harness.let_begin(key)
+    return key
+
+
+def phases(harness: Harness, key: JobKey) -> dict[str, str]:
+    return {f"{task.role}-{task.index}": str(task.phase) for task in harness.engine.observe([key])[key].tasks}
+
+
+def test_a_name_and_whether_it_isolates_are_said(harness: Harness):
+    assert harness.engine.name
+    assert harness.engine.isolates in (True, False)
+
+
+def test_no_task_can_get_more_than_there_is(harness: Harness):
+    capacity = harness.engine.capacity()
+    assert 0 < capacity.largest_task.cpu <= capacity.total.cpu
+    assert 0 < capacity.largest_task.memory <= capacity.total.memory
+    assert capacity.free.cpu <= capacity.total.cpu
+
+
+def test_every_key_gets_an_answer_also_unknown_ones(harness: Harness, running: JobKey):
+    unknown = new_key()
+    seen = harness.engine.observe([running, unknown])
+    assert set(seen) == {running, unknown}
+    assert seen[running].exists
+    assert seen[unknown] == ABSENT
+    assert harness.engine.observe([]) == {}
+
+
+def test_all_tasks_are_seen_as_soon_as_submit_returns(harness: Harness, key: JobKey):
+    spec = spec_of()
+    harness.engine.submit(spec, key, ACCESS)
+    seen = harness.engine.observe([key])[key]
+    assert [(task.role, task.index) for task in seen.tasks] == spec.tasks()
+    assert not any(task.phase.is_ended for task in seen.tasks)
+
+
+def test_a_second_submit_changes_nothing(harness: Harness, running: JobKey):
+    before = harness.engine.observe([running])[running]
+    harness.engine.submit(spec_of(name="another"), running, ACCESS)
+    assert harness.engine.observe([running])[running] == before
+
+
+def test_a_submit_of_an_ended_run_changes_nothing(harness: Harness, running: JobKey):
+    harness.engine.stop(running, NOW)
+    ended = wait_until(harness.engine, running, all_ended)
+    harness.engine.submit(spec_of(), running, ACCESS)
+    assert harness.engine.observe([running])[running] == ended
+
+
+def test_begun_tasks_have_a_time_that_says_its_zone(harness: Harness, running: JobKey):
+    for task in harness.engine.observe([running])[running].tasks:
+        assert task.phase is TaskPhase.RUNNING
+        assert task.started_at is not None
+        assert task.started_at.utcoffset() == timedelta(0)
+
+
+def test_an_end_shows_with_its_code_and_the_others_go_on(harness: Harness, running: JobKey):
+    harness.let_end(running, Role.WORKER, 0, 0)
+    harness.let_end(running, Role.WORKER, 1, 7)
+    wait_until(harness.engine, running, has_phase(Role.WORKER, 0, TaskPhase.SUCCEEDED))
+    seen = wait_until(harness.engine, running, has_phase(Role.WORKER, 1, TaskPhase.FAILED))
+    assert task_in(seen, Role.WORKER, 0).exit_code == 0
+    assert task_in(seen, Role.WORKER, 1).exit_code == 7
+    assert task_in(seen, Role.WORKER, 1).finished_at is not None
+    assert task_in(seen, Role.PS, 0).phase is TaskPhase.RUNNING
+
+
+def test_release_ends_these_roles_and_keeps_the_rest_and_its_facts(harness: Harness, running: JobKey):
+    harness.let_end(running, Role.WORKER, 0, 0)
+    wait_until(harness.engine, running, has_phase(Role.WORKER, 0, TaskPhase.SUCCEEDED))
+    for _ in range(2):
+        harness.engine.release(running, [Role.PS])
+    wait_until(harness.engine, running, has_phase(Role.PS, 0, TaskPhase.RELEASED))
+    assert phases(harness, running) == {"worker-0": "SUCCEEDED", "worker-1": "RUNNING", "ps-0": "RELEASED"}
+    harness.engine.release(running, [Role.WORKER, Role.PS])
+    wait_until(harness.engine, running, all_ended)
+    assert phases(harness, running) == {"worker-0": "SUCCEEDED", "worker-1": "RELEASED", "ps-0": "RELEASED"}
+
+
+def test_release_of_roles_that_are_not_there_changes_nothing(harness: Harness, running: JobKey):
+    harness.engine.release(running, [Role.EVALUATOR, Role.CHIEF])
+    harness.engine.release(running, [])
+    assert set(phases(harness, running).values()) == {"RUNNING"}
+
+
+def test_stop_returns_at_once_and_all_are_released(harness: Harness, running: JobKey):
+    for _ in range(2):
+        harness.engine.stop(running, LONG)
+    seen = wait_until(harness.engine, running, all_ended)
+    assert {task.phase for task in seen.tasks} == {TaskPhase.RELEASED}
+    harness.engine.stop(running, NOW)
+    assert harness.engine.observe([running])[running] == seen
+
+
+def test_what_ignores_being_stopped_is_killed_when_its_grace_is_over(harness: Harness, key: JobKey):
+    harness.make_stubborn(key, Role.WORKER, 1)
+    harness.engine.submit(spec_of(), key, ACCESS)
+    harness.let_begin(key)
+    harness.engine.stop(key, SHORT)
+    seen = wait_until(harness.engine, key, all_ended, patience=5)
+    assert task_in(seen, Role.WORKER, 1).phase is TaskPhase.RELEASED
+
+
+def test_a_stop_before_anything_has_begun_ends_everything(harness: Harness, key: JobKey):
+    harness.engine.submit(spec_of(), key, ACCESS)
+    harness.engine.stop(key, SHORT)
+    wait_until(harness.engine, key, all_ended)
+    assert set(phases(harness, key).values()) == {"RELEASED"}
+
+
+def test_after_tidy_nothing_is_known_and_the_key_may_come_again(harness: Harness, running: JobKey):
+    for _ in range(2):
+        harness.engine.tidy(running)
+        assert harness.engine.observe([running])[running] == ABSENT
+    harness.engine.submit(spec_of(), running, ACCESS)
+    harness.let_begin(running)
+    assert set(phases(harness, running).values()) == {"RUNNING"}
+    harness.engine.tidy(running)
+
+
+def test_verbs_on_a_run_that_is_not_there_succeed_and_make_nothing(harness: Harness, key: JobKey):
+    harness.engine.tidy(key)
+    harness.engine.stop(key, SHORT)
+    harness.engine.release(key, [Role.PS])
+    harness.engine.stop(key, NOW)
+    assert harness.engine.observe([key])[key] == ABSENT
+
+
+def test_preview_shows_every_task_and_has_no_effect(harness: Harness, key: JobKey):
+    spec = spec_of()
+    first = harness.engine.preview(spec, key)
+    assert len(first) >= len(spec.tasks())
+    assert harness.engine.preview(spec, key) == first
+    assert harness.engine.observe([key])[key] == ABSENT
+
+
+def test_a_verb_from_many_sides_at_once_is_as_one(harness: Harness, key: JobKey):
+    at_once(12, lambda: harness.engine.submit(spec_of(), key, ACCESS))
+    harness.let_begin(key)
+    assert set(phases(harness, key).values()) == {"RUNNING"}
+    at_once(6, lambda: harness.engine.release(key, [Role.PS]))
+    at_once(6, lambda: harness.engine.stop(key, SHORT))
+    wait_until(harness.engine, key, all_ended)
+    at_once(6, lambda: harness.engine.tidy(key))
+    assert harness.engine.observe([key])[key] == ABSENT
+
+
+def test_who_watches_hears_of_the_run_that_changed(harness: Harness, running: JobKey):
+    if not isinstance(harness.engine, Watches):
+        pytest.skip("this engine does not watch")
+    changes = harness.engine.changes()
+    harness.let_end(running, Role.WORKER, 0, 0)
+    assert next(changes) == running
+
+
+def test_the_tail_of_an_unknown_task_is_empty(harness: Harness, key: JobKey):
+    if not isinstance(harness.engine, Outputs):
+        pytest.skip("this engine keeps no output")
+    assert harness.engine.tail(key, Role.WORKER, 0, 10) == []
+
+
+def at_once(count: int, deed: Callable[[], None]) -> None:
+    """Do it in `count` threads that begin together; every one must succeed."""
+    barrier, failures = threading.Barrier(count), []
+
+    def one() -> None:
+        barrier.wait()
+        try:
+            deed()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the test's failure
+            failures.append(error)
+
+    threads = [threading.Thread(target=one) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
