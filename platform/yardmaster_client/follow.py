@@ -17,6 +17,8 @@ from yardmaster_client.models import LogGap, LogLine
 from yardmaster_client.transport import Transport
 
 _FOREIGN = 4404
+_QUIET = 3.0
+"""Parameter servers live on for a while after the verdict; who follows need not wait for them."""
 _SILENCE = 60.0
 """The server pings every 25 s; after this long without a word the connection is dead, whatever TCP says."""
 
@@ -32,7 +34,7 @@ def follow(
     is_over: Callable[[], bool] = lambda: True,
     give_up_after: float = 300.0,
 ) -> Iterator[LogLine | LogGap]:
-    """Lines of one task, or of all tasks, as they come, until every stream has ended and `is_over()` agrees.
+    """Lines of one task, or of all tasks, as they come, until `is_over()` and every stream has ended or fallen silent.
 
     Raises:
         PortalError: there is no such job for this user. NotReachable: cut off for longer than `give_up_after` seconds.
@@ -45,7 +47,7 @@ def follow(
         address = f"{transport.url.replace('http', 'ws', 1)}/ws/jobs/{job_id}/logs/?{_query(query)}"
         try:
             with _open(transport, address) as socket:
-                for message in _messages(socket, lambda: _all_ended(cursors, ended) and is_over()):
+                for message in _messages(socket, lambda quiet: _is_done(quiet, cursors, ended, is_over)):
                     deadline = time.monotonic() + give_up_after
                     yield from _read(message, cursors, ended)
                 return
@@ -58,7 +60,7 @@ def follow(
         except (WebSocketException, OSError, TimeoutError) as error:
             if time.monotonic() > deadline:
                 raise NotReachable(f"{transport.url} does not answer: {error}") from error
-        if _all_ended(cursors, ended) and is_over():
+        if _is_done(0.0, cursors, ended, is_over):
             return
         time.sleep(0.5)
 
@@ -68,22 +70,25 @@ def _open(transport: Transport, address: str) -> ClientConnection:
     return connect(address, additional_headers=headers, max_size=16 << 20, open_timeout=20)
 
 
-def _messages(socket: ClientConnection, finished: Callable[[], bool]) -> Iterator[dict[str, Any]]:
-    """Messages until `finished()` says so in a quiet moment."""
-    heard = time.monotonic()
+def _messages(socket: ClientConnection, finished: Callable[[float], bool]) -> Iterator[dict[str, Any]]:
+    """Messages until `finished(seconds of silence)` says so."""
+    heard = spoken = time.monotonic()
     while True:
         try:
             text = socket.recv(timeout=1.0)
         except TimeoutError:
-            if finished():
+            if finished(time.monotonic() - spoken):
                 return
             if time.monotonic() - heard > _SILENCE:
                 raise
             continue
         heard = time.monotonic()
         message = json.loads(text)
+        if message["type"] == "ping":
+            continue
+        spoken = heard
         yield message
-        if message["type"] == "end" and finished():
+        if message["type"] == "end" and finished(0.0):
             return
 
 
@@ -116,5 +121,7 @@ def _query(values: dict[str, Any]) -> str:
     return urlencode({name: value for name, value in values.items() if value is not None})
 
 
-def _all_ended(cursors: dict[str, int], ended: set[str]) -> bool:
-    return bool(cursors) and ended.issuperset(cursors)
+def _is_done(quiet: float, cursors: dict[str, int], ended: set[str], is_over: Callable[[], bool]) -> bool:
+    """Everything was sent; or the job is over and only tasks that never end by themselves are left, saying nothing."""
+    everything = bool(cursors) and ended.issuperset(cursors)
+    return (everything or quiet >= _QUIET) and is_over()

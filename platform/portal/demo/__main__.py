@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from portal.demo.portal import Access, PortalFailed, RunningPortal
-from portal.demo.story import LEAST_ACCURACY, Story
+from portal.demo.story import LEAST_ACCURACY, NeverFits, Story
 from yardmaster_client import Job, NotReachable, PortalError, Yardmaster
 
 
@@ -38,6 +38,9 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     except PortalFailed:
+        return 1
+    except NeverFits as error:
+        console.print(f"[red]{error}[/]")
         return 1
     except (PortalError, NotReachable) as error:
         console.print(f"[red]{error}[/] {getattr(error, 'remedy', '')}")
@@ -74,13 +77,13 @@ def _report(console: Console, story: Story, job: Job, url: str, access: Access) 
     table.add_row("the portal", url)
     table.add_row("sign in, once", access.link)
     console.print()
-    console.print(table)
+    console.print(table, soft_wrap=True)
 
 
 def _model_place(job: Job, url: str) -> str:
     if not job.model:
         return "none was kept"
-    return f"{url}/api/v1/jobs/{job.id}/model/  (yardmaster models download {job.name})"
+    return f"{url}/jobs/{job.id}/ (or: yardmaster models download {job.name})"
 
 
 def _phases(job: Job) -> list[tuple[str, float]]:

@@ -26,6 +26,10 @@ _ACCURACY = re.compile(r"test accuracy[ :=]+([01]\.\d+)")
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "bright_red")
 
 
+class NeverFits(Exception):
+    """The demonstration's job is larger than the machine. The message has the numbers."""
+
+
 @dataclass
 class Story:
     """One run of the demonstration; collects how long each part took."""
@@ -43,11 +47,15 @@ class Story:
         with self._timed("upload the code"):
             code = self._put_code()
         spec = self._spec(code, data, parameter_servers, workers)
+        check = self.portal.jobs.check(spec, engine=self.engine)
+        if check["verdict"] == "never_fits":
+            raise NeverFits(f"This machine is too small for the demonstration: {check['message']}")
         with self._timed("train"):
             job = self.portal.jobs.launch(spec, engine=self.engine)
             self.console.print(
                 f"[bold]Launched[/] {job.name} with {parameter_servers} PS and {workers} workers ({job.id})"
             )
+            self._show_waiting(job)
             self._show_log(job)
             return self.portal.jobs.wait(job.id, timeout=120)
 
@@ -78,6 +86,16 @@ class Story:
         spec["roles"]["worker"]["replicas"] = workers
         return dict(spec) | {"code": code, "inputs": [{"dataset_version": data}]}
 
+    def _show_waiting(self, job: Job) -> None:
+        """Say why the job waits, each time the reason changes, until it is admitted."""
+        said = ""
+        while job.phase == "QUEUED":
+            if job.message and job.message != said:
+                self.console.print(f"Waiting: {job.message} {job.remedy}")
+                said = job.message
+            time.sleep(0.2)
+            job = self.portal.jobs.get(job.id)
+
     def _show_log(self, job: Job) -> None:
         colours: dict[str, str] = {}
         for line in self.portal.jobs.follow(job.id):
@@ -87,7 +105,7 @@ class Story:
             task = f"{line.role}-{line.index}"
             colour = colours.setdefault(task, _COLOURS[len(colours) % len(_COLOURS)])
             self.console.print(f"[{colour}]{task:>9}[/] ", end="")
-            self.console.print(line.text, markup=False, highlight=False)
+            self.console.print(line.text, markup=False, highlight=False, soft_wrap=True)
             if found := _ACCURACY.search(line.text):
                 self.accuracy = float(found[1])
 
@@ -100,6 +118,7 @@ class Story:
     @contextmanager
     def _progress(self, what: str) -> Iterator[Any]:
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-        with Progress(*columns, console=self.console, transient=True) as bar:
+        quiet = not self.console.is_terminal
+        with Progress(*columns, console=self.console, transient=True, disable=quiet) as bar:
             task = bar.add_task(what, total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
