@@ -11,27 +11,27 @@ from django.core.signals import setting_changed
 from apps.accounts.models import User
 from apps.api.problems import Forbidden
 from yardmaster.engines.base import Engine
-from yardmaster.engines.registry import engine_from
-from yardmaster.errors import Misconfigured, Problem, SpecRejected
+from yardmaster.engines.registry import EngineRegistry
+from yardmaster.errors import Problem, SpecRejected
 
 
 @cache
-def engine_named(name: str) -> Engine:
-    """The engine of that name. Raises `Misconfigured` when the settings no longer have it."""
-    if name not in settings.YARDMASTER_ENGINES:
-        raise Misconfigured(
-            f"There is no engine {name!r} in YARDMASTER_ENGINES.",
-            remedy="Add it again, or stop the jobs that use it.",
-        )
-    return engine_from(name, settings.YARDMASTER_ENGINES[name])
+def registry() -> EngineRegistry:
+    """The engines of the settings, made when they are first asked for."""
+    return EngineRegistry(settings.YARDMASTER_ENGINES)
 
 
 def _forget(*, setting: str, **rest: Any) -> None:
     if setting == "YARDMASTER_ENGINES":
-        engine_named.cache_clear()
+        registry.cache_clear()
 
 
 setting_changed.connect(_forget)
+
+
+def engine_named(name: str) -> Engine:
+    """The engine of that name. Raises `Misconfigured` when the settings no longer have it, or it cannot be made."""
+    return registry().get(name)
 
 
 def engine_names() -> list[str]:

@@ -1,4 +1,4 @@
-"""The job itself and its history. What an attempt left behind is in `attempt`, what a job holds of quota in `ledger`."""
+"""The job itself and its history. What an attempt left behind is in `attempt`, what a job holds in `ledger`."""
 
 from __future__ import annotations
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from apps.jobs.engines import engine_named
-from tests.integration.jobs.world import StagedEngine, World, transaction_watch
+from tests.integration.jobs.world import StagedEngine, World, refuses_transactions
+from tests.real.postgres import postgres_cluster, postgres_db
+
+__all__ = ["postgres_cluster", "postgres_db"]
 
 
 @pytest.fixture
@@ -17,10 +20,24 @@ def stores(settings, tmp_path):
 
 
 @pytest.fixture
-def world(db, settings, stores) -> World:
+def engine_settings(settings):
     settings.YARDMASTER_ENGINES = {"staged": {"class": "tests.integration.jobs.world.StagedEngine", "options": {}}}
     settings.YARDMASTER_DEFAULT_ENGINE = "staged"
+
+
+@pytest.fixture
+def world(db, engine_settings, stores) -> World:
+    return _world()
+
+
+@pytest.fixture
+def postgres_world(postgres_db, engine_settings, stores) -> World:
+    """The same world on a real PostgreSQL, for several threads."""
+    return _world()
+
+
+def _world() -> World:
     engine = engine_named("staged")
     assert isinstance(engine, StagedEngine)
-    engine.in_transaction = transaction_watch()
+    engine.before_verb = refuses_transactions()
     return World(engine)

@@ -25,7 +25,7 @@ def test_a_job_runs_from_the_launch_to_its_end(world, ada):
     world.until_quiet()
     job = world.again(job)
     assert job.is_over
-    assert world.engine.runs == {}
+    assert not world.engine.has(job)
     assert phases(job) == ["QUEUED", "STARTING", "RUNNING", "SUCCEEDED"]
     assert not Reservation.objects.filter(released_at__isnull=True).exists()
 
@@ -124,12 +124,12 @@ def test_stop_works_at_every_phase(world, ada, phase):
     job = world.again(job)
     assert job.phase == ("SUCCEEDED" if phase == "SUCCEEDED" else "STOPPED")
     assert job.is_over
-    assert world.engine.runs == {}
+    assert not world.engine.has(job)
 
 
 def test_a_task_that_ignores_the_stop_is_removed_after_the_grace_period(world, ada):
-    world.engine.obeys_stop = False
     job = world.launch(ada, grace_period=20)
+    world.engine.stubborn = {(role, index) for role in Role for index in range(2)}
     world.settle()
     services.job_stop(user=ada, job=world.again(job))
     world.settle()
@@ -138,7 +138,7 @@ def test_a_task_that_ignores_the_stop_is_removed_after_the_grace_period(world, a
     world.passes(60)
     job = world.again(job)
     assert job.phase == "STOPPED"
-    assert world.engine.runs == {}
+    assert not world.engine.has(job)
 
 
 def test_a_stop_is_asked_for_once_however_often(world, ada):

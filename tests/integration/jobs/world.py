@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,110 +18,89 @@ from apps.jobs.services import job_create
 from apps.namespaces.models import Namespace
 from apps.uploads.storage import storage
 from yardmaster.engines.base import Capacity, TaskAccess
+from yardmaster.engines.fake import PLENTY, FakeEngine
 from yardmaster.ids import JobKey, new_id
-from yardmaster.phases import ABSENT, Observation, TaskPhase, TaskState
+from yardmaster.phases import Observation, TaskPhase
 from yardmaster.spec import Resources, Role, TrainingSpec
 from yardmaster.spec_json import spec_from_json
 
-GIB = 1 << 30
 
+class StagedEngine(FakeEngine):
+    """Tasks begin at once, unless told otherwise. Refuses to be called inside a transaction."""
 
-@dataclass
-class Run:
-    """One attempt as the engine has it."""
-
-    spec: TrainingSpec
-    access: TaskAccess
-    tasks: dict[tuple[Role, int], TaskState] = field(default_factory=dict)
-
-
-class StagedEngine:
-    """Starts nothing. Tasks begin at once, and then do what the test stages. Refuses to be called in a transaction."""
-
-    isolates = True
-
-    def __init__(self, name: str = "staged", cpu: float = 64, memory: int = 256 * GIB, gpus: int = 8) -> None:
-        self.name = name
-        self.room = Resources(cpu=cpu, memory=memory, gpus=gpus)
-        self.runs: dict[JobKey, Run] = {}
-        self.calls: list[tuple[str, JobKey | None]] = []
+    def __init__(self, *, name: str = "staged", total: Resources = PLENTY) -> None:
+        super().__init__(name=name, total=total)
         self.submits: list[JobKey] = []
         """Submits that had an effect."""
         self.begin_at_once = True
-        self.obeys_stop = True
         self.error: Exception | None = None
         """Raised by every verb while it is set."""
         self.kept_output: dict[tuple[Role, int], list[str]] = {}
-        self.in_transaction: Callable[[], bool] = lambda: False
+        self.before_verb: Callable[[str], None] = lambda verb: None
+        self.after_verb: Callable[[str], None] = lambda verb: None
 
-    def _called(self, verb: str, key: JobKey | None = None) -> None:
-        assert not self.in_transaction(), f"{verb} was called inside a transaction"
-        self.calls.append((verb, key))
+    @contextmanager
+    def _verb(self, name: str) -> Iterator[None]:
+        self.before_verb(name)
         if self.error is not None:
             raise self.error
+        yield
+        self.after_verb(name)
 
     def capacity(self) -> Capacity:
-        self._called("capacity")
-        return Capacity(total=self.room, free=self.room, largest_task=self.room)
+        with self._verb("capacity"):
+            return super().capacity()
 
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
-        self._called("submit", key)
-        if key in self.runs:
-            assert self.runs[key].access == access, "a repeated submit must bring the same token"
-            return
-        self.submits.append(key)
-        phase = TaskPhase.RUNNING if self.begin_at_once else TaskPhase.PENDING
-        tasks = {(role, index): TaskState(role, index, phase) for role, index in spec.tasks()}
-        self.runs[key] = Run(spec, access, tasks)
+        with self._verb("submit"):
+            is_new = not self.observe_quietly(key).exists
+            super().submit(spec, key, access)
+            assert self.access_of(key) == access, "a repeated submit must bring the same token"
+            if is_new:
+                self.submits.append(key)
+                if self.begin_at_once:
+                    self.begin(key)
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
-        for key in keys:
-            self._called("observe", key)
-        return {
-            key: Observation(True, tuple(self.runs[key].tasks.values())) if key in self.runs else ABSENT for key in keys
-        }
+        with self._verb("observe"):
+            return super().observe(keys)
 
     def release(self, key: JobKey, roles: Collection[Role]) -> None:
-        self._called("release", key)
-        self._end(key, roles)
+        with self._verb("release"):
+            super().release(key, roles)
 
     def stop(self, key: JobKey, grace: timedelta) -> None:
-        self._called("stop", key)
-        if self.obeys_stop:
-            self._end(key, list(Role))
+        with self._verb("stop"):
+            super().stop(key, grace)
 
     def tidy(self, key: JobKey) -> None:
-        self._called("tidy", key)
-        self.runs.pop(key, None)
-
-    def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
-        self._called("preview", key)
-        return [{"kind": "Task", "name": f"{key.name}-{role}-{index}"} for role, index in spec.tasks()]
+        with self._verb("tidy"):
+            super().tidy(key)
 
     def tail(self, key: JobKey, role: Role, index: int, lines: int) -> list[str]:
-        self._called("tail", key)
-        return self.kept_output.get((role, index), [])[-lines:]
+        with self._verb("tail"):
+            return self.kept_output.get((role, index), [])[-lines:]
 
-    def _end(self, key: JobKey, roles: Collection[Role]) -> None:
-        tasks = self.runs[key].tasks if key in self.runs else {}
-        for task in [one for one in tasks.values() if one.role in roles and not one.phase.is_ended]:
-            tasks[task.role, task.index] = replace(task, phase=TaskPhase.RELEASED)
+    # What tests stage and see.
 
-    # What tests stage.
+    def observe_quietly(self, key: JobKey) -> Observation:
+        return FakeEngine.observe(self, [key])[key]
 
     def set(self, job: Job, role: Role, index: int, phase: TaskPhase, **facts: Any) -> None:
-        tasks = self.runs[job.key].tasks
-        tasks[role, index] = replace(tasks[role, index], phase=phase, **facts)
+        self.set_task(job.key, role, index, phase=phase, **facts)
 
     def succeed(self, job: Job, role: Role = Role.WORKER, index: int | None = None) -> None:
         """A task, or every task of the role, ends well."""
-        for one in [task for task in self.runs[job.key].tasks.values() if task.role is role]:
+        for one in self.observe_quietly(job.key).of([role]):
             if index in (None, one.index):
                 self.set(job, role, one.index, TaskPhase.SUCCEEDED, exit_code=0)
 
     def alive(self, job: Job) -> list[str]:
-        tasks = self.runs[job.key].tasks.values() if job.key in self.runs else ()
+        tasks = self.observe_quietly(job.key).tasks
         return sorted(f"{one.role}-{one.index}" for one in tasks if not one.phase.is_ended)
+
+    def has(self, job: Job) -> bool:
+        return self.observe_quietly(job.key).exists
 
 
 class World:
@@ -211,8 +190,12 @@ class World:
             self.now = max(self.now, following.next_look_at)
 
 
-def transaction_watch() -> Callable[[], bool]:
-    """Whether a transaction is open that the test itself did not open."""
-    depth = len(connection.savepoint_ids)
-    outer = connection.in_atomic_block
-    return lambda: connection.in_atomic_block and (not outer or len(connection.savepoint_ids) > depth)
+def refuses_transactions() -> Callable[[str], None]:
+    """Fails where a verb is called within a transaction that the test itself did not open."""
+    depth, outer = len(connection.savepoint_ids), connection.in_atomic_block
+
+    def check(verb: str) -> None:
+        inside = connection.in_atomic_block and (not outer or len(connection.savepoint_ids) > depth)
+        assert not inside, f"{verb} was called inside a transaction"
+
+    return check

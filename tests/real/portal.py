@@ -1,0 +1,171 @@
+"""A real portal for tests: its own home, free port and processes, as `make up` starts them, each of which can be killed.
+
+Not here: what is tested with it. Start only the processes that a test needs: each costs seconds and memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from portal.env import socket_folder
+from portal.up import home as portal_home
+from portal.up.processes import Address, Process, broker, environment, portal
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60.0
+LIGHT = ("valkey", "web")
+WHOLE = ("valkey", "web", "worker", "beat", "conductor")
+
+_MAKE_USER = """
+import json, sys
+import django
+django.setup()
+from apps.accounts.models import User
+from apps.accounts.services import token_create, user_create
+name, staff = sys.argv[1], sys.argv[2] == "1"
+user = User.objects.filter(username=name).first() or user_create(username=name, password="correct horse battery", is_staff=staff)
+print(json.dumps(token_create(user=user, name="test", scopes=[], expires_in=None)[1]))
+"""
+
+
+@dataclass
+class RealPortal:
+    """A running portal. `environment` is what its processes were told."""
+
+    home: Path
+    url: str
+    environment: dict[str, str]
+    commands: dict[str, Process]
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, name: str) -> None:
+        """Start one process, or start it again, and wait until it is ready."""
+        ready = self.home / "run" / f"{name}.ready"
+        ready.unlink(missing_ok=True)
+        with (self.home / "log" / f"{name}.log").open("ab") as log:
+            self.running[name] = subprocess.Popen(
+                self.commands[name].command, cwd=ROOT, env=self.environment, stdout=log, stderr=log
+            )
+        deadline = time.monotonic() + PATIENCE
+        while not self._is_ready(name):
+            if self.running[name].poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(f"{name} did not come up:\n{self.log_of(name)[-4000:]}")
+            time.sleep(0.05)
+
+    def kill(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
+        """End one process and wait until it is gone."""
+        process = self.running.pop(name)
+        process.send_signal(how)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def stop(self) -> None:
+        """End all, the message server last."""
+        for name in sorted(self.running, key=WHOLE.index, reverse=True):
+            self.kill(name, signal.SIGTERM)
+
+    def manage(self, *arguments: str) -> str:
+        """Run a management command; returns what it printed."""
+        return self._run([sys.executable, "manage.py", *arguments])
+
+    def script(self, code: str, *arguments: str) -> str:
+        """Run Python inside the portal's settings (`django.setup()` is the code's own matter)."""
+        return self._run([sys.executable, "-c", code, *arguments])
+
+    def token_of(self, username: str, *, is_staff: bool = False) -> str:
+        """A personal token of this user, who is made when there is none."""
+        return str(json.loads(self.script(_MAKE_USER, username, "1" if is_staff else "0").splitlines()[-1]))
+
+    def log_of(self, name: str) -> str:
+        return (self.home / "log" / f"{name}.log").read_text(errors="replace")
+
+    def processor_seconds(self, name: str) -> float:
+        """What the process has used so far (Linux)."""
+        fields = Path(f"/proc/{self.running[name].pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def _run(self, command: Sequence[str]) -> str:
+        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return done.stdout
+
+    def _is_ready(self, name: str) -> bool:
+        if name == "valkey":
+            return _accepts(socket_folder(self.home) / "valkey.sock")
+        if name != "web":
+            return (self.home / "run" / f"{name}.ready").exists()
+        try:
+            with urllib.request.urlopen(f"{self.url}/healthz", timeout=2) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+
+@contextlib.contextmanager
+def real_portal(
+    home: Path, names: Sequence[str] = LIGHT, settings: dict[str, str] | None = None
+) -> Iterator[RealPortal]:
+    """A portal in `home` with the processes `names`, stopped at the end. `settings` are environment variables."""
+    portal_home.prepare(home)
+    address = Address("127.0.0.1", free_port())
+    base = {name: value for name, value in os.environ.items() if not name.startswith(("YARDMASTER_", "PYTEST_"))}
+    told = {**environment(base, ROOT, home, address), **(settings or {})}
+    folder = socket_folder(home)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    processes = (broker(folder / "valkey.sock", home / "run"), *portal(address, home))
+    running = RealPortal(home, address.url, told, {process.name: process for process in processes})
+    try:
+        running.manage("migrate", "--verbosity=0")
+        for name in names:
+            running.start(name)
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.fixture(scope="module")
+def light_portal() -> Iterator[RealPortal]:
+    """The web process and the message server, for all tests of a module."""
+    with tempfile.TemporaryDirectory(prefix="yardmaster-real-") as folder, real_portal(Path(folder)) as portal:
+        yield portal
+
+
+@pytest.fixture(scope="module")
+def whole_portal() -> Iterator[RealPortal]:
+    """Every process, so that jobs run (local engine), for all tests of a module."""
+    with tempfile.TemporaryDirectory(prefix="yardmaster-real-") as folder, real_portal(Path(folder), WHOLE) as portal:
+        yield portal
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _accepts(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        try:
+            client.connect(str(path))
+        except OSError:
+            return False
+    return True
