@@ -12,6 +12,7 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 
 from apps.accounts.websocket_auth import TokenOrSession
 from apps.jobs.routing import websocket_urlpatterns as jobs
+from apps.logs.append_at_once import AppendAtOnce
 from apps.logs.routing import websocket_urlpatterns as logs
 
-application = ProtocolTypeRouter({"http": http, "websocket": TokenOrSession(URLRouter([*jobs, *logs]))})
+application = ProtocolTypeRouter({"http": AppendAtOnce(http), "websocket": TokenOrSession(URLRouter([*jobs, *logs]))})

@@ -1,4 +1,4 @@
-"""A real portal for tests: its own home, free port and processes, as `make up` starts them, each of which can be killed.
+"""A real portal for tests: its own home, port and processes, as `make up` starts them, each of which can be killed.
 
 Not here: what is tested with it. Start only the processes that a test needs: each costs seconds and memory.
 """
@@ -38,7 +38,8 @@ django.setup()
 from apps.accounts.models import User
 from apps.accounts.services import token_create, user_create
 name, staff = sys.argv[1], sys.argv[2] == "1"
-user = User.objects.filter(username=name).first() or user_create(username=name, password="correct horse battery", is_staff=staff)
+user = User.objects.filter(username=name).first()
+user = user or user_create(username=name, password="correct horse battery", is_staff=staff)
 print(json.dumps(token_create(user=user, name="test", scopes=[], expires_in=None)[1]))
 """
 

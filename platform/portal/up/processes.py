@@ -74,7 +74,9 @@ def portal(address: Address, home: Path) -> tuple[Process, ...]:
             "web",
             (python, "-m", "uvicorn", "portal.asgi:application", "--host", address.host, "--port", str(address.port),
              "--no-access-log", "--log-level", "warning",
-             "--timeout-graceful-shutdown", "3", "--ws-ping-interval", "25"),
+             "--timeout-graceful-shutdown", "3", "--ws-ping-interval", "25",
+             # Fifty followers get the same frame: compressing it once for each costs more than all the rest.
+             "--ws-per-message-deflate", "false"),
         ),
         Process(
             "worker",

@@ -25,7 +25,7 @@ def store(settings, tmp_path: Path) -> Iterator[LogStore]:
     settings.YARDMASTER_LOGS_ROOT = tmp_path / "logs"
     settings.CHANNEL_LAYERS = {}
     log_store.cache_clear()
-    RememberedTaskToken._known.clear()
+    RememberedTaskToken.known.clear()
     yield log_store()
     log_store.cache_clear()
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.jobs.models import JobAttempt
-from apps.logs import task_views
+from apps.logs import intake
 from tests.integration.logs.conftest import job_of, worker
 
 pytestmark = pytest.mark.django_db
@@ -64,9 +64,9 @@ def test_gzip_is_taken(job, task, store):
         (b"no newline", {}, 400),
         (b"a\n", {"X-Times": "now"}, 400),
         (b"a\n", {"X-Times": "0:1,0:2"}, 400),
-        (b"a\n", {"X-Times": ",".join(f"{n}:1" for n in range(task_views.MOST_MARKS + 1))}, 400),
+        (b"a\n", {"X-Times": ",".join(f"{n}:1" for n in range(intake.MOST_MARKS + 1))}, 400),
         (b"a\n" * (1 << 19) + b"\n", {}, 413),
-        (b"x" * task_views.LONGEST_LINE + b"x\n", {}, 413),
+        (b"x" * intake.LONGEST_LINE + b"x\n", {}, 413),
     ],
 )
 def test_what_is_not_whole_lines_is_refused_and_changes_nothing(job, task, store, body, headers, status):
@@ -78,7 +78,7 @@ def test_what_is_not_whole_lines_is_refused_and_changes_nothing(job, task, store
 
 def test_a_gzip_bomb_is_refused_before_it_fills_memory(job, task, store):
     bomb = gzip.compress(bytes(200 << 20))
-    assert len(bomb) < task_views.MOST_BYTES
+    assert len(bomb) < intake.MOST_BYTES
     assert write(task(job), bomb, lines=1, **{"Content-Encoding": "gzip"}).status_code == 413
 
 

@@ -1,0 +1,91 @@
+"""The short way gives the same answers as the view, and the plain case does not reach Django."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from asgiref.testing import ApplicationCommunicator
+from channels.db import database_sync_to_async
+from django.core.asgi import get_asgi_application
+from django.urls import reverse
+
+from apps.jobs.task_auth import TaskIdentity, token_of
+from apps.logs import append_at_once, intake
+from apps.logs.append_at_once import AppendAtOnce
+from apps.logs.task_views import RememberedTaskToken
+from tests.integration.logs.conftest import worker
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PLAIN = "role=worker&index=0&first_line=0&lines=2"
+
+
+async def post(application, token: str, query: str, *pieces: bytes, headers=()) -> tuple[int, dict]:
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": append_at_once.PATH,
+        "query_string": query.encode(),
+        "headers": [(b"authorization", f"Bearer {token}".encode()), (b"host", b"127.0.0.1"), *headers],
+    }
+    client = ApplicationCommunicator(application, scope)
+    for number, piece in enumerate(pieces, 1):
+        await client.send_input({"type": "http.request", "body": piece, "more_body": number < len(pieces)})
+    start = await client.receive_output(10)
+    body = (await client.receive_output(10))["body"]
+    await client.wait(10)
+    return start["status"], json.loads(body)
+
+
+async def no_django(*_: object) -> None:
+    raise AssertionError("the plain case has reached Django")
+
+
+@pytest.fixture
+async def known(job) -> str:
+    token = token_of(job.pk, 1)
+    RememberedTaskToken.known[f"Bearer {token}"] = (float("inf"), TaskIdentity(job.pk, 1, job.namespace_id))
+    return token
+
+
+def test_the_address_is_the_view_s():
+    assert reverse("task-log") == append_at_once.PATH
+
+
+async def test_a_known_token_s_lines_are_kept_without_django(job, known, store):
+    answer = await post(AppendAtOnce(no_django), known, PLAIN, b"a\n", b"b\n", headers=[(b"x-times", b"0:5,1:50")])
+    assert answer == (200, {"next_line": 2})
+    assert [tuple(line) for line in store.read(worker(job), 0, 9).lines] == [(0, 5, b"a"), (1, 50, b"b")]
+
+
+async def test_the_first_request_of_a_token_is_checked_and_the_next_are_short(job, store):
+    token = token_of(job.pk, 1)
+    assert await post(AppendAtOnce(get_asgi_application()), token, PLAIN, b"a\nb\n") == (200, {"next_line": 2})
+    assert await post(AppendAtOnce(no_django), token, PLAIN, b"a\nb\n") == (200, {"next_line": 2})
+
+
+@pytest.mark.parametrize(
+    ("query", "pieces", "headers", "status"),
+    [
+        (PLAIN.replace("first_line=0", "first_line=7"), [b"a\nb\n"], [], 409),
+        (PLAIN, [b"a\n"], [], 400),
+        (PLAIN, [b"a\nb\n"], [(b"content-encoding", b"br")], 400),
+        (PLAIN, [b"a\nb\n"], [(b"x-times", b"?")], 400),
+        (PLAIN.replace("index=0", "index=x"), [b"a\nb\n"], [], 400),
+        (PLAIN.replace("index=0", "index=99999999"), [b"a\nb\n"], [], 400),
+        (PLAIN.replace("first_line=0", "first_line=-1"), [b"a\nb\n"], [], 400),
+        (PLAIN.replace("worker", "boss"), [b"a\nb\n"], [], 400),
+        (PLAIN, [b"x" * intake.MOST_BYTES, b"y\n", b"z\n"], [], 413),
+    ],
+)
+async def test_what_is_not_plain_is_answered_by_the_view(job, known, store, query, pieces, headers, status):
+    answer = await post(AppendAtOnce(get_asgi_application()), known, query, *pieces, headers=headers)
+    assert answer[0] == status
+    assert answer[1]["code"]
+    assert store.next_line(worker(job)) == 0
+
+
+async def test_a_forged_token_does_not_pass(job, store):
+    assert (await post(AppendAtOnce(get_asgi_application()), "ymt.x.1.y", PLAIN, b"a\nb\n"))[0] == 401
+    assert await database_sync_to_async(store.next_line)(worker(job)) == 0
