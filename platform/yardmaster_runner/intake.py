@@ -32,12 +32,18 @@ class Intake(threading.Thread):
     """
 
     def __init__(
-        self, pipe: int, spool: Spool, line_bytes: int, watch: Optional[Callable[[bytes], None]] = None
+        self,
+        pipe: int,
+        spool: Spool,
+        line_bytes: int,
+        is_shipping: Callable[[], bool],
+        watch: Optional[Callable[[bytes], None]] = None,
     ) -> None:
         super().__init__(name="intake", daemon=True)
         self._pipe = pipe
         self._spool = spool
         self._cutter = LineCutter(line_bytes)
+        self._is_shipping = is_shipping
         self._watch = watch
         self._watched_at = 0.0
         self._tail = b""
@@ -78,6 +84,8 @@ class Intake(threading.Thread):
         return True
 
     def _take(self, chunk: bytes) -> None:
+        while not self._spool.has_room and self._is_shipping():
+            time.sleep(LET_IT_FILL)
         self._spool.append(self._cutter.feed(chunk), now_ms())
         self._tail = chunk[-TAIL_BYTES:] if len(chunk) >= TAIL_BYTES else (self._tail + chunk)[-TAIL_BYTES:]
         if self._watch is not None and time.monotonic() - self._watched_at >= 1.0:

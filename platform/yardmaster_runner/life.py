@@ -157,7 +157,9 @@ class Life:
     def _run_script(self, order: Order, spool: Spool, shipping: ShipperThread) -> Ending:
         kills = memory_kills()
         reader, writer = open_pipe()
-        intake = Intake(reader, spool, min(order.limits.line_bytes, LONGEST_LINE), self._progress.see_output)
+        line_bytes = min(order.limits.line_bytes, LONGEST_LINE)
+        is_shipping = lambda: shipping.shipper.is_taken_from  # noqa: E731
+        intake = Intake(reader, spool, line_bytes, is_shipping, self._progress.see_output)
         observer, keeper = self._observer(order), self._keeper(order)
         script = self._start(order, writer)
         for thread in (intake, observer, keeper):

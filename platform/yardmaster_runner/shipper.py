@@ -27,6 +27,7 @@ PAUSE = 0.1
 LAST_PAUSE = 0.5
 SAVE_EVERY = 1.0
 REJECTIONS = 3
+TAKING_FOR = 5.0
 
 
 class LogApi(Protocol):
@@ -61,6 +62,7 @@ class Shipper:
         self._batch_bytes = BATCH_BYTES
         self._rejections = 0
         self._saved_at = -SAVE_EVERY
+        self._worked_at = float("-inf")
         self._on_success = on_success
         self.trouble = ""
         """What hinders shipping now, in words; empty when it goes well."""
@@ -69,6 +71,11 @@ class Shipper:
     def is_done(self) -> bool:
         """Everything there is has been taken by the portal."""
         return self._spool.waiting_lines == 0
+
+    @property
+    def is_taken_from(self) -> bool:
+        """Whether the portal takes lines these days, so that waiting makes room in the spool."""
+        return self._clock() - self._worked_at < TAKING_FOR
 
     def step(self) -> float:
         """Exchange at most one message with the portal; how many seconds to wait before the next step."""
@@ -80,6 +87,7 @@ class Shipper:
             return self._later(error)
         self._backoff.reset()
         self.trouble = ""
+        self._worked_at = self._clock()
         self._on_success()
         self._save_sometimes()
         return 0.0 if is_backlogged else PAUSE

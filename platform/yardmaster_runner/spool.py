@@ -69,6 +69,15 @@ class Spool:
             self._keep_bounds()
         self.arrived.set()
 
+    @property
+    def has_room(self) -> bool:
+        """Whether there is still a good distance to the bounds: time to slow the script down, where waiting helps."""
+        with self._lock:
+            segments = [piece for piece in self._pieces if isinstance(piece, Segment)]
+            on_disk = sum(one.cost for one in segments if one.is_file)
+            held = sum(one.cost for one in segments if not one.is_file)
+            return on_disk < self._limit * 3 // 4 and held < min(MEMORY_BYTES, self._limit) // 2
+
     def _writable(self) -> Segment:
         last = self._pieces[-1] if self._pieces else None
         if isinstance(last, Segment):
