@@ -178,6 +178,15 @@ class World:
             self.now = min(end, self.now + timedelta(seconds=5))
             self.settle()
 
+    def until_running(self, job: Job) -> None:
+        """Time passes from look to look until the job runs."""
+        for _ in range(50):
+            self.settle()
+            if self.again(job).phase == "RUNNING":
+                return
+            self.now = max(self.now, self.again(job).next_look_at)
+        raise AssertionError(f"stuck as {self.again(job).phase} {self.again(job).reason}")
+
     def until_quiet(self, most: timedelta = timedelta(hours=2)) -> None:
         """Time passes from look to look until no job will ever be looked at again."""
         limit = self.now + most

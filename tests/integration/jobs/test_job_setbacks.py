@@ -1,0 +1,165 @@
+"""Looks at a job that fail: nothing sticks, and people see why."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from django.db import OperationalError, connection
+
+from apps.jobs.models import Job
+from apps.jobs.reconcile import reconcile
+from yardmaster.errors import Misconfigured, Problem, QuotaFull, SpecRejected, Unavailable
+from yardmaster.spec import Role
+
+
+def test_an_engine_that_is_away_is_said_and_asked_again_later_and_later(world, ada):
+    job = world.launch(ada)
+    world.engine.error = Unavailable("The engine does not answer.", remedy="Wait.")
+    job = world.look(job)
+    assert (job.reason, job.message, job.remedy) == ("EngineUnavailable", "The engine does not answer.", "Wait.")
+    pauses = []
+    for _ in range(9):
+        pauses.append((job.next_look_at - world.now).total_seconds())
+        world.now = job.next_look_at
+        job = world.look(job)
+    assert pauses == [2, 4, 8, 16, 32, 64, 120, 120, 120]
+    world.engine.error = None
+    world.now = job.next_look_at
+    world.settle()
+    job = world.again(job)
+    assert (job.phase, job.reason, job.setbacks) == ("RUNNING", "", 0)
+
+
+def test_a_running_job_says_that_its_engine_is_away_and_then_no_longer(world, ada):
+    job = world.launch(ada)
+    world.settle()
+    world.engine.error = Unavailable("The engine does not answer.")
+    assert world.look(job).reason == "EngineUnavailable"
+    world.engine.error = None
+    job = world.look(job)
+    assert (job.phase, job.reason, job.message) == ("RUNNING", "", "")
+
+
+def test_a_verdict_is_never_covered_by_a_setback(world, ada):
+    job = world.launch(ada)
+    world.settle()
+    world.engine.succeed(job)
+    world.look(job)
+    world.engine.error = Unavailable("The engine does not answer.")
+    assert world.look(job).reason == "Succeeded"
+    world.engine.error = None
+    world.until_quiet()
+    assert world.again(job).is_over
+
+
+def test_a_specification_that_the_engine_rejects_fails_the_job_with_every_problem(world, ada):
+    job = world.launch(ada)
+    world.engine.fail_next(
+        "submit", SpecRejected([Problem("roles.worker.gpus", "no_gpus", "There are none.", "Ask for none.")])
+    )
+    job = world.look(job)
+    assert (job.phase, job.reason, job.remedy) == ("FAILED", "SpecRejected", "Ask for none.")
+    assert "roles.worker.gpus" in job.message
+    world.until_quiet()
+    assert world.again(job).is_over
+
+
+def test_the_engines_own_quota_is_waited_for_and_named(world, ada):
+    """kubeflow/notebooks#64: a quota refusal was shown as a generic message."""
+    job = world.launch(ada)
+    world.engine.fail_next("submit", QuotaFull("exceeded quota: pods=3, used 10, limited 10"))
+    job = world.look(job)
+    assert (job.phase, job.reason) == ("STARTING", "EngineQuotaFull")
+    assert "exceeded quota" in job.message
+    world.now = job.next_look_at
+    world.settle()
+    assert world.again(job).phase == "RUNNING"
+
+
+def test_what_only_the_operator_can_mend_stays_with_its_reason(world, ada):
+    job = world.launch(ada)
+    world.engine.error = Misconfigured("YARDMASTER_X is wrong.", remedy="Set it.")
+    job = world.look(job)
+    assert (job.phase, job.reason, job.remedy) == ("QUEUED", "Misconfigured", "Set it.")
+    assert (job.next_look_at - world.now).total_seconds() == 60
+
+
+def test_an_engine_that_is_no_longer_set_up_keeps_its_jobs_with_a_reason(world, ada, settings):
+    job = world.launch(ada)
+    Job.objects.filter(pk=job.pk).update(engine="gone")
+    job = world.look(job)
+    assert job.reason == "Misconfigured"
+    assert "gone" in job.message
+
+
+def test_a_bug_is_logged_with_its_traceback_and_the_job_goes_on(world, ada, caplog):
+    job = world.launch(ada)
+    world.engine.fail_next("observe", ZeroDivisionError("a bug"))
+    with caplog.at_level(logging.ERROR):
+        world.settle()
+    assert "ZeroDivisionError" in caplog.text
+    job = world.again(job)
+    assert not job.lease_owner
+    world.now = job.next_look_at
+    world.settle()
+    assert world.again(job).phase == "RUNNING"
+
+
+def test_a_database_that_fails_in_the_middle_gives_the_job_back(world, ada, caplog):
+    job = world.launch(ada)
+
+    def broken(execute, sql, params, many, context):
+        if sql.startswith("INSERT") and "reservation" in sql:
+            raise OperationalError("the connection was closed")
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(broken), caplog.at_level(logging.ERROR):
+        reconcile(job.pk, clock=world.clock)
+    assert "the connection was closed" in caplog.text
+    world.until_running(job)
+
+
+def test_an_answer_that_was_lost_is_asked_for_again_and_nothing_is_done_twice(world, ada):
+    job = world.launch(ada)
+    done = []
+
+    def lose(verb: str) -> None:
+        if verb not in done and verb != "observe":
+            done.append(verb)
+            raise Unavailable("The connection broke before the engine had answered.")
+
+    world.engine.after_verb = lose
+    world.until_running(job)
+    world.engine.succeed(job)
+    world.until_quiet()
+    assert world.again(job).is_over
+    assert world.engine.submits == [job.key]
+    assert {"capacity", "submit", "release", "tidy"} <= set(done)
+
+
+def test_a_run_that_the_engine_has_lost_fails_and_says_so(world, ada):
+    job = world.launch(ada)
+    world.settle()
+    world.engine.lose(job.key)
+    job = world.look(job)
+    assert (job.phase, job.reason) == ("FAILED", "Lost")
+
+
+def test_a_log_store_that_is_full_does_not_hold_quota(world, ada, settings, tmp_path):
+    job = world.launch(ada)
+    world.settle()
+    (tmp_path / "no-folder").write_text("a file where the logs should be")
+    settings.YARDMASTER_LOGS_ROOT = tmp_path / "no-folder"
+    world.engine.kept_output[Role.WORKER, 0] = ["a line"]
+    world.engine.succeed(job)
+    world.until_quiet()
+    assert world.again(job).is_over
+
+
+@pytest.mark.parametrize("unknown", ["00000000-0000-0000-0000-000000000000"])
+def test_a_job_that_no_longer_exists_is_looked_at_in_vain(world, unknown):
+    import uuid
+
+    reconcile(uuid.UUID(unknown), clock=world.clock)
+    assert world.engine.calls == []
