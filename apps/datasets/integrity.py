@@ -61,6 +61,5 @@ def _fault_of(version: DatasetVersion, file: DatasetFile) -> Corrupt | None:
         return Corrupt(file.path, file.sha256, "", "The file is gone from the object store.")
     if facts.sha256 == file.sha256:
         return None
-    return Corrupt(
-        file.path, file.sha256, facts.sha256, f"The file has {facts.size} bytes that are not what they were."
-    )
+    message = f"The file's {facts.size} bytes are not what they were."
+    return Corrupt(file.path, file.sha256, facts.sha256, message)

@@ -1,17 +1,18 @@
-"""What a file of a dataset looks like: an image, the beginning of a text, the first rows of a table, the first records of
-a TFRecord file. Bounded in time and memory, whatever the file. Not here: what is counted when a version is made."""
+"""What a dataset's file looks like: an image, a text, the first rows of a table, the first records of a TFRecord file.
+
+Bounded in time and memory, whatever the file. Not here: what is counted when a version is made.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-import mimetypes
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from apps.datasets.models import DatasetFile, DatasetVersion
 from apps.datasets.record_preview import Damage, FeatureSummary, LabelCounts, RecordSample, preview_records
-from apps.uploads.delivery import HARMLESS
+from apps.uploads.media import content_type_of
 from apps.uploads.storage import storage
 from apps.uploads.versioned.selectors import download_url, file_key
 from yardmaster.records import Format, first_row, format_of, has_heading
@@ -64,8 +65,8 @@ def preview_file(version: DatasetVersion, file: DatasetFile) -> Preview:
             file.path, file.size, "tfrecord", kind, file.records, samples=found.samples, features=found.features,
             labels=found.labels, damage=found.damage, truncated=found.more,
         )  # fmt: skip
-    media = mimetypes.guess_type(file.path)[0] or ""
-    if media.startswith("image/") and media in HARMLESS:
+    media = content_type_of(file.path)
+    if media.startswith("image/"):
         url = download_url(version, file.path, content_type=media)
         return Preview(file.path, file.size, "image", PurePosixPath(file.path).suffix[1:], url=url)
     text = _text_of(start)

@@ -27,8 +27,10 @@ Value = str | int | float
 
 @dataclass(frozen=True)
 class SampleFeature:
-    """A feature of one record: how many values it has, and the first few. Bytes are shown as text or hexadecimal digits,
-    small pictures as a data address."""
+    """A feature of one record: how many values it has, and the first few.
+
+    Bytes are shown as text or hexadecimal digits, small pictures as a data address.
+    """
 
     name: str
     dtype: str

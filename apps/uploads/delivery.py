@@ -7,7 +7,6 @@ sniffed, and runs in a sandbox. Memory stays flat whatever the size.
 from __future__ import annotations
 
 import asyncio
-import mimetypes
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from functools import wraps
 
@@ -17,6 +16,7 @@ from django.utils.http import content_disposition_header, http_date, parse_etags
 from django.views.decorators.csrf import csrf_exempt
 
 from apps.api.problems import CONTENT_TYPE, ApiProblem, NotFound, TooLarge, body_of, problem_of
+from apps.uploads.media import HARMLESS
 from apps.uploads.ranges import RangeRefused, parse_range
 from apps.uploads.storage import storage
 from yardmaster.errors import YardmasterError
@@ -32,8 +32,6 @@ from yardmaster.storage.base import (
 )
 from yardmaster.storage.local import LocalStorage
 
-HARMLESS = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "text/plain", "application/json"}
-"""Types that browsers show without running anything; all others are delivered as plain bytes."""
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
@@ -106,14 +104,8 @@ def part_write(request: HttpRequest, upload_id: str, part: int) -> HttpResponseB
 
 
 def stream_pieces(request: HttpRequest, pieces: Iterator[bytes]) -> Iterator[bytes] | AsyncIterator[bytes]:
-    """The pieces as this kind of server wants them: of a plain iterator, Django under ASGI would first read everything."""
+    """The pieces as this kind of server wants them: Django under ASGI would first read all of a plain iterator."""
     return _off_the_loop(pieces) if isinstance(request, ASGIRequest) else pieces
-
-
-def content_type_of(path: str) -> str:
-    """What a file may be served as, by its name: a harmless type, or empty for plain bytes."""
-    guessed = mimetypes.guess_type(path)[0] or ""
-    return guessed if guessed in HARMLESS else ""
 
 
 def _read(body: ByteStream) -> Iterator[bytes]:

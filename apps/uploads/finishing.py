@@ -6,79 +6,44 @@ here: zips (`unpacking`).
 
 from __future__ import annotations
 
-import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Q
 from django.utils import timezone
 
 from apps.api.problems import ApiProblem
 from apps.api.problems import problem_of as problem_of_error
 from apps.uploads import storage_ledger
-from apps.uploads.limits import part_count, part_length
+from apps.uploads.lanes import in_lanes
+from apps.uploads.leases import Lease, LeaseLost, lease_claim
+from apps.uploads.limits import crc_budgets, part_count, part_length
 from apps.uploads.models import Kind, State, Upload, UploadFile
 from apps.uploads.selectors import file_key
 from apps.uploads.storage import storage
-from yardmaster.errors import Problem, YardmasterError
-from yardmaster.ids import new_id
-from yardmaster.storage.base import ObjectMissing, Part, UploadMissing
+from apps.uploads.unpacking import UploadRefused, archive_unpack
+from yardmaster.errors import Problem, Unavailable, YardmasterError
+from yardmaster.storage.base import ObjectMissing, Part, StorageFull, UploadMissing
 from yardmaster.storage.facts import FactFinder, FileFacts, find_facts
 
-LEASE = timedelta(seconds=60)
-_RENEW_AFTER = 10.0
-CRC_BUDGET = 8 << 20
-"""Bytes of records per upload whose checksums are verified: half a second of work."""
 _NOTED_AT_ONCE = 200
-
-
-class LeaseLost(Exception):
-    """Somebody else completes or has removed this upload."""
-
-
-class UploadRefused(ApiProblem):
-    """The upload can never become complete: it ends here, and its bytes go."""
-
-
-@dataclass
-class Lease:
-    """The right to complete one upload, renewed while work goes on."""
-
-    upload_id: uuid.UUID
-    token: uuid.UUID
-    renewed: float
-    passed: int = 0
-
-    def beat(self, amount: int) -> None:
-        """`amount` more bytes were worked on. Raises `LeaseLost`."""
-        self.passed += amount
-        if time.monotonic() - self.renewed > _RENEW_AFTER:
-            self.renew()
-
-    def renew(self) -> None:
-        rows = Upload.objects.filter(pk=self.upload_id, lease=self.token, state=State.COMPLETING)
-        if not rows.update(leased_until=timezone.now() + LEASE, bytes_checked=self.passed):
-            raise LeaseLost
-        self.renewed = time.monotonic()
 
 
 def upload_finish(upload_id: uuid.UUID) -> None:
     """Complete an upload in state `completing`. Anything else, and one that another process completes: nothing to do.
 
     What is wrong with the upload is kept in `problem`, takes it back to `open` (or to `failed` where sending again
-    cannot help) and is raised as `ApiProblem` or `Unavailable`.
+    cannot help) and is raised as `ApiProblem` or `StorageFull`. Where the store does not answer, `Unavailable` is
+    raised and the state stays: the next call goes on.
     """
-    lease = _claim(upload_id)
+    lease = lease_claim(upload_id)
     if lease is None:
         return
     upload = Upload.objects.select_related("namespace").get(pk=upload_id)
     try:
         _put_together(upload, lease)
         if upload.unpack:
-            from apps.uploads.unpacking import archive_unpack
-
             archive_unpack(upload, lease)
         _conclude(upload, lease)
     except LeaseLost:
@@ -88,38 +53,22 @@ def upload_finish(upload_id: uuid.UUID) -> None:
         raise
 
 
-def _claim(upload_id: uuid.UUID) -> Lease | None:
-    now = timezone.now()
-    free = Q(leased_until=None) | Q(leased_until__lt=now)
-    token = new_id()
-    rows = Upload.objects.filter(free, pk=upload_id, state=State.COMPLETING)
-    if not rows.update(lease=token, leased_until=now + LEASE):
-        return None
-    return Lease(upload_id, token, time.monotonic())
-
-
 def _put_together(upload: Upload, lease: Lease) -> None:
-    missing = [
-        problem for file in upload.files.filter(sha256="").order_by("index") for problem in _lacking(upload, file)
-    ]
-    if missing:
-        raise ApiProblem(
-            409,
-            "parts_missing",
-            f"{len(missing)} of {upload.file_count} files have not arrived whole.",
-            remedy="GET the upload to see which parts are there, and send the others.",
-            errors=missing[:20],
-        )
+    files = list(upload.files.filter(sha256="").order_by("index"))
+    arrived = list(in_lanes(lambda file: _arrived(upload, file), files, lease.beat))
+    _check_all_there(upload, files, arrived)
+    budgets = crc_budgets(file.size for file in files)
+    work = [_Work(upload, *one, lease) for one in zip(files, arrived, budgets, strict=True)]
     noted: list[UploadFile] = []
-    crc_budget = CRC_BUDGET
-    for file in upload.files.filter(sha256="").order_by("index").iterator(chunk_size=2000):
-        facts = _file_finish(upload, file, lease, crc_budget)
-        crc_budget = max(0, crc_budget - facts.size)
-        file.sha256, file.records, file.fault = facts.sha256, facts.records, facts.fault[:300]
-        noted.append(file)
-        if len(noted) == _NOTED_AT_ONCE:
-            _note(noted, lease)
-    _note(noted, lease)
+    try:
+        for file, facts in zip(files, in_lanes(_Work.do, work, lease.beat), strict=True):
+            _check_content(upload, file, facts)
+            file.sha256, file.records, file.fault = facts.sha256, facts.records, facts.fault[:300]
+            noted.append(file)
+            if len(noted) == _NOTED_AT_ONCE:
+                _note(noted, lease)
+    finally:
+        _note(noted, lease)
 
 
 def _note(files: list[UploadFile], lease: Lease) -> None:
@@ -128,24 +77,10 @@ def _note(files: list[UploadFile], lease: Lease) -> None:
     lease.renew()
 
 
-def _lacking(upload: Upload, file: UploadFile) -> list[Problem]:
-    """The problem of a file whose parts are not all there."""
-    expected = _parts_of(upload, file)
-    arrived = {} if not file.multipart_id else {part.number: part for part in _arrived(upload, file)}
-    lacking = [n for n, size in expected.items() if n not in arrived or arrived[n].size != size]
-    if not lacking:
-        return []
-    shown = ", ".join(map(str, lacking[:10])) + ("…" if len(lacking) > 10 else "")
-    message = f"Of {file.path!r} these parts are missing: {shown}."
-    return [Problem(f"files.{file.index}", "parts_missing", message, "Send them, then complete again.", shown)]
-
-
-def _parts_of(upload: Upload, file: UploadFile) -> dict[int, int]:
-    count = part_count(file.size, upload.part_size)
-    return {n: part_length(file.size, upload.part_size, n) for n in range(1, count + 1)}
-
-
 def _arrived(upload: Upload, file: UploadFile) -> list[Part]:
+    """The parts of a file that are there; each without an ETag where they are put together already."""
+    if not file.multipart_id:
+        return []
     key = file_key(upload, file)
     try:
         return storage().parts(key, file.multipart_id)
@@ -158,27 +93,71 @@ def _arrived(upload: Upload, file: UploadFile) -> list[Part]:
         return [Part(n, size, "") for n, size in _parts_of(upload, file).items()] if whole else []
 
 
-def _file_finish(upload: Upload, file: UploadFile, lease: Lease, crc_budget: int) -> FileFacts:
-    key = file_key(upload, file)
-    if file.size == 0:
-        storage().put(key, b"")
-    else:
-        parts = _arrived(upload, file)
-        if any(part.etag for part in parts):
-            storage().multipart_complete(key, file.multipart_id, parts)
-    count_as = file.path if upload.kind == Kind.DATASET and not upload.unpack else None
-    with storage().open_range(key) as source:
-        facts = find_facts(FactFinder(source, count_as=count_as, crc_budget=crc_budget, beat=lease.beat))
-    if file.declared_sha256 not in ("", facts.sha256) or facts.size != file.size:
-        _send_again(upload, file)
+def _check_all_there(upload: Upload, files: Sequence[UploadFile], arrived: Sequence[list[Part]]) -> None:
+    missing = [
+        problem for file, parts in zip(files, arrived, strict=True) if (problem := _lacking(upload, file, parts))
+    ]
+    if missing:
         raise ApiProblem(
-            422,
-            "checksum_mismatch",
-            f"{file.path!r} arrived with another content than announced.",
-            remedy="Send this file's parts again, then complete again.",
-            errors=[Problem(f"files.{file.index}", "checksum_mismatch", f"SHA-256 {facts.sha256}", "", file.path)],
+            409,
+            "parts_missing",
+            f"{len(missing)} of {upload.file_count} files have not arrived whole.",
+            remedy="GET the upload to see which parts are there, and send the others.",
+            errors=missing[:20],
         )
-    return facts
+
+
+def _lacking(upload: Upload, file: UploadFile, arrived: list[Part]) -> Problem | None:
+    """The problem of a file whose parts are not all there."""
+    sizes = {part.number: part.size for part in arrived}
+    lacking = [number for number, size in _parts_of(upload, file).items() if sizes.get(number) != size]
+    if not lacking:
+        return None
+    shown = ", ".join(map(str, lacking[:10])) + ("…" if len(lacking) > 10 else "")
+    message = f"Of {file.path!r} these parts are missing: {shown}."
+    return Problem(f"files.{file.index}", "parts_missing", message, "Send them, then complete again.", shown)
+
+
+def _parts_of(upload: Upload, file: UploadFile) -> dict[int, int]:
+    """The size of each part that the file should have."""
+    count = part_count(file.size, upload.part_size)
+    return {n: part_length(file.size, upload.part_size, n) for n in range(1, count + 1)}
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One file to put together and read through; speaks to the store only."""
+
+    upload: Upload
+    file: UploadFile
+    arrived: list[Part]
+    crc_budget: int
+    lease: Lease
+
+    def do(self) -> FileFacts:
+        key = file_key(self.upload, self.file)
+        if self.file.size == 0:
+            storage().put(key, b"")
+        elif any(part.etag for part in self.arrived):
+            storage().multipart_complete(key, self.file.multipart_id, self.arrived)
+        counted = self.upload.kind == Kind.DATASET and not self.upload.unpack
+        count_as = self.file.path if counted else None
+        with storage().open_range(key) as source:
+            finder = FactFinder(source, count_as=count_as, crc_budget=self.crc_budget, beat=self.lease.passed)
+            return find_facts(finder)
+
+
+def _check_content(upload: Upload, file: UploadFile, facts: FileFacts) -> None:
+    if file.declared_sha256 in ("", facts.sha256) and facts.size == file.size:
+        return
+    _send_again(upload, file)
+    raise ApiProblem(
+        422,
+        "checksum_mismatch",
+        f"{file.path!r} arrived with another content than announced.",
+        remedy="Send this file's parts again, then complete again.",
+        errors=[Problem(f"files.{file.index}", "checksum_mismatch", f"SHA-256 {facts.sha256}", "", file.path)],
+    )
 
 
 def _send_again(upload: Upload, file: UploadFile) -> None:
@@ -210,6 +189,7 @@ def _note_problem(upload: Upload, lease: Lease, error: ApiProblem | YardmasterEr
         "errors": [asdict(one) for one in problem.errors],
     }
     final = isinstance(error, UploadRefused)
+    passing = isinstance(error, Unavailable) and not isinstance(error, StorageFull)
     with transaction.atomic():
         rows = Upload.objects.select_for_update().filter(pk=upload.pk, lease=lease.token, state=State.COMPLETING)
         row = rows.first()
@@ -218,9 +198,8 @@ def _note_problem(upload: Upload, lease: Lease, error: ApiProblem | YardmasterEr
         if final:
             storage_ledger.reservation_return(row.namespace_id, row.held)
             row.held = 0
-        row.state, row.problem = (State.FAILED if final else State.OPEN), kept
-        row.lease = row.leased_until = None
-        row.touched_at = timezone.now()
+        row.state = State.FAILED if final else State.COMPLETING if passing else State.OPEN
+        row.problem, row.lease, row.leased_until, row.touched_at = kept, None, None, timezone.now()
         row.save(update_fields=["state", "problem", "held", "lease", "leased_until", "touched_at"])
     if final:
         storage().delete_prefix(upload.key_prefix)

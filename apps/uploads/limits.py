@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from yardmaster.storage.base import MAX_OBJECT_SIZE, MAX_PARTS
@@ -12,9 +13,14 @@ PART_SIZE = 8 << 20
 PARTS_AT_ONCE = 1_000
 ADDRESS_LIFE = timedelta(hours=1)
 
+CRC_BUDGET = 8 << 20
+"""Bytes of records per upload whose checksums are verified when it comes: half a second of work."""
+
 INLINE_BYTES = 256 << 20
 INLINE_FILES = 500
 """Up to here `complete` does its work within the request, a second or two; beyond, a worker does it."""
+INLINE_ZIP_BYTES = 16 << 20
+"""The same for a zip that is unpacked: it may hold many times its own size."""
 
 
 def part_size_for(largest: int) -> int:
@@ -33,3 +39,11 @@ def part_count(size: int, part_size: int) -> int:
 def part_length(size: int, part_size: int, part: int) -> int:
     """How many bytes part `part` (from 1) of a file has."""
     return min(part_size, size - (part - 1) * part_size)
+
+
+def crc_budgets(sizes: Iterable[int]) -> Iterator[int]:
+    """For each file, how many bytes of its records may have their checksums verified."""
+    left = CRC_BUDGET
+    for size in sizes:
+        yield left
+        left = max(0, left - size)

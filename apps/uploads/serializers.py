@@ -80,7 +80,7 @@ class UploadSummarySerializer(serializers.Serializer[Upload]):
     id = serializers.UUIDField()
     namespace = serializers.UUIDField(source="namespace_id")
     kind = serializers.ChoiceField(choices=Kind.choices)
-    state = serializers.ChoiceField(choices=[state for state in State.choices if state[0] != State.DELETING])
+    state = serializers.ChoiceField(choices=State.choices)
     part_size = serializers.IntegerField(help_text="Bytes of every part but a file's last.")
     file_count = serializers.IntegerField()
     size = serializers.IntegerField(source="held", help_text="Bytes that it holds of the namespace's storage quota.")

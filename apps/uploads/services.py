@@ -29,6 +29,7 @@ from apps.uploads.limits import (
     ADDRESS_LIFE,
     INLINE_BYTES,
     INLINE_FILES,
+    INLINE_ZIP_BYTES,
     MAX_FILE_SIZE,
     MAX_FILES,
     PARTS_AT_ONCE,
@@ -142,13 +143,15 @@ def upload_complete(upload: Upload, *, unpack: bool = False) -> Upload:
         raise Invalid([_problem("unpack", "invalid", message, "true")])
     now = timezone.now()
     rows = Upload.objects.filter(pk=upload.pk, state=State.OPEN)
-    if rows.update(state=State.COMPLETING, unpack=unpack, problem=None, touched_at=now, leased_until=None):
-        if upload.held > INLINE_BYTES or upload.file_count > INLINE_FILES:
-            wake_upload(upload.pk)
-        else:
-            upload_finish(upload.pk)
-    elif not Upload.objects.filter(pk=upload.pk).exclude(state=State.DELETING).exists():
+    rows.update(state=State.COMPLETING, unpack=unpack, problem=None, touched_at=now, leased_until=None)
+    state = Upload.objects.filter(pk=upload.pk).values_list("state", flat=True).first()
+    if state in (None, State.DELETING):
         raise NotFound()
+    if state == State.COMPLETING:  # of this call, or of one before that was cut off
+        if upload.file_count <= INLINE_FILES and upload.held <= (INLINE_ZIP_BYTES if unpack else INLINE_BYTES):
+            upload_finish(upload.pk)
+        else:
+            wake_upload(upload.pk)
     upload.refresh_from_db()
     if upload.state == State.FAILED:
         raise problem_of(upload)

@@ -5,25 +5,32 @@ Not here: what makes a zip unacceptable (`yardmaster.storage.zips`).
 
 from __future__ import annotations
 
-import contextlib
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from django.db import transaction
 from django.db.models import F
 
+from apps.api.problems import ApiProblem
 from apps.uploads import storage_ledger
-from apps.uploads.finishing import CRC_BUDGET, Lease, LeaseLost, UploadRefused
-from apps.uploads.limits import MAX_FILES
+from apps.uploads.lanes import in_lanes
+from apps.uploads.leases import Lease, LeaseLost
+from apps.uploads.limits import MAX_FILES, crc_budgets
 from apps.uploads.models import Kind, State, Upload, UploadFile
 from apps.uploads.storage import storage
+from yardmaster.storage.base import Readable, read_chunks
 from yardmaster.storage.facts import FactFinder, FileFacts
 from yardmaster.storage.keys import key_join
 from yardmaster.storage.reader import ObjectReader
 from yardmaster.storage.zips import ZipEntry, ZipRefused, open_zip, read_entry
 
 _BUFFER = 1 << 18
+_SMALL = 1 << 20
+
+
+class UploadRefused(ApiProblem):
+    """The upload can never become complete: it ends here, and its bytes go."""
 
 
 def archive_unpack(upload: Upload, lease: Lease) -> None:
@@ -59,16 +66,38 @@ def _reserve(upload: Upload, needed: int) -> None:
 def _write_entries(
     upload: Upload, archive: zipfile.ZipFile, entries: Sequence[ZipEntry], lease: Lease
 ) -> list[FileFacts]:
-    found = []
-    crc_budget = CRC_BUDGET
-    for entry in entries:
-        count_as = entry.path if upload.kind == Kind.DATASET else None
-        with contextlib.closing(read_entry(archive, entry)) as source:
-            finder = FactFinder(source, count_as=count_as, crc_budget=crc_budget, beat=lease.beat)
-            storage().put(key_join(upload.key_prefix, entry.path), finder)
-        crc_budget = max(0, crc_budget - entry.size)
-        found.append(finder.facts())
-    return found
+    """Read one after the other, written side by side where they are small."""
+
+    def pieces() -> Iterator[_Entry]:
+        for entry, budget in zip(entries, crc_budgets(entry.size for entry in entries), strict=True):
+            source: Readable = read_entry(archive, entry)
+            if entry.size <= _SMALL:
+                source = io.BytesIO(b"".join(read_chunks(source)))
+            count_as = entry.path if upload.kind == Kind.DATASET else None
+            finder = FactFinder(source, count_as=count_as, crc_budget=budget, beat=lease.passed)
+            one = _Entry(key_join(upload.key_prefix, entry.path), finder)
+            if entry.size > _SMALL:
+                one.write()  # here: the zip is read by one at a time
+            lease.beat()
+            yield one
+
+    return list(in_lanes(_Entry.write, pieces(), lease.beat))
+
+
+class _Entry:
+    """One file on its way from the zip into the store."""
+
+    def __init__(self, key: str, finder: FactFinder) -> None:
+        self._key = key
+        self._finder = finder
+        self._written = False
+
+    def write(self) -> FileFacts:
+        """Written once, however often it is called."""
+        if not self._written:
+            storage().put(self._key, self._finder)
+            self._written = True
+        return self._finder.facts()
 
 
 def _replace_rows(upload: Upload, lease: Lease, entries: Sequence[ZipEntry], found: Sequence[FileFacts]) -> None:

@@ -6,6 +6,7 @@ A TFRecord file is known by its content, the others by their names. Not here: sh
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -126,9 +127,9 @@ class RowCount:
 
 def first_row(start: bytes, delimiter: str) -> list[str]:
     """The cells of the first row, read from the file's first bytes."""
-    lines = start[:_FIRST_LINE].decode("utf-8-sig", "replace").splitlines()
+    text = io.StringIO(start[:_FIRST_LINE].decode("utf-8-sig", "replace"), newline="")
     try:
-        return next(csv.reader(lines[:100], delimiter=delimiter), [])
+        return next(csv.reader(text, delimiter=delimiter), [])
     except csv.Error:
         return []
 

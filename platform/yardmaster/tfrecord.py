@@ -102,7 +102,7 @@ def looks_like_tfrecord(start: bytes) -> bool:
 class RecordCounter:
     """Counts the records of a file that is fed to it in pieces.
 
-    The lengths' CRCs are all checked, the data's as long as `crc_budget` bytes last and a record lies whole in one piece.
+    The lengths' CRCs are all checked; the data's as long as `crc_budget` bytes last, where a record lies in one piece.
     """
 
     def __init__(self, crc_budget: int = 0) -> None:

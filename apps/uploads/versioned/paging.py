@@ -6,7 +6,6 @@ import base64
 import binascii
 from typing import Any
 
-from django.db.models import QuerySet
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,7 +21,7 @@ _USUAL_PAGE = 100
 class ByPath(BasePagination):
     """`{"next", "previous", "results"}`; `?cursor=` and `?page_size=` (1 to 200)."""
 
-    def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[Any]:
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self._url = request.build_absolute_uri()
         back, at = _cursor(request)
         size = _page_size(request)

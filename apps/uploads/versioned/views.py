@@ -16,7 +16,7 @@ from apps.api.problems import Invalid
 from apps.api.views import ApiView
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
-from apps.uploads.delivery import content_type_of
+from apps.uploads.media import content_type_of
 from apps.uploads.selectors import upload_for
 from apps.uploads.versioned import selectors, services
 from apps.uploads.versioned.models import Collection, Version

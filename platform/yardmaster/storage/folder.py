@@ -27,7 +27,7 @@ def errors_translated(what: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise
-    except (NotADirectoryError, IsADirectoryError) as error:
+    except (NotADirectoryError, IsADirectoryError, FileExistsError) as error:
         raise KeyRefused(
             f"{what}: an object stands where a folder is needed, or a folder where an object is."
         ) from error

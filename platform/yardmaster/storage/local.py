@@ -7,6 +7,7 @@ than S3: an object `a` and an object `a/b` cannot both exist.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shutil
@@ -102,10 +103,8 @@ class LocalStorage:
         with errors_translated("Deleting a folder"):
             if place.is_dir():
                 old = self._aside("old")
-                try:
+                with contextlib.suppress(FileNotFoundError):  # somebody else was faster
                     os.replace(place, old)  # gone at once, even if removing takes a while or is cut off
-                except FileNotFoundError:
-                    pass  # somebody else was faster
                 prune(place.parent, self._objects)
                 shutil.rmtree(old, ignore_errors=True)
 

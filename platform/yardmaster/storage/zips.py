@@ -71,7 +71,7 @@ def open_zip(file: IO[bytes], size: int, *, max_files: int) -> tuple[zipfile.Zip
         raise _damaged(str(error)) from error
     if len(infos) > 2 * max_files:
         raise _too_many(len(infos), max_files)
-    entries = [ZipEntry(info.filename, info.file_size, info) for info in infos if not info.is_dir()]
+    entries = [ZipEntry(info.filename, info.file_size, info) for info in infos if not info.filename.endswith("/")]
     _check_entries(entries, archive.infolist(), size, max_files)
     return archive, entries
 

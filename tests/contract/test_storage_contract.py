@@ -1,0 +1,328 @@
+"""What every store must do. Another store joins by another entry in STORES."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.uploads.storage import storage
+from yardmaster.errors import YardmasterError
+from yardmaster.storage.base import (
+    KeyRefused,
+    ObjectMissing,
+    Part,
+    PartsRefused,
+    SignedRequest,
+    Storage,
+    UploadMissing,
+)
+
+HOUR = timedelta(hours=1)
+PART_SIZE = 5 << 20  # the smallest that S3 takes
+
+
+@dataclass(frozen=True)
+class Stand:
+    """A store, and how somebody without any credential uses its addresses."""
+
+    store: Storage
+    put: Callable[[SignedRequest, bytes], Any]
+    get: Callable[[str, dict[str, str]], tuple[int, dict[str, str], bytes]]
+
+
+def _local(settings, tmp_path) -> Stand:
+    options = settings.YARDMASTER_STORAGE["options"] | {"root": tmp_path / "objects", "base_url": "http://testserver"}
+    settings.YARDMASTER_STORAGE = {"class": "yardmaster.storage.local.LocalStorage", "options": options}
+
+    def put(signed: SignedRequest, data: bytes) -> Any:
+        return Client().generic(
+            signed.method, signed.url.removeprefix("http://testserver"), data, "application/octet-stream",
+            headers=dict(signed.headers),
+        )  # fmt: skip
+
+    def get(url: str, headers: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
+        answer = Client().get(url.removeprefix("http://testserver"), headers=headers)
+        body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+        return answer.status_code, dict(answer.headers), body
+
+    return Stand(storage(), put, get)
+
+
+STORES = {"local": _local}
+
+
+@pytest.fixture(params=STORES)
+def stand(request, settings, tmp_path) -> Stand:
+    return STORES[request.param](settings, tmp_path)
+
+
+@pytest.fixture
+def store(stand: Stand) -> Storage:
+    return stand.store
+
+
+def _content(store: Storage, key: str, start: int = 0, length: int | None = None) -> bytes:
+    with store.open_range(key, start, length) as stream:
+        return b"".join(iter(lambda: stream.read(1 << 16), b""))
+
+
+def _send(stand: Stand, key: str, upload_id: str, number: int, data: bytes) -> Any:
+    return stand.put(stand.store.part_url(key, upload_id, number, size=len(data), expires=HOUR), data)
+
+
+# --- Objects
+
+
+@pytest.mark.parametrize("data", [b"", b"some bytes", io.BytesIO(b"some bytes")])
+def test_an_object_is_read_as_it_was_put(store, data):
+    expected = data if isinstance(data, bytes) else data.getvalue()
+    found = store.put("a/b.bin", data)
+    assert (found.key, found.size) == ("a/b.bin", len(expected))
+    assert store.stat("a/b.bin") == found
+    assert _content(store, "a/b.bin") == expected
+
+
+def test_a_second_put_replaces_the_object_and_its_etag(store):
+    before = store.put("k", b"one")
+    after = store.put("k", b"two")
+    assert _content(store, "k") == b"two"
+    assert before.etag != after.etag
+
+
+@pytest.mark.parametrize(
+    ("start", "length", "expected"),
+    [
+        (0, None, b"0123456789"),
+        (3, None, b"3456789"),
+        (3, 2, b"34"),
+        (8, 9, b"89"),
+        (10, None, b""),
+        (99, 5, b""),
+        (4, 0, b""),
+    ],
+)
+def test_a_range_is_what_lies_within_it(store, start, length, expected):
+    store.put("k", b"0123456789")
+    assert _content(store, "k", start, length) == expected
+
+
+@pytest.mark.parametrize("key", ["x", "x/y", "k/y"])
+def test_what_is_not_there_is_missing(store, key):
+    store.put("k", b"")
+    with pytest.raises(ObjectMissing):
+        store.stat(key)
+    with pytest.raises(ObjectMissing):
+        store.open_range(key)
+    with pytest.raises(ObjectMissing):
+        store.copy(key, "z")
+    with pytest.raises(ObjectMissing):
+        store.move(key, "z")
+    store.delete(key)
+    store.delete_prefix("nothing")
+    assert list(store.list_prefix("nothing")) == []
+
+
+def test_a_folder_is_no_object(store):
+    store.put("a/b", b"x")
+    with pytest.raises(ObjectMissing):
+        store.stat("a")
+    with pytest.raises(ObjectMissing):
+        store.open_range("a")
+    store.delete("a")
+    assert store.stat("a/b").size == 1
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["", "/a", "a/", "a//b", "..", "../a", "a/../b", "a/./b", ".", "a\0b", "\ud800", "x" * 1025, "a/" + "n" * 256],
+)
+def test_a_key_never_leads_out_of_the_store(store, key):
+    for attempt in (
+        lambda: store.put(key, b"x"),
+        lambda: store.stat(key),
+        lambda: store.open_range(key),
+        lambda: store.delete(key),
+        lambda: store.delete_prefix(key),
+        lambda: store.multipart_begin(key, PART_SIZE),
+        lambda: store.copy("k", key),
+    ):
+        with pytest.raises((KeyRefused, ObjectMissing)):
+            attempt()
+
+
+@pytest.mark.parametrize("name", ["ü ä.txt", "名前", "🙂", "a'b\"c", "a%2Fb", "a+b&c=d#e?f", "-rf", "...a", "x" * 255])
+def test_odd_names_are_names_like_others(store, name):
+    store.put(f"p/{name}", name.encode())
+    assert _content(store, f"p/{name}") == name.encode()
+    assert [found.key for found in store.list_prefix("p")] == [f"p/{name}"]
+
+
+def test_a_prefix_is_a_folder_and_not_the_beginning_of_a_name(store):
+    for key in ("d/1/a", "d/1/b/c", "d/10/a", "d/1x"):
+        store.put(key, key.encode())
+    assert sorted(found.key for found in store.list_prefix("d/1")) == ["d/1/a", "d/1/b/c"]
+    store.delete_prefix("d/1")
+    store.delete_prefix("d/1")
+    assert sorted(found.key for found in store.list_prefix("d")) == ["d/10/a", "d/1x"]
+
+
+def test_copy_leaves_the_source_and_move_does_not(store):
+    store.put("a", b"content")
+    store.copy("a", "b/c")
+    assert _content(store, "a") == _content(store, "b/c") == b"content"
+    store.move("a", "d")
+    with pytest.raises(ObjectMissing):
+        store.stat("a")
+    assert _content(store, "d") == b"content"
+
+
+def test_a_repeated_move_or_delete_is_a_success(store):
+    store.put("a", b"1")
+    store.move("a", "b")
+    assert store.move("a", "b").size == 1
+    store.delete("b")
+    store.delete("b")
+
+
+# --- Uploads in parts
+
+
+def test_parts_sent_in_any_order_make_the_object(stand):
+    pieces = {1: b"a" * PART_SIZE, 2: b"b" * PART_SIZE, 3: b"c" * 77}
+    upload_id = stand.store.multipart_begin("big", PART_SIZE)
+    for number in (3, 1, 2):
+        answer = _send(stand, "big", upload_id, number, pieces[number])
+        assert answer.status_code == 200
+        assert answer.headers["ETag"]
+    parts = stand.store.parts("big", upload_id)
+    assert [(part.number, part.size) for part in parts] == [(n, len(data)) for n, data in sorted(pieces.items())]
+    with pytest.raises(ObjectMissing):
+        stand.store.stat("big")
+    assert stand.store.multipart_complete("big", upload_id, parts).size == 2 * PART_SIZE + 77
+    assert _content(stand.store, "big") == b"".join(pieces[number] for number in (1, 2, 3))
+
+
+def test_the_etag_of_the_answer_is_the_listed_one(stand):
+    upload_id = stand.store.multipart_begin("k", PART_SIZE)
+    answer = _send(stand, "k", upload_id, 1, b"abc")
+    assert answer.headers["ETag"].strip('"') == stand.store.parts("k", upload_id)[0].etag.strip('"')
+
+
+def test_a_part_sent_twice_is_the_last_one(stand):
+    upload_id = stand.store.multipart_begin("k", PART_SIZE)
+    _send(stand, "k", upload_id, 1, b"first, and longer")
+    before = stand.store.parts("k", upload_id)
+    _send(stand, "k", upload_id, 1, b"second")
+    with pytest.raises(PartsRefused):
+        stand.store.multipart_complete("k", upload_id, before)
+    stand.store.multipart_complete("k", upload_id, stand.store.parts("k", upload_id))
+    assert _content(stand.store, "k") == b"second"
+
+
+def test_a_missing_part_leaves_the_upload_open(stand):
+    upload_id = stand.store.multipart_begin("k", PART_SIZE)
+    _send(stand, "k", upload_id, 1, b"a" * PART_SIZE)
+    _send(stand, "k", upload_id, 3, b"c")
+    arrived = stand.store.parts("k", upload_id)
+    for wrong in (arrived, [], [replace(arrived[0], etag="0" * 32)], [arrived[0], Part(2, 5, "x")]):
+        with pytest.raises(PartsRefused):
+            stand.store.multipart_complete("k", upload_id, wrong)
+    _send(stand, "k", upload_id, 2, b"b" * PART_SIZE)
+    stand.store.multipart_complete("k", upload_id, stand.store.parts("k", upload_id))
+    assert stand.store.stat("k").size == 2 * PART_SIZE + 1
+
+
+def test_completing_twice_is_a_success(stand):
+    upload_id = stand.store.multipart_begin("k", PART_SIZE)
+    _send(stand, "k", upload_id, 1, b"abc")
+    parts = stand.store.parts("k", upload_id)
+    first = stand.store.multipart_complete("k", upload_id, parts)
+    assert stand.store.multipart_complete("k", upload_id, parts) == first
+
+
+def test_two_completes_at_once_make_one_object(stand):
+    for turn in range(20):
+        key = f"k{turn}"
+        upload_id = stand.store.multipart_begin(key, PART_SIZE)
+        _send(stand, key, upload_id, 1, b"abc")
+        parts = stand.store.parts(key, upload_id)
+
+        def complete(key=key, upload_id=upload_id, parts=parts) -> bool:
+            try:
+                stand.store.multipart_complete(key, upload_id, parts)
+            except YardmasterError:
+                return False
+            return True
+
+        with ThreadPoolExecutor(4) as pool:
+            done = list(pool.map(lambda _: complete(), range(4)))
+        assert any(done)
+        assert _content(stand.store, key) == b"abc"
+
+
+def test_an_upload_is_over_once_complete_or_aborted(stand):
+    for end in ("complete", "abort"):
+        upload_id = stand.store.multipart_begin("k", PART_SIZE)
+        _send(stand, "k", upload_id, 1, b"abc")
+        if end == "complete":
+            stand.store.multipart_complete("k", upload_id, stand.store.parts("k", upload_id))
+        else:
+            stand.store.multipart_abort("k", upload_id)
+            stand.store.multipart_abort("k", upload_id)
+        with pytest.raises(UploadMissing):
+            stand.store.parts("k", upload_id)
+        assert _send(stand, "k", upload_id, 1, b"xyz").status_code == 404
+        assert _content(stand.store, "k") == b"abc"
+
+
+def test_an_upload_belongs_to_its_key(stand):
+    upload_id = stand.store.multipart_begin("mine", PART_SIZE)
+    assert _send(stand, "yours", upload_id, 1, b"abc").status_code == 404
+    with pytest.raises(UploadMissing):
+        stand.store.parts("yours", upload_id)
+    stand.store.multipart_abort("yours", upload_id)
+    assert stand.store.parts("mine", upload_id) == []
+
+
+@pytest.mark.parametrize("upload_id", ["", "..", "../objects", "a" * 32, "x" * 5000])
+def test_an_upload_id_that_never_was_is_missing(store, upload_id):
+    with pytest.raises(UploadMissing):
+        store.parts("k", upload_id)
+    with pytest.raises(UploadMissing):
+        store.multipart_complete("k", upload_id, [Part(1, 3, "x")])
+    store.multipart_abort("k", upload_id)
+
+
+# --- Read addresses
+
+
+def test_a_read_address_gives_the_bytes_as_an_attachment(stand):
+    stand.store.put("p/q.txt", b"0123456789")
+    status, headers, body = stand.get(stand.store.read_url("p/q.txt", HOUR, filename="näme.txt"), {})
+    assert (status, body) == (200, b"0123456789")
+    assert headers["Content-Disposition"].startswith("attachment")
+    assert "n%C3%A4me.txt" in headers["Content-Disposition"]
+
+
+def test_a_read_address_gives_a_range(stand):
+    stand.store.put("k", b"0123456789")
+    status, headers, body = stand.get(stand.store.read_url("k", HOUR), {"Range": "bytes=2-4"})
+    assert (status, body) == (206, b"234")
+    assert headers["Content-Range"] == "bytes 2-4/10"
+
+
+def test_a_read_address_of_nothing_is_a_404(stand):
+    assert stand.get(stand.store.read_url("k", HOUR), {})[0] == 404
+
+
+def test_a_read_address_opens_no_other_object(stand):
+    stand.store.put("mine", b"m")
+    stand.store.put("yours", b"y")
+    assert stand.get(stand.store.read_url("mine", HOUR).replace("mine", "yours"), {})[0] == 403
