@@ -16,6 +16,7 @@ import pytest
 
 from tests.contract.engine_harness import (
     ACCESS,
+    SMALL,
     LocalHarness,
     all_ended,
     has_phase,
@@ -27,7 +28,7 @@ from yardmaster.engines.local.folder import RunFolder
 from yardmaster.engines.local.processes import identify
 from yardmaster.ids import JobKey
 from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role, Strategy
+from yardmaster.spec import Role, RoleSpec, Strategy
 
 
 def folder_of(local: LocalHarness, key: JobKey) -> RunFolder:
@@ -247,3 +248,22 @@ LocalEngine({str(local.root)!r}).observe([key])
         if name.isdigit() and Path(f"/proc/{name}/cmdline").exists()
     )
     assert count == 1
+
+
+def test_a_cluster_restart_is_finished_by_the_next_supervisor(local: LocalHarness):
+    spec = spec_of(
+        Strategy.MULTI_WORKER_MIRRORED,
+        roles={Role.WORKER: RoleSpec(2, SMALL)},
+        retries=9,
+        grace_period=timedelta(seconds=2),
+    )
+    key = local.new_key()
+    local.make_stubborn(key, Role.WORKER, 1)
+    local.engine.submit(spec, key, ACCESS)
+    local.let_begin(key)
+    os.kill(local.starts(key, Role.WORKER, 0)[0], signal.SIGKILL)
+    wait_until(local.engine, key, lambda seen: task_in(seen, Role.WORKER, 0).restarts == 1)
+    kill_supervisor(local, key)
+    wait_until(local.engine, key, lambda seen: all(task.restarts == 1 for task in seen.tasks))
+    local.let_begin(key)
+    assert len(living([pid for task in spec.tasks() for pid in local.starts(key, *task)])) == 2

@@ -44,6 +44,7 @@ class Journal:
         position.skip_to_end()
         return _follow(position, interval)
 
+
 class _Position:
     """How far one reader has come, over rotations."""
 

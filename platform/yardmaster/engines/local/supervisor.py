@@ -108,8 +108,10 @@ class Supervisor:
                 task.first_process_ended(None)
 
     def _obey(self, wishes: Wishes, now: float) -> None:
-        """End the tasks of the roles that are to end."""
+        """End the tasks of the roles that are to end, and those that an earlier supervisor had recalled."""
         for task in self.tasks.values():
+            if task.facts.recalled and task.stage is Stage.RUNNING and task.kill_at is None:
+                task.end_gently(now + self._grace)
             kill_at = wishes.kill_at.get(task.role)
             if kill_at is None:
                 continue
