@@ -124,13 +124,18 @@ def _waiting_rows(engine: str) -> Iterable[tuple[uuid.UUID, uuid.UUID, datetime,
 
 def _waiting_candidate(row: tuple[uuid.UUID, uuid.UUID, datetime, int, Mapping[str, Any]]) -> Candidate:
     job_id, namespace_id, queued_at, priority, needs = row
-    return Candidate(job_id, namespace_id, queued_at, priority, Resources(**needs))
+    total = Resources(**{name: amount for name, amount in needs.items() if name != "sizes"})
+    sizes = tuple(Resources(**size) for size in needs["sizes"])
+    return Candidate(job_id, namespace_id, queued_at, priority, total, sizes)
 
 
 def needs_of(spec: TrainingSpec) -> dict[str, Any]:
-    """What a spec asks for in all, as `Job.needs` keeps it."""
-    total = spec.total()
-    return {"cpu": total.cpu, "memory": total.memory, "gpus": total.gpus, "extended": dict(total.extended)}
+    """What a spec asks for in all, and how large its tasks are, as `Job.needs` keeps it."""
+    return {**_as_json(spec.total()), "sizes": [_as_json(one.resources) for one in spec.roles.values()]}
+
+
+def _as_json(amount: Resources) -> dict[str, Any]:
+    return {"cpu": amount.cpu, "memory": amount.memory, "gpus": amount.gpus, "extended": dict(amount.extended)}
 
 
 def _write_reason(job: Job, decision: Waiting | Never, now: datetime) -> None:

@@ -79,14 +79,14 @@ class Room:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A job that waits. `sizes` are its tasks' sizes, each once; only the job that is asked about needs them."""
+    """A job that waits. `sizes` are its tasks' sizes, each once: one that fits on no machine holds up nobody."""
 
     job_id: uuid.UUID
     namespace_id: uuid.UUID
     queued_at: datetime
     priority: int
     total: Resources
-    sizes: tuple[Resources, ...] = ()
+    sizes: tuple[Resources, ...]
 
     @classmethod
     def of(cls, spec: TrainingSpec, *, job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: datetime) -> Candidate:
