@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -16,11 +17,64 @@ from yardmaster_client.errors import NotReachable, PortalError
 from yardmaster_client.models import LogGap, LogLine
 from yardmaster_client.transport import Transport
 
-_FOREIGN = 4404
+_REFUSALS = {
+    4400: (400, "invalid", "The portal does not know such a part of the log."),
+    4401: (401, "not_authenticated", "The token is unknown, expired or revoked."),
+    4404: (404, "not_found", "There is no such job, or it is not yours to see."),
+}
 _QUIET = 3.0
 """Parameter servers live on for a while after the verdict; who follows need not wait for them."""
 _SILENCE = 60.0
 """The server pings every 25 s; after this long without a word the connection is dead, whatever TCP says."""
+_PAUSE = 0.5
+
+
+@dataclass
+class _Place:
+    """Which part of which log is followed, and how far it was read."""
+
+    role: str | None
+    index: int | None
+    attempt: int | None
+    start: int
+    next_lines: dict[str, int] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
+    is_complete: bool = False
+    """The attempt is over and everything was sent."""
+
+    def query(self) -> str:
+        """The address's query from here on."""
+        values = {"attempt": self.attempt, "role": self.role, "index": self.index, "from": self._from()}
+        return urlencode({name: value for name, value in values.items() if value is not None})
+
+    def _from(self) -> str:
+        if self.role is not None:
+            return str(self.next_lines.get(f"{self.role}-{self.index or 0}", self.start))
+        return json.dumps(self.next_lines) if self.next_lines else str(self.start)
+
+    def take(self, message: dict[str, Any]) -> Iterator[LogLine | LogGap]:
+        """What a message brings; moves on with every line that was taken."""
+        kind = message["type"]
+        if kind == "end" and "role" not in message:
+            self.is_complete = True
+        elif kind in ("lines", "gap", "end"):
+            role, index = message["role"], message["index"]
+            name = f"{role}-{index}"
+            if kind == "end":
+                self.next_lines.setdefault(name, 0)
+                self.ended.add(name)
+            elif kind == "gap":
+                self.next_lines[name] = message["first"] + message["count"]
+                yield LogGap(role, index, message["first"], message["count"])
+            else:
+                self.ended.discard(name)
+                for number, (when, text) in enumerate(message["lines"], message["first"]):
+                    self.next_lines[name] = number + 1
+                    yield LogLine(role, index, number, datetime.fromtimestamp(when / 1000, UTC), text)
+
+    @property
+    def all_ended(self) -> bool:
+        return bool(self.next_lines) and self.ended.issuperset(self.next_lines)
 
 
 def follow(
@@ -34,94 +88,63 @@ def follow(
     is_over: Callable[[], bool] = lambda: True,
     give_up_after: float = 300.0,
 ) -> Iterator[LogLine | LogGap]:
-    """Lines of one task, or of all tasks, as they come, until `is_over()` and every stream has ended or fallen silent.
+    """Lines of one task, or of all tasks, as they come: until the attempt is over, or until `is_over()` and every
+    stream has ended or fallen silent. A negative `start` counts from the end.
 
     Raises:
         PortalError: there is no such job for this user. NotReachable: cut off for longer than `give_up_after` seconds.
     """
-    cursors: dict[str, int] = {}
-    ended: set[str] = set()
+    place = _Place(role, index, attempt, start)
+    address = f"{transport.url.replace('http', 'ws', 1)}/ws/jobs/{job_id}/logs/"
     deadline = time.monotonic() + give_up_after
     while True:
-        query = {"attempt": attempt, "role": role, "index": index, "from": _cursor(role, index, start, cursors)}
-        address = f"{transport.url.replace('http', 'ws', 1)}/ws/jobs/{job_id}/logs/?{_query(query)}"
         try:
-            with _open(transport, address) as socket:
-                for message in _messages(socket, lambda quiet: _is_done(quiet, cursors, ended, is_over)):
+            with _open(transport, f"{address}?{place.query()}") as socket:
+                for message in _messages(socket, lambda quiet: (place.all_ended or quiet >= _QUIET) and is_over()):
                     deadline = time.monotonic() + give_up_after
-                    yield from _read(message, cursors, ended)
+                    yield from place.take(message)
+                    if place.is_complete:
+                        return
                 return
-        except ConnectionClosed as error:
-            if error.rcvd is not None and error.rcvd.code == _FOREIGN:
-                raise PortalError(404, "not_found", "There is no such job.") from error
-        except InvalidStatus as error:
-            if error.response.status_code in (401, 403, 404):
-                raise PortalError(error.response.status_code, "not_found", "There is no such job for you.") from error
         except (WebSocketException, OSError, TimeoutError) as error:
+            refusal = _refusal(error)
+            if refusal is not None:
+                raise refusal from error
             if time.monotonic() > deadline:
                 raise NotReachable(f"{transport.url} does not answer: {error}") from error
-        if _is_done(0.0, cursors, ended, is_over):
-            return
-        time.sleep(0.5)
+        time.sleep(_PAUSE)
 
 
 def _open(transport: Transport, address: str) -> ClientConnection:
     headers = {"Authorization": f"Bearer {transport.token}"} if transport.token else {}
-    return connect(address, additional_headers=headers, max_size=16 << 20, open_timeout=20)
+    return connect(address, additional_headers=headers, max_size=16 << 20, open_timeout=20, compression=None)
 
 
-def _messages(socket: ClientConnection, finished: Callable[[float], bool]) -> Iterator[dict[str, Any]]:
-    """Messages until `finished(seconds of silence)` says so."""
+def _messages(socket: ClientConnection, is_finished: Callable[[float], bool]) -> Iterator[dict[str, Any]]:
+    """Messages until `is_finished(seconds without lines)` says so. Raises `TimeoutError` when the server fell silent."""
     heard = spoken = time.monotonic()
     while True:
         try:
-            text = socket.recv(timeout=1.0)
+            message = json.loads(socket.recv(timeout=1.0))
         except TimeoutError:
-            if finished(time.monotonic() - spoken):
+            if is_finished(time.monotonic() - spoken):
                 return
             if time.monotonic() - heard > _SILENCE:
                 raise
             continue
         heard = time.monotonic()
-        message = json.loads(text)
         if message["type"] == "ping":
             continue
         spoken = heard
         yield message
-        if message["type"] == "end" and finished(0.0):
+        if message["type"] == "end" and is_finished(0.0):
             return
 
 
-def _read(message: dict[str, Any], cursors: dict[str, int], ended: set[str]) -> Iterator[LogLine | LogGap]:
-    kind = message["type"]
-    if kind not in ("lines", "gap", "end"):
-        return
-    role, index = message["role"], message["index"]
-    name = f"{role}-{index}"
-    cursors.setdefault(name, 0)
-    if kind == "end":
-        ended.add(name)
-    elif kind == "gap":
-        cursors[name] = message["first"] + message["count"]
-        yield LogGap(role, index, message["first"], message["count"])
-    else:
-        ended.discard(name)
-        for number, (when, text) in enumerate(message["lines"], message["first"]):
-            cursors[name] = number + 1
-            yield LogLine(role, index, number, datetime.fromtimestamp(when / 1000, UTC), text)
-
-
-def _cursor(role: str | None, index: int | None, start: int, cursors: dict[str, int]) -> str:
-    if role is not None:
-        return str(cursors.get(f"{role}-{index}", start))
-    return json.dumps(cursors) if cursors else str(start)
-
-
-def _query(values: dict[str, Any]) -> str:
-    return urlencode({name: value for name, value in values.items() if value is not None})
-
-
-def _is_done(quiet: float, cursors: dict[str, int], ended: set[str], is_over: Callable[[], bool]) -> bool:
-    """Everything was sent; or the job is over and only tasks that never end by themselves are left, saying nothing."""
-    everything = bool(cursors) and ended.issuperset(cursors)
-    return (everything or quiet >= _QUIET) and is_over()
+def _refusal(error: Exception) -> PortalError | None:
+    """What will not get better by trying again."""
+    if isinstance(error, ConnectionClosed) and error.rcvd is not None and error.rcvd.code in _REFUSALS:
+        return PortalError(*_REFUSALS[error.rcvd.code])
+    if isinstance(error, InvalidStatus) and error.response.status_code in (401, 403, 404):
+        return PortalError(error.response.status_code, "not_found", "The portal has no log to follow at this address.")
+    return None
