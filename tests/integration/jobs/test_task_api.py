@@ -1,0 +1,290 @@
+"""The API that a job's tasks speak to."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from apps.jobs.models import Checkpoint, Job, JobAttempt, ScalarPoint, TaskFact
+from apps.jobs.results import newest_checkpoint, results_settle
+from apps.jobs.services import job_retry
+from apps.jobs.task_auth import AFTER_TIDY, identity_of, token_of
+from apps.registry.models import Model
+from apps.uploads.models import Upload
+from apps.uploads.selectors import file_key, storage_used
+from apps.uploads.storage import storage
+from yardmaster.phases import TaskPhase
+from yardmaster.spec import Role
+
+TASK = "/api/v1/task/"
+
+
+@pytest.fixture
+def job(world, ada) -> Job:
+    job = world.launch(ada)
+    world.settle()
+    return world.again(job)
+
+
+def task_of(job: Job, attempt: int = 1) -> APIClient:
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {token_of(job.pk, attempt)}")
+    return client
+
+
+def report(client: APIClient, **facts):
+    return client.post(f"{TASK}report/", {"role": "worker", "index": 0, "state": "running", **facts})
+
+
+
+
+def sent(client: APIClient, kind: str, **body) -> dict:
+    """Begin an upload, let its bytes arrive, complete it."""
+    files = [{"path": "model/a.bin", "size": 3}]
+    begun = client.post(f"{TASK}{kind}/", {"files": files, **body})
+    assert begun.status_code == 201, begun.json()
+    upload = begun.json()["upload"]
+    storage_parts(client, upload)
+    done = client.post(f"{TASK}uploads/{upload['id']}/complete/", {})
+    assert done.status_code == 200, done.json()
+    return upload
+
+
+def storage_parts(client: APIClient, upload: dict) -> None:
+    """Send every part to its signed address."""
+    for file in upload["files"]:
+        wanted = {"file": file["index"], "parts": list(range(1, file["parts"] + 1))}
+        for one in client.post(f"{TASK}uploads/{upload['id']}/parts/", wanted).json()["urls"]:
+            path = one["url"].split("/", 3)[3]
+            answer = APIClient().put(f"/{path}", b"x" * file["size"], content_type="application/octet-stream")
+            assert answer.status_code in (200, 201, 204), answer.content
+
+
+def test_the_engine_is_given_the_token_and_it_opens_the_order(world, job):
+    access = world.engine.access_of(job.key)
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {access.token}")
+    order = client.get(f"{TASK}order/", {"role": "worker", "index": 1}).json()
+    assert (order["job"], order["attempt"], order["checkpoint"]) == (str(job.pk), 1, None)
+    assert order["spec"] == job.spec
+    (file,) = order["code"]["files"]
+    assert file["path"] == "train.py"
+    assert file["url"].startswith("http")
+
+
+def test_a_task_that_the_job_does_not_have_gets_no_order(job):
+    client = task_of(job)
+    assert client.get(f"{TASK}order/", {"role": "worker", "index": 2}).status_code == 404
+    assert client.get(f"{TASK}order/", {"role": "chief", "index": 0}).status_code == 404
+    assert client.get(f"{TASK}order/", {"role": "boss", "index": 0}).status_code == 400
+
+
+@pytest.mark.parametrize("token", ["", "nonsense", "ymt.a.b.c", "ymt.{job}.1.0000", "ymt.{job}.2.{signature}"])
+def test_a_token_that_is_none_opens_nothing(job, token):
+    signature = token_of(job.pk, 1).rpartition(".")[2]
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {token.format(job=job.pk.hex, signature=signature)}")
+    answer = client.get(f"{TASK}order/", {"role": "worker", "index": 0})
+    assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated")
+
+
+def test_a_jobs_token_opens_nothing_that_is_for_people_and_the_other_way_round(job, ada, with_token):
+    assert task_of(job).get("/api/v1/jobs/").status_code == 401
+    assert task_of(job).get(f"/api/v1/jobs/{job.pk}/").status_code == 401
+    assert with_token(ada).get(f"{TASK}order/", {"role": "worker", "index": 0}).status_code == 401
+
+
+def test_a_token_outlives_its_attempt_by_ten_minutes_for_the_last_lines(world, job):
+    token = token_of(job.pk, 1)
+    now = timezone.now()
+    JobAttempt.objects.filter(job=job).update(tidied_at=now)
+    assert identity_of(token, now + AFTER_TIDY) is not None
+    assert identity_of(token, now + AFTER_TIDY + timedelta(seconds=1)) is None
+
+
+def test_a_token_survives_a_change_of_the_secret_key(job, settings):
+    token = token_of(job.pk, 1)
+    old, settings.SECRET_KEY = settings.SECRET_KEY, "another-secret-" + "y" * 40
+    assert identity_of(token, timezone.now()) is None
+    settings.SECRET_KEY_FALLBACKS = [old]
+    assert identity_of(token, timezone.now()) is not None
+
+
+def test_a_report_is_what_people_see_of_the_task(job, ada, signed_in):
+    usage = {"cpu_seconds": 1.5, "memory": 10, "peak_memory": 20}
+    answer = report(task_of(job), progress={"step": 10, "total": 100}, usage=usage)
+    assert answer.json() == {"stop": False}
+    task = signed_in(ada).get(f"/api/v1/jobs/{job.pk}/tasks/").json()["results"][0]
+    assert (task["state"], task["progress"], task["usage"], task["peak_memory"]) == (
+        "running", {"step": 10, "total": 100}, usage, 20,
+    )  # fmt: skip
+    assert signed_in(ada).get(f"/api/v1/jobs/{job.pk}/").json()["progress"] == {"step": 10, "total": 100}
+
+
+def test_the_jobs_progress_is_its_leading_tasks(job):
+    report(task_of(job), index=1, progress={"step": 99})
+    assert Job.objects.get(pk=job.pk).progress == {}
+    report(task_of(job), index=0, progress={"step": 7})
+    assert Job.objects.get(pk=job.pk).progress == {"step": 7}
+
+
+def test_progress_is_written_once_a_second_and_the_last_one_always(job):
+    report(task_of(job), progress={"step": 1})
+    report(task_of(job), progress={"step": 2})
+    assert Job.objects.get(pk=job.pk).progress == {"step": 1}
+    report(task_of(job), state="ended", exit_code=0, progress={"step": 3})
+    assert Job.objects.get(pk=job.pk).progress == {"step": 3}
+
+
+def test_a_repeated_report_changes_nothing(job):
+    points = [{"run": ".", "tag": "loss", "step": step, "time": 1.0, "value": 0.5} for step in range(3)]
+    for value in (0.5, 9.0):
+        report(task_of(job), scalars=[{**one, "value": value} for one in points])
+    assert list(ScalarPoint.objects.values_list("step", "value").order_by("step")) == [(0, 0.5), (1, 0.5), (2, 0.5)]
+    assert TaskFact.objects.filter(job=job, role="worker", index=0).count() == 1
+
+
+def test_a_report_of_an_earlier_start_of_the_task_changes_nothing(job):
+    report(task_of(job), restart=1, progress={"step": 5})
+    report(task_of(job), restart=0, state="ended", exit_code=1)
+    assert TaskFact.objects.get(job=job, role="worker", index=0).state == "running"
+
+
+def test_a_report_of_an_old_attempt_changes_nothing_and_tells_it_to_stop(world, job, ada):
+    world.engine.set(job, Role.WORKER, 0, TaskPhase.FAILED, reason="ScriptFailed", exit_code=1)
+    world.until_quiet()
+    JobAttempt.objects.update(tidied_at=timezone.now())
+    job_retry(user=ada, job=world.again(job))
+    answer = report(task_of(job, attempt=1), progress={"step": 5}, scalars=[])
+    assert answer.json() == {"stop": True}
+    assert Job.objects.get(pk=job.pk).progress == {}
+    refused = task_of(job, attempt=1).post(f"{TASK}checkpoints/", {"step": 1, "files": [{"path": "a", "size": 1}]})
+    assert (refused.status_code, refused.json()["code"]) == (409, "attempt_over")
+
+
+@pytest.mark.parametrize(("change", "stops"), [({"wanted": "STOP"}, True), ({"phase": "STOPPING"}, True), ({"phase": "SUCCEEDED"}, False)])  # fmt: skip
+def test_a_task_is_told_to_stop_when_the_job_is_to_stop(job, change, stops):
+    Job.objects.filter(pk=job.pk).update(**change)
+    assert report(task_of(job)).json() == {"stop": stops}
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"state": "dancing"},
+        {"index": -1},
+        {"role": "boss"},
+        {"progress": {"step": -1}},
+        {"scalars": [{"run": ".", "tag": "loss", "step": "x", "time": 1, "value": 1}]},
+        {"scalars": {}},
+        {"exit_code": 10**12},
+    ],
+)
+def test_a_report_that_makes_no_sense_is_refused_and_half_of_it_is_not_kept(job, facts):
+    before = TaskFact.objects.values_list("pk", "state", "progress")
+    assert report(task_of(job), **facts).status_code == 400
+    assert list(TaskFact.objects.values_list("pk", "state", "progress")) == list(before)
+    assert not ScalarPoint.objects.exists()
+
+
+def test_a_report_costs_few_statements(job, django_assert_max_num_queries):
+    points = [{"run": ".", "tag": f"t{n % 5}", "step": n, "time": 1.0, "value": 0.5} for n in range(200)]
+    client = task_of(job)
+    report(client)
+    with django_assert_max_num_queries(10):
+        report(client, progress={"step": 1}, scalars=points)
+
+
+def test_a_checkpoint_is_the_one_to_go_on_from_once_it_is_complete(world, job):
+    client = task_of(job)
+    begun = client.post(f"{TASK}checkpoints/", {"step": 5, "files": [{"path": "ckpt/model.index", "size": 3}]}).json()
+    assert newest_checkpoint(job.pk) is None
+    storage_parts(client, begun["upload"])
+    client.post(f"{TASK}uploads/{begun['upload']['id']}/complete/", {})
+    assert newest_checkpoint(job.pk).step == 5
+    order = client.get(f"{TASK}order/", {"role": "worker", "index": 0}).json()
+    assert order["checkpoint"]["step"] == 5
+    assert [one["path"] for one in order["checkpoint"]["files"]] == ["ckpt/model.index"]
+    assert storage_used(job.namespace).used == 3
+
+
+def test_three_checkpoints_are_kept_and_the_storage_of_older_ones_is_returned(world, job, ada, signed_in, django_capture_on_commit_callbacks):  # fmt: skip
+    client = task_of(job)
+    for step in range(5):
+        with django_capture_on_commit_callbacks(execute=True):
+            sent(client, "checkpoints", step=step)
+    listed = signed_in(ada).get(f"/api/v1/jobs/{job.pk}/checkpoints/").json()
+    assert [one["step"] for one in listed] == [4, 3, 2]
+    assert storage_used(job.namespace).used == 9
+
+
+def test_a_retry_goes_on_from_the_newest_checkpoint(world, job, ada):
+    sent(task_of(job), "checkpoints", step=7)
+    world.engine.set(job, Role.WORKER, 0, TaskPhase.FAILED, reason="ScriptFailed", exit_code=1)
+    world.until_quiet()
+    job_retry(user=ada, job=world.again(job))
+    order = task_of(job, attempt=2).get(f"{TASK}order/", {"role": "worker", "index": 0}).json()
+    assert (order["attempt"], order["checkpoint"]["step"]) == (2, 7)
+
+
+def test_a_step_that_is_sent_again_after_a_cut_begins_anew(job):
+    client = task_of(job)
+    body = {"step": 5, "files": [{"path": "a", "size": 3}]}
+    first, second = (client.post(f"{TASK}checkpoints/", body) for _ in range(2))
+    assert first.status_code == second.status_code == 201
+    assert first.json()["upload"]["id"] != second.json()["upload"]["id"]
+    assert Checkpoint.objects.filter(job=job).count() == 1
+    assert storage_used(job.namespace).reserved == 3
+
+
+def test_the_model_is_listed_and_can_be_read(job, ada, bob, signed_in):
+    sent(task_of(job), "model")
+    me = signed_in(ada)
+    (listed,) = me.get("/api/v1/models/").json()["results"]
+    assert (listed["job"], listed["name"], listed["size"], listed["file_count"]) == (str(job.pk), "digits", 3, 1)
+    shown = me.get(f"/api/v1/jobs/{job.pk}/model/").json()
+    assert shown == me.get(f"/api/v1/models/{listed['id']}/").json()
+    assert shown["files"][0]["path"] == "model/a.bin"
+    assert me.get(f"/api/v1/jobs/{job.pk}/").json()["model"] == listed["id"]
+    stranger = signed_in(bob)
+    assert stranger.get("/api/v1/models/").json()["results"] == []
+    assert stranger.get(f"/api/v1/models/{listed['id']}/").status_code == 404
+
+
+def test_an_upload_that_was_finished_without_its_message_becomes_a_result_all_the_same(job):
+    client = task_of(job)
+    upload = client.post(f"{TASK}model/", {"files": [{"path": "m", "size": 0}]}).json()["upload"]
+    from apps.uploads.services import upload_complete
+
+    upload_complete(Upload.objects.get(pk=upload["id"]))
+    assert Model.objects.get(job=job).completed_at is None
+    results_settle(timezone.now())
+    assert Model.objects.get(job=job).completed_at is not None
+
+
+def test_an_upload_of_another_job_is_not_found(world, job, ada):
+    other = world.launch(ada)
+    world.settle()
+    upload = task_of(other).post(f"{TASK}model/", {"files": [{"path": "m", "size": 1}]}).json()["upload"]
+    client = task_of(job)
+    for verb, address in [("get", ""), ("post", "parts/"), ("post", "complete/")]:
+        answer = getattr(client, verb)(f"{TASK}uploads/{upload['id']}/{address}", {"file": 0, "parts": [1]})
+        assert answer.status_code == 404
+
+
+def test_a_deleted_job_returns_the_storage_of_its_results(world, job, ada, signed_in, django_capture_on_commit_callbacks):  # fmt: skip
+    client = task_of(job)
+    sent(client, "checkpoints", step=1)
+    sent(client, "model")
+    assert storage_used(job.namespace).used == 6
+    world.engine.succeed(job)
+    world.until_quiet()
+    assert signed_in(ada).delete(f"/api/v1/jobs/{job.pk}/").status_code == 204
+    world.now = max(world.now, world.again(job).next_look_at)
+    with django_capture_on_commit_callbacks(execute=True):
+        world.settle()
+    assert storage_used(job.namespace).used == 0
+    assert list(storage().list_prefix(f"jobs/{job.pk}")) == []

@@ -1,0 +1,68 @@
+"""Following engines: bursts are gathered, and a follower outlives what its engine comes up with."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator
+
+from apps.jobs.following import QUIET, Bursts, Follower
+from yardmaster.errors import Unavailable
+from yardmaster.ids import JobKey, new_id
+
+A, B = uuid.UUID(int=1), uuid.UUID(int=2)
+
+
+def test_the_first_change_wakes_at_once():
+    bursts = Bursts()
+    assert bursts.change(A, 10.0)
+    assert bursts.change(B, 10.0)
+
+
+def test_changes_that_follow_shortly_after_make_one_more_wake_up_together():
+    bursts = Bursts()
+    assert bursts.change(A, 10.0)
+    assert not any(bursts.change(A, 10.0 + n / 1000) for n in range(1, 100))
+    assert bursts.take_due(10.0 + QUIET / 2) == []
+    assert bursts.take_due(10.0 + QUIET) == [A]
+    assert bursts.take_due(10.0 + 3 * QUIET) == []
+
+
+def test_the_last_change_of_a_burst_is_never_lost():
+    bursts = Bursts()
+    bursts.change(A, 10.0)
+    bursts.take_due(10.0 + QUIET)
+    assert bursts.change(A, 10.0 + QUIET + 0.001), "it had been quiet"
+    assert not bursts.change(A, 10.0 + QUIET + 0.002)
+    assert bursts.take_due(10.0 + 2 * QUIET + 0.01) == [A]
+
+
+class EngineThatBreaks:
+    """Its stream yields once, then fails."""
+
+    def __init__(self, error: Exception | None) -> None:
+        self.error = error
+        self.key = JobKey(new_id(), new_id(), 1)
+
+    def changes(self) -> Iterator[JobKey]:
+        yield self.key
+        if self.error is not None:
+            raise self.error
+
+
+def test_a_follower_goes_on_after_an_engine_that_is_away(caplog):
+    seen: list[uuid.UUID] = []
+    engine = EngineThatBreaks(Unavailable("The engine does not answer."))
+    follower = Follower("broken", engine, seen.append)
+    with caplog.at_level(logging.WARNING):
+        follower.follow_once()
+        follower.follow_once()
+    assert seen == [engine.key.job_id] * 2
+    assert "does not answer" in caplog.text
+
+
+def test_a_bug_in_an_engine_is_logged_with_its_traceback(caplog):
+    follower = Follower("buggy", EngineThatBreaks(ZeroDivisionError()), lambda job_id: None)
+    with caplog.at_level(logging.ERROR):
+        follower.follow_once()
+    assert "ZeroDivisionError" in caplog.text
