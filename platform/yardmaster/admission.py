@@ -20,7 +20,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from yardmaster.ledger import RUNNING_JOBS, Candidate, Code, Holder, Ledger, Quota, Room, Usage
-from yardmaster.pools import CAPACITY, MACHINE, QUOTA, PoolKey, Pools, Shortage, exceeding, quota_limits, units_of
+from yardmaster.pools import (
+    CAPACITY,
+    MACHINE,
+    QUOTA,
+    Needs,
+    PoolKey,
+    Pools,
+    Shortage,
+    exceeding,
+    quota_limits,
+    units_of,
+)
 from yardmaster.quantity import format_amount
 from yardmaster.spec import Resources
 
@@ -98,11 +109,9 @@ def admit(
     hindrances = [found for found in (_closed(candidate, ledger, line), never_fits(candidate, ledger)) if found]
     if hindrances:
         return min(hindrances, key=lambda found: _PRECEDENCE.index(found.code))
-    short = line.pools.shortages(candidate)
-    barred = line.barred & line.pools.needs(candidate).keys()
-    if not short and not barred:
-        return Admitted(candidate.total)
-    return _waiting(candidate, ledger, line, short, frozenset(short) or frozenset(barred))
+    needs = line.pools.needs(candidate)
+    lacking = line.pools.lacking(needs) or line.barred & needs.keys()
+    return _waiting(ledger, line, needs, lacking) if lacking else Admitted(candidate.total)
 
 
 def never_fits(candidate: Candidate, ledger: Ledger) -> Never | None:
@@ -132,22 +141,21 @@ class Line:
         self, candidate: Candidate, queue: Iterable[Candidate], ledger: Ledger, now: datetime, patience: timedelta
     ) -> None:
         mine = _place(candidate)
-        self.before = sorted(
-            (one for one in queue if one.job_id != candidate.job_id and _place(one) < mine), key=_place
-        )
         self.pools = Pools(ledger)
         self.barred: frozenset[PoolKey] = frozenset()
         """What later jobs may not take: somebody before lacks it and has waited long enough."""
-        for one in self.before:
-            if _closing_code(one, ledger) is None and never_fits(one, ledger) is None:
-                self._pass(one, now - one.queued_at > patience)
+        before = sorted((one for one in queue if one.job_id != candidate.job_id and _place(one) < mine), key=_place)
+        self.before: list[tuple[Candidate, Needs]] = [(one, self.pools.needs(one)) for one in before]
+        for one, needs in self.before:
+            if _closing_code(one, ledger) is None and self.pools.could_ever_hold(needs, one.sizes):
+                self._pass(needs, now - one.queued_at > patience)
 
-    def _pass(self, one: Candidate, has_waited_enough: bool) -> None:
-        short = self.pools.shortages(one)
-        if short and has_waited_enough:
-            self.barred |= short.keys()
-        elif not short and not self.barred & self.pools.needs(one).keys():
-            self.pools.take(one)
+    def _pass(self, needs: Needs, has_waited_enough: bool) -> None:
+        lacking = self.pools.lacking(needs)
+        if lacking and has_waited_enough:
+            self.barred |= lacking
+        elif not lacking and not self.barred & needs.keys():
+            self.pools.take(needs)
 
 
 def _place(one: Candidate) -> tuple[int, datetime, uuid.UUID]:
@@ -176,18 +184,17 @@ def _closed(candidate: Candidate, ledger: Ledger, line: Line) -> Waiting | None:
     return Waiting(code, f"{who} {_CLOSED.get(code, 'starts no jobs for now')}.", position=len(line.before))
 
 
-def _waiting(
-    candidate: Candidate, ledger: Ledger, line: Line, short: dict[PoolKey, Shortage], lacking: frozenset[PoolKey]
-) -> Waiting:
-    ahead = tuple(one.job_id for one in line.before if lacking & line.pools.needs(one).keys())
-    without_the_others = Pools(ledger).shortages(candidate)
-    if not without_the_others:
+def _waiting(ledger: Ledger, line: Line, needs: Needs, lacking: frozenset[PoolKey]) -> Waiting:
+    ahead = tuple(one.job_id for one, theirs in line.before if not lacking.isdisjoint(theirs))
+    # What would lack if nobody were before: that is the reason, and the queue only adds to it.
+    alone = Pools(ledger).shortages(needs)
+    if not alone:
         code = Code.WAITING_FOR_TURN
-    elif any(key.pool == QUOTA for key in without_the_others):
+    elif any(one.pool == QUOTA for one in alone):
         code = Code.WAITING_FOR_QUOTA
     else:
         code = Code.WAITING_FOR_CAPACITY
-    numbers = tuple((without_the_others or short).values())
+    numbers = alone or line.pools.shortages(needs)
     return Waiting(
         code=code,
         message=_waiting_message(code, numbers, len(ahead)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from yardmaster.ledger import RUNNING_JOBS, Candidate, Ledger, Quota, Usage
 from yardmaster.spec import Resources
@@ -36,8 +37,7 @@ class Shortage:
         return round(self.needs - max(self.unused, 0), 3)
 
 
-@dataclass(frozen=True)
-class PoolKey:
+class PoolKey(NamedTuple):
     """One resource of one pool. `namespace_id` None: the engine's."""
 
     namespace_id: uuid.UUID | None
@@ -46,6 +46,10 @@ class PoolKey:
     @property
     def pool(self) -> str:
         return CAPACITY if self.namespace_id is None else QUOTA
+
+
+Needs = Mapping[PoolKey, int]
+"""How many units of which pools."""
 
 
 def to_units(amounts: Mapping[str, float]) -> dict[str, int]:
@@ -81,6 +85,7 @@ class Pools:
     def __init__(self, ledger: Ledger) -> None:
         self._limits: dict[PoolKey, int] = {}
         self._left: dict[PoolKey, int] = {}
+        self._machine = units_of(ledger.room.largest_task)
         room = ledger.room
         total, free, reserved = units_of(room.total), units_of(room.free), units_of(room.reserved)
         for name in {*total, *free, *reserved}:
@@ -92,28 +97,41 @@ class Pools:
                 self._limits[PoolKey(namespace_id, name)] = limit
                 self._left[PoolKey(namespace_id, name)] = limit - used.get(name, 0)
 
-    def needs(self, candidate: Candidate) -> dict[PoolKey, int]:
+    def needs(self, candidate: Candidate) -> Needs:
         """What the candidate takes from which pool: only what it takes at all, and of quotas only what has a limit."""
+        found = {}
         asked = units_of(candidate.total)
-        found = {PoolKey(None, name): need for name, need in asked.items() if need > 0}
-        for name, need in {**asked, RUNNING_JOBS: 1}.items():
+        for name, need in asked.items():
+            if need > 0:
+                found[PoolKey(None, name)] = need
+        asked[RUNNING_JOBS] = 1
+        for name, need in asked.items():
             key = PoolKey(candidate.namespace_id, name)
             if need > 0 and key in self._limits:
                 found[key] = need
         return found
 
-    def shortages(self, candidate: Candidate) -> dict[PoolKey, Shortage]:
-        """What the candidate would lack now, quota first; empty when it fits."""
-        found = {
-            key: _shortage(key.pool, key.resource, need, self._left.get(key, 0), self._limits.get(key, 0))
-            for key, need in self.needs(candidate).items()
-            if need > self._left.get(key, 0)
-        }
-        return dict(sorted(found.items(), key=lambda one: one[0].pool, reverse=True))
+    def could_ever_hold(self, needs: Needs, sizes: Iterable[Resources]) -> bool:
+        """Whether a job with these needs and task sizes fits if nobody else holds anything."""
+        return all(need <= self._limits.get(key, 0) for key, need in needs.items()) and all(
+            need <= self._machine.get(name, 0) for size in sizes for name, need in units_of(size).items() if need > 0
+        )
 
-    def take(self, candidate: Candidate) -> None:
-        """Promise the candidate what it needs."""
-        for key, need in self.needs(candidate).items():
+    def lacking(self, needs: Needs) -> frozenset[PoolKey]:
+        """The pools that have less left than is needed."""
+        return frozenset(key for key, need in needs.items() if need > self._left.get(key, 0))
+
+    def shortages(self, needs: Needs) -> tuple[Shortage, ...]:
+        """What lacks now, with numbers, quota first; empty when it fits."""
+        keys = sorted(self.lacking(needs), key=lambda key: (key.pool != QUOTA, key.resource))
+        return tuple(
+            _shortage(key.pool, key.resource, needs[key], self._left.get(key, 0), self._limits.get(key, 0))
+            for key in keys
+        )
+
+    def take(self, needs: Needs) -> None:
+        """Promise what is needed."""
+        for key, need in needs.items():
             self._left[key] = self._left.get(key, 0) - need
 
     def left_for(self, namespace_id: uuid.UUID, resources: Iterable[str]) -> dict[str, int]:
@@ -123,10 +141,6 @@ class Pools:
             limits = (PoolKey(None, name), PoolKey(namespace_id, name))
             found[name] = max(0, min((self._left[key] for key in limits if key in self._left), default=0))
         return found
-
-    def has_job_left(self, namespace_id: uuid.UUID) -> bool:
-        """Whether the namespace may run one more job."""
-        return self._left.get(PoolKey(namespace_id, RUNNING_JOBS), 1) > 0
 
 
 def quota_limits(ledger: Ledger, namespace_id: uuid.UUID) -> dict[str, int]:

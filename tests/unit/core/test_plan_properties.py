@@ -101,6 +101,11 @@ class JobLife(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(self.world.spec.tasks()))
         self.world.engine.turn(key, TaskPhase.PENDING)
 
+    @precondition(lambda self: self.world.engine.tasks)
+    @rule(data=st.data())
+    def a_task_is_stopped_from_outside(self, data: st.DataObject) -> None:
+        self.world.engine.turn(data.draw(st.sampled_from(self.world.spec.tasks())), TaskPhase.RELEASED)
+
     @rule()
     def the_engine_obeys(self) -> None:
         self.world.engine.obeys()
