@@ -64,6 +64,19 @@ def unknown_address(request: HttpRequest, rest: str = "") -> HttpResponse:
     return _answer(request, NotFound(f"There is nothing at {request.path[:200]}", remedy=remedy), "problem.html")
 
 
+class ProblemsOfPages:
+    """Middleware: a page that meets a problem of a service or selector shows it; the API's views do so themselves."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        return _answer(request, error, "problem.html") if isinstance(error, ApiProblem) else None
+
+
 class RefuseNulCharacters:
     """Middleware: no path and no query holds a NUL, which databases refuse only deep inside a view."""
 

@@ -41,9 +41,9 @@ class Cursor:
         try:
             raw = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
         except (binascii.Error, UnicodeEncodeError) as error:
-            raise ValueError(text) from error
+            raise ValueError(f"not a cursor: {text[:50]!r}") from error
         if len(raw) != 17 or raw[:1] not in (b"n", b"o"):
-            raise ValueError(text)
+            raise ValueError(f"not a cursor: {text[:50]!r}")
         return cls(at=uuid.UUID(bytes=raw[1:]), newer=raw[:1] == b"n")
 
 
@@ -66,7 +66,7 @@ class NewestFirst(BasePagination):
         return rows
 
     def rows(self, queryset: Any, cursor: Cursor | None, limit: int) -> list[Any]:
-        """Up to `limit` rows from the cursor on, in the direction that it reads. For lists that need more than one query."""
+        """Up to `limit` rows from the cursor on, in its direction. To be overridden where this takes more than one query."""
         return list(_from(queryset, cursor)[:limit])
 
     def get_paginated_response(self, data: Any) -> Response:

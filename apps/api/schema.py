@@ -68,14 +68,14 @@ class Schema(AutoSchema):
         return bodies
 
     def _map_basic_serializer(self, serializer: Any, direction: Literal["request", "response"]) -> Any:
-        schema = super()._map_basic_serializer(serializer, direction)
+        schema = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
         if direction == "request" and isinstance(serializer, StrictSerializer):
             schema["additionalProperties"] = False
         return schema
 
     def _problem(self) -> ResolvedComponent:
         component = ResolvedComponent(  # type: ignore[no-untyped-call]
-            "Problem", ResolvedComponent.SCHEMA, _PROBLEM, "Problem"
+            "ProblemDetails", ResolvedComponent.SCHEMA, _PROBLEM, "ProblemDetails"
         )
         self.registry.register_on_missing(component)
         return component
@@ -95,3 +95,24 @@ class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
         return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}
+
+
+class TaskTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "apps.jobs.task_auth.TaskTokenAuthentication"
+    name = "task_token"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "description": "The token of a job's own tasks."}
+
+
+class RememberedTaskTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """The same credential, checked in another way: it defines nothing of its own."""
+
+    target_class = "apps.logs.task_views.RememberedTaskToken"
+    name: list[str] = []
+
+    def get_security_requirement(self, auto_schema: AutoSchema) -> dict[str, list[Any]]:
+        return {TaskTokenScheme.name: []}
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> list[dict[str, Any]]:
+        return []

@@ -19,9 +19,8 @@ S = TypeVar("S", bound=BaseSerializer[Any])
 class ApiView(GenericAPIView[Any]):
     """A view of one address. Views read the request, call one service or selector, and write the answer."""
 
-    queryset: QuerySet[Any] = (
-        User.objects.none()
-    )  # the framework asks for one to page; each view pages what its selector gives
+    # The framework wants one in order to page; each view pages what its selector gives.
+    queryset: QuerySet[Any] = User.objects.none()
 
     @property
     def user(self) -> User:

@@ -78,6 +78,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "apps.api.outside.ProblemsOfPages",
     "django_structlog.middlewares.RequestMiddleware",
 ]
 ROOT_URLCONF = "portal.urls"
@@ -182,8 +183,9 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "MemberRole": "apps.namespaces.models.Role",
-        "TaskRole": "yardmaster.spec.Role",
+        "TaskRole": "apps.jobs.serializers.ROLES",
         "UploadKind": "apps.uploads.models.Kind",
+        "UploadState": "apps.uploads.models.State",
     },
 }
 

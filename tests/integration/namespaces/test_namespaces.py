@@ -223,7 +223,7 @@ class TestQuota:
 def test_me_shows_where_one_may_work(carol, team, signed_in):
     body = signed_in(carol).get("/api/v1/me/").json()
     assert (body["username"], body["is_staff"]) == ("carol", False)
-    assert [(one["slug"], one["role"]) for one in body["namespaces"]] == [("vision", "member"), ("carol", "manager")]
+    assert [(one["slug"], one["role"]) for one in body["namespaces"]] == [("carol", "manager"), ("vision", "member")]
     assert body["namespaces"][0]["usage"]["hard"]["cpu"] is None
 
 

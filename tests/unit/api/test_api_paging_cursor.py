@@ -23,5 +23,5 @@ def test_no_text_makes_a_cursor_that_encode_did_not_make(text):
 
 @pytest.mark.parametrize("text", ["", "x", "é" * 23, "A" * 23, "o" * 10_000, "bw==", "../../etc/passwd"])
 def test_what_is_no_cursor_is_refused(text):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="not a cursor"):
         Cursor.decode(text)

@@ -1,0 +1,60 @@
+// WebSockets that come back. Not here: what their messages mean.
+
+const FIRST_WAIT = 500;
+const LONGEST_WAIT = 15_000;
+const SILENCE = 60_000; // the portal pings every 25 s: longer silence is a dead connection that nobody told us of
+const FINAL = new Set([1000, 4400, 4401, 4404]);
+
+export interface Line {
+  /** Where to connect, asked anew each time, so that it can carry a cursor. */
+  address: () => string;
+  message: (data: any) => void;
+  /** Called when the connection opens and when it is lost. */
+  state?: (connected: boolean) => void;
+  /** Called when the other side has no more to say: not tried again. */
+  closed?: (code: number) => void;
+}
+
+/** Keep a connection until the other side closes it for good, or the returned function is called. */
+export function keepConnected(line: Line): () => void {
+  let socket: WebSocket | null = null;
+  let wait = FIRST_WAIT;
+  let timer = 0;
+  let stopped = false;
+
+  const listen = () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(() => socket?.close(4000), SILENCE);
+  };
+  const connect = () => {
+    const scheme = location.protocol === "https:" ? "wss" : "ws";
+    const mine = new WebSocket(`${scheme}://${location.host}${line.address()}`);
+    socket = mine;
+    mine.onopen = () => {
+      line.state?.(true);
+      listen();
+    };
+    mine.onmessage = (event) => {
+      wait = FIRST_WAIT;
+      listen();
+      line.message(JSON.parse(event.data as string));
+    };
+    mine.onclose = (event) => {
+      clearTimeout(timer);
+      if (stopped) return;
+      if (FINAL.has(event.code)) {
+        line.closed?.(event.code);
+        return;
+      }
+      line.state?.(false);
+      timer = window.setTimeout(connect, wait * (0.5 + Math.random()));
+      wait = Math.min(wait * 2, LONGEST_WAIT);
+    };
+  };
+  connect();
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+    socket?.close();
+  };
+}
