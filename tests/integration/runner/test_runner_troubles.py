@@ -435,9 +435,13 @@ def test_an_endless_line_does_not_grow_the_runner_and_a_slower_portal_loses_none
 
 
 def find_python(version: str) -> str:
-    command = [sys.executable, "-m", "uv", "python", "find", "--no-python-downloads", version]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    return found.stdout.strip() if found.returncode == 0 else ""
+    """That Python's own path: the one on PATH may be a launcher that has to be told which version is wanted."""
+    with contextlib.suppress(OSError):
+        command = [f"python{version}", "-c", "import sys; print(sys.executable)"]
+        environment = {**os.environ, "PYENV_VERSION": version}
+        found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return found.stdout.strip() if found.returncode == 0 else ""
+    return ""
 
 
 def test_the_oldest_python_runs_it(task, portal):

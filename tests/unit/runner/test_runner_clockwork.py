@@ -1,0 +1,81 @@
+"""Waiting: how long, how often, and when no more. No test here waits."""
+
+from yardmaster_runner.backoff import Backoff
+from yardmaster_runner.events import Scalar
+from yardmaster_runner.exits import Ending
+from yardmaster_runner.patience import Haste, Patience
+from yardmaster_runner.reporter import SCALARS_PER_REPORT, Facts
+
+
+def test_delays_double_to_the_longest_and_begin_anew():
+    backoff = Backoff(1.0, 8.0, dice=lambda: 0.0)
+    assert [backoff.next() for _ in range(5)] == [1.0, 2.0, 4.0, 8.0, 8.0]
+    backoff.reset()
+    assert backoff.next() == 1.0
+
+
+def test_jitter_only_shortens():
+    backoff = Backoff(1.0, 8.0, dice=lambda: 0.999)
+    assert 0.75 < backoff.next() < 0.76
+
+
+def test_patience_starts_when_first_asked_and_anew_with_each_success():
+    now = [100.0]
+    patience = Patience(10, Haste(lambda: now[0]))
+    now[0] = 500.0
+    assert patience.may_go_on()
+    now[0] = 509.0
+    assert patience.may_go_on()
+    patience.worked()
+    now[0] = 518.0
+    assert patience.may_go_on()
+    now[0] = 519.0
+    assert not patience.may_go_on()
+
+
+def test_haste_ends_all_patience():
+    now = [0.0]
+    haste = Haste(lambda: now[0])
+    patience = Patience(100, haste)
+    assert patience.may_go_on()
+    haste.be_done_within(5)
+    haste.be_done_within(50)
+    now[0] = 5.0
+    assert not patience.may_go_on()
+
+
+def points(count, value=1.0):
+    return [Scalar(".", "loss", step, 0.0, value) for step in range(count)]
+
+
+def test_scalars_go_in_reports_of_bounded_size_oldest_first():
+    facts = Facts(0)
+    facts.scalars(points(SCALARS_PER_REPORT + 5))
+    assert [one.step for one in facts.take()[1]] == list(range(SCALARS_PER_REPORT))
+    assert [one.step for one in facts.take()[1]] == list(range(SCALARS_PER_REPORT, SCALARS_PER_REPORT + 5))
+
+
+def test_scalars_that_could_not_be_told_come_again_unless_there_are_newer():
+    facts = Facts(0)
+    facts.scalars(points(3, 1.0))
+    _, untold = facts.take()
+    facts.scalars(points(1, 2.0))
+    facts.give_back(untold)
+    assert [(one.step, one.value) for one in facts.take()[1]] == [(0, 2.0), (1, 1.0), (2, 1.0)]
+
+
+def test_the_latest_facts_win():
+    facts = Facts(3)
+    facts.state("running")
+    facts.progress({"step": 1})
+    facts.progress({"step": 2})
+    facts.ended(Ending(137, "Killed", "signal"))
+    told, _ = facts.take()
+    assert told == {
+        "restart": 3,
+        "state": "ended",
+        "progress": {"step": 2},
+        "exit_code": 137,
+        "reason": "Killed",
+        "message": "signal",
+    }
