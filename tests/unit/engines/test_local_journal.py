@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from yardmaster.engines.local import journal as module
 from yardmaster.engines.local.journal import Journal
 from yardmaster.ids import JobKey, new_id
 
@@ -44,8 +43,8 @@ def test_the_same_key_is_heard_once_per_look(journal: Journal):
     assert list(islice(heard, 2)) == [first, second]
 
 
-def test_nothing_is_missed_when_the_journal_is_rotated(journal: Journal, monkeypatch):
-    monkeypatch.setattr(module, "_LIMIT", 300)
+def test_nothing_is_missed_when_the_journal_is_rotated(tmp_path: Path):
+    journal = Journal(tmp_path / "changes", limit=300)
     heard, all_keys = journal.follow(0.001), keys(40)
     for key in all_keys:
         journal.note(key)

@@ -27,7 +27,7 @@ def row(pid: int, parent: int = 1, session: int = 1, started: int = 100, state: 
 
 
 def pids(rows: list[Row], leader: ProcessId | None = LEADER) -> list[int]:
-    return [one.pid for one in members({one.pid: one for one in rows}, leader, None)]
+    return [one.pid for one in members({one.pid: one for one in rows}, leader, b"mark")]
 
 
 def test_the_session_and_all_below_it_belong():
@@ -75,13 +75,17 @@ def test_a_process_is_itself_and_no_longer_when_it_is_gone():
 def test_a_mark_in_the_environment_is_found_whole():
     command = [sys.executable, "-S", "-c", "print(flush=True); input()"]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"MARK": "/a/worker-1"}, start_new_session=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={"YARDMASTER_WORK_DIR": "/a/worker-1"},
+        start_new_session=True,
     ) as child:
         child.stdout.readline()
-        found = [one.pid for one in members(table(), None, b"MARK=/a/worker-1")]
+        found = [one.pid for one in members(table(), None, b"/a/worker-1")]
         assert found == [child.pid]
-        assert members(table(), None, b"MARK=/a/worker-10") == []
-        assert members(table(), None, b"MARK=/a/worker") == []
+        assert members(table(), None, b"/a/worker-10") == []
+        assert members(table(), None, b"/a/worker") == []
         child.kill()
 
 

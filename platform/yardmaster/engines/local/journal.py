@@ -14,15 +14,16 @@ from pathlib import Path
 from yardmaster.engines.local.facts import key_from_json, key_to_json
 from yardmaster.ids import JobKey
 
-_INTERVAL = 0.1
+_INTERVAL = 0.05
 _LIMIT = 1 << 20
 
 
 class Journal:
-    """The journal at `path`, which need not exist yet."""
+    """The journal at `path`, which need not exist yet; past `limit` bytes it begins anew."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, limit: int = _LIMIT) -> None:
         self.path = path
+        self._limit = limit
         self._old = path.with_name(path.name + ".old")
 
     def note(self, key: JobKey) -> None:
@@ -32,7 +33,9 @@ class Journal:
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.write(descriptor, line.encode())
-            if os.fstat(descriptor).st_size > _LIMIT and os.path.samestat(os.fstat(descriptor), os.stat(self.path)):
+            if os.fstat(descriptor).st_size > self._limit and os.path.samestat(
+                os.fstat(descriptor), os.stat(self.path)
+            ):
                 os.replace(self.path, self._old)
         finally:
             os.close(descriptor)

@@ -61,8 +61,8 @@ def task_environment(order: Order, folder: RunFolder, role: Role, index: int, re
 
 
 def mark(folder: RunFolder, role: Role, index: int) -> bytes:
-    """What the environment of every process of this task holds, and that of no other."""
-    return f"YARDMASTER_WORK_DIR={folder.work(role, index)}".encode()
+    """The mark that every process of this task bears in its environment, and no other."""
+    return os.fsencode(folder.work(role, index))
 
 
 def spawn(

@@ -16,9 +16,9 @@ from pathlib import Path
 _WIDTH = 12_000
 
 
-def default_range() -> range:
+def default_range(kernel: tuple[int, int] | None = None) -> range:
     """Ports below the kernel's own range where there is room, else above it, else any unprivileged ones."""
-    low, high = _kernel_range()
+    low, high = kernel or _kernel_range()
     if low - _WIDTH >= 1024:
         return range(low - _WIDTH, low)
     if low >= 2048:

@@ -195,7 +195,7 @@ class Supervisor:
         if now < self._watch_at:
             return
         begun = time.monotonic()
-        rows = table()
+        rows = table(with_marks=False)
         fullest = max([task.watch_memory(rows, now + self._grace) for task in self.tasks.values()], default=0.0)
         for task in self.tasks.values():
             task.bound_output()
@@ -241,7 +241,7 @@ class Supervisor:
 
     def _end_orphans(self) -> None:
         """Kill what escaped from its task by every means but one: we are the reaper, hence its parent."""
-        rows = table()
+        rows = table(with_marks=False)
         for pid in descendants(rows, [os.getpid()]) - {os.getpid()}:
             send_signal(pid, signal.SIGKILL)
 

@@ -199,7 +199,7 @@ class SupervisedTask:
         leader = self.facts.leader
         if self.stage is not Stage.RUNNING or leader is None or leader.pid not in rows:
             return 0.0
-        mine = members(rows, leader, None)
+        mine = members(rows, leader, self._mark)
         used = memory_of(mine, self.resources.memory)
         self._note_peak(used)
         if used > self.resources.memory:
