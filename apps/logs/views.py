@@ -6,7 +6,6 @@ import uuid
 from typing import Any
 
 from django.http import StreamingHttpResponse
-from django.http.request import HttpRequest
 from django.utils.http import content_disposition_header
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -19,7 +18,7 @@ from apps.jobs.models import Job
 from apps.jobs.selectors import job_for
 from apps.logs.selectors import lines_of, matches_of, merged_lines, raw_of, streams_named, streams_of
 from apps.logs.serializers import LEVELS, LinesAnswer, LinesQuery, SearchAnswer, SearchQuery, StreamsAnswer, WhichLogs
-from apps.logs.streaming import streamed
+from apps.uploads.delivery import stream_pieces
 from yardmaster.errors import Problem
 from yardmaster.logs.keys import LinesRejected, StreamKey
 from yardmaster.logs.search import Query
@@ -76,14 +75,11 @@ class RawView(LogView):
         job, query = self.job(id), WhichLogs.of(request)
         attempt, role, index = query.get("attempt", job.attempt), query.get("role"), query["index"]
         task = f"-{role}-{index}" if role else ""
-        response = streamed(_asgi(request), raw_of(job.pk, attempt, role, index), "text/plain; charset=utf-8")
+        pieces = stream_pieces(request._request, raw_of(job.pk, attempt, role, index))
+        response = StreamingHttpResponse(pieces, content_type="text/plain; charset=utf-8")
         name = content_disposition_header(True, f"{job.name}-{attempt}{task}.log")
         response.headers["Content-Disposition"] = name or "attachment"
         return response
-
-
-def _asgi(request: Request) -> HttpRequest:
-    return request._request
 
 
 def _invalid(field: str, error: LinesRejected, value: Any) -> Invalid:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import suppress
 from functools import wraps
 
 from django.core.handlers.asgi import ASGIRequest
@@ -120,7 +121,8 @@ async def _off_the_loop(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
             yield piece
     finally:
         if isinstance(pieces, Generator):
-            pieces.close()
+            with suppress(ValueError):  # a thread still makes a piece: the source closes when that is done
+                pieces.close()
 
 
 def _object_headers(found: ObjectStat, filename: str, content_type: str) -> dict[str, str]:
