@@ -24,6 +24,7 @@ from tests.contract.engine_harness import (
     wait_until,
 )
 from yardmaster.engines.local import LocalEngine, live_runs, stop_all
+from yardmaster.engines.local.__main__ import main as list_or_stop
 from yardmaster.engines.local.processes import table
 from yardmaster.errors import Misconfigured, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
@@ -314,3 +315,12 @@ def test_a_root_that_cannot_be_used_names_the_option(tmp_path: Path):
     with pytest.raises(Misconfigured, match="cannot use") as wrong:
         LocalEngine(tmp_path / "file").submit(single(), new_key(), ACCESS)
     assert "root" in wrong.value.remedy
+
+
+def test_the_command_line_lists_what_is_alive_and_ends_it(local: LocalHarness, capsys):
+    key = local.submit(spec_of(name="digits"))
+    assert list_or_stop([str(local.root)]) == 0
+    assert capsys.readouterr().out == f"{key.name}  digits  worker-0 worker-1 ps-0\n"
+    assert list_or_stop([str(local.root), "--stop", "--grace", "0.5"]) == 0
+    assert capsys.readouterr().out.endswith("1 of 1 stopped\n")
+    assert all_ended(local.engine.observe([key])[key])
