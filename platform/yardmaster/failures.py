@@ -261,9 +261,14 @@ def verdict_for(task: TaskState) -> Verdict:
         signal=_signal_name(task.exit_code),
         peak="" if task.peak_memory is None else f", peak memory {format_bytes(task.peak_memory)}",
     )
-    if task.message:
-        sentence += f" {task.message.strip()}"
+    if task.message.strip():
+        sentence += f" {_as_sentence(task.message.strip())}"
     return Verdict(word, sentence, known.remedy, known.blame, task.role, task.index, task.exit_code)
+
+
+def _as_sentence(text: str) -> str:
+    """Begun as a sentence, unless it begins with a name (`module.Error: …`)."""
+    return text[0].upper() + text[1:] if text.partition(" ")[0].isalpha() else text
 
 
 def _signal_name(exit_code: int | None) -> str:

@@ -191,7 +191,9 @@ def _doubled_flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     for argument in spec.arguments:
         flag = argument.partition("=")[0]
         if flag and flag in ours:
-            message = f"{flag} is among the arguments, but Yardmaster passes it too."
+            message = (
+                f"{flag} is among the arguments: the script would not get the folder that Yardmaster passes by it."
+            )
             yield _warn("doubled_flag", message, f'Remove it, or set paths.{ours[flag]} to "".')
 
 

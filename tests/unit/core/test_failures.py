@@ -71,7 +71,7 @@ def test_a_signal_is_named() -> None:
 def test_a_word_outside_the_vocabulary_is_not_passed_on_but_the_engines_message_is() -> None:
     verdict = verdict_for(task(Role.WORKER, 0, FAILED, reason="{odd}", exit_code=1, message=" disk {0} broke \n"))
     assert verdict.reason == "ScriptFailed"
-    assert verdict.message == "Worker 0 ended with exit code 1. disk {0} broke"
+    assert verdict.message == "Worker 0 ended with exit code 1. Disk {0} broke"
 
 
 def test_tasks_are_named_as_people_name_them() -> None:

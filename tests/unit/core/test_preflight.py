@@ -174,7 +174,8 @@ def test_an_error_in_a_module_that_the_script_imports_is_found_and_one_in_anothe
 
 @pytest.mark.parametrize("strategy", [PS, MW])
 def test_keras_3_under_the_strategies_that_it_cannot_train_with(strategy: Strategy) -> None:
-    make = "tf.distribute.ParameterServerStrategy(r)\ntf.distribute.Server(c).join()\ntf.distribute.MultiWorkerMirroredStrategy()"
+    make = "tf.distribute.ParameterServerStrategy(r)\ntf.distribute.Server(c).join()\n"
+    make += "tf.distribute.MultiWorkerMirroredStrategy()"
     script = f"import tensorflow as tf\nimport keras\n{make}\nmodel = keras.Model()\nmodel.fit(x, steps_per_epoch=1)\n"
     (found,) = find(strategy, script)
     assert (found.code, found.file, found.line) == ("keras_3", "train.py", 2)
