@@ -1,4 +1,4 @@
-"""What a measurement says: a name, a value, a goal, and whether the goal was met. A short value is told, never hidden."""
+"""What a measurement says: a name, a value, a goal, and whether it was met. A short value is told, never hidden."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ class Line:
 Measurement = Callable[[], Iterable[Line]]
 
 
-def interleaved(first: Callable[[], float], second: Callable[[], float], rounds: int) -> tuple[list[float], list[float]]:
+def interleaved(
+    first: Callable[[], float], second: Callable[[], float], rounds: int
+) -> tuple[list[float], list[float]]:
     """Both measured in turn, A B B A A B …, so that a machine that speeds up or slows down favours neither."""
     one: list[float] = []
     two: list[float] = []

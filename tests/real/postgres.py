@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -66,7 +67,7 @@ class Cluster:
 
     def stop(self) -> None:
         if self._server is not None:
-            self._server.terminate()
+            self._server.send_signal(signal.SIGINT)  # a fast shutdown: SIGTERM would wait for clients
             self._server.wait(20)
 
     def url(self, database: str) -> str:

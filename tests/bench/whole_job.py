@@ -1,0 +1,75 @@
+"""A job through Yardmaster against the same tasks started by hand: what all the portal's care costs in wall time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from portal.demo.portal import ROOT
+from tests.bench.bench_portal import BenchPortal, bench_portal
+from tests.bench.lines import Line, interleaved, median
+from tests.integration.examples.by_hand import Cluster
+
+ROUNDS = 5
+FLAGS = ("--steps=2500",)
+SCRIPT = ROOT / "examples" / "digits" / "between_graph.py"
+ROLES = {"ps": 1, "worker": 2}
+
+
+def measure() -> Iterable[Line]:
+    with tempfile.TemporaryDirectory() as folder, bench_portal() as portal:
+        data = Path(folder) / "data"
+        subprocess.run([sys.executable, str(SCRIPT.parent / "prepare.py"), str(data)], check=True, capture_output=True)
+        spec = _spec(portal, data)
+        rounds = iter(range(10 * ROUNDS))
+        by_hand, through = interleaved(
+            lambda: _by_hand(Path(folder) / f"hand-{next(rounds)}", data), lambda: _through(portal, spec), ROUNDS
+        )
+    hand, yard = median(by_hand), median(through)
+    yield Line("a job by hand", hand, "s")
+    yield Line("the same job through Yardmaster", yard, "s", note=f"{yard / hand:.3f} times")
+    yield Line("... beyond 1.03 times the time by hand", yard - 1.03 * hand, "s", at_most=1.5)
+
+
+def _spec(portal: BenchPortal, data: Path) -> dict[str, Any]:
+    dataset = portal.client.datasets.put("digits", [data]).latest
+    code = portal.client.code.put("digits", [SCRIPT.parent]).latest
+    assert dataset is not None
+    assert code is not None
+    task = {"cpu": 0.5, "memory": "2Gi"}
+    return {
+        "name": "bench", "strategy": "between_graph", "code": code.id, "entry_point": SCRIPT.name,
+        "arguments": list(FLAGS), "inputs": [{"dataset_version": dataset.id}], "reclaim_delay": 0, "grace_period": 2,
+        "environment": {"TF_CPP_MIN_LOG_LEVEL": "3"},
+        "roles": {role: {"replicas": count, **task} for role, count in ROLES.items()},
+    }  # fmt: skip
+
+
+def _by_hand(folder: Path, data: Path) -> float:
+    """From the start of the first task to the end of the last worker."""
+    begun = time.monotonic()
+    with Cluster(SCRIPT, "between_graph", ROLES, folder, data, FLAGS) as cluster:
+        cluster.start_all()
+        for index in range(ROLES["worker"]):
+            if code := cluster.tasks["worker", index].wait(300):
+                raise RuntimeError(f"worker {index} ended with {code} by hand")
+        return time.monotonic() - begun
+
+
+def _through(portal: BenchPortal, spec: dict[str, Any]) -> float:
+    """From the request to the verdict. The queue must be empty: the run before is waited for, not measured."""
+    begun = time.monotonic()
+    job = portal.client.jobs.launch(spec)
+    while not (job := portal.client.jobs.get(job.id)).is_final:
+        time.sleep(0.1)
+    took = time.monotonic() - begun
+    if job.phase != "SUCCEEDED":
+        raise RuntimeError(f"the job ended as {job.phase}: {job.message}")
+    while portal.client.jobs.get(job.id).tidied_at is None:
+        time.sleep(0.2)
+    return took
