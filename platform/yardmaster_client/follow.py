@@ -121,7 +121,7 @@ def _open(transport: Transport, address: str) -> ClientConnection:
 
 
 def _messages(socket: ClientConnection, is_finished: Callable[[float], bool]) -> Iterator[dict[str, Any]]:
-    """Messages until `is_finished(seconds without lines)` says so. Raises `TimeoutError` when the server fell silent."""
+    """Messages until `is_finished(seconds without lines)` says so. Raises `TimeoutError` when the server is silent."""
     heard = spoken = time.monotonic()
     while True:
         try:

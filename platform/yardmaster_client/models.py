@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -53,6 +53,7 @@ class Job:
     strategy: str = ""
     engine: str = ""
     namespace: str = ""
+    namespace_slug: str = ""
     owner: str = ""
     reason: str = ""
     message: str = ""
@@ -87,6 +88,11 @@ class LogLine:
     text: str
 
 
+def read_line(row: Mapping[str, Any]) -> LogLine:
+    """A line from the portal's JSON, which is short: there are many."""
+    return LogLine(row["role"], row["index"], row["n"], datetime.fromtimestamp(row["t"] / 1000, UTC), row["text"])
+
+
 @dataclass(frozen=True)
 class LogGap:
     """Lines that no longer exist: the task's spool was full while the portal was away."""
@@ -102,10 +108,16 @@ class DatasetVersion:
     id: str
     number: int
     note: str = ""
+    dataset: str = ""
     size: int = 0
     files: int | None = None
     records: int | None = None
     created_at: datetime | None = None
+
+    @property
+    def parent(self) -> str:
+        """The id of what it is a version of."""
+        return self.dataset
 
 
 @dataclass(frozen=True)
@@ -113,6 +125,7 @@ class Dataset:
     id: str
     name: str
     namespace: str = ""
+    namespace_slug: str = ""
     description: str = ""
     latest: DatasetVersion | None = None
     created_at: datetime | None = None
@@ -123,9 +136,15 @@ class CodeVersion:
     id: str
     number: int
     note: str = ""
+    code: str = ""
     size: int = 0
     files: int | None = None
     created_at: datetime | None = None
+
+    @property
+    def parent(self) -> str:
+        """The id of what it is a version of."""
+        return self.code
 
 
 @dataclass(frozen=True)
@@ -133,18 +152,41 @@ class Code:
     id: str
     name: str
     namespace: str = ""
+    namespace_slug: str = ""
     description: str = ""
     latest: CodeVersion | None = None
     created_at: datetime | None = None
 
 
 @dataclass(frozen=True)
+class StoredFile:
+    path: str
+    size: int
+    sha256: str = ""
+    records: int | None = None
+
+
+@dataclass(frozen=True)
+class Token:
+    """A personal token without its secret. No scopes: it may do what its owner may."""
+
+    id: str
+    name: str
+    scopes: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+
+@dataclass(frozen=True)
 class Model:
     id: str
     name: str = ""
+    namespace: str = ""
     job: str = ""
     attempt: int = 1
     size: int = 0
+    file_count: int = 0
     created_at: datetime | None = None
 
 
@@ -156,4 +198,5 @@ class Upload:
     state: str
     part_size: int
     files: tuple[dict[str, Any], ...] = ()
+    problem: dict[str, Any] | None = None
     expires_at: datetime | None = None

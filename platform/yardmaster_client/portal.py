@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from yardmaster_client import uploads
 from yardmaster_client.credentials import load_credentials
+from yardmaster_client.downloads import RemoteFile, download
 from yardmaster_client.follow import follow
 from yardmaster_client.models import (
     Code,
@@ -22,12 +22,13 @@ from yardmaster_client.models import (
     LogLine,
     Model,
     Namespace,
+    Token,
     read,
+    read_line,
 )
+from yardmaster_client.stores import Store
 from yardmaster_client.transport import Transport
-
-Item = TypeVar("Item", bound=Dataset | Code)
-Version = TypeVar("Version", bound=DatasetVersion | CodeVersion)
+from yardmaster_client.uploads import Progress
 
 
 class Yardmaster:
@@ -66,8 +67,30 @@ class Yardmaster:
     def namespaces(self) -> Iterator[Namespace]:
         return (read(Namespace, row) for row in self.transport.pages("namespaces/"))
 
+    def quota(self, namespace_id: str) -> dict[str, Any]:
+        """`{"hard", "used", "reserved"}` of one namespace."""
+        return dict(self.transport.get(f"namespaces/{namespace_id}/quota/"))
+
+    def tokens(self) -> Iterator[Token]:
+        return (read(Token, row) for row in self.transport.pages("tokens/"))
+
+    def token_create(self, name: str, scopes: Sequence[str] = (), expires_in: int | None = None) -> tuple[Token, str]:
+        """A new personal token and its secret, which is shown this once."""
+        row = self.transport.post("tokens/", {"name": name, "scopes": list(scopes), "expires_in": expires_in})
+        return read(Token, row), row["token"]
+
+    def token_revoke(self, token_id: str) -> None:
+        self.transport.delete(f"tokens/{token_id}/")
+
     def models(self, **filters: Any) -> Iterator[Model]:
+        """Newest first. Filter: namespace."""
         return (read(Model, row) for row in self.transport.pages("models/", **filters))
+
+    def model_download(self, model_id: str, folder: Path, progress: Progress = lambda done, total: None) -> list[Path]:
+        """All files of a model into `folder`."""
+        rows = self.transport.get(f"models/{model_id}/")["files"]
+        files = [RemoteFile(row["path"], row["size"], row["sha256"], row["url"]) for row in rows]
+        return download(self.transport, files, folder, progress)
 
     def close(self) -> None:
         self.transport.close()
@@ -122,6 +145,44 @@ class Jobs:
     def model(self, job_id: str) -> dict[str, Any]:
         return dict(self._transport.get(f"jobs/{job_id}/model/"))
 
+    def events(self, job_id: str) -> Iterator[dict[str, Any]]:
+        """What happened to the job, oldest first."""
+        after: int | None = 0
+        while after is not None:
+            page = self._transport.get(f"jobs/{job_id}/events/", after=after)
+            yield from page["results"]
+            after = page["next"]
+
+    def streams(self, job_id: str) -> tuple[dict[str, Any], ...]:
+        """The logs that there are: `attempt`, `role`, `index`, `lines`, `bytes`, `ended`, `gaps`."""
+        return tuple(self._transport.get(f"jobs/{job_id}/logs/")["streams"])
+
+    def lines(
+        self, job_id: str, *, role: str | None = None, index: int = 0, attempt: int | None = None, start: int = 0
+    ) -> Iterator[LogLine | LogGap]:
+        """Everything that is there now: of one task by number, or of all tasks by time. A negative `start` counts from
+        the end."""
+        where = {"role": role, "index": index if role else None, "attempt": attempt, "limit": 10_000}
+        place: dict[str, Any] = {"from": start}
+        while True:
+            page = self._transport.get(f"jobs/{job_id}/logs/lines/", **where, **place)
+            yield from (LogGap(row["role"], row["index"], row["first_line"], row["lines"]) for row in page["gaps"])
+            yield from (read_line(row) for row in page["lines"])
+            following = {"from": page["next"]} if role else {"cursor": page["next"]}
+            if not page["lines"] or page["ended"] or following == place:
+                return
+            place = following
+
+    def search(self, job_id: str, text: str = "", *, limit: int = 1000, **options: Any) -> Iterator[LogLine]:
+        """Lines that hold `text`, all of them. Options: regex, case (1 or 0), level, role, index, attempt."""
+        place: str | None = None
+        while True:
+            page = self._transport.get(f"jobs/{job_id}/logs/search/", q=text, limit=limit, **options, **{"from": place})
+            yield from (read_line(row) for row in page["matches"])
+            place = page["next"]
+            if place is None:
+                return
+
     def follow(self, job_id: str, **where: Any) -> Iterator[LogLine | LogGap]:
         """Log lines as they come, until the job is over and everything was sent (`follow.follow`)."""
         return follow(self._transport, job_id, is_over=lambda: self.get(job_id).is_final, **where)
@@ -141,55 +202,6 @@ class Jobs:
             if deadline is not None and time.monotonic() > deadline:
                 raise TimeoutError(f"{job.name} is still {job.phase} after {timeout:g} s.")
             time.sleep(0.5)
-
-
-class Store(Generic[Item, Version]):
-    """Datasets, or code: named things with immutable versions."""
-
-    def __init__(self, transport: Transport, kind: str, item: type[Item], version: type[Version]) -> None:
-        self._transport, self._kind, self._item, self._version = transport, kind, item, version
-        self._path = "datasets" if kind == "dataset" else "code"
-
-    def list(self, **filters: Any) -> Iterator[Item]:
-        return (read(self._item, row) for row in self._transport.pages(f"{self._path}/", **filters))
-
-    def get(self, item_id: str) -> Item:
-        return read(self._item, self._transport.get(f"{self._path}/{item_id}/"))
-
-    def find(self, name: str, *, namespace: str | None = None) -> Item | None:
-        """The one with exactly this name, or None."""
-        rows = self.list(search=name, namespace=namespace)
-        return next((item for item in rows if item.name == name), None)
-
-    def versions(self, item_id: str) -> Iterator[Version]:
-        return (read(self._version, row) for row in self._transport.pages(f"{self._path}/{item_id}/versions/"))
-
-    def put(
-        self,
-        name: str,
-        paths: Iterable[Path],
-        *,
-        namespace: str | None = None,
-        note: str = "",
-        description: str = "",
-        resume: str | None = None,
-        unpack: bool = False,
-        progress: uploads.Progress = lambda done, total: None,
-    ) -> Item:
-        """Upload `paths` as a new version of `name`, which is made where it does not exist."""
-        existing = self.find(name, namespace=namespace)
-        upload = uploads.upload(
-            self._transport, self._kind, uploads.find_files(paths),
-            namespace=namespace, resume=resume, unpack=unpack, progress=progress,
-        )  # fmt: skip
-        if existing:
-            self._transport.post(f"{self._path}/{existing.id}/versions/", {"upload": upload, "note": note})
-            return self.get(existing.id)
-        body = {"name": name, "upload": upload, "description": description}
-        return read(self._item, self._transport.post(f"{self._path}/", body | _only(namespace=namespace)))
-
-    def delete(self, item_id: str) -> None:
-        self._transport.delete(f"{self._path}/{item_id}/")
 
 
 def _request(spec: Mapping[str, Any], namespace: str | None, engine: str | None) -> dict[str, Any]:

@@ -9,7 +9,9 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -34,7 +36,7 @@ class Transport:
     def close(self) -> None:
         self._client.close()
 
-    def get(self, path: str, **params: Any) -> Any:
+    def get(self, path: str, /, **params: Any) -> Any:
         return self.ask("GET", path, params=params)
 
     def post(self, path: str, body: object = None) -> Any:
@@ -59,27 +61,33 @@ class Transport:
         query = {name: value for name, value in (params or {}).items() if value is not None}
         content: dict[str, Any] = {} if body is None else {"json": body}
         answer = self._repeat(
-            lambda: self._client.request(method, self._path(path), params=query, headers=headers, **content)
+            lambda: self._client.request(method, self._path(path), params=query or None, headers=headers, **content)
         )
         if answer.status_code >= 400:
             raise PortalError.from_answer(answer.status_code, _decoded(answer))
         return _decoded(answer)
 
-    def pages(self, path: str, **params: Any) -> Iterator[dict[str, Any]]:
+    def pages(self, path: str, /, **params: Any) -> Iterator[dict[str, Any]]:
         """Every row of a list, page after page, as they are asked for."""
         page = self.get(path, **params)
         while True:
             yield from page["results"]
             if not page["next"]:
                 return
-            page = self.get(page["next"])
+            following = urlsplit(page["next"])  # the portal's own name of itself may not be how we reach it
+            page = self.get(f"{following.path}?{following.query}")
 
-    def download(self, path: str, write: Callable[[bytes], object], **params: Any) -> int:
-        """Stream an answer into `write`; returns the number of bytes. Follows the redirect to the object."""
+    def download(self, address: str, write: Callable[[bytes], object], **params: Any) -> int:
+        """Stream an answer into `write`; returns the number of bytes. Follows the redirect to the object. `address` is
+        an API path or a signed URL; the token goes to the portal alone."""
         total = 0
         query = {name: value for name, value in params.items() if value is not None}
+        ours = not address.startswith(("http://", "https://")) or address.startswith(f"{self.url}/")
         try:
-            with self._client.stream("GET", self._path(path), params=query, follow_redirects=True) as answer:
+            with (
+                nullcontext(self._client) if ours else httpx2.Client(timeout=self._client.timeout) as client,
+                client.stream("GET", self._path(address), params=query or None, follow_redirects=True) as answer,
+            ):
                 if answer.status_code >= 400:
                     answer.read()
                     raise PortalError.from_answer(answer.status_code, _decoded(answer))
@@ -105,7 +113,9 @@ class Transport:
                 if attempt == _TRIES:
                     raise NotReachable(f"{self.url} does not answer: {error or type(error).__name__}") from error
             else:
-                if answer.status_code not in _BUSY or attempt == _TRIES:
+                # A repeated POST may find its first try still running; its answer comes to the next one.
+                still_running = answer.status_code == 409 and attempt > 1
+                if attempt == _TRIES or not (answer.status_code in _BUSY or still_running):
                     return answer
             self._sleep(min(0.2 * 2**attempt, 5.0) * random.uniform(0.5, 1.0))
         raise AssertionError("unreachable")

@@ -1,0 +1,121 @@
+"""Signing in and out, who one is, and personal tokens."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from yardmaster_client.cli.output import Json, notes, out, print_facts, print_json, print_table
+from yardmaster_client.credentials import Credentials, forget_credentials, load_credentials, save_credentials
+from yardmaster_client.portal import Yardmaster
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+tokens = typer.Typer(help="Personal tokens, for scripts.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(login)
+    app.command()(logout)
+    app.command()(whoami)
+    app.add_typer(tokens, name="tokens")
+
+
+def login(
+    url: Annotated[str | None, typer.Option(help="The portal's address.")] = None,
+    token: Annotated[str | None, typer.Option(help="A personal token, instead of name and password.")] = None,
+    username: Annotated[str | None, typer.Option("--username", "-u")] = None,
+    password: Annotated[
+        str | None, typer.Option(envvar="YARDMASTER_PASSWORD", help="Asked for when it is not given.")
+    ] = None,
+) -> None:
+    """Sign in, and remember it: with name and password, or with a personal token."""
+    stored = load_credentials()
+    address = url or os.environ.get("YARDMASTER_URL") or (stored.url if stored else "")
+    if not address:
+        address = typer.prompt("Portal", default=DEFAULT_URL, err=True) if _asks() else DEFAULT_URL
+    if "://" not in address:
+        address = f"http://{address}"
+    if token is None:
+        username = username or typer.prompt("Name", err=True)
+        password = password or typer.prompt("Password", hide_input=True, err=True)
+        with Yardmaster.sign_in(address, username, password, name=f"yardmaster on {platform.node()}"[:100]) as portal:
+            token = portal.transport.token
+    with Yardmaster(address, token) as portal:
+        name = portal.me()["username"]
+    file = save_credentials(Credentials(address.rstrip("/"), token))
+    notes().print(Text(f"Signed in to {address} as {name}. The token is kept in {file}."))
+
+
+def logout() -> None:
+    """Revoke and forget the token that `login` got."""
+    stored = load_credentials()
+    if stored is None:
+        notes().print("Nobody was signed in.")
+        return
+    forget_credentials()
+    notes().print(Text(f"Forgot the token for {stored.url}. Revoke it with `yardmaster tokens revoke`, or in the portal."))
+
+
+def whoami(as_json: Json = False) -> None:
+    """Who is signed in, and where."""
+    with Yardmaster.from_environment() as portal:
+        me = portal.me()
+        if as_json:
+            print_json(me | {"url": portal.transport.url})
+            return
+        spaces = ", ".join(f"{one['slug']} ({one['role']})" for one in me["namespaces"])
+        kind = "administrator" if me["is_staff"] else ""
+        print_facts(
+            [("portal", portal.transport.url), ("name", me["username"]), ("", kind), ("namespaces", spaces)]
+        )
+
+
+@tokens.command("list")
+def list_tokens(as_json: Json = False) -> None:
+    """Your tokens, without their secrets."""
+    with Yardmaster.from_environment() as portal:
+        found = list(portal.tokens())
+    if as_json:
+        print_json(found)
+        return
+    print_table(
+        ["ID", "NAME", "SCOPES", "EXPIRES", "LAST USED"],
+        ([one.id, one.name, ", ".join(one.scopes) or "everything", one.expires_at, one.last_used_at] for one in found),
+    )
+
+
+@tokens.command("create")
+def create_token(
+    name: str,
+    scope: Annotated[list[str] | None, typer.Option(help="read, jobs, data or admin; several may be given.")] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="How long it is good for.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a token. Its secret is printed, this once."""
+    with Yardmaster.from_environment() as portal:
+        token, secret = portal.token_create(name, scope or (), None if days is None else days * 86_400)
+    if as_json:
+        print_json({"id": token.id, "name": token.name, "scopes": token.scopes, "token": secret})
+    else:
+        out().print(Text(secret))
+        notes().print("This is shown only once.", style="dim")
+
+
+@tokens.command("revoke")
+def revoke_token(token: Annotated[str, typer.Argument(help="Its id or name.")]) -> None:
+    """Make a token useless at once."""
+    with Yardmaster.from_environment() as portal:
+        found = [one for one in portal.tokens() if token in (one.id, one.name)]
+        if len(found) != 1:
+            raise LookupError(f"There are {len(found)} tokens called {token!r}: `yardmaster tokens list` shows ids.")
+        portal.token_revoke(found[0].id)
+    notes().print(Text(f"Revoked {found[0].name}."))
+
+
+def _asks() -> bool:
+    return os.isatty(0)

@@ -1,0 +1,163 @@
+"""Datasets and code: the same commands for both, over the two stores of the SDK."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from yardmaster_client.cli.output import (
+    Json,
+    Namespace,
+    notes,
+    out,
+    print_facts,
+    print_json,
+    print_table,
+    progress_bar,
+    size,
+)
+from yardmaster_client.names import find_item, find_version
+from yardmaster_client.portal import Yardmaster
+from yardmaster_client.stores import Store
+
+Reference = Annotated[str, typer.Argument(help="Name, name@version or id.")]
+
+
+def register(parent: typer.Typer) -> None:
+    data = _commands("dataset", "Datasets: upload, look at, download.")
+    data.command()(preview)
+    parent.add_typer(data, name="datasets")
+    parent.add_typer(_commands("code", "Code: what jobs run."), name="code")
+
+
+def _store(portal: Yardmaster, kind: str) -> Store[Any, Any]:
+    return portal.datasets if kind == "dataset" else portal.code
+
+
+def _commands(kind: str, help_text: str) -> typer.Typer:
+    app = typer.Typer(help=help_text, no_args_is_help=True)
+
+    @app.command("list")
+    def list_items(namespace: Namespace = None, search: str | None = None, as_json: Json = False) -> None:
+        """What there is, newest first."""
+        with Yardmaster.from_environment() as portal:
+            found = list(_store(portal, kind).list(namespace=namespace, search=search))
+        if as_json:
+            print_json(found)
+        else:
+            _print_items(found)
+
+    @app.command()
+    def upload(
+        paths: Annotated[list[Path], typer.Argument(help="Files, folders, or one zip with --unpack.")],
+        name: Annotated[str | None, typer.Option(help="Without: the first path's name.")] = None,
+        namespace: Namespace = None,
+        note: Annotated[str, typer.Option(help="About this version.")] = "",
+        description: Annotated[str, typer.Option(help="About the whole, when it is new.")] = "",
+        unpack: Annotated[bool, typer.Option("--unpack", help="The path is a zip, and its files are meant.")] = False,
+        as_json: Json = False,
+    ) -> None:
+        """Upload files as a new version. Broken off, the same command goes on where it was."""
+        name = name or paths[0].resolve().stem
+        with Yardmaster.from_environment() as portal, progress_bar(f"Uploading {name}") as progress:
+            item = _store(portal, kind).put(
+                name, paths, namespace=namespace, note=note, description=description, unpack=unpack, progress=progress
+            )
+        if as_json:
+            print_json(item)
+        else:
+            number = item.latest.number if item.latest else "?"
+            notes().print(Text(f"{item.name}@{number} is there ({size(item.latest.size) if item.latest else ''})."))
+
+    @app.command()
+    def show(reference: Reference, namespace: Namespace = None, as_json: Json = False) -> None:
+        """One of them: its versions, and the files of the newest (or of the named) one."""
+        with Yardmaster.from_environment() as portal:
+            store = _store(portal, kind)
+            version = find_version(store, reference, namespace)
+            item = find_item(store, version.parent or reference.partition("@")[0], namespace)
+            versions, files = list(store.versions(item.id)), list(store.files(version.id))
+        if as_json:
+            print_json({"item": item, "versions": versions, "version": version, "files": files})
+            return
+        print_facts([("name", item.name), ("id", item.id), ("description", item.description)])
+        rows = ([f"@{one.number}", one.files, size(one.size), one.created_at, one.id, one.note] for one in versions)
+        print_table(["VERSION", "FILES", "SIZE", "MADE", "ID", "NOTE"], rows)
+        out().print(f"\nFiles of @{version.number}")
+        print_table(["SIZE", "PATH"], ([size(file.size), file.path] for file in files))
+
+    @app.command()
+    def download(
+        reference: Reference,
+        to: Annotated[Path | None, typer.Option(help="The folder; without: the name, here.")] = None,
+        namespace: Namespace = None,
+        as_json: Json = False,
+    ) -> None:
+        """Fetch a version's files. Those that are there already are not fetched again."""
+        with Yardmaster.from_environment() as portal:
+            store = _store(portal, kind)
+            version = find_version(store, reference, namespace)
+            folder = to or Path(reference.partition("@")[0])
+            with progress_bar(f"Downloading {reference}") as progress:
+                files = store.download(version.id, folder, progress)
+        if as_json:
+            print_json({"version": version.id, "files": [str(file) for file in files]})
+        else:
+            notes().print(Text(f"{len(files)} files are in {folder}."))
+
+    @app.command()
+    def delete(
+        reference: Reference,
+        yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+        namespace: Namespace = None,
+    ) -> None:
+        """Delete it with all its versions. Refused while a job that is not over uses it."""
+        with Yardmaster.from_environment() as portal:
+            store = _store(portal, kind)
+            item = find_item(store, reference, namespace)
+            if not yes:
+                typer.confirm(f"Delete {item.name} with all its versions?", abort=True, err=True)
+            store.delete(item.id)
+        notes().print(Text(f"Deleted {item.name}."))
+
+    return app
+
+
+def preview(
+    reference: Reference,
+    path: Annotated[str | None, typer.Argument(help="The file; without: the first one.")] = None,
+    namespace: Namespace = None,
+    as_json: Json = False,
+) -> None:
+    """What a file of a dataset looks like, without downloading it."""
+    with Yardmaster.from_environment() as portal:
+        version = find_version(portal.datasets, reference, namespace)
+        if path is None:
+            path = next(iter(portal.datasets.files(version.id))).path
+        found = portal.datasets.preview(version.id, path)
+    if as_json:
+        print_json(found)
+        return
+    print_facts([(name, found.get(name)) for name in ("path", "kind", "format", "records")] + [("size", size(found["size"]))])
+    if table := found.get("table"):
+        print_table(table["columns"], table["rows"])
+    elif found.get("samples"):
+        for sample in found["samples"]:
+            out().print(f"\nRecord {sample['index']}")
+            features = sample["features"]
+            print_facts([(one["name"], f"{one['dtype']}{one['shape']} {json.dumps(one['values'])}") for one in features])
+    elif text := found.get("text"):
+        out().print(Text(text))
+
+
+def _print_items(items: list[Any]) -> None:
+    rows = []
+    for item in items:
+        latest = item.latest
+        version = [f"@{latest.number}", latest.files, size(latest.size), latest.created_at] if latest else [""] * 4
+        rows.append([item.name, item.namespace_slug, *version, item.id])
+    print_table(["NAME", "NAMESPACE", "VERSION", "FILES", "SIZE", "MADE", "ID"], rows)

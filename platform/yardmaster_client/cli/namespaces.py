@@ -1,0 +1,52 @@
+"""Namespaces: where one may work, and how much room there is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from yardmaster_client.cli.output import Json, print_facts, print_json, print_table, size
+from yardmaster_client.names import find_namespace
+from yardmaster_client.portal import Yardmaster
+
+app = typer.Typer(help="Where you may work, and how much room there is.", no_args_is_help=True)
+
+
+def register(parent: typer.Typer) -> None:
+    parent.add_typer(app, name="namespaces")
+
+
+@app.command("list")
+def list_namespaces(as_json: Json = False) -> None:
+    """Your namespaces, with your role in each."""
+    with Yardmaster.from_environment() as portal:
+        found = list(portal.namespaces())
+    if as_json:
+        print_json(found)
+        return
+    rows = ([one.slug, "personal" if one.personal else "team", one.role, one.title, one.id] for one in found)
+    print_table(["NAME", "KIND", "ROLE", "TITLE", "ID"], rows)
+
+
+@app.command()
+def show(namespace: Annotated[str, typer.Argument(help="Slug or id.")], as_json: Json = False) -> None:
+    """One namespace: its quota, and what of it is used and set aside."""
+    with Yardmaster.from_environment() as portal:
+        found = find_namespace(portal, namespace)
+        quota = portal.quota(found.id)
+    if as_json:
+        print_json({"namespace": found, "quota": quota})
+        return
+    print_facts([("name", found.slug), ("title", found.title), ("role", found.role), ("id", found.id)])
+    names = list(quota["hard"])
+    print_table(
+        ["RESOURCE", "USED", "SET ASIDE", "LIMIT"],
+        ([name, *(_amount(name, quota[part][name]) for part in ("used", "reserved", "hard"))] for name in names),
+    )
+
+
+def _amount(name: str, value: Any) -> str:
+    if value is None:
+        return "unlimited"
+    return size(value) if name in ("memory", "storage") else f"{value:g}"

@@ -1,0 +1,84 @@
+"""Getting stored files to this machine: side by side, checked, and without a half-written file left behind."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from yardmaster_client.errors import PortalError
+from yardmaster_client.transport import Transport
+from yardmaster_client.uploads import Progress
+
+_LANES = 4
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file at the portal. `address` is an API path that leads to its bytes, or a signed URL."""
+
+    path: str
+    size: int
+    sha256: str
+    address: str
+
+
+def download(
+    transport: Transport,
+    files: Iterable[RemoteFile],
+    folder: Path,
+    progress: Progress = lambda done, total: None,
+) -> list[Path]:
+    """Write `files` below `folder`; files that are there already, unchanged, are not fetched again. Returns all paths.
+
+    Raises:
+        PortalError: the portal refused, or a file arrived damaged. ValueError: a path would leave the folder.
+    """
+    wanted = [(file, _place(folder, file.path)) for file in files]
+    total, done = sum(file.size for file, _ in wanted), 0
+    progress(0, total)
+    with ThreadPoolExecutor(_LANES) as pool:
+        for file, _ in zip(wanted, pool.map(lambda one: _fetch(transport, *one), wanted), strict=True):
+            done += file[0].size
+            progress(done, total)
+    return [place for _, place in wanted]
+
+
+def _place(folder: Path, path: str) -> Path:
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or "\\" in path or "\0" in path:
+        raise ValueError(f"{path!r} would lie outside of {folder}.")
+    return folder.joinpath(*parts)
+
+
+def _fetch(transport: Transport, file: RemoteFile, place: Path) -> None:
+    if _is_here(file, place):
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = place.with_name(f".{place.name}.part")
+    digest = hashlib.sha256()
+    try:
+        with draft.open("wb") as stream:
+            transport.download(file.address, _both(stream.write, digest.update))
+        if file.sha256 and digest.hexdigest() != file.sha256:
+            raise PortalError(502, "damaged", f"{file.path} arrived damaged.", "Download it again.")
+        draft.replace(place)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _is_here(file: RemoteFile, place: Path) -> bool:
+    if not file.sha256 or not place.is_file() or place.stat().st_size != file.size:
+        return False
+    with place.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest() == file.sha256
+
+
+def _both(one: Callable[[bytes], object], other: Callable[[bytes], object]) -> Callable[[bytes], None]:
+    def write(data: bytes) -> None:
+        one(data)
+        other(data)
+
+    return write

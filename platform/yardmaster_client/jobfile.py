@@ -1,0 +1,132 @@
+"""Job files: a job specification in YAML or JSON as people write it, and what turns it into a request.
+
+A file holds the specification and may add `namespace` and `engine`. `code` may be a version's id, a name or
+`name@version`; an input may say `dataset: name` (or `name@version`, or an id) in place of `dataset_version`. Which
+values are valid is the portal's to say; here only what a file is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class JobFileError(Exception):
+    """The file is no job. `line` and `column` count from 1, where known."""
+
+    def __init__(self, file: Path, message: str, line: int | None = None, column: int | None = None) -> None:
+        self.line, self.column = line, column
+        place = f"{file}:{line}:{column}" if line else str(file)
+        super().__init__(f"{place}: {message}")
+
+
+@dataclass(frozen=True)
+class JobFile:
+    """What a file said."""
+
+    spec: dict[str, Any]
+    namespace: str | None = None
+    engine: str | None = None
+
+
+def read_job_file(file: Path, changes: Iterable[str] = ()) -> JobFile:
+    """The file's job, with `changes` such as `roles.worker.replicas=3` applied. Raises `JobFileError`."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise JobFileError(file, f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise JobFileError(file, "is not a text in UTF-8") from error
+    data = _from_json(file, text) if file.suffix == ".json" else _from_yaml(file, text)
+    if not isinstance(data, dict):
+        raise JobFileError(file, "holds no mapping: a job file begins with lines such as `name: my-job`", 1, 1)
+    for change in changes:
+        _apply(file, data, change)
+    for key in ("namespace", "engine"):
+        if not isinstance(data.get(key), str | None):
+            raise JobFileError(file, f"`{key}` must be a text")
+    namespace, engine = data.pop("namespace", None), data.pop("engine", None)
+    return JobFile(data, namespace, engine)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with plain JSON values: no dates, `yes` and `on` are texts, and no key twice."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":bool"))]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.tag.endswith(":merge"):
+                continue
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, "a key must be a text", key.start_mark)
+            if key.value in seen:
+                message = f"the key {key.value!r} stands here a second time"
+                raise yaml.constructor.ConstructorError(None, None, message, key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), ["t", "f"])
+
+
+def _from_yaml(file: Path, text: str) -> Any:
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = (mark.line + 1, mark.column + 1) if mark else (None, None)
+        raise JobFileError(file, error.problem or "is not YAML", *place) from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise JobFileError(file, f"is not YAML: {error}") from error
+
+
+def _from_json(file: Path, text: str) -> Any:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise JobFileError(file, f"the key {key!r} stands there twice")
+            found[key] = value
+        return found
+
+    try:
+        return json.loads(text, object_pairs_hook=once)
+    except json.JSONDecodeError as error:
+        raise JobFileError(file, error.msg, error.lineno, error.colno) from error
+    except RecursionError as error:
+        raise JobFileError(file, "is nested too deep") from error
+
+
+def _apply(file: Path, data: dict[str, Any], change: str) -> None:
+    """Set one value: `a.b.c=value`, the value in YAML. Mappings on the way are made; lists take positions."""
+    path, equals, text = change.partition("=")
+    keys = path.split(".")
+    if not equals or not all(keys):
+        raise JobFileError(file, f"--set {change}: write a path and a value, such as roles.worker.replicas=3")
+    value = _from_yaml(file, text)
+    place: Any = data
+    for number, key in enumerate(keys):
+        last = number == len(keys) - 1
+        if isinstance(place, dict):
+            if last:
+                place[key] = value
+            else:
+                place = place.setdefault(key, {})
+        elif isinstance(place, list) and key.isdecimal() and int(key) < len(place):
+            if last:
+                place[int(key)] = value
+            else:
+                place = place[int(key)]
+        else:
+            raise JobFileError(file, f"--set {change}: there is no {'.'.join(keys[: number + 1])}")

@@ -1,0 +1,131 @@
+"""From what people type to ids: a name, `name@version`, an id, or as much of an id as is unique."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+from yardmaster_client.errors import PortalError
+from yardmaster_client.models import Code, CodeVersion, Dataset, DatasetVersion, Job, Model, Namespace
+from yardmaster_client.portal import Yardmaster
+from yardmaster_client.stores import Item, Store, Version
+
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_PART_OF_ID = re.compile(r"[0-9a-f-]{4,35}")
+_LOOKED_AT = 2_000
+"""How many of the newest are looked at for a part of an id."""
+
+
+class NotFound(Exception):
+    """Nothing is called so, or more than one thing. The message says which."""
+
+
+class _Named(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+
+
+Thing = TypeVar("Thing", bound=_Named)
+
+
+def find_job(portal: Yardmaster, reference: str) -> Job:
+    """The job with this id, the newest of this name, or the one whose id begins so."""
+    if _ID.fullmatch(reference):
+        return portal.jobs.get(reference)
+    named = (job for job in portal.jobs.list(search=reference) if job.name == reference)
+    return next(named, None) or _by_part("job", reference, portal.jobs.list(page_size=200))
+
+
+def find_model(portal: Yardmaster, reference: str) -> Model:
+    """The model with this id, or the newest of this name; a job's name or id stands for the model that it kept."""
+    if _ID.fullmatch(reference):
+        models = portal.models(page_size=200)
+        found = next((model for model in models if reference in (model.id, model.job)), None)
+        if found is None:
+            raise NotFound(f"There is no model {reference}.")
+        return found
+    named = (model for model in portal.models(page_size=200) if model.name == reference)
+    return next(islice(named, 1), None) or _by_part("model", reference, portal.models(page_size=200))
+
+
+def find_namespace(portal: Yardmaster, reference: str) -> Namespace:
+    """By slug or id."""
+    for namespace in portal.namespaces():
+        if reference in (namespace.slug, namespace.id):
+            return namespace
+    raise NotFound(f"There is no namespace {reference!r}, or it is not yours to see.")
+
+
+def find_item(store: Store[Item, Version], reference: str, namespace: str | None = None) -> Item:
+    """The dataset or code with this id or name. A name is looked for in `namespace` first, then everywhere; there it
+    must be the only one."""
+    if _ID.fullmatch(reference):
+        return store.get(reference)
+    if namespace and (found := store.find(reference, namespace=namespace)):
+        return found
+    named = [item for item in store.list(search=reference) if item.name == reference]
+    if len({item.namespace for item in named}) > 1:
+        places = ", ".join(sorted({item.namespace_slug or item.namespace for item in named}))
+        raise NotFound(f"{reference!r} exists in several namespaces ({places}): name one, or give the id.")
+    return named[0] if named else _by_part(store.kind, reference, store.list(page_size=200))
+
+
+def find_version(
+    store: Store[Item, Version], reference: str, namespace: str | None = None
+) -> DatasetVersion | CodeVersion:
+    """The newest version of `name`, version N of `name@N`, or what an id says: a version's, or a thing's newest."""
+    if _ID.fullmatch(reference):
+        try:
+            return store.version(reference)
+        except PortalError as error:
+            if error.status != 404:
+                raise
+    name, at, number = reference.rpartition("@")
+    if not at:
+        name, number = reference, ""
+    item: Dataset | Code = find_item(store, name, namespace)
+    if not number or number == "latest":
+        if item.latest is None:
+            raise NotFound(f"{item.name} has no version.")
+        return item.latest
+    for version in store.versions(item.id):
+        if str(version.number) == number:
+            return version
+    raise NotFound(f"{item.name} has no version {number}.")
+
+
+def resolve_spec(portal: Yardmaster, spec: Mapping[str, Any], namespace: str | None = None) -> dict[str, Any]:
+    """The specification with names of code and datasets replaced by version ids. What is no text is left to the
+    portal, which says what is wrong with it."""
+    resolved = dict(spec)
+    code = resolved.get("code")
+    if isinstance(code, str) and code and not _ID.fullmatch(code):
+        resolved["code"] = find_version(portal.code, code, namespace).id
+    if isinstance(resolved.get("inputs"), list):
+        resolved["inputs"] = [_input(portal, one, namespace) for one in resolved["inputs"]]
+    return resolved
+
+
+def _input(portal: Yardmaster, one: Any, namespace: str | None) -> Any:
+    if isinstance(one, str):
+        one = {"dataset": one}
+    if not isinstance(one, dict) or not isinstance(one.get("dataset"), str):
+        return one
+    rest = {key: value for key, value in one.items() if key != "dataset"}
+    return rest | {"dataset_version": find_version(portal.datasets, one["dataset"], namespace).id}
+
+
+def _by_part(kind: str, reference: str, things: Iterable[Thing] | Iterator[Thing]) -> Thing:
+    if not _PART_OF_ID.fullmatch(reference):
+        raise NotFound(f"There is no {kind} {reference!r}, or it is not yours to see.")
+    found = [thing for thing in islice(things, _LOOKED_AT) if thing.id.startswith(reference)]
+    if not found:
+        raise NotFound(f"There is no {kind} whose name is or whose id begins with {reference!r}.")
+    if len(found) > 1:
+        some = ", ".join(f"{thing.name} ({thing.id})" for thing in found[:5])
+        raise NotFound(f"{len(found)} {kind}s have an id that begins with {reference!r}: {some}. Give more of it.")
+    return found[0]

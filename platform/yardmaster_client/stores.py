@@ -1,0 +1,107 @@
+"""Datasets and code: named things with immutable versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+from yardmaster_client import uploads
+from yardmaster_client.downloads import RemoteFile, download
+from yardmaster_client.models import Code, CodeVersion, Dataset, DatasetVersion, StoredFile, read
+from yardmaster_client.transport import Transport
+
+Item = TypeVar("Item", bound=Dataset | Code)
+Version = TypeVar("Version", bound=DatasetVersion | CodeVersion)
+
+
+class Store(Generic[Item, Version]):
+    """Datasets, or code."""
+
+    def __init__(self, transport: Transport, kind: str, item: type[Item], version: type[Version]) -> None:
+        self._transport, self.kind, self._item, self._version = transport, kind, item, version
+        self._path = "datasets" if kind == "dataset" else "code"
+
+    def list(self, **filters: Any) -> Iterator[Item]:
+        """Newest first. Filters: namespace, search."""
+        return (read(self._item, row) for row in self._transport.pages(f"{self._path}/", **filters))
+
+    def get(self, item_id: str) -> Item:
+        return read(self._item, self._transport.get(f"{self._path}/{item_id}/"))
+
+    def find(self, name: str, *, namespace: str | None = None) -> Item | None:
+        """The newest one with exactly this name, or None."""
+        rows = self.list(search=name, namespace=namespace)
+        return next((item for item in rows if item.name == name), None)
+
+    def versions(self, item_id: str) -> Iterator[Version]:
+        """Newest first."""
+        return (read(self._version, row) for row in self._transport.pages(f"{self._path}/{item_id}/versions/"))
+
+    def version(self, version_id: str) -> Version:
+        return read(self._version, self._transport.get(f"{self.kind}-versions/{version_id}/"))
+
+    def files(self, version_id: str) -> Iterator[StoredFile]:
+        """By path."""
+        rows = self._transport.pages(f"{self.kind}-versions/{version_id}/files/", page_size=200)
+        return (read(StoredFile, row) for row in rows)
+
+    def preview(self, version_id: str, path: str) -> dict[str, Any]:
+        """What a file of a dataset looks like."""
+        return dict(self._transport.get(f"dataset-versions/{version_id}/preview/", path=path))
+
+    def download(
+        self, version_id: str, folder: Path, progress: uploads.Progress = lambda done, total: None
+    ) -> Sequence[Path]:
+        """All files of a version into `folder`."""
+        content = f"/api/v1/{self.kind}-versions/{version_id}/files/content/?path="
+        files = [
+            RemoteFile(one.path, one.size, one.sha256, content + quote(one.path)) for one in self.files(version_id)
+        ]
+        return download(self._transport, files, folder, progress)
+
+    def put(
+        self,
+        name: str,
+        paths: Iterable[Path],
+        *,
+        namespace: str | None = None,
+        note: str = "",
+        description: str = "",
+        unpack: bool = False,
+        unless_same: bool = False,
+        progress: uploads.Progress = lambda done, total: None,
+    ) -> Item:
+        """Upload `paths` as a new version of `name`, which is made where it does not exist.
+
+        `unless_same`: when the newest version has exactly these files, nothing is uploaded.
+        """
+        files = uploads.announced(uploads.find_files(paths))
+        existing = self.find(name, namespace=namespace or self._own_namespace())
+        if existing and unless_same and self._is_same(existing, files):
+            return existing
+        upload = uploads.upload(
+            self._transport, self.kind, files, namespace=namespace, unpack=unpack, progress=progress
+        )
+        if existing:
+            self._transport.post(f"{self._path}/{existing.id}/versions/", {"upload": upload, "note": note})
+            return self.get(existing.id)
+        body = {"name": name, "upload": upload, "description": description}
+        if namespace:
+            body["namespace"] = namespace
+        return read(self._item, self._transport.post(f"{self._path}/", body))
+
+    def delete(self, item_id: str) -> None:
+        self._transport.delete(f"{self._path}/{item_id}/")
+
+    def _own_namespace(self) -> str | None:
+        """Where things go that name no namespace."""
+        namespaces = self._transport.get("me/").get("namespaces", ())
+        return next((one["id"] for one in namespaces if one.get("personal")), None)
+
+    def _is_same(self, item: Item, files: Iterable[uploads.Announced]) -> bool:
+        if item.latest is None:
+            return False
+        there = {(one.path, one.sha256) for one in self.files(item.latest.id)}
+        return there == {(one.file.path, one.sha256) for one in files}
