@@ -102,7 +102,7 @@ def train(server: tf1.train.Server, cluster: dict[str, list[str]], index: int, f
             time.sleep(flags.step_sleep)
             _, step, loss_now, accuracy_now = session.run([train_op, global_step, loss, accuracy])
             if local_step % flags.log_every == 0:
-                print(f"step {step} of {flags.steps}: loss {loss_now:.4f}, accuracy {accuracy_now:.4f}")
+                print(f"step {step}/{flags.steps}: loss {loss_now:.4f}, accuracy {accuracy_now:.4f}")
             local_step += 1
 
 

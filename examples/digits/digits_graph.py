@@ -6,6 +6,7 @@ Not here: how it is trained (`between_graph`).
 from __future__ import annotations
 
 import os
+import shutil
 
 import tensorflow as tf
 
@@ -54,6 +55,7 @@ def evaluate_and_export(data_dir: str, log_dir: str) -> None:
             summary = tf1.Summary(value=[tf1.Summary.Value(tag="accuracy", simple_value=test_accuracy)])
             writer.add_summary(summary, int(checkpoint.rpartition("-")[2]))
         if os.environ.get("MODEL_DIR"):
+            shutil.rmtree(os.environ["MODEL_DIR"], ignore_errors=True)  # half a model, if this task was killed before
             outputs = {"logits": logits, "digit": tf.argmax(logits, axis=1)}
             tf1.saved_model.simple_save(session, os.environ["MODEL_DIR"], {"images": images}, outputs)
         print(f"test accuracy {test_accuracy:.4f}")

@@ -73,7 +73,7 @@ def coordinate(resolver: tf.distribute.cluster_resolver.TFConfigClusterResolver,
             coordinator.schedule(step, args=(batches,))  # returns at once: some worker will do it
         coordinator.join()
         done, loss_now, accuracy_now = int(optimizer.iterations.numpy()), mean_loss.result(), accuracy.result()
-        print(f"step {done} of {flags.steps}: loss {loss_now:.4f}, accuracy {accuracy_now:.4f}")
+        print(f"step {done}/{flags.steps}: loss {loss_now:.4f}, accuracy {accuracy_now:.4f}")
         with writer.as_default(step=done):
             tf.summary.scalar("loss", loss_now)
             tf.summary.scalar("accuracy", accuracy_now)
