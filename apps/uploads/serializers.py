@@ -31,7 +31,7 @@ class DeclaredFilesField(serializers.Field[Any, Any, Any, Any]):
     """The files as their sender announces them. By hand, since a nested serializer takes seconds for 20,000."""
 
     default_error_messages = {
-        "shape": 'Expected a list of files, such as {"path": "a.csv", "size": 12}.',
+        "shape": 'Expected a list of files, such as {{"path": "a.csv", "size": 12}}.',
         "entry": 'Expected "path" (text), "size" (a whole number) and perhaps "sha256" (text), and nothing else.',
     }
 

@@ -19,7 +19,7 @@ from apps.uploads.leases import Lease, LeaseLost
 from apps.uploads.limits import MAX_FILES, crc_budgets
 from apps.uploads.models import Kind, State, Upload, UploadFile
 from apps.uploads.storage import storage
-from yardmaster.storage.base import Readable, read_chunks
+from yardmaster.storage.base import ObjectMissing, Readable, read_chunks
 from yardmaster.storage.facts import FactFinder, FileFacts
 from yardmaster.storage.keys import key_join
 from yardmaster.storage.reader import ObjectReader
@@ -42,7 +42,7 @@ def archive_unpack(upload: Upload, lease: Lease) -> None:
         return
     zip_file = upload.files.get()
     aside = f"uploads/{upload.pk}/archive.zip"  # out of the way: an entry may have its name
-    storage().move(key_join(upload.key_prefix, zip_file.path), aside)
+    _step_aside(key_join(upload.key_prefix, zip_file.path), aside)
     with io.BufferedReader(ObjectReader(storage(), aside, zip_file.size), _BUFFER) as file:
         try:
             archive, entries = open_zip(file, zip_file.size, max_files=MAX_FILES)
@@ -53,6 +53,16 @@ def archive_unpack(upload: Upload, lease: Lease) -> None:
             raise UploadRefused(422, error.code, error.message, remedy=error.remedy, errors=error.problems) from error
     _replace_rows(upload, lease, entries, found)
     storage().delete(aside)
+
+
+def _step_aside(key: str, aside: str) -> None:
+    """Move the zip away, once: after a try that was cut off, what lies at `key` may be an entry of that name."""
+    try:
+        storage().stat(aside)
+    except ObjectMissing:
+        storage().move(key, aside)
+    else:
+        storage().delete(key)
 
 
 def _reserve(upload: Upload, needed: int) -> None:

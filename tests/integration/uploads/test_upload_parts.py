@@ -1,0 +1,169 @@
+"""Signed part addresses, and what arrives at them."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.uploads.models import Upload
+from tests.integration.sending import begin, complete, put, send, sign
+
+MIB = 1 << 20
+TWO_PARTS = b"a" * (8 * MIB) + b"tail"
+
+
+@pytest.fixture
+def client(ada, signed_in):
+    return signed_in(ada)
+
+
+def _done(client, upload: str) -> list[int]:
+    return client.get(f"/api/v1/uploads/{upload}/").json()["files"][0]["done"]
+
+
+def test_what_has_arrived_is_shown_so_that_a_client_can_go_on(client):
+    upload = begin(client, {"f": TWO_PARTS})["id"]
+    assert _done(client, upload) == []
+    [first, second] = sign(client, upload, 0, 1, 2)
+    assert put(second, b"tail").status_code == 200
+    assert _done(client, upload) == [2]
+    assert put(first, TWO_PARTS[: 8 * MIB]).status_code == 200
+    assert _done(client, upload) == [1, 2]
+    assert complete(client, upload).json()["state"] == "complete"
+
+
+def test_the_answer_to_a_part_has_an_etag_and_says_nothing_more(client):
+    upload = begin(client, {"f": b"abc"})["id"]
+    [url] = sign(client, upload, 0, 1)
+    answer = put(url, b"abc")
+    assert answer.headers["ETag"].strip('"')
+    assert answer.content == b""
+
+
+def test_a_part_is_sent_without_cookie_token_or_csrf(client):
+    from django.test import Client
+
+    upload = begin(client, {"f": b"abc"})["id"]
+    [url] = sign(client, upload, 0, 1)
+    strict = Client(enforce_csrf_checks=True)
+    assert strict.put(url, b"abc", "application/octet-stream").status_code == 200
+
+
+@pytest.mark.parametrize("parts", [[0], [-1], [10_001], [2], [1, 2], [], [1] * 1001, ["x"], [1.5], None])
+def test_parts_that_a_file_does_not_have_are_not_signed(client, parts):
+    upload = begin(client, {"f": b"abc"})["id"]
+    answer = client.post(f"/api/v1/uploads/{upload}/parts/", {"file": 0, "parts": parts})
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("file", [1, -1, 10**12, "a"])
+def test_files_that_an_upload_does_not_have_are_not_signed(client, file):
+    upload = begin(client, {"f": b"abc"})["id"]
+    answer = client.post(f"/api/v1/uploads/{upload}/parts/", {"file": file, "parts": [1]})
+    assert answer.status_code == 400
+
+
+def test_an_empty_file_has_no_parts_and_is_there_when_complete(client, store):
+    upload = begin(client, {"empty": b""})["id"]
+    assert client.post(f"/api/v1/uploads/{upload}/parts/", {"file": 0, "parts": [1]}).status_code == 400
+    assert complete(client, upload).status_code == 200
+    assert store.stat(f"{Upload.objects.get().key_prefix}/empty").size == 0
+
+
+def test_an_address_is_good_for_its_own_part_only(client):
+    upload = begin(client, {"f": TWO_PARTS, "g": b"tail"})["id"]
+    [first] = sign(client, upload, 0, 1)
+    path, _, query = first.partition("?")
+    assert put(f"{path[:-1]}2?{query}", TWO_PARTS[: 8 * MIB]).status_code == 403
+    [other] = sign(client, upload, 1, 1)
+    assert put(f"{other.partition('?')[0]}?{query}", b"tail").status_code == 403
+    assert put(path, b"x").status_code == 403
+    assert put(first[:-1] + ("0" if first[-1] != "0" else "1"), b"x").status_code == 403
+    assert _done(client, upload) == []
+
+
+@pytest.mark.parametrize("method", ["get", "post", "delete", "patch", "head"])
+def test_an_address_for_writing_does_nothing_else(client, method):
+    upload = begin(client, {"f": b"abc"})["id"]
+    [url] = sign(client, upload, 0, 1)
+    assert getattr(client, method)(url).status_code == 405
+
+
+@pytest.mark.parametrize("data", [b"", b"ab", b"abcd", b"x" * MIB])
+def test_a_part_of_another_size_is_refused_and_does_not_count(client, data):
+    upload = begin(client, {"f": b"abc"})["id"]
+    [url] = sign(client, upload, 0, 1)
+    answer = put(url, data)
+    assert answer.status_code in (400, 413)
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert _done(client, upload) == []
+    assert complete(client, upload).json()["code"] == "parts_missing"
+
+
+def test_a_compressed_part_is_refused(client):
+    upload = begin(client, {"f": b"abc"})["id"]
+    [url] = sign(client, upload, 0, 1)
+    assert put(url, b"abc", **{"Content-Encoding": "gzip"}).status_code == 415
+
+
+def test_a_part_sent_twice_is_the_last_one(client, store):
+    upload = begin(client, {"f": b"abc"})["id"]
+    [url] = sign(client, upload, 0, 1)
+    put(url, b"old")
+    put(url, b"new")
+    complete(client, upload)
+    with store.open_range(f"{Upload.objects.get().key_prefix}/f") as stream:
+        assert stream.read() == b"new"
+
+
+def test_a_complete_upload_takes_no_more_parts(client, store):
+    upload = begin(client, {"f": b"abc"})["id"]
+    [url] = sign(client, upload, 0, 1)
+    put(url, b"abc")
+    complete(client, upload)
+    assert put(url, b"xyz").status_code == 404
+    answer = client.post(f"/api/v1/uploads/{upload}/parts/", {"file": 0, "parts": [1]})
+    assert (answer.status_code, answer.json()["code"]) == (409, "upload_not_open")
+    with store.open_range(f"{Upload.objects.get().key_prefix}/f") as stream:
+        assert stream.read() == b"abc"
+
+
+def test_an_aborted_upload_takes_no_more_parts_and_leaves_nothing(client, tmp_path):
+    content = {"f": TWO_PARTS}
+    upload = begin(client, content)
+    send(client, upload, content)
+    [url] = sign(client, upload["id"], 0, 1)
+    client.delete(f"/api/v1/uploads/{upload['id']}/")
+    assert put(url, TWO_PARTS[: 8 * MIB]).status_code == 404
+    assert [path for path in (tmp_path / "objects").rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize(
+    "path", ['a"b;c.txt', "日本/文.txt", "🙂" * 20, "a%2F..%2Fb", "a\u00a0b", "<script>.html", "x" * 250]
+)
+def test_odd_names_travel_whole(client, store, path):
+    content = {path: b"content"}
+    upload = begin(client, content)
+    send(client, upload, content)
+    assert complete(client, upload["id"]).status_code == 200
+    with store.open_range(f"{Upload.objects.get().key_prefix}/{path}") as stream:
+        assert stream.read() == b"content"
+
+
+def test_a_full_disk_is_told_to_the_sender_and_the_upload_goes_on_when_there_is_room(client, monkeypatch):
+    import resource
+
+    data = b"x" * (2 * MIB)
+    upload = begin(client, {"f": data})["id"]
+    [url] = sign(client, upload, 0, 1)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # The system refuses larger files, as a full disk does. Above what the test client itself needs.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MIB, before[1]))
+    try:
+        answer = put(url, data)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (answer.status_code, answer.json()["code"]) == (503, "storage_full")
+    assert answer.json()["remedy"]
+    assert _done(client, upload) == []
+    assert put(url, data).status_code == 200
+    assert complete(client, upload).status_code == 200
