@@ -27,13 +27,14 @@ LARGEST_CHECKED = 512
 
 @dataclass(frozen=True)
 class Scalar:
-    """One point of one curve. `run` is the sub-directory of the log directory, `.` for itself."""
+    """One point of one curve. `run` is the sub-directory of the log directory, `.` for itself; `value` is None for what
+    is no finite number, for which JSON has no word: a curve that breaks off tells that training has gone astray."""
 
     run: str
     tag: str
     step: int
     time: float
-    value: float
+    value: Optional[float]
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,8 @@ class EventFile:
         step, time, summaries = 0, 0.0, []
         for number, kind, value in fields(record):
             if number == 1:
-                time = as_double(value)
+                time = max(0.0, as_double(value))
+                time = time if math.isfinite(time) else 0.0
             elif number == 2:
                 step = as_signed(value)
             elif number == 5 and kind == BYTES:
@@ -150,7 +152,7 @@ class EventFile:
 
 
 def _scalar(message: bytes, run: str, step: int, time: float) -> Optional[Scalar]:
-    """The point that a Summary.Value holds, or None: no scalar, or not a finite number (JSON has no word for those)."""
+    """The point that a Summary.Value holds, or None: it is not a scalar."""
     tag, number_found, plugin = "", None, ""
     for number, kind, value in fields(message):
         if number == 1:
@@ -161,9 +163,9 @@ def _scalar(message: bytes, run: str, step: int, time: float) -> Optional[Scalar
             number_found = _tensor(as_bytes(value))
         elif number == 9 and kind == BYTES:
             plugin = _plugin(as_bytes(value))
-    if number_found is None or not tag or plugin not in ("", "scalars") or not math.isfinite(number_found):
+    if number_found is None or not tag or plugin not in ("", "scalars"):
         return None
-    return Scalar(run, tag, step, time, number_found)
+    return Scalar(run, tag, step, time, number_found if math.isfinite(number_found) else None)
 
 
 def _plugin(metadata: bytes) -> str:

@@ -22,6 +22,7 @@ from yardmaster_runner.spool import Spool
 PIPE_BYTES = 1 << 20
 LET_IT_FILL = 0.004
 TAIL_BYTES = 16 << 10
+MOST_LATE_BYTES = 8 * PIPE_BYTES
 F_SETPIPE_SZ = 1031
 
 
@@ -48,6 +49,7 @@ class Intake(threading.Thread):
         self._watched_at = 0.0
         self._tail = b""
         self._stop_at = float("inf")
+        self._late_bytes = 0
 
     @property
     def tail(self) -> bytes:
@@ -55,7 +57,8 @@ class Intake(threading.Thread):
         return self._tail
 
     def stop_reading(self, within: float) -> None:
-        """Go on only with what is there already, for `within` seconds at most: somebody else holds the pipe open."""
+        """After `within` seconds take only what is in the pipe already: it may be held open by somebody who is not the
+        script's. Nothing that the script wrote is lost by this, however late we are."""
         self._stop_at = time.monotonic() + within
 
     def run(self) -> None:
@@ -71,12 +74,12 @@ class Intake(threading.Thread):
     def _read_some(self) -> bool:
         """One chunk; False at the end of the pipe or of our patience."""
         left = self._stop_at - time.monotonic()
-        if left <= 0:
-            return False
-        if not select.select([self._pipe], [], [], min(left, 0.2))[0]:
-            return True
+        if not select.select([self._pipe], [], [], min(max(left, 0.0), 0.2))[0]:
+            return left > 0
         chunk = os.read(self._pipe, PIPE_BYTES)
-        if not chunk:
+        if left <= 0:
+            self._late_bytes += len(chunk)
+        if not chunk or self._late_bytes > MOST_LATE_BYTES:
             return False
         self._take(chunk)
         if len(chunk) < PIPE_BYTES // 4:

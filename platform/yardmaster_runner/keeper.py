@@ -13,7 +13,7 @@ from typing import Callable, List, Tuple
 
 from yardmaster_runner.checkpoints import Complete, find_complete, snapshot
 from yardmaster_runner.exits import note
-from yardmaster_runner.upload import Uploader, UploadFailed, describe, files_below
+from yardmaster_runner.upload import AlreadyStored, Uploader, UploadFailed, describe, files_below
 
 LOOK_EVERY = 3.0
 UPLOAD_EVERY = 30.0
@@ -71,6 +71,8 @@ class CheckpointKeeper(threading.Thread):
         try:
             files = [describe(path, os.path.join(self._scratch, path)) for path in paths]
             self._uploader.send("checkpoints", files, step)
+        except AlreadyStored:
+            note("the checkpoint of step %d is at the portal already" % step)
         except (UploadFailed, OSError) as error:
             self._say("the checkpoint of step %d is not kept: %s" % (step, error))
             return True

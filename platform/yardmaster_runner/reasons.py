@@ -16,6 +16,7 @@ from yardmaster_runner.exits import Ending
 LONGEST_MESSAGE = 1000
 TRACEBACK = "Traceback (most recent call last)"
 EXCEPTION = re.compile(r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Warning))(?::\s|$)")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 NO_MEMORY = re.compile(r"MemoryError|std::bad_alloc|OOM when allocating|Cannot allocate memory|Unable to allocate")
 NO_SPACE = re.compile(r"No space left on device|\[Errno 28\]|Disk quota exceeded")
 NO_SCRIPT = re.compile(r"can't open file '(?P<path>[^']*)'")
@@ -25,7 +26,8 @@ def explain_end(exit_code: int, tail: bytes, was_out_of_memory: bool, was_told_t
     """The ending with its reason and the script's own last words. Exit 0 needs no explanation."""
     if exit_code == 0:
         return Ending(0, "", "")
-    lines = [line.rstrip() for line in tail.decode("utf-8", "replace").replace("\r", "\n").split("\n")]
+    text = CONTROL.sub("", tail.decode("utf-8", "replace").replace("\r", "\n"))
+    lines = [line.rstrip() for line in text.split("\n")]
     said = last_exception(lines)
     if was_told_to_stop and exit_code >= 128:
         return Ending(exit_code, "Killed", "it was told to stop and ended by %s" % _signal_name(exit_code - 128))

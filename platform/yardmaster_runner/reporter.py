@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from yardmaster_runner.backoff import Backoff
 from yardmaster_runner.events import Scalar
 from yardmaster_runner.exits import Ending, note
+from yardmaster_runner.patience import Patience
 from yardmaster_runner.portal import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.task_api import TaskApi
 
@@ -93,32 +94,34 @@ class Reporter(threading.Thread):
         self._on_stop = on_stop
         self._was_stopped = False
         self._backoff = Backoff(first=AT_MOST_EVERY)
-        self._may_go_on: Optional[Callable[[], bool]] = None
+        self._farewell: Optional[Patience] = None
         self._finishing = threading.Event()
         self._said = ""
 
-    def finish(self, may_go_on: Callable[[], bool]) -> None:
-        """Tell what is left to tell while `may_go_on`, then end. Returns at once."""
-        self._may_go_on = may_go_on
+    def finish(self, farewell: Patience) -> None:
+        """Tell what is left to tell while there is patience, at least try once, then end. Returns at once."""
+        self._farewell = farewell
         self._finishing.set()
         self._facts.changed.set()
 
     def run(self) -> None:
         while True:
             self._facts.changed.wait(AT_LEAST_EVERY)
-            is_last = self._may_go_on is not None
+            farewell = self._farewell
             self._facts.changed.clear()
             try:
                 is_told = self.report_once()
             except Exception:  # noqa: BLE001 - the script must run on whatever goes wrong here
                 note("reporting stumbled:\n" + traceback.format_exc())
                 is_told = False
-            if is_last and self._may_go_on is not None:
-                if (is_told and not self._facts.has_scalars) or not self._may_go_on():
+            if farewell is not None:
+                if is_told:
+                    farewell.worked()
+                if (is_told and not self._facts.has_scalars) or not farewell.may_go_on():
                     return
                 self._facts.changed.set()
             pause = AT_MOST_EVERY if is_told else self._backoff.next()
-            if is_last:
+            if farewell is not None:
                 time.sleep(min(pause, LAST_EVERY))
             else:
                 self._finishing.wait(pause)
@@ -136,8 +139,8 @@ class Reporter(threading.Thread):
             self._say("a report was not taken: %s" % error)
             return False
         except PortalRejected as error:
-            self._say("a report was refused: %s" % error)  # sent again it would be refused again
-            return True
+            self._say("a report was refused: %s" % error)
+            return not scalars  # sent again it would be refused again; without its scalars it may be taken
         self._backoff.reset()
         self._said = ""
         if is_to_stop and not self._was_stopped:

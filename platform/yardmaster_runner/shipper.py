@@ -182,6 +182,10 @@ class ShipperThread(threading.Thread):
         self._wake = threading.Event()
         self._is_finishing = False
 
+    def is_taken_from(self) -> bool:
+        """Whether the portal takes lines these days."""
+        return self.shipper.is_taken_from
+
     def no_more_lines(self) -> None:
         """Returns at once; join the thread for the end of its work."""
         self._patience.worked()

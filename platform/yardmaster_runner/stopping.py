@@ -6,11 +6,12 @@ killed shortly before the engine's own SIGKILL, so that its last words can be sh
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
 from types import FrameType
-from typing import Optional
+from typing import Iterator, Optional
 
 from yardmaster_runner.exits import StoppedEarly
 from yardmaster_runner.patience import Haste
@@ -25,9 +26,10 @@ class StopSwitch:
     def __init__(self, haste: Haste) -> None:
         self.was_thrown = False
         self._haste = haste
-        self._is_staging = True
+        self._number = 0
+        self._is_interruptible = False
+        self._is_over = False
         self._script: Optional[Script] = None
-        self._pending = 0
         self._kill_after = 30.0
         self._killer: Optional[threading.Timer] = None
 
@@ -39,33 +41,40 @@ class StopSwitch:
         """As SIGTERM would, from any thread."""
         os.kill(os.getpid(), signal.SIGTERM)
 
-    def starting(self) -> None:
-        """The script is about to be started: a signal waits until it is there."""
-        self._is_staging = False
+    @contextlib.contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """In here a signal, also one that came before, raises `StoppedEarly`; elsewhere it waits for its time."""
+        self._is_interruptible = True
+        try:
+            if self._number:
+                raise StoppedEarly(self._number)
+            yield
+        finally:
+            self._is_interruptible = False
 
     def started(self, script: Script, grace: float) -> None:
         """From now on signals are the script's."""
         self._kill_after = grace - min(2.0, grace * 0.1)
         self._script = script
-        if self._pending:
-            self._pass_on(script, self._pending)
+        if self._number:
+            self._pass_on(script, self._number)
 
     def ended(self) -> None:
         """The script is over; from now on signals mean haste."""
-        self._is_staging = False
+        self._is_over = True
         self._script = None
         if self._killer is not None:
             self._killer.cancel()
 
     def _on_signal(self, number: int, frame: Optional[FrameType]) -> None:
         self.was_thrown = True
-        if self._is_staging:
-            self._is_staging = False
+        self._number = number
+        if self._is_interruptible:
+            self._is_interruptible = False
             raise StoppedEarly(number)
-        self._pending = number
         if self._script is not None:
             self._pass_on(self._script, number)
-        else:
+        elif self._is_over:
             self._haste.be_done_within(HASTE)
 
     def _pass_on(self, script: Script, number: int) -> None:

@@ -28,6 +28,10 @@ class UploadFailed(Exception):
     """The files are not in the store, and we have stopped trying. The message says why."""
 
 
+class AlreadyStored(UploadFailed):
+    """The portal has something complete in that place, and keeps it."""
+
+
 @dataclass(frozen=True)
 class LocalFile:
     """A file that does not change any more: where it is, and how it is called in the store."""
@@ -116,6 +120,8 @@ class Uploader:
             except PortalAway as error:
                 self._wait(max(backoff.next(), min(error.retry_after, 15.0)), str(error))
             except (PortalRefused, PortalRejected) as error:
+                if isinstance(error, PortalRejected) and error.status == 409:
+                    raise AlreadyStored(str(error)) from error
                 raise UploadFailed(str(error)) from error
 
     def _wait(self, seconds: float, why: str) -> None:

@@ -40,6 +40,7 @@ class FakeTaskPortal:
         self.order: dict = {}
         self.stop = False
         self.part_size = 1 << 20
+        self.body = b""
         self.trouble: Trouble = lambda method, path: None
         self._server: ThreadingHTTPServer | None = None
         self._port = 0
@@ -163,6 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = parts.path.removeprefix("/api/v1/task/")
         self.portal.requests.append((method, path))
+        self.portal.body = self.body
         trouble = self.portal.trouble(method, path)
         if trouble == "hang":
             time.sleep(3)

@@ -206,6 +206,32 @@ def test_a_failed_script_leaves_its_checkpoint_but_no_model(task, portal):
     assert uploaded(portal, "model") == []
 
 
+def test_a_restarted_task_does_not_send_a_checkpoint_that_is_there_already(task, portal):
+    portal.orders(script(CHECKPOINT))
+    portal.trouble = lambda method, path: 409 if path == "checkpoints/" else None
+    assert task.run() == 0
+    assert "reason" not in portal.reports[-1]
+
+
+def test_a_report_that_is_refused_for_its_scalars_is_told_without_them(task, portal):
+    from tests.unit.runner.event_writer import event, framed, scalar
+
+    content = framed(event(step=5, summary=[scalar("loss", 0.5)]))
+    portal.orders(f"import os\nopen(os.environ['LOG_DIR'] + '/x.tfevents.1', 'wb').write({content!r})\n")
+    refused = []
+
+    def refuse_scalars(method, path):
+        if path == "report/" and b"scalars" in portal.body and not refused:
+            refused.append(1)
+            return 400
+        return None
+
+    portal.trouble = refuse_scalars
+    assert task.run() == 0
+    assert refused
+    assert portal.reports[-1]["state"] == "ended"
+
+
 def test_a_task_that_does_not_decide_keeps_nothing(task, portal):
     portal.orders(script(CHECKPOINT), spec_roles={"worker": {"replicas": 2}}, spec_strategy="multi_worker_mirrored")
     task.variables = {"YARDMASTER_INDEX": "1"}

@@ -72,14 +72,18 @@ def test_a_tensor_of_one_number_is_read_in_every_spelling(log_dir, tensor):
         tensor_scalar("vector", FLOAT + field(2, field(2, b"\x08\x02")) + field(4, b"\0" * 8)),
         tensor_scalar("histogram", FLOAT + NO_SHAPE + field(4, b"\0" * 4), "histograms"),
         field(1, b"image") + field(4, b"\x08\x01"),
-        scalar("nan", float("nan")),
-        scalar("inf", float("inf")),
         scalar("", 1.0),
     ],
 )
-def test_what_is_no_finite_scalar_is_left_out(log_dir, value):
+def test_what_is_no_scalar_is_left_out(log_dir, value):
     add(log_dir, event(step=1, summary=[value, scalar("kept", 1.0)]))
     assert values(EventFiles(str(log_dir))) == [(".", "kept", 1, 1.0)]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_a_loss_that_is_no_number_any_more_is_told_as_none(log_dir, number):
+    add(log_dir, event(step=1, time=float("nan"), summary=[scalar("loss", number)]))
+    assert EventFiles(str(log_dir)).look().scalars == [Scalar(".", "loss", 1, 0.0, None)]
 
 
 def test_growing_files_new_files_and_runs_are_followed(log_dir):

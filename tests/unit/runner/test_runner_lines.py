@@ -65,7 +65,10 @@ def test_binary_passes_unchanged():
     assert cut(10_000, data + b"\n") == data + b"\n"
 
 
-@given(st.lists(st.binary(max_size=300)), st.integers(64, 200))
+WITHOUT_MARKS = st.binary(max_size=300).map(lambda chunk: chunk.replace(b"[", b"("))
+
+
+@given(st.lists(WITHOUT_MARKS), st.integers(64, 200))
 def test_whatever_comes_every_line_is_whole_and_short_and_no_byte_is_lost(chunks, limit):
     cutter = LineCutter(limit)
     pieces = [cutter.feed(chunk) for chunk in chunks] + [cutter.finish()]
@@ -73,7 +76,7 @@ def test_whatever_comes_every_line_is_whole_and_short_and_no_byte_is_lost(chunks
         assert not piece or piece.endswith(b"\n")
         assert all(len(line) < limit for line in piece.split(b"\n"))
     sent = b"".join(chunks)
-    assert b"".join(pieces).replace(CUT, b"").replace(b"\n", b"") == sent.replace(CUT, b"").replace(b"\n", b"")
+    assert b"".join(pieces).replace(CUT, b"").replace(b"\n", b"") == sent.replace(b"\n", b"")
 
 
 @given(st.lists(st.sampled_from([b"a", b"bb\n", b"\n", b"ccc\nd"])))

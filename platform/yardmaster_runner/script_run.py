@@ -1,0 +1,107 @@
+"""One run of the script with all that goes on around it: reading its output, watching it, keeping what it makes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Mapping, Optional
+
+from yardmaster_runner import launch
+from yardmaster_runner.events import EventFiles
+from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun, Ending
+from yardmaster_runner.intake import Intake, open_pipe
+from yardmaster_runner.keeper import CheckpointKeeper, keep_model
+from yardmaster_runner.observer import Observer
+from yardmaster_runner.order import Order
+from yardmaster_runner.patience import Haste, Patience
+from yardmaster_runner.progress import Progress
+from yardmaster_runner.reasons import explain_end, memory_kills
+from yardmaster_runner.reporter import Facts
+from yardmaster_runner.script import Script
+from yardmaster_runner.settings import Settings
+from yardmaster_runner.shipper import ShipperThread
+from yardmaster_runner.spool import Spool
+from yardmaster_runner.stopping import StopSwitch
+from yardmaster_runner.task_api import TaskApi
+from yardmaster_runner.upload import Uploader
+
+PIPE_PATIENCE = 0.5
+LONGEST_LINE = 128 << 10
+LONGEST_MESSAGE = 1000
+
+
+class ScriptRun:
+    """`to_its_end`, then `keep_results`, each once and from the main thread."""
+
+    def __init__(
+        self, settings: Settings, order: Order, folders: launch.Folders, api: TaskApi, facts: Facts, haste: Haste
+    ) -> None:
+        self._settings = settings
+        self._order = order
+        self._folders = folders
+        self._api = api
+        self._facts = facts
+        self._haste = haste
+        self._decides = order.is_decided_by(settings.role, settings.index)
+        progress = Progress()
+        self._progress = progress
+        self._observer = Observer(facts, progress, EventFiles(folders.log) if self._reads_events() else None)
+        self._keeper: Optional[CheckpointKeeper] = None
+        if self._decides:
+            scratch = os.path.join(settings.work_dir, "checkpoint-out")
+            self._keeper = CheckpointKeeper(self._uploader(), folders.log, scratch, lambda: progress.step)
+
+    def to_its_end(
+        self, inherited: Mapping[str, str], switch: StopSwitch, spool: Spool, shipping: ShipperThread
+    ) -> Ending:
+        """Start the script and see it, and all that it started, to the end; all of its output is in the spool then."""
+        kills = memory_kills()
+        reader, writer = open_pipe()
+        line_bytes = min(self._order.limits.line_bytes, LONGEST_LINE)
+        intake = Intake(reader, spool, line_bytes, shipping.is_taken_from, self._progress.see_output)
+        script = self._start(inherited, writer)
+        switch.started(script, self._order.grace_period)
+        for thread in (intake, self._observer, self._keeper):
+            if thread is not None:
+                thread.start()
+        self._facts.state("running")
+        exit_code = script.wait()
+        intake.join(PIPE_PATIENCE)
+        script.end_survivors()
+        intake.stop_reading(PIPE_PATIENCE)
+        intake.join()
+        switch.ended()
+        was_out_of_memory = kills is not None and (memory_kills() or 0) > kills
+        return explain_end(exit_code, intake.tail, was_out_of_memory, switch.was_thrown)
+
+    def keep_results(self, ending: Ending) -> Ending:
+        """Report the last facts, upload the last checkpoint and the model. The ending, with what could not be kept."""
+        self._observer.finish()
+        self._observer.join()
+        if self._keeper is None:
+            return ending
+        self._facts.state("uploading")
+        self._keeper.finish()
+        trouble = keep_model(self._uploader(), self._folders.model) if ending.exit_code == 0 else ""
+        self._keeper.join()
+        trouble = trouble or self._keeper.trouble
+        if trouble and ending.exit_code == 0:
+            return replace(ending, reason="UploadFailed", message=trouble[:LONGEST_MESSAGE])
+        return ending
+
+    def _start(self, inherited: Mapping[str, str], output: int) -> Script:
+        command = launch.command(self._settings, self._order, self._folders)
+        environment = launch.environment(self._settings, self._order, self._folders, inherited)
+        try:
+            return Script.start(command, environment, self._folders.code, output)
+        except OSError as error:
+            raise CannotRun(STAGE_IN_FAILED, "StageInFailed", "it cannot be started: %s" % error) from error
+        finally:
+            os.close(output)
+
+    def _reads_events(self) -> bool:
+        """In a shared log directory one task, and the evaluator, read the event files for all."""
+        return self._decides or not self._settings.log_dir_is_shared or self._settings.role == "evaluator"
+
+    def _uploader(self) -> Uploader:
+        return Uploader(self._api, self._api.portal.hosts, Patience(self._order.grace_period, self._haste))
