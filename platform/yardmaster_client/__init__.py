@@ -10,8 +10,8 @@ It speaks HTTP and WebSocket with the portal and knows nothing of its code. Ever
 portal refuses (with `code`, `remedy` and the fields that are wrong) and `NotReachable` when nobody answers.
 """
 
-from yardmaster_client.errors import FieldError, NotReachable, PortalError
-from yardmaster_client.models import Code, CodeVersion, Dataset, DatasetVersion, Job, LogLine, Model, Namespace
+from yardmaster_client.errors import FieldError, NotReachable, NotSignedIn, PortalError
+from yardmaster_client.models import Code, CodeVersion, Dataset, DatasetVersion, Job, LogGap, LogLine, Model, Namespace
 from yardmaster_client.portal import Yardmaster
 
 __all__ = [
@@ -21,10 +21,12 @@ __all__ = [
     "DatasetVersion",
     "FieldError",
     "Job",
+    "LogGap",
     "LogLine",
     "Model",
     "Namespace",
     "NotReachable",
+    "NotSignedIn",
     "PortalError",
     "Yardmaster",
 ]

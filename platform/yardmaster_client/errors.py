@@ -40,3 +40,7 @@ class PortalError(Exception):
 
 class NotReachable(Exception):
     """Nobody answers at the portal's address, or the connection broke and could not be made again."""
+
+
+class NotSignedIn(LookupError):
+    """There is neither a stored sign-in nor one in the environment."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from yardmaster_client.credentials import load_credentials
 from yardmaster_client.downloads import RemoteFile, download
+from yardmaster_client.errors import NotSignedIn
 from yardmaster_client.follow import follow
 from yardmaster_client.models import (
     Code,
@@ -45,13 +46,13 @@ class Yardmaster:
         """From YARDMASTER_URL and YARDMASTER_TOKEN, else from what `yardmaster login` has stored.
 
         Raises:
-            LookupError: neither is there.
+            NotSignedIn: neither is there.
         """
         stored = load_credentials()
         url = os.environ.get("YARDMASTER_URL") or (stored.url if stored else "")
         token = os.environ.get("YARDMASTER_TOKEN") or (stored.token if stored else "")
         if not url or not token:
-            raise LookupError("Not signed in: run `yardmaster login`, or set YARDMASTER_URL and YARDMASTER_TOKEN.")
+            raise NotSignedIn("Not signed in: run `yardmaster login`, or set YARDMASTER_URL and YARDMASTER_TOKEN.")
         return cls(url, token)
 
     @classmethod
@@ -173,11 +174,12 @@ class Jobs:
                 return
             place = following
 
-    def search(self, job_id: str, text: str = "", *, limit: int = 1000, **options: Any) -> Iterator[LogLine]:
+    def search(self, job_id: str, text: str = "", options: Mapping[str, Any] | None = None) -> Iterator[LogLine]:
         """Lines that hold `text`, all of them. Options: regex, case (1 or 0), level, role, index, attempt."""
         place: str | None = None
         while True:
-            page = self._transport.get(f"jobs/{job_id}/logs/search/", q=text, limit=limit, **options, **{"from": place})
+            query = {"q": text, "limit": 1000, **(options or {}), "from": place}
+            page = self._transport.get(f"jobs/{job_id}/logs/search/", **query)
             yield from (read_line(row) for row in page["matches"])
             place = page["next"]
             if place is None:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from yardmaster_client.cli.output import Json, notes, out, print_facts, print_json, print_table
 from yardmaster_client.credentials import Credentials, forget_credentials, load_credentials, save_credentials
+from yardmaster_client.names import NotFound
 from yardmaster_client.portal import Yardmaster
 
 DEFAULT_URL = "http://127.0.0.1:8080"
@@ -52,13 +53,15 @@ def login(
 
 
 def logout() -> None:
-    """Revoke and forget the token that `login` got."""
+    """Forget the token on this machine. It stays good until it is revoked or expires."""
     stored = load_credentials()
     if stored is None:
         notes().print("Nobody was signed in.")
         return
     forget_credentials()
-    notes().print(Text(f"Forgot the token for {stored.url}. Revoke it with `yardmaster tokens revoke`, or in the portal."))
+    notes().print(
+        Text(f"Forgot the token for {stored.url}. Revoke it with `yardmaster tokens revoke`, or in the portal.")
+    )
 
 
 def whoami(as_json: Json = False) -> None:
@@ -70,9 +73,7 @@ def whoami(as_json: Json = False) -> None:
             return
         spaces = ", ".join(f"{one['slug']} ({one['role']})" for one in me["namespaces"])
         kind = "administrator" if me["is_staff"] else ""
-        print_facts(
-            [("portal", portal.transport.url), ("name", me["username"]), ("", kind), ("namespaces", spaces)]
-        )
+        print_facts([("portal", portal.transport.url), ("name", me["username"]), ("", kind), ("namespaces", spaces)])
 
 
 @tokens.command("list")
@@ -112,7 +113,7 @@ def revoke_token(token: Annotated[str, typer.Argument(help="Its id or name.")]) 
     with Yardmaster.from_environment() as portal:
         found = [one for one in portal.tokens() if token in (one.id, one.name)]
         if len(found) != 1:
-            raise LookupError(f"There are {len(found)} tokens called {token!r}: `yardmaster tokens list` shows ids.")
+            raise NotFound(f"There are {len(found)} tokens called {token!r}: `yardmaster tokens list` shows ids.")
         portal.token_revoke(found[0].id)
     notes().print(Text(f"Revoked {found[0].name}."))
 

@@ -142,14 +142,18 @@ def preview(
     if as_json:
         print_json(found)
         return
-    print_facts([(name, found.get(name)) for name in ("path", "kind", "format", "records")] + [("size", size(found["size"]))])
+    print_facts(
+        [(name, found.get(name)) for name in ("path", "kind", "format", "records")] + [("size", size(found["size"]))]
+    )
     if table := found.get("table"):
         print_table(table["columns"], table["rows"])
     elif found.get("samples"):
         for sample in found["samples"]:
             out().print(f"\nRecord {sample['index']}")
             features = sample["features"]
-            print_facts([(one["name"], f"{one['dtype']}{one['shape']} {json.dumps(one['values'])}") for one in features])
+            print_facts(
+                [(one["name"], f"{one['dtype']}{one['shape']} {json.dumps(one['values'])}") for one in features]
+            )
     elif text := found.get("text"):
         out().print(Text(text))
 

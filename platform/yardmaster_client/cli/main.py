@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
-import click
 import typer
 
 from yardmaster_client.cli import accounts, datasets, jobs, models, namespaces
 from yardmaster_client.cli.output import fail
-from yardmaster_client.errors import NotReachable, PortalError
+from yardmaster_client.errors import NotReachable, NotSignedIn, PortalError
 from yardmaster_client.jobfile import JobFileError
 from yardmaster_client.names import NotFound
 
-REFUSED, USAGE, NOT_REACHABLE, INTERRUPTED = 1, 2, 3, 130
+REFUSED, USAGE, NOT_REACHABLE = 1, 2, 3
 
 app = typer.Typer(
     name="yardmaster",
@@ -36,24 +34,16 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run the command with these arguments; returns its exit code."""
     try:
-        result = typer.main.get_command(app).main(arguments, prog_name="yardmaster", standalone_mode=False)
-    except click.exceptions.Exit as ended:
-        return int(ended.exit_code)
-    except click.ClickException as error:
-        error.show()
-        return USAGE
-    except (click.Abort, KeyboardInterrupt):
-        return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # `… | head`: nobody reads the rest
-        return 0
-    except (NotFound, PortalError) as error:
+        app(args=arguments, prog_name="yardmaster")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0
+    except (NotFound, PortalError, TimeoutError) as error:
         fail(error)
         return REFUSED
-    except (JobFileError, LookupError, FileNotFoundError, ValueError) as error:
+    except (JobFileError, NotSignedIn, FileNotFoundError, ValueError) as error:
         fail(error)
         return USAGE
     except NotReachable as error:
         fail(error)
         return NOT_REACHABLE
-    return int(result) if isinstance(result, int) else 0
+    return 0

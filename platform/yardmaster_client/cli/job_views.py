@@ -1,0 +1,124 @@
+"""How jobs, their reasons and their checks look in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from yardmaster_client.cli.output import PHASE_COLOURS, out, phase, print_facts, print_table, size
+from yardmaster_client.models import Job
+
+_VERDICTS = {"fits_now": ("Fits now.", "green"), "waits": ("Waits.", "yellow"), "never_fits": ("Can never fit.", "red")}
+
+
+def print_jobs(jobs: Iterable[Job]) -> None:
+    rows = ([job.id, job.name, phase(job.phase), _step(job), job.owner, job.created_at, job.message] for job in jobs)
+    print_table(["ID", "NAME", "PHASE", "PROGRESS", "OWNER", "CREATED", "REASON"], rows)
+
+
+def print_job(job: Job, tasks: Sequence[Mapping[str, Any]]) -> None:
+    """Everything about one job."""
+    roles = job.spec.get("roles", {})
+    shape = ", ".join(f"{one.get('replicas', 1)} {role}" for role, one in roles.items())
+    print_facts(
+        [
+            ("name", job.name),
+            ("id", job.id),
+            ("phase", phase(job.phase)),
+            ("why", Text(_sentence(job.reason, job.message, job.remedy))),
+            ("progress", _step(job)),
+            ("attempt", job.attempt),
+            ("strategy", f"{job.strategy}: {shape}"),
+            ("engine", job.engine),
+            ("namespace", job.namespace_slug or job.namespace),
+            ("owner", job.owner),
+            ("created", job.created_at),
+            ("admitted", job.admitted_at),
+            ("started", job.started_at),
+            ("decided", job.decided_at),
+            ("model", job.model),
+        ]
+    )
+    if tasks:
+        out().print()
+        rows = (
+            [f"{one['role']}-{one['index']}", one["phase"], one.get("state", ""), one["restarts"], one["exit_code"],
+             size(one.get("peak_memory")), one["node"], one["message"]]
+            for one in tasks
+        )  # fmt: skip
+        print_table(["TASK", "PHASE", "DOES", "RESTARTS", "EXIT", "PEAK", "NODE", "MESSAGE"], rows)
+
+
+def print_check(found: Mapping[str, Any]) -> None:
+    """What `jobs check` says."""
+    words, colour = _VERDICTS[found["verdict"]]
+    out().print(Text.assemble((words, f"bold {colour}"), " ", _sentence("", found["message"], found.get("remedy", ""))))
+    _print_numbers(found.get("numbers", ()))
+    if fit := found.get("largest_fit"):
+        shape = ", ".join(f"{count} {role}" for role, count in fit.items())
+        out().print(Text(f"The largest shape that fits now: {shape}."))
+    for one in found.get("problems", ()):
+        out().print(Text(f"  {one['field']}: {one['message']} {one['remedy']}", style="red"))
+    for one in found.get("warnings", ()):
+        place = f"{one['file']}:{one['line']}: " if one.get("file") else ""
+        out().print(Text(f"  {place}{one['message']} {one['remedy']}", style="yellow"))
+
+
+def print_why(found: Mapping[str, Any]) -> None:
+    """What `jobs why` says."""
+    out().print(phase(found["phase"]), Text(_sentence(found["reason"], found["message"], found["remedy"])))
+    _print_numbers(found.get("numbers", ()))
+    if found.get("position") is not None:
+        ahead = ", ".join(one["name"] for one in found.get("ahead", ()))
+        hidden = f" and {found['ahead_hidden']} that you may not see" if found.get("ahead_hidden") else ""
+        out().print(Text(f"Jobs ahead: {found['position']}. {ahead}{hidden}"))
+    for one in found.get("holders", ()):
+        holds = ", ".join(f"{name} {amount:g}" for name, amount in one["resources"].items() if amount)
+        out().print(Text(f"  {one['name']} holds {holds}"))
+    if task := found.get("task"):
+        out().print(
+            Text(f"First to fail: {task['role']}-{task['index']}, exit code {task['exit_code']}. Its last lines:")
+        )
+    for line in found.get("last_lines", ()):
+        out().print(Text(f"  {line}", style="dim"))
+    if explained := found.get("explanation"):
+        out().print(Text(_sentence("", explained["message"], explained["remedy"]), style="bold"))
+
+
+def verdict_of(job: Job) -> Text:
+    """One line: the phase, and why."""
+    sentence = _sentence(job.reason, job.message, job.remedy)
+    return Text.assemble(
+        (job.phase, PHASE_COLOURS.get(job.phase, "")), f" {job.name}", f": {sentence}" if sentence else ""
+    )
+
+
+def _print_numbers(numbers: Iterable[Mapping[str, Any]]) -> None:
+    rows = [
+        [one["pool"], one["resource"], *(_amount(one["resource"], one[part]) for part in _PARTS)] for one in numbers
+    ]
+    if rows:
+        print_table(["OF", "RESOURCE", "NEEDS", "FREE", "LIMIT", "SHORT BY"], rows)
+
+
+_PARTS = ("needs", "unused", "limit", "short_by")
+
+
+def _amount(resource: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    return size(value) if resource in ("memory", "storage") else f"{value:g}"
+
+
+def _sentence(*parts: str) -> str:
+    return " ".join(part for part in parts if part)
+
+
+def _step(job: Job) -> str:
+    progress = job.progress or {}
+    if "step" not in progress:
+        return ""
+    total = progress.get("total")
+    return f"{progress['step']:g}/{total:g}" if total else f"{progress['step']:g}"

@@ -1,0 +1,219 @@
+"""Jobs: check, launch, look, ask why, stop. Their logs are in `logs`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from yardmaster_client.cli import logs
+from yardmaster_client.cli.job_views import print_check, print_job, print_jobs, print_why, verdict_of
+from yardmaster_client.cli.output import Json, Namespace, notes, print_json, progress_bar
+from yardmaster_client.jobfile import JobFile, read_job_file
+from yardmaster_client.models import Job
+from yardmaster_client.names import find_job, resolve_spec
+from yardmaster_client.portal import Yardmaster
+
+app = typer.Typer(help="Jobs: check, launch, follow, ask why, stop.", no_args_is_help=True)
+app.command(name="logs")(logs.logs)
+
+File = Annotated[Path, typer.Argument(help="The job file, YAML or JSON.")]
+Changes = Annotated[
+    list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value: roles.worker.replicas=3")
+]
+CodeFolder = Annotated[
+    Path | None, typer.Option("--code", help="Upload this folder first, where it has changed, and run it.")
+]
+Engine = Annotated[str | None, typer.Option(help="Where to run it; without: as the file or the portal says.")]
+Which = Annotated[str, typer.Argument(metavar="JOB", help="A name (the newest of it), an id, or how the id begins.")]
+
+
+def register(parent: typer.Typer) -> None:
+    parent.add_typer(app, name="jobs")
+
+
+@app.command()
+def launch(
+    file: File,
+    changes: Changes = None,
+    code: CodeFolder = None,
+    namespace: Namespace = None,
+    engine: Engine = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its log until it is over.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it is over.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Launch a job. With --follow or --wait the exit code is 0 when it succeeded, else 1."""
+    with Yardmaster.from_environment() as portal:
+        wanted = _request(portal, file, changes, code, namespace, engine)
+        job = portal.jobs.launch(wanted.spec, namespace=wanted.namespace, engine=wanted.engine)
+        for warning in job.warnings:
+            place = f"{warning.get('file', '')}:{warning.get('line', '')} " if warning.get("file") else ""
+            notes().print(Text(f"warning: {place}{warning['message']} {warning.get('remedy', '')}", style="yellow"))
+        if not as_json:
+            notes().print(Text(f"Launched {job.name} ({job.id})."))
+        if follow:
+            logs.print_following(portal, job, logs.Part(), as_json=as_json)
+        if follow or wait:
+            job = portal.jobs.wait(job.id)
+        if as_json:
+            print_json(job)
+        elif follow or wait:
+            notes().print(verdict_of(job))
+        else:
+            print(job.id)  # noqa: T201 (the result, for scripts)
+    if (follow or wait) and job.phase != "SUCCEEDED":
+        raise typer.Exit(1)
+
+
+@app.command()
+def check(
+    file: File,
+    changes: Changes = None,
+    code: CodeFolder = None,
+    namespace: Namespace = None,
+    engine: Engine = None,
+    as_json: Json = False,
+) -> None:
+    """Would it run? "Fits now", "waits, because" or "can never fit, because" (then the exit code is 1). Nothing is
+    launched."""
+    with Yardmaster.from_environment() as portal:
+        wanted = _request(portal, file, changes, code, namespace, engine)
+        found = portal.jobs.check(wanted.spec, namespace=wanted.namespace, engine=wanted.engine)
+    if as_json:
+        print_json(found)
+    else:
+        print_check(found)
+    if found["verdict"] == "never_fits":
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_jobs(
+    namespace: Namespace = None,
+    phase: Annotated[str | None, typer.Option(help="QUEUED, RUNNING, SUCCEEDED, FAILED, …")] = None,
+    strategy: str | None = None,
+    owner: str | None = None,
+    search: Annotated[str | None, typer.Option(help="Part of the name.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """Jobs, newest first."""
+    filters: dict[str, Any] = {"namespace": namespace, "strategy": strategy, "owner": owner, "search": search}
+    filters["phase"] = phase.upper() if phase else None
+    with Yardmaster.from_environment() as portal:
+        rows = portal.jobs.list(page_size=min(limit, 200), **filters)
+        found = [job for job, _ in zip(rows, range(limit), strict=False)]
+    if as_json:
+        print_json(found)
+    else:
+        print_jobs(found)
+
+
+@app.command()
+def show(job: Which, as_json: Json = False) -> None:
+    """One job and its tasks."""
+    with Yardmaster.from_environment() as portal:
+        found = find_job(portal, job)
+        tasks = portal.jobs.tasks(found.id)
+    if as_json:
+        print_json({"job": found, "tasks": tasks})
+    else:
+        print_job(found, tasks)
+
+
+@app.command()
+def why(job: Which, as_json: Json = False) -> None:
+    """Why a job waits, or why it failed, with numbers and what to do."""
+    with Yardmaster.from_environment() as portal:
+        found = portal.jobs.why(find_job(portal, job).id)
+    if as_json:
+        print_json(found)
+    else:
+        print_why(found)
+
+
+@app.command()
+def stop(
+    job: Which,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it has stopped.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Stop a job. Its tasks get SIGTERM, and the grace period to save what they have."""
+    with Yardmaster.from_environment() as portal:
+        found = portal.jobs.stop(find_job(portal, job).id)
+        if wait:
+            found = portal.jobs.wait(found.id)
+    _print_state(found, as_json)
+
+
+@app.command()
+def retry(job: Which, as_json: Json = False) -> None:
+    """Run a job that is over again, as its next attempt."""
+    with Yardmaster.from_environment() as portal:
+        _print_state(portal.jobs.retry(find_job(portal, job).id), as_json)
+
+
+@app.command()
+def wait(
+    job: Which,
+    timeout: Annotated[float | None, typer.Option(help="Seconds to wait at most.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Wait until a job is over. The exit code is 0 when it succeeded, else 1."""
+    with Yardmaster.from_environment() as portal:
+        found = portal.jobs.wait(find_job(portal, job).id, timeout=timeout)
+    _print_state(found, as_json)
+    if found.phase != "SUCCEEDED":
+        raise typer.Exit(1)
+
+
+@app.command()
+def delete(job: Which, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
+    """Delete a job that is over, with its log, checkpoints and model."""
+    with Yardmaster.from_environment() as portal:
+        found = find_job(portal, job)
+        if not yes:
+            typer.confirm(
+                f"Delete {found.name} ({found.id}) with its log, checkpoints and model?", abort=True, err=True
+            )
+        portal.jobs.delete(found.id)
+    notes().print(Text(f"Deleted {found.name} ({found.id})."))
+
+
+def _request(
+    portal: Yardmaster,
+    file: Path,
+    changes: list[str] | None,
+    code: Path | None,
+    namespace: str | None,
+    engine: str | None,
+) -> JobFile:
+    """The file's job with names made ids, and `code` uploaded where it is given."""
+    job = read_job_file(file, changes or ())
+    namespace, engine = namespace or job.namespace, engine or job.engine
+    spec = dict(job.spec)
+    if code is not None:
+        spec["code"] = _put_code(portal, spec, code, namespace)
+    return JobFile(resolve_spec(portal, spec, namespace), namespace, engine)
+
+
+def _put_code(portal: Yardmaster, spec: dict[str, Any], folder: Path, namespace: str | None) -> str:
+    """The id of the version that holds the folder: the newest where nothing changed, else a new one. It is called as
+    the file calls its code, else as the job."""
+    wanted = spec.get("code")
+    name = wanted.partition("@")[0] if isinstance(wanted, str) and wanted else str(spec.get("name") or folder.name)
+    with progress_bar(f"Uploading {folder}") as progress:
+        item = portal.code.put(name, [folder], namespace=namespace, unless_same=True, progress=progress)
+    assert item.latest is not None
+    notes().print(Text(f"Code {item.name}@{item.latest.number}."), style="dim")
+    return item.latest.id
+
+
+def _print_state(job: Job, as_json: bool) -> None:
+    if as_json:
+        print_json(job)
+    else:
+        notes().print(verdict_of(job))
