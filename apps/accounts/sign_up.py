@@ -23,3 +23,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
             if commit:
                 personal_namespace_create(user)
         return user
+
+
+def sign_up_state(request: HttpRequest) -> dict[str, bool]:
+    """For templates: whether to offer sign-up at all."""
+    return {"open_sign_up": bool(settings.YARDMASTER_OPEN_SIGN_UP)}

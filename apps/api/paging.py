@@ -66,7 +66,7 @@ class NewestFirst(BasePagination):
         return rows
 
     def rows(self, queryset: Any, cursor: Cursor | None, limit: int) -> list[Any]:
-        """Up to `limit` rows from the cursor on, in its direction. To be overridden where this takes more than one query."""
+        """Up to `limit` rows from the cursor on, in its direction. For lists of more than one query: override it."""
         return list(_from(queryset, cursor)[:limit])
 
     def get_paginated_response(self, data: Any) -> Response:

@@ -45,6 +45,7 @@ function show(now: Page, queue: Page, past: Page): void {
   byId("jobs").hidden = empty;
   byId("loading").hidden = true;
   section(running, now, runningRow, "Nothing runs now.");
+  queue.results.sort((a, b) => (a.position ?? Infinity) - (b.position ?? Infinity));
   section(waiting, queue, waitingRow, "Nothing waits.");
   section(ended, past, endedRow, "Nothing has ended yet.");
 }

@@ -62,10 +62,15 @@ function facts(job: Job): HTMLElement[] {
     ["Owner", `${job.owner} in ${job.namespace_slug}`],
     ["Engine", job.engine],
     ["Launched", moment(job.created_at)],
-    [job.started_at ? "Ran" : "Waited", between(since, job.decided_at)],
+    [timeWord(job), between(since, job.decided_at)],
   ];
   if (job.attempt > 1) rows.push(["Attempt", String(job.attempt)]);
   return rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]);
+}
+
+function timeWord(job: Job): string {
+  if (FINAL.includes(job.phase)) return "Took";
+  return job.started_at ? "Runs for" : "Waits for";
 }
 
 function taskRow(task: Task): HTMLElement {

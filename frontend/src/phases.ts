@@ -27,7 +27,7 @@ export function wordOf(phase: string): string {
 export function badge(phase: string): HTMLElement {
   const look = LOOKS[phase] ?? { word: phase, color: "secondary", shape: "M5 12h14" };
   const element = document.createElement("span");
-  element.className = `badge phase bg-${look.color}-lt`;
+  element.className = `phase phase-${look.color}`;
   const icon = document.createElementNS(SVG, "svg");
   icon.setAttribute("viewBox", "0 0 24 24");
   icon.setAttribute("aria-hidden", "true");

@@ -32,15 +32,19 @@ def first_steps() -> list[Step]:
     return [
         Step(
             "Sign in on the command line",
-            "It asks for your name and password.",
-            f"yardmaster login {settings.PUBLIC_URL}",
+            "It asks for your name and password, and keeps a token.",
+            f"yardmaster login --url {settings.PUBLIC_URL}",
         ),
         Step(
-            "Launch a job",
-            "The job file says how many workers and parameter servers there are, and where code and data are.",
-            "yardmaster jobs launch job.yaml",
+            "Upload a dataset",
+            "Here scikit-learn's handwritten digits, made into TFRecord files.",
+            "python examples/digits/prepare.py ./shards\nyardmaster datasets upload ./shards --name digits",
         ),
-        Step("Watch it", "The lines of all tasks as they come; this page shows them too.", "yardmaster jobs logs -f"),
+        Step(
+            "Launch a job and follow its log",
+            "The job file says how many workers and parameter servers there are. The job then appears here, too.",
+            "yardmaster jobs launch examples/digits/between_graph.yaml --code examples/digits --follow",
+        ),
     ]
 
 
