@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -71,18 +72,34 @@ def job_launch(
 def job_stop(*, user: User, job: Job) -> Job:
     """Want the job stopped. Ended, or stopping already: nothing changes."""
     require_role(user, job.namespace, Role.MEMBER)
-    now = timezone.now()
-    with transaction.atomic():
-        running = Job.objects.filter(pk=job.pk, wanted=Wanted.RUN.value).exclude(phase__in=_FINAL)
-        if running.update(wanted=Wanted.STOP.value):
-            _event(job, now, "stop_asked", f"{user.username} asked for the job to be stopped.", by=user.username)
-            record(user, "job.stop", str(job.pk), namespace=job.namespace, name=job.name)
-            ask_for_look(job.pk, now)
-            wake(job.pk)
-            queue.wake_waiting(job, now)
-            job_changed(job)
+    _want_stopped(job, timezone.now(), user)
     job.refresh_from_db()
     return job
+
+
+def jobs_stop_all(*, engines: Collection[str]) -> list[Job]:
+    """Want every unfinished job of these engines stopped, for the operator of their machine. Returns those that were
+    wanted before."""
+    wanted = Job.objects.filter(engine__in=engines, wanted=Wanted.RUN.value, deleted_at__isnull=True)
+    jobs = wanted.exclude(phase__in=_FINAL).select_related("namespace").order_by("pk")
+    now = timezone.now()
+    return [job for job in jobs if _want_stopped(job, now, None)]
+
+
+def _want_stopped(job: Job, now: datetime, user: User | None) -> bool:
+    """Write that the job shall stop. False where it has ended, or is to stop already. `user` None: the operator."""
+    name = "The machine's operator" if user is None else user.username
+    with transaction.atomic():
+        running = Job.objects.filter(pk=job.pk, wanted=Wanted.RUN.value).exclude(phase__in=_FINAL)
+        if not running.update(wanted=Wanted.STOP.value):
+            return False
+        _event(job, now, "stop_asked", f"{name} asked for the job to be stopped.", by=user.username if user else "")
+        record(user, "job.stop", str(job.pk), namespace=job.namespace, name=job.name)
+        ask_for_look(job.pk, now)
+        wake(job.pk)
+        queue.wake_waiting(job, now)
+        job_changed(job)
+    return True
 
 
 def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None) -> Job:

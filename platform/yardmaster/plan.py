@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from yardmaster.failures import Verdict
 from yardmaster.phases import Observation, Phase, TaskState, Wanted
 from yardmaster.spec import Role, TrainingSpec
-from yardmaster.success import deadline_verdict, job_verdict, lost_verdict, never_started_verdict
+from yardmaster.success import STOPPED_OUTSIDE, deadline_verdict, job_verdict, lost_verdict, never_started_verdict
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,10 @@ def plan(job: Remembered, seen: Observation, now: datetime, timing: Timing = Tim
 
 
 def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing) -> Step:
-    """STARTING or RUNNING. A verdict that is already there beats a stop that comes too late."""
+    """STARTING or RUNNING. A verdict that is already there beats a stop that comes too late; that its tasks were ended
+    from outside is no verdict on a job that is to stop, but the stop itself."""
     verdict = job_verdict(job.spec, facts.seen)
-    if verdict is not None:
+    if verdict is not None and not (job.wanted is Wanted.STOP and verdict.reason == STOPPED_OUTSIDE):
         return Move(Phase.SUCCEEDED if verdict.reason == "Succeeded" else Phase.FAILED, verdict)
     if job.wanted is Wanted.STOP:
         return Move(Phase.STOPPING)

@@ -26,6 +26,8 @@ from yardmaster.strategy import leading_task, never_ending_roles
 
 SUCCEEDED = "Succeeded"
 """The reason of a verdict that is a success; every other reason is a failure (`failures.REASONS`)."""
+STOPPED_OUTSIDE = "StoppedOutside"
+"""The reason of a verdict on tasks that somebody ended on the engine itself."""
 
 
 def job_verdict(spec: TrainingSpec, seen: Observation) -> Verdict | None:
@@ -103,9 +105,9 @@ def _success(spec: TrainingSpec) -> Verdict:
 
 def _failure(spec: TrainingSpec, task: TaskState) -> Verdict:
     if task.phase is TaskPhase.RELEASED:
-        known = REASONS["StoppedOutside"]
+        known = REASONS[STOPPED_OUTSIDE]
         sentence = known.sentence.format(task=task_name(task.role, task.index))
-        return Verdict("StoppedOutside", sentence, known.remedy, known.blame, task.role, task.index, task.exit_code)
+        return Verdict(STOPPED_OUTSIDE, sentence, known.remedy, known.blame, task.role, task.index, task.exit_code)
     return verdict_for(task)
 
 
