@@ -12,15 +12,12 @@ from __future__ import annotations
 import secrets
 import uuid
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from django.conf import settings
 from django.db.models import F, Q
 
 from apps.jobs.models import Job
-
-LASTS = timedelta(seconds=60)
-"""Longer than any look takes; how long a job rests after its worker was killed."""
-
 
 @dataclass(frozen=True)
 class Lease:
@@ -33,10 +30,11 @@ class Lease:
 def claim(job_id: uuid.UUID, now: datetime) -> Lease | None:
     """Take the job, or leave a mark for whoever has it. None: somebody else looks at it, or there is no such job."""
     lease = Lease(job_id, secrets.token_hex(16))
+    until = now + settings.YARDMASTER_JOB_LEASE
     for _ in range(3):
         free = Q(lease_until__isnull=True) | Q(lease_until__lte=now)
         taken = Job.objects.filter(free, pk=job_id).update(
-            lease_owner=lease.owner, lease_until=now + LASTS, next_look_at=now + LASTS, wake_again=False
+            lease_owner=lease.owner, lease_until=until, next_look_at=until, wake_again=False
         )
         if taken:
             return lease

@@ -209,6 +209,8 @@ YARDMASTER_TIMING = Timing(
     start_timeout=timedelta(seconds=env.number("YARDMASTER_START_TIMEOUT", 1800, least=1)),
 )
 """How long an event may stay lost, and how long an admitted job may take until all of its tasks have begun."""
+YARDMASTER_JOB_LEASE = timedelta(seconds=env.number("YARDMASTER_JOB_LEASE", 60, least=5))
+"""Longer than any look at a job takes; how long a job rests after the worker that looked at it was killed."""
 YARDMASTER_PASSING_LIMIT = timedelta(seconds=env.number("YARDMASTER_PASSING_LIMIT", 600))
 """How long the head of the queue lets smaller jobs pass."""
 
