@@ -19,6 +19,7 @@ from django.db.models import F, Q
 
 from apps.jobs.models import Job
 
+
 @dataclass(frozen=True)
 class Lease:
     """Proof that its holder works on the job."""
