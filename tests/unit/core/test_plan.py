@@ -67,6 +67,7 @@ TABLE = [
     ("a stop", replace(LIVE, wanted=STOP), ALL_RUN, 100, Move(Phase.STOPPING)),
     ("a stop of a run that is gone", replace(LIVE, wanted=STOP), ABSENT, 100, Move(Phase.STOPPING)),
     ("a stop that was carried out on the engine itself", replace(LIVE, wanted=STOP), ALL_GONE, 9, Move(Phase.STOPPING)),
+    ("a stop that the engine was told first", replace(LIVE, wanted=STOP), ALL_GONE, 100, Move(Phase.STOPPING)),
     # Stopping.
     ("the engine is told", STOPPING, ALL_RUN, 100, Stop(timedelta(seconds=30))),
     ("and given its time", replace(STOPPING, stop_sent_at=at(100)), ALL_RUN, 120, Wait(at(135))),
@@ -121,6 +122,7 @@ VERDICTS = [
     ("a server failed for good", LIVE, PS_FAILED, 100, Phase.FAILED, "ScriptFailed"),
     ("a failure while starting", STARTING, PS_FAILED, 100, Phase.FAILED, "ScriptFailed"),
     ("the deadline", LIVE, ALL_RUN, 3600, Phase.FAILED, "DeadlineExceeded"),
+    ("its tasks were ended from outside", LIVE, ALL_GONE, 100, Phase.FAILED, "StoppedOutside"),
     ("the engine has lost it", LIVE, ABSENT, 100, Phase.FAILED, "Lost"),
     ("not started in time", STARTING, ALL_PEND, 1800, Phase.FAILED, "StartTimeout"),
 ]  # fmt: skip
