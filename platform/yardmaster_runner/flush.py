@@ -17,7 +17,8 @@ from yardmaster_runner.patience import Haste, Patience
 from yardmaster_runner.portal import Portal
 from yardmaster_runner.settings import Settings
 from yardmaster_runner.shipper import ShipperThread
-from yardmaster_runner.spool import Spool, SpoolInUse
+from yardmaster_runner.spool import Spool
+from yardmaster_runner.spool_folder import SpoolInUse
 from yardmaster_runner.task_api import TaskApi
 
 ADDRESS = {

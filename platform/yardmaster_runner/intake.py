@@ -62,14 +62,18 @@ class Intake(threading.Thread):
         self._stop_at = time.monotonic() + within
 
     def run(self) -> None:
+        while self._read_on():
+            pass
+        self._spool.append(self._cutter.finish(), now_ms())
+        os.close(self._pipe)
+
+    def _read_on(self) -> bool:
         try:
-            while self._read_some():
-                pass
-            self._spool.append(self._cutter.finish(), now_ms())
+            return self._read_some()
         except Exception:  # noqa: BLE001 - the script must not block for ever on a pipe that nobody reads
             note("reading the output stumbled:\n" + traceback.format_exc())
-        finally:
-            os.close(self._pipe)
+            time.sleep(0.1)
+            return time.monotonic() < self._stop_at
 
     def _read_some(self) -> bool:
         """One chunk; False at the end of the pipe or of our patience."""

@@ -20,7 +20,8 @@ from yardmaster_runner.reporter import Facts, Reporter
 from yardmaster_runner.script_run import ScriptRun
 from yardmaster_runner.settings import Settings
 from yardmaster_runner.shipper import ShipperThread
-from yardmaster_runner.spool import Spool, SpoolInUse
+from yardmaster_runner.spool import Spool
+from yardmaster_runner.spool_folder import SpoolInUse
 from yardmaster_runner.stopping import StopSwitch
 from yardmaster_runner.task_api import TaskApi
 

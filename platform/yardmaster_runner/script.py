@@ -35,6 +35,8 @@ try:
         file.write(str(min(1000, score + 300)))
 except (OSError, ValueError):
     pass
+for number in (signal.SIGPIPE, signal.SIGXFSZ):
+    signal.signal(number, signal.SIG_DFL)
 try:
     os.execvp(sys.argv[2], sys.argv[2:])
 except OSError as error:

@@ -10,16 +10,11 @@ Not here: the portal's line numbers and when to send (`shipper`).
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import json
-import os
 import threading
-import time
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import List, Optional, Tuple, Union
 
-from yardmaster_runner.exits import note
-from yardmaster_runner.segments import Batch, FileSegment, Gap, Segment, found_segments
+from yardmaster_runner.segments import Batch, FileSegment, Gap, Segment
+from yardmaster_runner.spool_folder import SpoolFolder, State
 
 SEGMENT_BYTES = 4 << 20
 MEMORY_SEGMENT_BYTES = 256 << 10
@@ -27,16 +22,12 @@ MEMORY_BYTES = 4 << 20
 LOCK_WAIT = 30.0
 
 
-class SpoolInUse(Exception):
-    """Another process ships from this spool."""
-
-
 class Spool:
     """See the module. `recovered_end`: lines before it are a predecessor's and may already be at the portal."""
 
     def __init__(self, directory: str, limit_bytes: int, lock_wait: float = LOCK_WAIT) -> None:
         self.arrived = threading.Event()
-        self._directory = directory
+        self._folder = SpoolFolder(directory, lock_wait)
         self._limit = limit_bytes
         self._segment_bytes = max(64 << 10, min(SEGMENT_BYTES, limit_bytes // 16))
         self._lock = threading.Lock()
@@ -44,10 +35,8 @@ class Spool:
         self._line = 0
         self._offset = 0
         self._tried: Tuple[int, int] = (0, 0)
-        self._is_troubled = False
         self.base: Optional[int] = None
         """The portal's number of our line 0, once known. The shipper's; kept here as it must outlive the process."""
-        self._guard = self._take_lock(lock_wait)
         self._recover()
         self.end = self.recovered_end = self._pieces[-1].end if self._pieces else 0
 
@@ -61,9 +50,8 @@ class Spool:
         with self._lock:
             try:
                 self._writable().append(data, lines, ms)
-                self._is_troubled = False
             except OSError as error:
-                self._say_once(error)
+                self._folder.say(error)
                 self._hold(data, lines, ms)
             self.end += lines
             self._keep_bounds()
@@ -85,7 +73,7 @@ class Spool:
             if last.size < full and self.end > self.recovered_end:
                 return last
             last.close()
-        new = FileSegment(self._directory, self.end)
+        new = self._folder.new_segment(self.end)
         self._pieces.append(new)
         return new
 
@@ -242,35 +230,27 @@ class Spool:
                     else:
                         piece.leave()
             self._pieces = []
-            if self._guard is not None:
-                os.close(self._guard)
-                self._guard = None
+            self._folder.release()
 
     def _to_disk(self, held: Segment) -> Union[Segment, Gap]:
         try:
-            segment = FileSegment(self._directory, held.first)
+            segment = self._folder.new_segment(held.first)
         except OSError as error:
-            self._say_once(error)
+            self._folder.say(error)
             return Gap(held.first, held.lines, held.size)
         try:
             whole = held.batch(held.first, 0, held.size)
             segment.append(held.read(0, held.size), held.lines, whole.times[0][1])
         except OSError as error:
-            self._say_once(error)
+            self._folder.say(error)
             self._discard(segment)
             return Gap(held.first, held.lines, held.size)
         return segment
 
     def _recover(self) -> None:
-        state = self._read_state()
-        self.base = state.get("base")
-        shipped = int(state.get("shipped", 0))
-        gaps = [Gap(*one) for one in state.get("gaps", ())]
-        try:
-            pieces: List[Union[Segment, Gap]] = [*found_segments(self._directory), *gaps]
-        except OSError as error:
-            self._say_once(error)
-            return
+        state = self._folder.read_state()
+        self.base, shipped = state.base, state.shipped
+        pieces: List[Union[Segment, Gap]] = [*self._folder.segments(), *state.gaps]
         pieces.sort(key=lambda one: one.first)
         if self.base is None and pieces:
             shipped = max(shipped, pieces[0].first)  # nothing was sent yet, or nobody knows what was
@@ -293,58 +273,14 @@ class Spool:
         """Everything was shipped: count from 0 again, going on where the portal's log ends. What the predecessor noted
         would be wrong of our lines."""
         self.base, self._line = None, 0
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self._state_path())
-
-    def _take_lock(self, wait: float) -> Optional[int]:
-        """One process per spool. Held until the process ends, however it ends."""
-        try:
-            os.makedirs(self._directory, exist_ok=True)
-            guard = os.open(os.path.join(self._directory, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            self._say_once(error)
-            return None
-        until = time.monotonic() + wait
-        while True:
-            try:
-                fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return guard
-            except OSError as error:
-                if time.monotonic() >= until:
-                    os.close(guard)
-                    raise SpoolInUse("%s is used by another process" % self._directory) from error
-            time.sleep(0.05)
-
-    def _state_path(self) -> str:
-        return os.path.join(self._directory, "state.json")
-
-    def _read_state(self) -> Dict[str, Any]:
-        try:
-            with open(self._state_path(), encoding="utf-8") as file:
-                return dict(json.load(file))
-        except (OSError, ValueError, TypeError):
-            return {}  # none yet, or cut short by a full disk: the segments still tell what is there
+        self._folder.forget_state()
 
     def _write_state(self) -> None:
-        gaps = [[one.first, one.lines, one.size] for one in self._pieces if isinstance(one, Gap)]
-        state = {"base": self.base, "shipped": self._line, "gaps": gaps}
-        temporary = self._state_path() + ".new"
-        try:
-            with open(temporary, "w", encoding="utf-8") as file:
-                json.dump(state, file)
-            os.replace(temporary, self._state_path())
-        except OSError as error:
-            self._say_once(error)
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+        gaps = tuple(one for one in self._pieces if isinstance(one, Gap))
+        self._folder.write_state(State(self.base, self._line, gaps))
 
     def _discard(self, segment: Segment) -> None:
         try:
             segment.discard()
         except OSError as error:
-            self._say_once(error)
-
-    def _say_once(self, error: OSError) -> None:
-        if not self._is_troubled:
-            self._is_troubled = True
-            note("the log spool has trouble with its disk, lines are held in memory for now: %s" % error)
+            self._folder.say(error)

@@ -36,6 +36,7 @@ class StopSwitch:
     def install(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # were it ignored, the kernel would keep exit codes from us
 
     def throw(self) -> None:
         """As SIGTERM would, from any thread."""

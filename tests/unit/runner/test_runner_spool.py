@@ -6,7 +6,8 @@ import shutil
 import pytest
 
 from yardmaster_runner.segments import BATCH_MARKS, Batch, Gap
-from yardmaster_runner.spool import Spool, SpoolInUse
+from yardmaster_runner.spool import Spool
+from yardmaster_runner.spool_folder import SpoolInUse
 
 MIB = 1 << 20
 
