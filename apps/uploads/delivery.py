@@ -24,7 +24,6 @@ from yardmaster.errors import YardmasterError
 from yardmaster.storage.base import (
     CHUNK,
     AddressRefused,
-    ByteStream,
     ObjectMissing,
     ObjectStat,
     PartsRefused,
@@ -83,8 +82,8 @@ def object_read(request: HttpRequest, key: str) -> HttpResponseBase:
     status = 206 if part else 200
     if request.method == "HEAD":
         return HttpResponse(status=status, headers=headers)
-    body = storage().open_range(grant.key, part.start if part else 0, length)
-    return StreamingHttpResponse(stream_pieces(request, _read(body)), status=status, headers=headers)
+    pieces = _pieces(grant.key, part.start if part else 0, length)
+    return StreamingHttpResponse(stream_pieces(request, pieces), status=status, headers=headers)
 
 
 @csrf_exempt
@@ -109,8 +108,9 @@ def stream_pieces(request: HttpRequest, pieces: Iterator[bytes]) -> Iterator[byt
     return _off_the_loop(pieces) if isinstance(request, ASGIRequest) else pieces
 
 
-def _read(body: ByteStream) -> Iterator[bytes]:
-    with body:
+def _pieces(key: str, start: int, length: int) -> Iterator[bytes]:
+    # Opened with the first piece: a response that is never sent leaves nothing open.
+    with storage().open_range(key, start, length) as body:
         yield from read_chunks(body, CHUNK)
 
 

@@ -32,9 +32,7 @@ class ObjectReader(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         if position < 0:
-            raise OSError(
-                errno.EINVAL, "a position lies before the object's begin"
-            )  # as files do
+            raise OSError(errno.EINVAL, "a position lies before the object's begin")  # as files do
         if position != self._position:
             self._let_go()
         self._position = position

@@ -1,0 +1,179 @@
+"""What a file looks like, and whether it still is what it was."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from apps.datasets import integrity
+from apps.datasets.record_preview import preview_records
+from tests.integration.datasets.test_datasets import make
+from tests.integration.sending import tfrecord
+from tests.unit.storage.test_tfrecord import example
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 50
+
+
+@pytest.fixture
+def client(ada, signed_in):
+    return signed_in(ada)
+
+
+def preview(client, path: str, data: bytes):
+    version = make(client, f"of {path}", {path: data})["latest"]["id"]
+    answer = client.get(f"/api/v1/dataset-versions/{version}/preview/", {"path": path})
+    assert answer.status_code == 200
+    return answer.json()
+
+
+def test_a_table_shows_its_first_rows_under_its_heading(client):
+    rows = b"".join(b"%d,name %d\n" % (number, number) for number in range(500))
+    found = preview(client, "a.csv", b"id,name\n" + rows)
+    assert (found["kind"], found["records"], found["truncated"]) == ("table", 500, False)
+    assert found["table"]["columns"] == ["id", "name"]
+    assert found["table"]["rows"][0] == ["0", "name 0"]
+    assert len(found["table"]["rows"]) == 50
+
+
+def test_a_table_without_a_heading_has_numbered_columns(client):
+    found = preview(client, "a.tsv", b"1\t2\n3\t4\n")
+    assert found["table"] == {"columns": ["1", "2"], "rows": [["1", "2"], ["3", "4"]]}
+
+
+def test_a_table_of_one_endless_row_is_bounded(client):
+    found = preview(client, "a.csv", b"x" * 200_000 + b",1\n")
+    assert found["kind"] == "table"
+    assert sum(len(cell) for row in found["table"]["rows"] for cell in row) < 1000
+
+
+def test_a_text_shows_its_beginning_and_never_half_a_character(client):
+    found = preview(client, "a.txt", "ü".encode() * 100_000)
+    assert (found["kind"], found["truncated"]) == ("text", True)
+    assert set(found["text"]) == {"ü"}
+
+
+@pytest.mark.parametrize("data", [b"\0\1\2", b"\xff\xfe\xfd" * 100, b"abc\0"])
+def test_what_is_no_text_is_not_shown_as_one(client, data):
+    found = preview(client, "a.txt", data)
+    assert (found["kind"], found["text"]) == ("binary", "")
+
+
+def test_a_picture_is_shown_from_a_short_lived_address(client):
+    from django.test import Client
+
+    found = preview(client, "a.png", PNG)
+    assert found["kind"] == "image"
+    answer = Client().get(found["url"].partition(":8080")[2])
+    assert answer.headers["Content-Type"] == "image/png"
+    assert b"".join(answer.streaming_content) == PNG
+
+
+def test_a_drawing_that_could_run_scripts_is_text(client):
+    found = preview(client, "a.svg", b"<svg onload='alert(1)'/>")
+    assert (found["kind"], found["url"]) == ("text", "")
+
+
+def test_records_show_features_samples_and_classes(client):
+    records = [example(image=[PNG], label=[number % 3], weights=[0.5, 1.5]) for number in range(30)]
+    found = preview(client, "train.tfrecord", tfrecord(*records))
+    assert (found["kind"], found["records"], found["damage"]) == ("tfrecord", 30, None)
+    assert found["features"] == [
+        {"name": "image", "dtype": "bytes", "shape": [1]},
+        {"name": "label", "dtype": "int64", "shape": [1]},
+        {"name": "weights", "dtype": "float", "shape": [2]},
+    ]
+    assert found["labels"] == {
+        "feature": "label",
+        "counts": {"0": 10, "1": 10, "2": 10},
+        "records": 30,
+        "complete": True,
+    }
+    assert len(found["samples"]) == 5
+    first = {feature["name"]: feature for feature in found["samples"][0]["features"]}
+    assert first["weights"]["values"] == [0.5, 1.5]
+    assert first["label"]["values"] == [0]
+    assert first["image"]["image"].startswith("data:image/png;base64,")
+
+
+def test_features_of_changing_length_and_odd_numbers_are_shown(client):
+    records = [example(x=[1] * (number + 1), f=[float("nan"), float("inf")]) for number in range(3)]
+    found = preview(client, "x.tfrecord", tfrecord(*records))
+    assert {one["name"]: one["shape"] for one in found["features"]} == {"x": [-1], "f": [2]}
+    [values] = [one["values"] for one in found["samples"][0]["features"] if one["name"] == "f"]
+    assert values == ["nan", "inf"]
+
+
+def test_a_corrupt_dataset_says_where(client):
+    """Line J of pains: a corrupt file is found before a job fails on it."""
+    data = bytearray(tfrecord(example(a=[1]), example(a=[2]), example(a=[3])))
+    size = len(data) // 3
+    data[size] ^= 0xFF
+    found = preview(client, "x.tfrecord", bytes(data))
+    assert found["damage"] == {"record": 1, "offset": size, "message": "the checksum of its length is wrong"}
+    assert len(found["samples"]) == 1
+
+
+def test_records_that_are_no_examples_are_shown_as_such(client):
+    found = preview(client, "x.tfrecord", tfrecord(b"hello", b"\xff\xff"))
+    assert [bool(sample["note"]) for sample in found["samples"]] == [True, True]
+    assert found["labels"] is None
+
+
+def test_counting_labels_stops_when_patience_ends():
+    import io
+
+    ticks = iter(range(1000))
+    source = io.BytesIO(tfrecord(*[example(label=[1])] * 100))
+    found = preview_records(source, 5, clock=lambda: float(next(ticks)), patience=20)
+    assert found.labels is not None
+    assert not found.labels.complete
+    assert 5 < found.labels.records < 30
+
+
+def test_a_feature_with_a_value_of_its_own_in_each_record_is_no_label():
+    import io
+
+    source = io.BytesIO(tfrecord(*[example(label=[number]) for number in range(1500)]))
+    assert preview_records(source, 5).labels is None
+
+
+def test_a_record_of_an_impossible_length_is_damage_and_costs_no_memory(client):
+    from yardmaster.tfrecord import masked_crc
+
+    length = struct.pack("<Q", 1 << 40)
+    data = length + struct.pack("<I", masked_crc(length)) + b"x" * 100
+    found = preview(client, "x.tfrecord", data)
+    assert found["damage"]["record"] == 0
+
+
+# --- Check
+
+
+def check(client, version: str, **query):
+    answer = client.get(f"/api/v1/dataset-versions/{version}/check/", query)
+    assert answer.status_code == 200
+    return answer.json()
+
+
+def test_a_sound_version_is_found_sound(client):
+    version = make(client)["latest"]
+    assert check(client, version["id"]) == {"checked": 3, "bytes": version["size"], "corrupt": [], "next": None}
+
+
+def test_a_corrupt_or_lost_file_is_named(client, store):
+    version = make(client, content={"a": b"good", "b": b"good", "c": b"good"})["latest"]["id"]
+    store.put(f"datasets/{version}/b", b"evil")
+    store.delete(f"datasets/{version}/c")
+    corrupt = check(client, version)["corrupt"]
+    assert [(one["path"], bool(one["found"])) for one in corrupt] == [("b", True), ("c", False)]
+
+
+def test_a_large_version_is_checked_in_several_requests(client, monkeypatch):
+    version = make(client, content=dict.fromkeys("abcd", b"x"))["latest"]["id"]
+    monkeypatch.setattr(integrity, "PATIENCE", -1.0)
+    checked, after = 0, ""
+    for _ in range(4):
+        found = check(client, version, after=after)
+        checked, after = checked + found["checked"], found["next"]
+    assert (checked, after) == (4, None)
