@@ -54,19 +54,20 @@ class RealPortal:
     commands: dict[str, Process]
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
-    def start(self, name: str) -> None:
-        """Start one process, or start it again, and wait until it is ready."""
-        ready = self.home / "run" / f"{name}.ready"
-        ready.unlink(missing_ok=True)
-        with (self.home / "log" / f"{name}.log").open("ab") as log:
-            self.running[name] = subprocess.Popen(
-                self.commands[name].command, cwd=ROOT, env=self.environment, stdout=log, stderr=log
-            )
+    def start(self, *names: str) -> None:
+        """Start these processes, or start them again, all at once, and wait until each is ready."""
+        for name in names:
+            (self.home / "run" / f"{name}.ready").unlink(missing_ok=True)
+            with (self.home / "log" / f"{name}.log").open("ab") as log:
+                self.running[name] = subprocess.Popen(
+                    self.commands[name].command, cwd=ROOT, env=self.environment, stdout=log, stderr=log
+                )
         deadline = time.monotonic() + PATIENCE
-        while not self._is_ready(name):
-            if self.running[name].poll() is not None or time.monotonic() > deadline:
-                raise AssertionError(f"{name} did not come up:\n{self.log_of(name)[-4000:]}")
-            time.sleep(0.05)
+        for name in names:
+            while not self._is_ready(name):
+                if self.running[name].poll() is not None or time.monotonic() > deadline:
+                    raise AssertionError(f"{name} did not come up:\n{self.log_of(name)[-4000:]}")
+                time.sleep(0.05)
 
     def kill(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
         """End one process and wait until it is gone."""
@@ -135,16 +136,15 @@ def real_portal(
     running = RealPortal(home, address.url, told, {process.name: process for process in processes})
     try:
         running.manage("migrate", "--verbosity=0")
-        for name in names:
-            running.start(name)
+        running.start(*names)
         yield running
     finally:
         running.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def light_portal() -> Iterator[RealPortal]:
-    """The web process and the message server, for all tests of a module."""
+    """The web process and the message server, for all tests of a run: who kills a process starts it again."""
     with tempfile.TemporaryDirectory(prefix="yardmaster-real-") as folder, real_portal(Path(folder)) as portal:
         yield portal
 

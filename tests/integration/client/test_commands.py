@@ -1,0 +1,146 @@
+"""The `yardmaster` command against a real portal."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.integration.client.conftest import PASSWORD
+from tests.real.portal import ROOT
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_command_runs_as_a_program(ada, tmp_path: Path):
+    told = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "platform")}
+    told |= {"YARDMASTER_URL": ada.transport.url, "YARDMASTER_TOKEN": ada.transport.token}
+    command = [sys.executable, "-m", "yardmaster_client", "whoami", "--json"]
+    done = subprocess.run(command, env=told, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["username"] == "ada"
+    refused = subprocess.run([*command[:-2], "nonsense"], env=told, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "nonsense" in refused.stderr
+
+
+def test_signing_in_is_remembered_by_its_owner_alone(yardmaster, ada, tmp_path: Path):
+    without = {"YARDMASTER_URL": "", "YARDMASTER_TOKEN": ""}
+    assert yardmaster("whoami", **without).code == 2
+    refused = yardmaster("login", "--url", ada.transport.url, "-u", "ada", "--password", "wrong", **without)
+    assert refused.code == 1
+    done = yardmaster("login", "--url", ada.transport.url, "-u", "ada", "--password", PASSWORD, **without)
+    assert done.code == 0, done.err
+    file = tmp_path / ".config" / "yardmaster" / "credentials.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    who = yardmaster("whoami", "--json", **without)
+    assert who.json["username"] == "ada"
+    assert yardmaster("logout", **without).code == 0
+    assert yardmaster("whoami", **without).code == 2
+
+
+def test_a_portal_that_does_not_answer_is_exit_3(yardmaster):
+    done = yardmaster("whoami", YARDMASTER_URL="http://127.0.0.1:9")
+    assert done.code == 3
+    assert "does not answer" in done.err
+
+
+def test_a_refused_token_is_exit_1(yardmaster):
+    done = yardmaster("jobs", "list", YARDMASTER_TOKEN="x" * 64)
+    assert done.code == 1
+    assert "token" in done.err
+
+
+@pytest.mark.parametrize("words", [["jobs", "launch"], ["jobs", "frobnicate"], ["jobs", "logs", "x", "--index", "1"]])
+def test_wrong_usage_is_exit_2(yardmaster, words):
+    assert yardmaster(*words).code == 2
+
+
+def test_a_dataset_is_uploaded_shown_previewed_downloaded_and_deleted(yardmaster, tmp_path: Path):
+    folder = tmp_path / "numbers"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "table.csv").write_text("a,b\n1,2\n3,4\n")
+    (folder / "deep" / "empty.txt").touch()
+    done = yardmaster("datasets", "upload", folder, "--note", "first", "--json")
+    assert done.code == 0, done.err
+    assert (done.json["name"], done.json["latest"]["number"], done.json["latest"]["files"]) == ("numbers", 1, 2)
+    (folder / "table.csv").write_text("a,b\n5,6\n")
+    assert yardmaster("datasets", "upload", folder, "--json").json["latest"]["number"] == 2
+    assert "numbers" in yardmaster("datasets", "list").out
+    shown = yardmaster("datasets", "show", "numbers", "--json").json
+    assert [version["number"] for version in shown["versions"]] == [2, 1]
+    assert sorted(file["path"] for file in shown["files"]) == ["deep/empty.txt", "table.csv"]
+    assert "table.csv" in yardmaster("datasets", "show", "numbers@1").out
+    assert "5" in yardmaster("datasets", "preview", "numbers", "table.csv").out
+    assert yardmaster("datasets", "download", "numbers@1", "--to", tmp_path / "copy").code == 0
+    assert (tmp_path / "copy" / "table.csv").read_text() == "a,b\n1,2\n3,4\n"
+    assert (tmp_path / "copy" / "deep" / "empty.txt").read_text() == ""
+    assert yardmaster("datasets", "show", "numbers@7").code == 1
+    assert yardmaster("datasets", "delete", "numbers", "--yes").code == 0
+    assert yardmaster("datasets", "show", "numbers").code == 1
+
+
+def test_a_job_is_checked_launched_found_explained_and_stopped(yardmaster, script, job_file):
+    upload = yardmaster("code", "upload", script)
+    assert upload.code == 0, upload.err
+    check = yardmaster("jobs", "check", job_file, "--json")
+    assert check.json["verdict"] in ("fits_now", "waits"), check.out
+    launched = yardmaster("jobs", "launch", job_file, "--json")
+    assert launched.code == 0, launched.err
+    job = launched.json
+    assert (job["name"], job["phase"]) == ("hello", "QUEUED")
+    for reference in (job["id"], "hello", job["id"][:18]):
+        assert yardmaster("jobs", "show", reference, "--json").json["job"]["id"] == job["id"]
+    assert "hello" in yardmaster("jobs", "list").out
+    assert "QUEUED" in yardmaster("jobs", "why", "hello").out
+    assert yardmaster("jobs", "delete", "hello", "--yes").code == 1
+    assert yardmaster("jobs", "stop", "hello", "--json").json["wanted"] == "STOP"
+    assert yardmaster("jobs", "show", "no-such-job").code == 1
+
+
+def test_values_are_set_from_the_command_line_and_refusals_name_field_and_remedy(yardmaster, script, job_file):
+    yardmaster("code", "upload", script)
+    done = yardmaster("jobs", "launch", job_file, "--set", "roles.worker.replicas=0", "--set", "rolles=1")
+    assert done.code == 1
+    assert "roles.worker.replicas" in done.err
+    assert "rolles" in done.err
+    never = yardmaster("jobs", "check", job_file, "--set", "roles.worker.memory=900Ti")
+    assert never.code == 1
+    assert "never" in never.out
+
+
+def test_code_is_uploaded_at_launch_only_when_it_changed(yardmaster, script, job_file):
+    numbers = []
+    for text in ("print(1)\n", "print(1)\n", "print(2)\n"):
+        (script / "train.py").write_text(text)
+        done = yardmaster("jobs", "launch", job_file, "--code", script, "--set", "code=fresh", "--json")
+        assert done.code == 0, done.err
+        version = done.json["spec"]["code"]
+        numbers.append(version)
+    assert numbers[0] == numbers[1] != numbers[2]
+
+
+def test_a_wrong_job_file_is_exit_2_with_its_line(yardmaster, tmp_path: Path):
+    file = tmp_path / "wrong.yaml"
+    file.write_text("name: x\nstrategy: single\nname: y\n")
+    done = yardmaster("jobs", "launch", file)
+    assert done.code == 2
+    assert "wrong.yaml:3:1" in done.err
+
+
+def test_namespaces_and_tokens(yardmaster, ada):
+    assert "ada" in yardmaster("namespaces", "list").out
+    assert "cpu" in yardmaster("namespaces", "show", "ada").out
+    made = yardmaster("tokens", "create", "for scripts", "--scope", "read", "--days", "1", "--json").json
+    assert yardmaster("jobs", "list", YARDMASTER_TOKEN=made["token"]).code == 0
+    assert "for scripts" in yardmaster("tokens", "list").out
+    assert yardmaster("tokens", "revoke", "for scripts").code == 0
+    assert yardmaster("jobs", "list", YARDMASTER_TOKEN=made["token"]).code == 1
+
+
+def test_models_are_listed(yardmaster):
+    assert json.loads(yardmaster("models", "list", "--json").out) == []
+    assert yardmaster("models", "download", "none").code == 1
