@@ -103,6 +103,8 @@ def train(server: tf1.train.Server, cluster: dict[str, list[str]], index: int, f
             _, step, loss_now, accuracy_now = session.run([train_op, global_step, loss, accuracy])
             if local_step % flags.log_every == 0:
                 print(f"step {step}/{flags.steps}: loss {loss_now:.4f}, accuracy {accuracy_now:.4f}")
+                if index == 0:
+                    tf1.summary.FileWriterCache.get(flags.log_dir).flush()  # by itself only every two minutes
             local_step += 1
 
 

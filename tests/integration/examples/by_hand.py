@@ -124,7 +124,7 @@ class Cluster:
     def _environment(self, role: str, index: int) -> dict[str, str]:
         model_dir = self.folder / ("model" if (role, index) == self.leader else f"model-{role}-{index}")
         config = tf_config(self.strategy, self._hosts, role, index, sum(self.replicas.values()))
-        quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONUNBUFFERED": "1", "TF_USE_LEGACY_KERAS": "1"}
+        quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONUNBUFFERED": "1"}
         return {
             **os.environ,
             **quiet,
