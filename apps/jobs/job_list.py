@@ -47,34 +47,37 @@ class JobList:
 
     def page(self, cursor: Cursor | None, limit: int) -> list[Job]:
         """Up to `limit` jobs from the cursor on, in the direction it reads. Two statements."""
-        rows = Job.objects.select_related("namespace", "owner")
-        return list(rows.filter(pk__in=self._ids(cursor, limit)).order_by(_order(cursor)))
+        rows = Job.objects.select_related("namespace", "owner").filter(pk__in=self._ids(cursor, limit))
+        return list(rows.order_by("pk" if _is_newer(cursor) else "-pk"))
 
     def _ids(self, cursor: Cursor | None, limit: int) -> list[uuid.UUID]:
-        jobs = self.jobs.filter(_side(cursor)).order_by(_order(cursor))
         if self.namespaces is None:
-            return list(jobs.values_list("pk", flat=True)[:limit])
+            return list(self._ordered(cursor).values_list("pk", flat=True)[:limit])
         if len(self.namespaces) == 1 or connection.vendor != "postgresql":
-            return list(jobs.filter(namespace_id__in=self.namespaces).values_list("pk", flat=True)[:limit])
-        return self._merged(jobs, limit, newer=cursor is not None and cursor.newer)
+            theirs = self._ordered(cursor).filter(namespace_id__in=self.namespaces)
+            return list(theirs.values_list("pk", flat=True)[:limit])
+        return self._merged(cursor, limit)
 
-    def _merged(self, jobs: QuerySet[Job], limit: int, *, newer: bool) -> list[uuid.UUID]:
+    def _ordered(self, cursor: Cursor | None) -> QuerySet[Job]:
+        """Everywhere by the primary key; in namespaces by the column that only their indexes have."""
+        column = "pk" if self.namespaces is None else "place"
+        if cursor is None:
+            return self.jobs.order_by(f"-{column}")
+        if cursor.newer:
+            return self.jobs.filter(**{f"{column}__gt": cursor.at}).order_by(column)
+        return self.jobs.filter(**{f"{column}__lt": cursor.at}).order_by(f"-{column}")
+
+    def _merged(self, cursor: Cursor | None, limit: int) -> list[uuid.UUID]:
         from django.contrib.postgres.expressions import ArraySubquery  # asks for PostgreSQL's driver
 
-        own = jobs.filter(namespace_id=OuterRef("pk")).values("pk")[:limit]
+        own = self._ordered(cursor).filter(namespace_id=OuterRef("pk")).values("pk")[:limit]
         each = Namespace.objects.filter(pk__in=self.namespaces).annotate(first=ArraySubquery(own))
         ids = (job_id for first in each.values_list("first", flat=True) for job_id in first)
-        return heapq.nsmallest(limit, ids) if newer else heapq.nlargest(limit, ids)
+        return heapq.nsmallest(limit, ids) if _is_newer(cursor) else heapq.nlargest(limit, ids)
 
 
-def _side(cursor: Cursor | None) -> Q:
-    if cursor is None:
-        return Q()
-    return Q(pk__gt=cursor.at) if cursor.newer else Q(pk__lt=cursor.at)
-
-
-def _order(cursor: Cursor | None) -> str:
-    return "pk" if cursor is not None and cursor.newer else "-pk"
+def _is_newer(cursor: Cursor | None) -> bool:
+    return cursor is not None and cursor.newer
 
 
 def job_list(user: User, filters: JobFilters) -> JobList:

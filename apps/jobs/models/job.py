@@ -29,6 +29,9 @@ class Job(models.Model):
     needs = models.JSONField()
     """What all its tasks ask for together, by resource: the queue is read without reading specs."""
     created_at = models.DateTimeField(auto_now_add=True)
+    place = models.GeneratedField(expression=models.F("id"), output_field=models.UUIDField(), db_persist=True)
+    """The id once more, which lists of namespaces are ordered by. Ordered by the primary key, PostgreSQL may walk it
+    through everybody else's newer jobs until it has a page; only indexes that begin with the namespace have this one."""
 
     wanted = models.CharField(max_length=4, choices=[(one.value, one.value) for one in Wanted], default=Wanted.RUN)
     phase = models.CharField(max_length=9, choices=[(one.value, one.value) for one in Phase], default=Phase.QUEUED)
@@ -68,11 +71,12 @@ class Job(models.Model):
 
     class Meta:
         indexes = [
-            # One per filter of the list, each ending in the id: a page is read from an index, newest first. Those
-            # without the namespace serve administrators, who see all of them.
-            models.Index(fields=["namespace", "id"], name="job_list"),
-            models.Index(fields=["namespace", "phase", "id"], name="job_list_phase"),
-            models.Index(fields=["namespace", "strategy", "id"], name="job_list_strategy"),
+            # One per filter of the list: a page is read from one end of an index, newest first. Those without the
+            # namespace serve administrators, who see all of them.
+            models.Index(fields=["namespace", "place"], name="job_list"),
+            models.Index(fields=["namespace", "phase", "place"], name="job_list_phase"),
+            models.Index(fields=["namespace", "strategy", "place"], name="job_list_strategy"),
+            models.Index(fields=["namespace", "owner", "place"], name="job_list_owner"),
             models.Index(fields=["owner", "id"], name="job_all_owner"),
             models.Index(fields=["phase", "id"], name="job_all_phase"),
             models.Index(fields=["strategy", "id"], name="job_all_strategy"),

@@ -39,8 +39,6 @@ def report(client: APIClient, **facts):
     return client.post(f"{TASK}report/", {"role": "worker", "index": 0, "state": "running", **facts})
 
 
-
-
 def sent(client: APIClient, kind: str, **body) -> dict:
     """Begin an upload, let its bytes arrive, complete it."""
     files = [{"path": "model/a.bin", "size": 3}]
