@@ -9,7 +9,6 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,9 +31,12 @@ class Transport:
         self._sleep = sleep
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._client = httpx2.Client(base_url=self.url, headers=headers, timeout=timeout)
+        # For signed addresses, which may lie elsewhere: without the token. One for all, since making one takes long.
+        self._stranger = httpx2.Client(timeout=max(timeout, 120.0))
 
     def close(self) -> None:
         self._client.close()
+        self._stranger.close()
 
     def get(self, path: str, /, **params: Any) -> Any:
         return self.ask("GET", path, params=params)
@@ -83,11 +85,9 @@ class Transport:
         total = 0
         query = {name: value for name, value in params.items() if value is not None}
         ours = not address.startswith(("http://", "https://")) or address.startswith(f"{self.url}/")
+        client = self._client if ours else self._stranger
         try:
-            with (
-                nullcontext(self._client) if ours else httpx2.Client(timeout=self._client.timeout) as client,
-                client.stream("GET", self._path(address), params=query or None, follow_redirects=True) as answer,
-            ):
+            with client.stream("GET", self._path(address), params=query or None, follow_redirects=True) as answer:
                 if answer.status_code >= 400:
                     answer.read()
                     raise PortalError.from_answer(answer.status_code, _decoded(answer))
@@ -100,7 +100,7 @@ class Transport:
 
     def put_part(self, url: str, data: bytes, headers: Mapping[str, str]) -> str:
         """PUT one part to its signed address (which needs no other credential); returns its ETag."""
-        answer = self._repeat(lambda: httpx2.put(url, content=data, headers=dict(headers), timeout=120.0))
+        answer = self._repeat(lambda: self._stranger.put(url, content=data, headers=dict(headers)))
         if answer.status_code >= 400:
             raise PortalError.from_answer(answer.status_code, _decoded(answer))
         return str(answer.headers.get("ETag", ""))

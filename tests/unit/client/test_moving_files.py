@@ -1,0 +1,176 @@
+"""Uploads that go on where they were cut off, and downloads that are what they were."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.client.flaky_server import Asked, FlakyServer
+from yardmaster_client.downloads import RemoteFile, download
+from yardmaster_client.errors import NotReachable, PortalError
+from yardmaster_client.transport import Transport
+from yardmaster_client.uploads import announced, find_files, upload
+
+PART = 10
+
+
+class UploadingPortal:
+    """The upload contract in memory. `breaks_after`: so many parts arrive, then none."""
+
+    def __init__(self, server: FlakyServer) -> None:
+        self.server = server
+        self.files: list[dict[str, Any]] = []
+        self.parts: dict[tuple[int, int], bytes] = {}
+        self.begun = 0
+        self.state = "open"
+        self.breaks_after: int | None = None
+        self.problem: dict[str, Any] | None = None
+        server.by_path = self
+
+    def __call__(self, asked: Asked) -> tuple[int, Any] | None:
+        path = asked.path.removeprefix("/api/v1/").partition("?")[0]
+        if asked.method == "PUT":
+            return self._take_part(path, asked.body)
+        if path == "uploads/":
+            self.begun += 1
+            self.files = json.loads(asked.body)["files"]
+            return 201, self._upload()
+        if path.endswith("/parts/"):
+            wish = json.loads(asked.body)
+            return 200, {"urls": [self._signed(wish["file"], part) for part in wish["parts"]]}
+        if path.endswith("/complete/"):
+            self.state = "failed" if self.problem else "completing"
+            return 202, self._upload()
+        if self.state == "completing":
+            self.state = "complete"
+        return 200, self._upload()
+
+    def _take_part(self, path: str, body: bytes) -> tuple[int, Any] | None:
+        if self.breaks_after is not None and len(self.parts) >= self.breaks_after:
+            return None
+        _, file, part = path.lstrip("/").split("/")
+        self.parts[int(file), int(part)] = body
+        return 200, {}
+
+    def _signed(self, file: int, part: int) -> dict[str, Any]:
+        return {"part": part, "method": "PUT", "url": f"{self.server.url}/part/{file}/{part}", "headers": {}}
+
+    def _upload(self) -> dict[str, Any]:
+        files = [
+            {"index": index, "path": one["path"], "size": one["size"], "parts": -(-one["size"] // PART),
+             "done": sorted(part for file, part in self.parts if file == index)}
+            for index, one in enumerate(self.files)
+        ]  # fmt: skip
+        return {"id": "u1", "state": self.state, "part_size": PART, "files": files, "problem": self.problem}
+
+    def content(self, index: int) -> bytes:
+        return b"".join(data for (file, _), data in sorted(self.parts.items()) if file == index)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    (folder / "__pycache__").mkdir(parents=True)
+    (folder / "__pycache__" / "x.pyc").write_bytes(b"no")
+    (folder / "a.bin").write_bytes(bytes(range(95)))
+    (folder / "empty").touch()
+    (folder / "link").symlink_to(folder / "a.bin")
+    return folder
+
+
+def test_files_arrive_whole_with_progress(server: FlakyServer, transport: Transport, folder: Path) -> None:
+    portal = UploadingPortal(server)
+    seen: list[tuple[int, int]] = []
+    assert upload(transport, "dataset", announced(find_files([folder])), progress=lambda *at: seen.append(at)) == "u1"
+    assert [one["path"] for one in portal.files] == ["a.bin", "empty"]
+    assert portal.files[0]["sha256"] == hashlib.sha256(bytes(range(95))).hexdigest()
+    assert portal.content(0) == bytes(range(95))
+    assert (seen[0], seen[-1]) == ((0, 95), (95, 95))
+
+
+def test_mlflow_7564_a_broken_upload_goes_on_where_it_was(
+    server: FlakyServer, transport: Transport, folder: Path
+) -> None:
+    portal = UploadingPortal(server)
+    portal.breaks_after = 4
+    files = announced(find_files([folder]))
+    with pytest.raises(NotReachable):
+        upload(transport, "dataset", files)
+    portal.breaks_after = None
+    puts_before = sum(asked.method == "PUT" for asked in server.asked)
+    assert upload(transport, "dataset", files) == "u1"
+    assert sum(asked.method == "PUT" for asked in server.asked) - puts_before == 10 - 4
+    assert portal.begun == 1
+    assert portal.content(0) == bytes(range(95))
+
+
+def test_other_files_are_another_upload(server: FlakyServer, transport: Transport, folder: Path) -> None:
+    portal = UploadingPortal(server)
+    portal.breaks_after = 4
+    with pytest.raises(NotReachable):
+        upload(transport, "dataset", announced(find_files([folder])))
+    portal.breaks_after = None
+    portal.parts.clear()
+    (folder / "a.bin").write_bytes(b"other")
+    upload(transport, "dataset", announced(find_files([folder])))
+    assert portal.begun == 2
+    assert portal.content(0) == b"other"
+
+
+def test_what_the_portal_finds_wrong_afterwards_is_raised(
+    server: FlakyServer, transport: Transport, folder: Path
+) -> None:
+    UploadingPortal(server).problem = {"status": 400, "code": "invalid", "detail": "It is a zip bomb.", "errors": []}
+    with pytest.raises(PortalError, match="zip bomb"):
+        upload(transport, "code", announced(find_files([folder])))
+
+
+def test_there_must_be_something_to_upload_and_no_path_twice(tmp_path: Path, folder: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        find_files([tmp_path / "none"])
+    (tmp_path / "bare").mkdir()
+    with pytest.raises(ValueError, match="nothing to upload"):
+        find_files([tmp_path / "bare"])
+    (tmp_path / "a.bin").touch()
+    with pytest.raises(ValueError, match="would both become"):
+        find_files([folder, tmp_path / "a.bin"])
+
+
+def remote(server: FlakyServer, path: str, data: bytes, sha256: str | None = None) -> RemoteFile:
+    return RemoteFile(path, len(data), sha256 or hashlib.sha256(data).hexdigest(), f"{server.url}/files/{path}")
+
+
+def test_files_are_fetched_once(server: FlakyServer, transport: Transport, tmp_path: Path) -> None:
+    server.answers = [(200, b"data")]
+    files = [remote(server, "deep/a.txt", b"data"), remote(server, "b.txt", b"data")]
+    done: list[tuple[int, int]] = []
+    assert len(download(transport, files, tmp_path, lambda *at: done.append(at))) == 2
+    assert (tmp_path / "deep" / "a.txt").read_bytes() == b"data"
+    assert done[-1] == (8, 8)
+    download(transport, files, tmp_path)
+    assert len(server.asked) == 2
+
+
+def test_a_damaged_file_is_refused_and_not_left_behind(
+    server: FlakyServer, transport: Transport, tmp_path: Path
+) -> None:
+    server.answers = [(200, b"dat4")]
+    with pytest.raises(PortalError, match="damaged"):
+        download(transport, [remote(server, "a.txt", b"data")], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc/x", "a/../../x", "", "a\\b", "a\0b"])
+def test_no_file_leaves_the_folder(server: FlakyServer, transport: Transport, tmp_path: Path, path: str) -> None:
+    with pytest.raises(ValueError, match="outside"):
+        download(transport, [RemoteFile(path, 1, "", f"{server.url}/x")], tmp_path)
+    assert server.asked == []

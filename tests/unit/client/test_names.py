@@ -1,0 +1,106 @@
+"""From what people type to ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.unit.client.flaky_server import Asked, FlakyServer
+from yardmaster_client.names import NotFound, find_item, find_job, find_version, resolve_spec
+from yardmaster_client.portal import Yardmaster
+
+
+def an_id(number: int) -> str:
+    return f"0190000{number}-0000-7000-8000-000000000000"
+
+
+def collection(number: int, name: str, namespace: str = "mine", newest: int = 2) -> dict[str, Any]:
+    latest = {"id": an_id(number + 5), "number": newest}
+    return {"id": an_id(number), "name": name, "namespace": namespace, "namespace_slug": namespace, "latest": latest}
+
+
+JOBS = [
+    {"id": an_id(9), "name": "digits", "phase": "RUNNING"},
+    {"id": an_id(8), "name": "digits", "phase": "FAILED"},
+    {"id": an_id(7), "name": "digits-2", "phase": "QUEUED"},
+]
+DATASETS = [collection(1, "digits"), collection(2, "shared", "theirs"), collection(3, "shared", "others")]
+VERSIONS = [{"id": an_id(6), "number": 2}, {"id": an_id(4), "number": 1}]
+
+
+def answer(asked: Asked) -> tuple[int, Any]:
+    parts = urlsplit(asked.path)
+    query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    path = parts.path.removeprefix("/api/v1/").strip("/").split("/")
+    rows = {"jobs": JOBS, "datasets": DATASETS, "code": [collection(0, "train", newest=1)]}.get(path[0], VERSIONS)
+    if path[-1] == "versions":
+        rows = VERSIONS
+    elif len(path) == 2:
+        found = next((row for row in rows if row["id"] == path[1]), None)
+        return (200, found) if found else (404, {"code": "not_found", "detail": "None."})
+    rows = [row for row in rows if query.get("search", "") in row.get("name", "")]
+    rows = [row for row in rows if query.get("namespace") in (None, row.get("namespace"))]
+    return 200, {"results": rows, "next": None}
+
+
+@pytest.fixture
+def portal(server: FlakyServer) -> Iterator[Yardmaster]:
+    server.by_path = answer
+    with Yardmaster(server.url, "token") as portal:
+        yield portal
+
+
+@pytest.mark.parametrize(
+    ("reference", "number"),
+    [("digits", 9), ("digits-2", 7), (an_id(8), 8), ("01900008", 8), (an_id(7)[:12], 7)],
+)
+def test_a_job_is_its_name_its_id_or_a_part_of_it(portal: Yardmaster, reference: str, number: int) -> None:
+    assert find_job(portal, reference).id == an_id(number)
+
+
+@pytest.mark.parametrize("reference", ["digit", "0190000", "01900001", "Digits", ""])
+def test_what_is_unknown_or_not_unique_is_said_so(portal: Yardmaster, reference: str) -> None:
+    with pytest.raises(NotFound):
+        find_job(portal, reference)
+
+
+@pytest.mark.parametrize(
+    ("reference", "number"),
+    [("digits", 6), ("digits@latest", 6), ("digits@1", 4), (an_id(1), 6), (an_id(4), 4), (f"{an_id(1)}@1", 4)],
+)
+def test_a_version_is_named_in_many_ways(portal: Yardmaster, reference: str, number: int) -> None:
+    assert find_version(portal.datasets, reference).id == an_id(number)
+
+
+def test_a_name_that_exists_twice_needs_its_namespace(portal: Yardmaster) -> None:
+    with pytest.raises(NotFound, match="others, theirs"):
+        find_item(portal.datasets, "shared")
+    assert find_item(portal.datasets, "shared", "theirs").id == an_id(2)
+
+
+@pytest.mark.parametrize("reference", ["digits@9", "nothing", "digits@x"])
+def test_a_version_that_is_not_there_is_said_so(portal: Yardmaster, reference: str) -> None:
+    with pytest.raises(NotFound):
+        find_version(portal.datasets, reference)
+
+
+def test_a_spec_gets_ids_and_keeps_what_it_does_not_know(portal: Yardmaster) -> None:
+    spec = {
+        "code": "train",
+        "inputs": [{"dataset": "digits@1", "name": "a"}, "digits", {"dataset_version": "x"}, 5],
+        "rolles": {},
+    }
+    assert resolve_spec(portal, spec) == {
+        "code": an_id(5),
+        "inputs": [
+            {"name": "a", "dataset_version": an_id(4)},
+            {"dataset_version": an_id(6)},
+            {"dataset_version": "x"},
+            5,
+        ],
+        "rolles": {},
+    }
+    assert resolve_spec(portal, {"code": 5, "inputs": "no"}) == {"code": 5, "inputs": "no"}

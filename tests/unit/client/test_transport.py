@@ -1,0 +1,96 @@
+"""What is repeated, what is not, and how refusals are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.client.flaky_server import FlakyServer, flaky_server
+from yardmaster_client.errors import NotReachable, PortalError
+from yardmaster_client.transport import Transport
+
+
+def test_a_broken_connection_and_a_busy_portal_are_tried_again(server: FlakyServer, transport: Transport) -> None:
+    server.answers = [None, (503, {}), (502, b"<html>bad gateway</html>"), (200, {"ok": 1})]
+    assert transport.get("me/") == {"ok": 1}
+    assert len(server.asked) == 4
+
+
+def test_a_repeated_post_carries_the_same_key_and_another_one_another(
+    server: FlakyServer, transport: Transport
+) -> None:
+    server.answers = [(503, {}), (200, {}), (200, {})]
+    transport.post("jobs/", {})
+    transport.post("jobs/", {})
+    keys = [asked.headers["idempotency-key"] for asked in server.asked]
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_a_post_whose_first_try_still_runs_waits_for_its_answer(server: FlakyServer, transport: Transport) -> None:
+    server.answers = [None, (409, {"code": "conflict"}), (201, {"id": "1"})]
+    assert transport.post("jobs/", {}) == {"id": "1"}
+
+
+def test_a_conflict_at_once_is_told(server: FlakyServer, transport: Transport) -> None:
+    server.answers = [(409, {"code": "quota_full"}), (200, {})]
+    with pytest.raises(PortalError):
+        transport.post("jobs/", {})
+    assert len(server.asked) == 1
+
+
+def test_a_refusal_has_code_remedy_and_fields(server: FlakyServer, transport: Transport) -> None:
+    field = {
+        "field": "roles.worker.cpu",
+        "code": "too_small",
+        "message": "No.",
+        "remedy": "More.",
+        "value": "0",
+        "new": 1,
+    }
+    server.answers = [(400, {"code": "spec_rejected", "detail": "Bad.", "remedy": "Fix it.", "errors": [field]})]
+    with pytest.raises(PortalError) as caught:
+        transport.post("jobs/", {})
+    error = caught.value
+    assert (error.status, error.code, str(error), error.remedy) == (400, "spec_rejected", "Bad.", "Fix it.")
+    assert (error.errors[0].field, error.errors[0].remedy) == ("roles.worker.cpu", "More.")
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"", b"[1]", b"\xff"])
+def test_what_a_proxy_answers_is_an_error_and_no_crash(server: FlakyServer, transport: Transport, body: bytes) -> None:
+    server.answers = [(500, body)]
+    with pytest.raises(PortalError) as caught:
+        transport.get("me/")
+    assert caught.value.status == 500
+
+
+def test_a_portal_that_is_not_there_is_not_reachable() -> None:
+    with pytest.raises(NotReachable, match="does not answer"):
+        Transport("http://127.0.0.1:9", sleep=lambda seconds: None).get("me/")
+
+
+def test_pages_follow_one_another_at_the_address_by_which_we_reach_the_portal(
+    server: FlakyServer, transport: Transport
+) -> None:
+    server.answers = [
+        (200, {"results": [{"n": 1}], "next": "http://portal.invalid/api/v1/jobs/?cursor=abc&page_size=1"}),
+        (200, {"results": [{"n": 2}], "next": None}),
+    ]
+    assert [row["n"] for row in transport.pages("jobs/", page_size=1)] == [1, 2]
+    assert server.asked[1].path == "/api/v1/jobs/?cursor=abc&page_size=1"
+
+
+def test_the_token_goes_to_the_portal_and_not_to_an_object_store(server: FlakyServer, transport: Transport) -> None:
+    with flaky_server() as store:
+        store.answers = [(200, b"data")]
+        server.answers = [(302, f"{store.url}/object?signature=1".encode())]
+        got: list[bytes] = []
+        transport.download("code-versions/1/files/content/", got.append, path="a b.py")
+        transport.download(f"{store.url}/model?signature=2", got.append)
+        assert b"".join(got) == b"datadata"
+        assert ["authorization" in asked.headers for asked in store.asked] == [False, False]
+        assert server.asked[0].headers["authorization"] == "Bearer secret"
+
+
+def test_a_refused_download_says_why(server: FlakyServer, transport: Transport) -> None:
+    server.answers = [(404, {"code": "not_found", "detail": "There is no such file."})]
+    with pytest.raises(PortalError, match="no such file"):
+        transport.download("code-versions/1/files/content/", lambda data: None)
