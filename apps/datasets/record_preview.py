@@ -136,7 +136,7 @@ def _shown(name: str, feature: Feature) -> SampleFeature:
     values = [_value(value) for value in feature.values[:_VALUES]]
     first = feature.values[0] if feature.values else b""
     image = _image(first) if isinstance(first, bytes) else ""
-    return SampleFeature(name, feature.dtype, [len(feature.values)], values, image)
+    return SampleFeature(name, feature.dtype, [feature.count], values, image)
 
 
 def _value(value: bytes | float | int) -> Value:
@@ -165,7 +165,7 @@ def _label_in(features: dict[str, Feature]) -> str:
     """The feature that looks like a label: one integer, and a name that says so."""
     for wanted in _LABELS:
         for name, feature in sorted(features.items()):
-            if name.lower().rpartition("/")[2] == wanted and feature.dtype == "int64" and len(feature.values) == 1:
+            if name.lower().rpartition("/")[2] == wanted and feature.dtype == "int64" and feature.count == 1:
                 return name
     return ""
 
@@ -183,7 +183,7 @@ def _summaries(parsed: list[dict[str, Feature]]) -> list[FeatureSummary]:
     summaries = []
     for name in names:
         found = [features[name] for features in parsed if name in features]
-        lengths = {len(feature.values) for feature in found}
+        lengths = {feature.count for feature in found}
         length = lengths.pop() if len(lengths) == 1 and len(found) == len(parsed) else -1
         summaries.append(FeatureSummary(name, "/".join(sorted({feature.dtype for feature in found})), [length]))
     return summaries

@@ -190,7 +190,7 @@ def upload_abort(upload: Upload) -> None:
         return
     upload = Upload.objects.filter(pk=upload.pk).first() or upload
     if upload.used:
-        raise Conflict("This upload has become a version.", "upload_used", remedy="Delete the version instead.")
+        raise Conflict("What was uploaded is in use.", "upload_used", remedy="Delete what it has become instead.")
     if upload.state == State.COMPLETING:
         raise Conflict("This upload is just being completed.", remedy="Wait until it is, then delete it.")
 

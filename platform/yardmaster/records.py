@@ -90,7 +90,7 @@ class LineCount:
         first, *others = piece.split(b"\n")
         self._open = self._open or bool(first.strip())
         if others:
-            self._lines += self._open + sum(1 for line in others[:-1] if line.strip())
+            self._lines += self._open + sum(map(bool, map(bytes.strip, others[:-1])))
             self._open = bool(others[-1].strip())
 
     def finish(self) -> Count:
@@ -109,13 +109,9 @@ class RowCount:
     def feed(self, piece: bytes) -> None:
         if len(self._start) < _FIRST_LINE:
             self._start += piece[:_FIRST_LINE]
-        if b'"' not in piece:
-            self._rows += 0 if self._quoted else piece.count(b"\n")
-        else:
-            for number, section in enumerate(piece.split(b'"')):
-                self._quoted ^= number > 0
-                if not self._quoted:
-                    self._rows += section.count(b"\n")
+        sections = piece.split(b'"')  # every other one lies between quotation marks
+        self._rows += sum(section.count(b"\n") for section in sections[self._quoted :: 2])
+        self._quoted ^= len(sections) % 2 == 0
         self._open = not piece.endswith(b"\n")
 
     def finish(self) -> Count:

@@ -1,6 +1,7 @@
 """tf.train.Example messages, decoded from their protocol-buffer bytes without TensorFlow or protobuf.
 
-Only reading, and only the three messages Example, Features and Feature. Not here: the files they come in (`tfrecord`).
+Only reading, and only the three messages Example, Features and Feature. The bytes are strangers': the work and memory
+they can cost are bounded. Not here: the files they come in (`tfrecord`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from dataclasses import dataclass
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _KINDS = {1: "bytes", 2: "float", 3: "int64"}
+_ENDS_A_NUMBER = bytes(range(128))
+MAX_FIELDS = 100_000
+"""Protocol-buffer fields that are read of one record."""
 
 
 class NotAnExample(ValueError):
@@ -19,23 +23,28 @@ class NotAnExample(ValueError):
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature: `dtype` is `bytes`, `float`, `int64`, or empty for a feature without a list."""
+    """One feature: `dtype` is `bytes`, `float`, `int64`, or empty for a feature without a list.
+
+    `values` are the first of `count` values.
+    """
 
     dtype: str
     values: tuple[bytes | float | int, ...]
+    count: int
 
 
-def parse_example(data: bytes, only: str | None = None) -> dict[str, Feature]:
-    """The features by name, or `only` this one. Raises `NotAnExample`."""
+def parse_example(data: bytes, *, only: str | None = None, most: int = 1_000) -> dict[str, Feature]:
+    """The features by name, or `only` this one, each with its first `most` values. Raises `NotAnExample`."""
     features: dict[str, Feature] = {}
+    budget = _Budget(MAX_FIELDS)
     try:
-        for field, value in _fields(data):
+        for field, value in _fields(data, budget):
             if field == 1:
-                for entry_field, entry in _fields(_message(value)):
+                for entry_field, entry in _fields(_message(value), budget):
                     if entry_field == 1:
-                        name, content = _entry(_message(entry))
+                        name, content = _entry(_message(entry), budget)
                         if only in (None, name):
-                            features[name] = _feature(content)
+                            features[name] = _feature(content, most, budget)
     except (IndexError, struct.error, UnicodeDecodeError) as error:
         raise NotAnExample(f"the bytes are no tf.train.Example: {error}") from error
     if data and not features and only is None:
@@ -43,9 +52,21 @@ def parse_example(data: bytes, only: str | None = None) -> dict[str, Feature]:
     return features
 
 
-def _entry(data: bytes) -> tuple[str, bytes]:
+class _Budget:
+    """How many more fields may be read."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def spend(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise NotAnExample(f"the record has more than {MAX_FIELDS} fields")
+
+
+def _entry(data: bytes, budget: _Budget) -> tuple[str, bytes]:
     name, content = "", b""
-    for field, value in _fields(data):
+    for field, value in _fields(data, budget):
         if field == 1:
             name = _message(value).decode()
         elif field == 2:
@@ -53,37 +74,43 @@ def _entry(data: bytes) -> tuple[str, bytes]:
     return name, content
 
 
-def _feature(data: bytes) -> Feature:
-    feature = Feature("", ())
-    for kind, content in _fields(data):
+def _feature(data: bytes, most: int, budget: _Budget) -> Feature:
+    feature = Feature("", (), 0)
+    for kind, content in _fields(data, budget):
         if kind in _KINDS:
-            feature = Feature(_KINDS[kind], tuple(_values(kind, _message(content))))
+            values: list[bytes | float | int] = []
+            count = 0
+            for field, value in _fields(_message(content), budget):
+                if field == 1:
+                    count += _take(kind, value, values, most)
+            feature = Feature(_KINDS[kind], tuple(values), count)
     return feature
 
 
-def _values(kind: int, data: bytes) -> Iterator[bytes | float | int]:
-    """A list's values; numbers may stand packed or one by one."""
-    for field, value in _fields(data):
-        if field != 1:
-            continue
-        if kind == 1:
-            yield _message(value)
-        elif kind == 2:
-            raw = value if isinstance(value, bytes) else b""
-            yield from (number for (number,) in struct.iter_unpack("<f", raw))
-        elif isinstance(value, int):
-            yield _signed(value)
-        else:
-            at = 0
-            while at < len(value):
-                number, at = _varint(value, at)
-                yield _signed(number)
+def _take(kind: int, value: bytes | int, values: list[bytes | float | int], most: int) -> int:
+    """Add what a list's field holds to `values`, as far as there is room; how many it held. Numbers may be packed."""
+    room = most - len(values)
+    if isinstance(value, int) or kind == 1:
+        if room > 0:
+            values.append(_signed(value) if isinstance(value, int) else value)
+        return 1
+    if kind == 2:
+        count = len(value) // 4
+        values.extend(struct.unpack_from(f"<{min(room, count)}f", value))
+        return count
+    at = 0
+    while at < len(value) and room > 0:
+        number, at = _varint(value, at)
+        values.append(_signed(number))
+        room -= 1
+    return len(value) - len(value.translate(None, _ENDS_A_NUMBER))
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
+def _fields(data: bytes, budget: _Budget) -> Iterator[tuple[int, bytes | int]]:
     """(number, value) of a message's fields: an int for varints, else the bytes."""
     at = 0
     while at < len(data):
+        budget.spend()
         tag, at = _varint(data, at)
         kind = tag & 7
         if kind == _VARINT:

@@ -24,6 +24,8 @@ RATIO_MATTERS_FROM = 64 << 20
 _DIRECTORY_ENTRY = 46 + 512 + 128
 """What an entry takes in the directory, at most: fixed part, longest path, some extras."""
 _LOCAL_HEADER = 30
+_ENTRY = struct.Struct("<4s24x3H12x")
+"""Of a directory entry: signature, and how long its name, extras and comment are."""
 _END = struct.Struct("<4s4H2LH")
 _END64_LOCATOR = struct.Struct("<4sLQL")
 _END64 = struct.Struct("<4sQ2H2L4Q")
@@ -107,7 +109,7 @@ class EntryReader:
 
 
 def _check_end(file: IO[bytes], size: int, max_files: int) -> None:
-    """Refuse by the end record, before a directory of a million entries is read into memory."""
+    """Refuse by the end record and a walk over the directory, before a million entries become objects in memory."""
     start = max(0, size - _END.size - 0xFFFF)
     file.seek(start)
     tail = file.read()
@@ -117,14 +119,30 @@ def _check_end(file: IO[bytes], size: int, max_files: int) -> None:
     if at < 0 or len(tail) - at < _END.size:
         raise ZipRefused("not_a_zip", "The file is not a zip.", "Send a zip, or complete without unpacking.")
     _, _, _, _, count, length, _, _ = _END.unpack_from(tail, at)
-    locator = start + at - _END64_LOCATOR.size
+    end, locator = start + at, start + at - _END64_LOCATOR.size
     if locator >= 0:
         file.seek(locator)
         signature, _, offset, _ = _END64_LOCATOR.unpack(file.read(_END64_LOCATOR.size))
         if signature == b"PK\x06\x07":
             count, length = _end64(file, locator, offset)
+            end = offset
     if count > 2 * max_files or length > 2 * max_files * _DIRECTORY_ENTRY:
         raise _too_many(count, max_files)
+    if length > end:
+        raise _damaged("its directory is larger than the file")
+    file.seek(end - length)
+    _check_directory(file.read(length), max_files)
+
+
+def _check_directory(directory: bytes, max_files: int) -> None:
+    """The number of entries that are really there: the end record may lie."""
+    at = count = 0
+    while at + _ENTRY.size <= len(directory):
+        _, *lengths = _ENTRY.unpack_from(directory, at)
+        at += _ENTRY.size + sum(lengths)
+        count += 1
+        if count > 2 * max_files:
+            raise _too_many(count, max_files)
 
 
 def _end64(file: IO[bytes], locator: int, offset: int) -> tuple[int, int]:

@@ -142,11 +142,11 @@ def example(**features: list) -> bytes:
 def test_an_example_is_decoded():
     found = parse_example(example(image=[b"\x89PNG"], label=[-7, 3, 1 << 40], weight=[0.5, -2.0]))
     assert found == {
-        "image": Feature("bytes", (b"\x89PNG",)),
-        "label": Feature("int64", (-7, 3, 1 << 40)),
-        "weight": Feature("float", (0.5, -2.0)),
+        "image": Feature("bytes", (b"\x89PNG",), 1),
+        "label": Feature("int64", (-7, 3, 1 << 40), 3),
+        "weight": Feature("float", (0.5, -2.0), 2),
     }
-    assert parse_example(example(a=[1], b=[2]), only="b") == {"b": Feature("int64", (2,))}
+    assert parse_example(example(a=[1], b=[2]), only="b") == {"b": Feature("int64", (2,), 1)}
 
 
 def test_numbers_that_are_not_packed_are_decoded_too():
@@ -155,13 +155,28 @@ def test_numbers_that_are_not_packed_are_decoded_too():
     data = _message(
         1, _message(1, _message(1, b"f") + _message(2, floats)) + _message(1, _message(1, b"i") + _message(2, ints))
     )
-    assert parse_example(data) == {"f": Feature("float", (1.5,)), "i": Feature("int64", (5, -1))}
+    assert parse_example(data) == {"f": Feature("float", (1.5,), 1), "i": Feature("int64", (5, -1), 2)}
 
 
 @pytest.mark.parametrize("data", [b"hello world", b"\x0a\xff\x01", b"\x0b", b"\x80" * 20, b"\x00\x00"])
 def test_other_bytes_are_no_example(data):
     with pytest.raises(NotAnExample):
         parse_example(data)
+
+
+def test_millions_of_values_are_counted_and_only_the_first_are_kept():
+    data = example(pixels=[1.0] * 300_000, tokens=[5] * 300_000, long=[1 << 40] * 10)
+    found = parse_example(data, most=3)
+    assert found["pixels"] == Feature("float", (1.0,) * 3, 300_000)
+    assert found["tokens"] == Feature("int64", (5,) * 3, 300_000)
+    assert found["long"].count == 10
+
+
+def test_a_record_of_very_many_fields_is_refused_in_bounded_time():
+    with pytest.raises(NotAnExample, match="fields"):
+        parse_example(example(names=[b""] * 200_000 + [b"x"]))
+    with pytest.raises(NotAnExample, match="fields"):
+        parse_example(b"\x0a\x00" * 1_000_000)
 
 
 @given(st.binary(max_size=200))
@@ -200,5 +215,5 @@ def test_what_tensorflow_writes_is_read_the_same(tmp_path):
     with path.open("rb") as file:
         found = [one.data for one in read_records(file)]
     assert found == messages
-    assert parse_example(found[7])["label"] == Feature("int64", (7, -7))
+    assert parse_example(found[7])["label"] == Feature("int64", (7, -7), 2)
     assert parse_example(found[7])["pixels"].values == (3.5,) * 7

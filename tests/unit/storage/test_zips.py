@@ -161,6 +161,18 @@ def test_a_large_directory_with_a_small_count_is_refused():
     assert _code(b"\0" * 1000 + end) == "zip_too_many_files"
 
 
+def test_an_end_record_that_lies_about_the_number_of_entries_is_refused(monkeypatch):
+    monkeypatch.setattr(zipfile, "ZipFile", None)
+    directory = (b"PK\1\2" + b"\0" * 42) * (2 * MOST + 1)
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, len(directory), 0, 0)
+    assert _code(directory + end) == "zip_too_many_files"
+
+
+def test_a_directory_larger_than_the_file_is_refused():
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, 10_000, 0, 0)
+    assert _code(b"\0" * 100 + end) == "zip_damaged"
+
+
 def test_an_end_record_in_two_places_is_refused():
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive, archive.open("big", "w", force_zip64=True) as file:
