@@ -118,6 +118,7 @@ def main() -> None:
     cluster, task, index = cluster_and_task(flags)
     server = tf1.train.Server(cluster, job_name=task, task_index=index)
     if task == "ps":
+        print(f"serves variables at {cluster['ps'][index]}")
         server.join()  # for ever: a parameter server ends when it is stopped
     if not is_trained(flags):
         train(server, cluster, index, flags)

@@ -89,6 +89,7 @@ def main() -> None:
         server = tf.distribute.Server(
             resolver.cluster_spec(), job_name=resolver.task_type, task_index=resolver.task_id, protocol="grpc"
         )
+        print(f"serves at {resolver.cluster_spec().task_address(resolver.task_type, resolver.task_id)}")
         server.join()  # for ever: it ends when it is stopped
     coordinate(resolver, flags)
 
