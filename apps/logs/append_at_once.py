@@ -31,7 +31,7 @@ _NAMES = {"role", "index", "first_line", "lines"}
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+Application = Callable[..., Awaitable[None]]
 
 
 class AppendAtOnce:
