@@ -15,37 +15,37 @@ from apps.jobs.wake import FINISH_UPLOAD, RECONCILE
 from apps.uploads.services import uploads_sweep
 
 
-@shared_task(name=RECONCILE)
+@shared_task(name=RECONCILE)  # type: ignore[untyped-decorator]
 def reconcile_job(job_id: str) -> None:
     """Bring one job forward."""
     reconcile(uuid.UUID(job_id))
 
 
-@shared_task(name="yardmaster.sweep")
+@shared_task(name="yardmaster.sweep")  # type: ignore[untyped-decorator]
 def sweep_jobs() -> None:
     """Wake every job that is due."""
     sweep(timezone.now())
 
 
-@shared_task(name=FINISH_UPLOAD)
+@shared_task(name=FINISH_UPLOAD)  # type: ignore[untyped-decorator]
 def finish_upload(upload_id: str) -> None:
     """Put one upload together, and make of it what it is for."""
     upload_finish_and_settle(uuid.UUID(upload_id))
 
 
-@shared_task(name="yardmaster.sweep_uploads")
+@shared_task(name="yardmaster.sweep_uploads")  # type: ignore[untyped-decorator]
 def sweep_uploads() -> None:
     """Heal uploads that were cut off, and expire those that are idle."""
     uploads_sweep(timezone.now())
 
 
-@shared_task(name="yardmaster.settle_results")
+@shared_task(name="yardmaster.settle_results")  # type: ignore[untyped-decorator]
 def settle_results() -> None:
     """Make checkpoints and models of finished uploads whose own message was lost."""
     results_settle(timezone.now())
 
 
-@shared_task(name="yardmaster.clean_idempotency")
+@shared_task(name="yardmaster.clean_idempotency")  # type: ignore[untyped-decorator]
 def clean_idempotency() -> None:
     """Forget the answers that no longer need to be replayed."""
     idempotency_clean(timezone.now())

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from typing import Any
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
+from redis.exceptions import RedisError
 
 from apps.accounts.models import User
 from apps.accounts.websocket_auth import reads
@@ -22,10 +24,12 @@ from apps.namespaces.selectors import namespace_for, namespaces_visible
 
 PING_EVERY = 25.0
 """Proxies cut connections that are silent for 30 s or more."""
-NOT_SIGNED_IN, NOT_FOUND = 4401, 4404
+NOT_SIGNED_IN, NOT_FOUND, TRY_AGAIN_LATER = 4401, 4404, 1013
+
+log = logging.getLogger(__name__)
 
 
-class NudgeConsumer(AsyncJsonWebsocketConsumer):
+class NudgeConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels has no types
     """Joins groups, passes nudges on, pings. Closes with 4401 (not signed in) or 4404 (unknown or foreign)."""
 
     async def connect(self) -> None:
@@ -40,9 +44,14 @@ class NudgeConsumer(AsyncJsonWebsocketConsumer):
         except ApiProblem:
             await self.close(NOT_FOUND)
             return
-        for group in groups:
-            await self.channel_layer.group_add(group, self.channel_name)
-            self.joined.append(group)
+        try:
+            for group in groups:
+                await self.channel_layer.group_add(group, self.channel_name)
+                self.joined.append(group)
+        except (RedisError, OSError) as error:
+            log.warning("Nobody can watch jobs while the message server is away: %s", error)
+            await self.close(TRY_AGAIN_LATER)
+            return
         await self.send_json({"type": "ready"})
         self.pinger = asyncio.create_task(self._ping())
 
@@ -55,11 +64,12 @@ class NudgeConsumer(AsyncJsonWebsocketConsumer):
             self.pinger.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self.pinger
-        for group in self.joined:
-            await self.channel_layer.group_discard(group, self.channel_name)
+        with contextlib.suppress(RedisError, OSError):  # a server that is away has forgotten the groups anyhow
+            for group in self.joined:
+                await self.channel_layer.group_discard(group, self.channel_name)
 
-    async def receive_json(self, content: Any, **kwargs: Any) -> None:
-        """Nothing is expected from the other side."""
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None, **kwargs: Any) -> None:
+        """Nothing is expected from the other side, and whatever comes is passed over."""
 
     async def job_changed(self, message: dict[str, Any]) -> None:
         await self.send_json({"type": "job", "id": message["id"]})

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import heapq
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.db import connection
 from django.db.models import OuterRef, Q, QuerySet
@@ -56,7 +56,7 @@ class JobList:
         if len(self.namespaces) == 1 or connection.vendor != "postgresql":
             theirs = self._ordered(cursor).filter(namespace_id__in=self.namespaces)
             return list(theirs.values_list("pk", flat=True)[:limit])
-        return self._merged(cursor, limit)
+        return self._merged(self.namespaces, cursor, limit)
 
     def _ordered(self, cursor: Cursor | None) -> QuerySet[Job]:
         """Everywhere by the primary key; in namespaces by the column that only their indexes have."""
@@ -67,11 +67,11 @@ class JobList:
             return self.jobs.filter(**{f"{column}__gt": cursor.at}).order_by(column)
         return self.jobs.filter(**{f"{column}__lt": cursor.at}).order_by(f"-{column}")
 
-    def _merged(self, cursor: Cursor | None, limit: int) -> list[uuid.UUID]:
+    def _merged(self, namespaces: Sequence[uuid.UUID], cursor: Cursor | None, limit: int) -> list[uuid.UUID]:
         from django.contrib.postgres.expressions import ArraySubquery  # asks for PostgreSQL's driver
 
         own = self._ordered(cursor).filter(namespace_id=OuterRef("pk")).values("pk")[:limit]
-        each = Namespace.objects.filter(pk__in=self.namespaces).annotate(first=ArraySubquery(own))
+        each = Namespace.objects.filter(pk__in=namespaces).annotate(first=ArraySubquery(own))
         ids = (job_id for first in each.values_list("first", flat=True) for job_id in first)
         return heapq.nsmallest(limit, ids) if _is_newer(cursor) else heapq.nlargest(limit, ids)
 
@@ -106,5 +106,5 @@ def _owners(owner: str) -> list[uuid.UUID]:
 class NewestJobs(NewestFirst):
     """Pages of a `JobList`."""
 
-    def rows(self, queryset: Any, cursor: Cursor | None, limit: int) -> list[Any]:
+    def rows(self, queryset: JobList, cursor: Cursor | None, limit: int) -> list[Job]:
         return queryset.page(cursor, limit)

@@ -69,7 +69,8 @@ def after_unknown(lease: Lease, now: datetime) -> None:
 
 def pause_after(setbacks: int) -> timedelta:
     """2 s, 4 s, 8 s, … never more than two minutes."""
-    return min(LONGEST, SHORTEST * 2 ** min(setbacks, 10))
+    doublings: int = 2 ** min(setbacks, 10)
+    return min(LONGEST, SHORTEST * doublings)
 
 
 def _reject(job: Job, error: SpecRejected, now: datetime) -> None:

@@ -57,7 +57,7 @@ def identity_of(token: str, now: datetime) -> TaskIdentity | None:
     return TaskIdentity(job_id, attempt, row[0])
 
 
-def _signature(job_id: uuid.UUID, attempt: int, key: str) -> str:
+def _signature(job_id: uuid.UUID, attempt: int, key: str | bytes) -> str:
     return salted_hmac("yardmaster.task-token", f"{job_id.hex}:{attempt}", secret=key, algorithm="sha256").hexdigest()
 
 

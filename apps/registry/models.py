@@ -11,10 +11,8 @@ class Model(models.Model):
     """What one attempt left in its model directory. Listed once it is complete; goes when its job is deleted."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    namespace = models.ForeignKey(
-        "namespaces.Namespace", on_delete=models.PROTECT, related_name="models", db_index=False
-    )
-    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="models")
+    namespace = models.ForeignKey("namespaces.Namespace", on_delete=models.PROTECT, related_name="+", db_index=False)
+    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="kept_models")
     attempt = models.PositiveIntegerField()
     name = models.CharField(max_length=200)
     upload_id = models.UUIDField(unique=True)

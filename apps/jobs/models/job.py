@@ -29,9 +29,13 @@ class Job(models.Model):
     needs = models.JSONField()
     """What all its tasks ask for together, by resource: the queue is read without reading specs."""
     created_at = models.DateTimeField(auto_now_add=True)
-    place = models.GeneratedField(expression=models.F("id"), output_field=models.UUIDField(), db_persist=True)
+    place = models.GeneratedField(
+        expression=models.F("id"),  # type: ignore[arg-type]  # the stubs want an Expression; Django takes an F
+        output_field=models.UUIDField(),
+        db_persist=True,
+    )
     """The id once more, which lists of namespaces are ordered by. Ordered by the primary key, PostgreSQL may walk it
-    through everybody else's newer jobs until it has a page; only indexes that begin with the namespace have this one."""
+    through everybody else's newer jobs until it has a page; only indexes beginning with the namespace have this one."""
 
     wanted = models.CharField(max_length=4, choices=[(one.value, one.value) for one in Wanted], default=Wanted.RUN)
     phase = models.CharField(max_length=9, choices=[(one.value, one.value) for one in Phase], default=Phase.QUEUED)

@@ -67,7 +67,7 @@ class JobsView(IdempotentPosts, JobAddress):
             owner=wanted.get("owner"),
             search=wanted.get("search"),
         )
-        jobs = self.paginate_queryset(job_list(self.user, filters)) or []
+        jobs: list[Job] = self.paginate_queryset(job_list(self.user, filters)) or []  # type: ignore[arg-type]
         rows = JobSerializer(jobs, many=True, context={"models": selectors.models_of(jobs)})
         return self.get_paginated_response(rows.data)
 

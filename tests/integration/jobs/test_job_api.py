@@ -77,7 +77,9 @@ def test_somebody_elses_code_is_an_unknown_version(world, me, ada, bob):
     assert answer.json()["errors"][0]["code"] == "unknown_version"
 
 
-@pytest.mark.parametrize("address", ["", "why/", "attempts/", "events/", "tasks/", "scalars/", "checkpoints/", "model/", "manifests/"])  # fmt: skip
+@pytest.mark.parametrize(
+    "address", ["", "why/", "attempts/", "events/", "tasks/", "scalars/", "checkpoints/", "model/", "manifests/"]
+)
 def test_a_strangers_job_is_not_found_at_any_address(world, me, stranger, ada, address):
     job = launched(world, me, ada)
     foreign = stranger.get(f"{JOBS}{job['id']}/{address}")
@@ -203,7 +205,10 @@ def test_a_retry_waits_until_the_job_is_over_and_may_change_the_specification(wo
     answer = me.post(address, {"spec": larger})
     assert (answer.status_code, answer.json()["attempt"], answer.json()["name"]) == (200, 2, "larger")
     attempts = me.get(f"{JOBS}{job.pk}/attempts/").json()
-    assert [(one["number"], one["reason"], one["exit_code"]) for one in attempts] == [(2, "", None), (1, "OutOfMemory", 137)]  # fmt: skip
+    assert [(one["number"], one["reason"], one["exit_code"]) for one in attempts] == [
+        (2, "", None),
+        (1, "OutOfMemory", 137),
+    ]
     assert Job.objects.get(pk=job.pk).needs["memory"] == 3 << 30
 
 
@@ -338,8 +343,12 @@ def test_an_unknown_engine_is_refused_with_the_names_of_those_there_are(world, m
     answer = me.post(JOBS, {"spec": world.spec_json(ada), "engine": "cluster"})
     assert answer.status_code == 422
     assert answer.json()["errors"][0] | {"message": ""} == {
-        "field": "engine", "code": "unknown_engine", "message": "", "remedy": "Use one of: staged.", "value": "cluster",
-    }  # fmt: skip
+        "field": "engine",
+        "code": "unknown_engine",
+        "message": "",
+        "remedy": "Use one of: staged.",
+        "value": "cluster",
+    }
 
 
 def test_the_list_takes_few_statements_however_many_jobs_there_are(world, me, ada, django_assert_max_num_queries):

@@ -14,7 +14,7 @@ from apps.jobs.services import job_retry
 from apps.jobs.task_auth import AFTER_TIDY, identity_of, token_of
 from apps.registry.models import Model
 from apps.uploads.models import Upload
-from apps.uploads.selectors import file_key, storage_used
+from apps.uploads.selectors import storage_used
 from apps.uploads.storage import storage
 from yardmaster.phases import TaskPhase
 from yardmaster.spec import Role
@@ -117,8 +117,11 @@ def test_a_report_is_what_people_see_of_the_task(job, ada, signed_in):
     assert answer.json() == {"stop": False}
     task = signed_in(ada).get(f"/api/v1/jobs/{job.pk}/tasks/").json()["results"][0]
     assert (task["state"], task["progress"], task["usage"], task["peak_memory"]) == (
-        "running", {"step": 10, "total": 100}, usage, 20,
-    )  # fmt: skip
+        "running",
+        {"step": 10, "total": 100},
+        usage,
+        20,
+    )
     assert signed_in(ada).get(f"/api/v1/jobs/{job.pk}/").json()["progress"] == {"step": 10, "total": 100}
 
 
@@ -163,7 +166,9 @@ def test_a_report_of_an_old_attempt_changes_nothing_and_tells_it_to_stop(world, 
     assert (refused.status_code, refused.json()["code"]) == (409, "attempt_over")
 
 
-@pytest.mark.parametrize(("change", "stops"), [({"wanted": "STOP"}, True), ({"phase": "STOPPING"}, True), ({"phase": "SUCCEEDED"}, False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "stops"), [({"wanted": "STOP"}, True), ({"phase": "STOPPING"}, True), ({"phase": "SUCCEEDED"}, False)]
+)
 def test_a_task_is_told_to_stop_when_the_job_is_to_stop(job, change, stops):
     Job.objects.filter(pk=job.pk).update(**change)
     assert report(task_of(job)).json() == {"stop": stops}
@@ -209,7 +214,9 @@ def test_a_checkpoint_is_the_one_to_go_on_from_once_it_is_complete(world, job):
     assert storage_used(job.namespace).used == 3
 
 
-def test_three_checkpoints_are_kept_and_the_storage_of_older_ones_is_returned(world, job, ada, signed_in, django_capture_on_commit_callbacks):  # fmt: skip
+def test_three_checkpoints_are_kept_and_the_storage_of_older_ones_is_returned(
+    world, job, ada, signed_in, django_capture_on_commit_callbacks
+):
     client = task_of(job)
     for step in range(5):
         with django_capture_on_commit_callbacks(execute=True):
@@ -273,7 +280,9 @@ def test_an_upload_of_another_job_is_not_found(world, job, ada):
         assert answer.status_code == 404
 
 
-def test_a_deleted_job_returns_the_storage_of_its_results(world, job, ada, signed_in, django_capture_on_commit_callbacks):  # fmt: skip
+def test_a_deleted_job_returns_the_storage_of_its_results(
+    world, job, ada, signed_in, django_capture_on_commit_callbacks
+):
     client = task_of(job)
     sent(client, "checkpoints", step=1)
     sent(client, "model")

@@ -53,8 +53,7 @@ class Conductor:
 
     def run(self) -> None:
         """Until `stop`."""
-        followers = [Follower(name, engine, self.changed) for name, engine in watched_engines().items()]
-        for follower in followers:
+        for follower in self.followers():
             follower.start()
         report_ready("conductor")
         renew_at = 0.0
@@ -65,6 +64,10 @@ class Conductor:
                 renew_at = time.monotonic() + RENEW_EVERY
                 self._renew()
         self._resign()
+
+    def followers(self) -> list[Follower]:
+        """One for each engine that can be followed, not yet started."""
+        return [Follower(name, engine, self.changed) for name, engine in watched_engines().items()]
 
     def stop(self, number: int, frame: FrameType | None) -> None:
         self._stopped.set()

@@ -1,0 +1,111 @@
+"""The Celery side: messages carry ids, tasks call one function, and beat names tasks that there are."""
+
+from __future__ import annotations
+
+import socket
+import time
+import uuid
+
+import pytest
+from django.utils import timezone
+
+from apps.jobs import wake
+from apps.jobs.models import Job
+from apps.jobs.sweep import AGAIN_AFTER, sweep
+from celery_worker import tasks
+from celery_worker.app import app
+from celery_worker.schedule import SCHEDULE
+from tests.integration.jobs.conftest import engine_settings, stores, world
+
+__all__ = ["engine_settings", "stores", "world"]
+
+
+@pytest.fixture
+def sent(settings, monkeypatch):
+    """What was sent, by a sender whose broker is in memory."""
+    messages: list[tuple[str, str]] = []
+
+    class Sender:
+        def send_task(self, name, args, **options) -> None:
+            messages.append((name, args[0]))
+
+    monkeypatch.setattr(wake, "_sender", Sender)
+    return messages
+
+
+def test_every_task_on_the_schedule_exists():
+    app.loader.import_default_modules()
+    assert {entry["task"] for entry in SCHEDULE.values()} <= app.tasks.keys()
+
+
+def test_a_message_lost_with_its_worker_is_given_to_another():
+    assert app.conf.task_acks_late
+    assert app.conf.task_reject_on_worker_lost
+    assert app.conf.task_ignore_result
+
+
+def test_a_launch_sends_the_id_once_it_is_committed(world, ada, sent, django_capture_on_commit_callbacks):
+    with django_capture_on_commit_callbacks(execute=True):
+        job = world.launch(ada)
+        assert sent == []
+    assert sent == [(wake.RECONCILE, str(job.pk))]
+
+
+def test_the_task_brings_the_job_forward(world, ada):
+    job = world.launch(ada)
+    tasks.reconcile_job(str(job.pk))
+    assert Job.objects.get(pk=job.pk).phase == "RUNNING"
+
+
+def test_the_sweep_wakes_who_is_due_and_not_again_at_once(world, ada, sent):
+    due, later = world.launch(ada), world.launch(ada)
+    now = timezone.now()
+    Job.objects.filter(pk=due.pk).update(next_look_at=now)
+    Job.objects.filter(pk=later.pk).update(next_look_at=now + AGAIN_AFTER * 5)
+    assert sweep(now) == 1
+    assert sent == [(wake.RECONCILE, str(due.pk))]
+    assert sweep(now) == 0
+    assert sweep(now + AGAIN_AFTER) == 1
+
+
+def test_an_ended_job_is_never_swept_again(world, ada, sent):
+    job = world.launch(ada)
+    world.settle()
+    world.engine.succeed(job)
+    world.until_quiet()
+    assert sweep(world.now.replace(year=2099)) == 0
+
+
+@pytest.mark.parametrize("kind", ["refused", "silent"])
+def test_a_broker_that_is_away_costs_less_than_a_second_and_never_the_request(kind, settings, caplog):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        if kind == "silent":
+            listener.listen()  # takes the connection and says nothing
+        settings.CELERY_BROKER_URL = f"redis://127.0.0.1:{listener.getsockname()[1]}/0"
+        wake._sender.cache_clear()
+        wake._silent_until = 0.0
+        try:
+            before = time.monotonic()
+            for _ in range(20):
+                wake.wake_now(uuid.uuid4())
+            assert time.monotonic() - before < 2.0
+        finally:
+            wake._sender.cache_clear()
+            wake._silent_until = 0.0
+    assert caplog.text.count("took no message") == 1
+
+
+def test_a_job_launched_without_a_broker_is_found_by_the_sweep(
+    world, ada, settings, django_capture_on_commit_callbacks
+):
+    settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
+    wake._sender.cache_clear()
+    try:
+        with django_capture_on_commit_callbacks(execute=True):
+            job = world.launch(ada)
+    finally:
+        wake._sender.cache_clear()
+        wake._silent_until = 0.0
+    world.settle()
+    assert world.again(job).phase == "RUNNING"
