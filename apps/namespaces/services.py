@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from apps.accounts.models import User
 from apps.api.problems import ApiProblem, Conflict, Invalid, NotFound
 from apps.audit.services import record
+from apps.jobs.services import quota_changed
 from apps.namespaces.models import Membership, Namespace, Quota, Role
 from apps.namespaces.quotas import default_quota_create
 from apps.namespaces.slugs import LONGEST, is_slug
@@ -123,6 +124,7 @@ def quota_set(*, namespace: Namespace, limits: Limits, actor: User) -> Quota:
         quota._history_user = actor  # type: ignore[attr-defined]  # where django-simple-history looks for it
         quota.save()
         record(actor, "quota.set", _name(namespace), namespace=namespace, before=before, after=_facts(quota))
+        quota_changed(namespace)
     return quota
 
 

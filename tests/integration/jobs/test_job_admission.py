@@ -91,13 +91,13 @@ def test_room_that_is_freed_wakes_who_waits_for_it_at_once(world, ada, small):
     assert world.again(second).phase == "RUNNING"
 
 
-def test_more_quota_wakes_who_waits_for_it(world, ada, small):
+def test_more_quota_wakes_who_waits_for_it(world, ada, admin, signed_in, small):
     world.launch(ada)
     second = world.launch(ada)
     world.settle()
     namespace = Namespace.objects.get(owner=ada)
-    Quota.objects.filter(namespace=namespace).update(cpu=8)
-    services.quota_changed(namespace)
+    more = {"cpu": 8, "memory": None, "gpus": None, "storage": None, "running_jobs": None}
+    assert signed_in(admin).put(f"/api/v1/namespaces/{namespace.pk}/quota/", more).status_code == 200
     assert world.again(second).next_look_at <= world.now
     world.settle()
     assert world.again(second).phase == "RUNNING"
