@@ -75,7 +75,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
         """Replay what the kernel may have seen of one append: some bytes of data, or all and some of the index."""
         folder = self.store.folder(stream())
         before = {name: (folder / name).read_bytes() for name in ("lines", "index")}
-        self.store.append(stream(), self.lines, numbered(self.lines, count), [(0, 0), (count // 2, 99)])
+        self.store.append(stream(), self.lines, numbered(self.lines, count), [(0, 0), (max(1, count // 2), 99)])
         after = {name: (folder / name).read_bytes() for name in before}
         cut = data.draw(st.integers(0, len(after["lines"]) + len(after["index"])), label="bytes written")
         written_data = after["lines"][: max(len(before["lines"]), cut)]
