@@ -16,6 +16,7 @@ _TEN_YEARS = 10 * 366 * 86_400
 class UserSerializer(serializers.ModelSerializer[User]):
     """A person as administrators see one."""
 
+    email = serializers.CharField(help_text="May be empty.")
     namespace = serializers.UUIDField(source="personal_namespace.id", help_text="The personal namespace.")
 
     class Meta:

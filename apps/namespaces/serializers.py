@@ -162,6 +162,7 @@ class ShareSerializer(NamespaceSerializer):
 class ProfileSerializer(serializers.ModelSerializer[User]):
     """You, and where you may work."""
 
+    email = serializers.CharField(help_text="May be empty.")
     namespaces = ShareSerializer(many=True, source="shares")
 
     class Meta:

@@ -14,5 +14,8 @@ from apps.accounts.websocket_auth import TokenOrSession
 from apps.jobs.routing import websocket_urlpatterns as jobs
 from apps.logs.append_at_once import AppendAtOnce
 from apps.logs.routing import websocket_urlpatterns as logs
+from portal.body_limit import BodyLimit
 
-application = ProtocolTypeRouter({"http": AppendAtOnce(http), "websocket": TokenOrSession(URLRouter([*jobs, *logs]))})
+application = ProtocolTypeRouter(
+    {"http": BodyLimit(AppendAtOnce(http)), "websocket": TokenOrSession(URLRouter([*jobs, *logs]))}
+)

@@ -33,6 +33,8 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
 SESSION_COOKIE_NAME = "yardmaster_session"
 CSRF_COOKIE_NAME = "yardmaster_csrf"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("YARDMASTER_BEHIND_PROXY") else None
+DATA_UPLOAD_MAX_MEMORY_SIZE = 16 << 20
+"""The largest body but for parts of files: an upload may name 20,000 files with their checksums."""
 CSRF_FAILURE_VIEW = "apps.api.outside.csrf_failure"
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -163,6 +165,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["apps.api.permissions.ScopedAndSignedIn"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["apps.api.parsers.JSONParser"],
+    "DEFAULT_METADATA_CLASS": None,  # the OpenAPI document says more than OPTIONS could
     "DEFAULT_PAGINATION_CLASS": "apps.api.paging.NewestFirst",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "apps.api.schema.Schema",

@@ -55,5 +55,5 @@ def test_the_admin_scope_makes_no_administrator(ada, with_token):
     assert with_token(ada, "admin").get("/api/v1/users/").status_code == 403
 
 
-def test_an_option_request_shows_nothing_to_a_stranger(client):
+def test_an_options_request_shows_nothing_to_a_stranger(client):
     assert client.options("/api/v1/users/").status_code == 401

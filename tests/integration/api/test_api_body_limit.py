@@ -1,0 +1,88 @@
+"""A body that is too large reaches no disk and no view."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from portal.asgi import http
+from portal.body_limit import BodyLimit, limit_of
+
+
+class Wire:
+    """One request's ASGI channel: chunks in, messages out."""
+
+    def __init__(self, *chunks: bytes) -> None:
+        self.chunks = list(chunks)
+        self.sent: list[dict] = []
+
+    async def receive(self):
+        if not self.chunks:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": self.chunks.pop(0), "more_body": bool(self.chunks)}
+
+    async def send(self, message):
+        self.sent.append(message)
+
+    @property
+    def status(self) -> int:
+        return self.sent[0]["status"]
+
+    @property
+    def problem(self) -> dict:
+        return json.loads(self.sent[1]["body"])
+
+
+def scope(path="/api/v1/auth/token/", **headers):
+    pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    pairs += [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    return {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "POST",
+        "path": path,
+        "query_string": b"",
+        "headers": pairs,
+    }
+
+
+@pytest.fixture(autouse=True)
+def _small(settings):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
+
+
+async def untouched(scope, receive, send):
+    raise AssertionError("the request got through")
+
+
+@pytest.mark.parametrize("length", ["1001", "9" * 19])
+async def test_a_declared_length_is_refused_before_a_byte_is_read(length):
+    wire = Wire(b"x")
+    await BodyLimit(untouched)(scope(content_length=length), wire.receive, wire.send)
+    assert (wire.status, wire.problem["code"]) == (413, "too_large")
+    assert wire.chunks == [b"x"]
+
+
+async def test_a_body_without_a_length_is_cut_off_and_refused():
+    wire = Wire(*[b"x" * 400] * 10)
+    await BodyLimit(http)(scope(transfer_encoding="chunked"), wire.receive, wire.send)
+    assert (wire.status, wire.problem["code"]) == (413, "too_large")
+    assert len(wire.chunks) == 7
+
+
+async def test_what_fits_passes():
+    seen = []
+
+    async def app(scope, receive, send):
+        seen.append((await receive())["body"])
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+
+    wire = Wire(b"x" * 1000)
+    await BodyLimit(app)(scope(content_length="1000"), wire.receive, wire.send)
+    assert seen == [b"x" * 1000]
+    assert wire.status == 204
+
+
+def test_parts_of_files_may_be_larger():
+    assert limit_of("/storage/objects/a") > limit_of("/api/v1/jobs/")
