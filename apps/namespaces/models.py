@@ -15,7 +15,7 @@ class Namespace(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     slug = models.SlugField(max_length=63, unique=True)
     title = models.CharField(max_length=100, blank=True)
-    owner = models.OneToOneField(  # type: ignore[attr-defined]  # the plugin takes `models` for the relation of that name
+    owner = models.OneToOneField(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="personal_namespace"
     )
     created_at = models.DateTimeField(auto_now_add=True)

@@ -6,7 +6,7 @@ Django writes every body to a temporary file before any view sees the request, h
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from django.conf import settings
@@ -14,7 +14,7 @@ from django.conf import settings
 from apps.api.problems import CONTENT_TYPE, TooLarge, body_of
 from apps.uploads.limits import MAX_FILE_SIZE, part_size_for
 
-Message = Mapping[str, Any]
+Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
