@@ -67,7 +67,6 @@ TABLE = [
     ("a stop", replace(LIVE, wanted=STOP), ALL_RUN, 100, Move(Phase.STOPPING)),
     ("a stop of a run that is gone", replace(LIVE, wanted=STOP), ABSENT, 100, Move(Phase.STOPPING)),
     ("a stop that was carried out on the engine itself", replace(LIVE, wanted=STOP), ALL_GONE, 9, Move(Phase.STOPPING)),
-    ("a stop that the engine was told first", replace(LIVE, wanted=STOP), ALL_GONE, 100, Move(Phase.STOPPING)),
     # Stopping.
     ("the engine is told", STOPPING, ALL_RUN, 100, Stop(timedelta(seconds=30))),
     ("and given its time", replace(STOPPING, stop_sent_at=at(100)), ALL_RUN, 120, Wait(at(135))),
