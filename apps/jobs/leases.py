@@ -12,12 +12,14 @@ from __future__ import annotations
 import secrets
 import uuid
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db.models import F, Q
 
 from apps.jobs.models import Job
+
+SOON = timedelta(seconds=2)
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,19 @@ def let_go(lease: Lease, *, next_look_at: datetime | None) -> bool:
     return not mine.update(wake_again=False)
 
 
-def let_go_after_setback(lease: Lease, *, next_look_at: datetime) -> None:
-    """Give the job back after a failed look. A mark that somebody left is kept in mind by the next look alone."""
+def let_go_for_others(lease: Lease, *, now: datetime) -> None:
+    """Give a job back that is asked for again and again: other jobs wait for this worker too."""
     mine = Job.objects.filter(pk=lease.job_id, lease_owner=lease.owner)
-    mine.update(lease_owner="", lease_until=None, next_look_at=next_look_at, setbacks=F("setbacks") + 1)
+    mine.update(lease_owner="", lease_until=None, next_look_at=now, setbacks=0)
+
+
+def let_go_after_setback(lease: Lease, *, now: datetime, next_look_at: datetime) -> None:
+    """Give the job back after a failed look. Where somebody asked for another, it comes soon, not after the pause: what
+    they want (a stop) may not need what failed."""
+    mine = Job.objects.filter(pk=lease.job_id, lease_owner=lease.owner)
+    freed = {"lease_owner": "", "lease_until": None, "wake_again": False, "setbacks": F("setbacks") + 1}
+    if not mine.filter(wake_again=False).update(**freed, next_look_at=next_look_at):
+        mine.update(**freed, next_look_at=min(next_look_at, now + SOON))
 
 
 def ask_for_look(job_id: uuid.UUID, now: datetime) -> None:

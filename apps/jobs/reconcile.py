@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
 
+MOST_LOOKS = 5
+"""In one go, where wake-ups keep coming while the job is looked at."""
 MOST_STEPS = 12
 """In one look. A whole life takes fewer; a job that would take more goes on at the next look."""
 SOON = timedelta(seconds=1)
@@ -39,7 +41,9 @@ def reconcile(job_id: uuid.UUID, *, clock: Clock = timezone.now) -> None:
     """Bring the job as far forward as it can be now. Returns within seconds; repeats harmlessly; somebody else has it:
     returns at once and they look again."""
     lease = leases.claim(job_id, clock())
-    while lease is not None:
+    if lease is None:
+        return
+    for _ in range(MOST_LOOKS):
         try:
             next_look_at = _bring_forward(job_id, clock)
         except YardmasterError as error:
@@ -54,6 +58,7 @@ def reconcile(job_id: uuid.UUID, *, clock: Clock = timezone.now) -> None:
             return
         if leases.let_go(lease, next_look_at=next_look_at):
             return
+    leases.let_go_for_others(lease, now=clock())
 
 
 def _bring_forward(job_id: uuid.UUID, clock: Clock) -> datetime | None:

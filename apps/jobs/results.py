@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.api.problems import ApiProblem
@@ -34,13 +35,12 @@ AT_ONCE = 500
 
 
 def checkpoint_begin(*, job: Job, attempt: int, step: int, files: Sequence[DeclaredFile]) -> Upload:
-    """Begin to upload the checkpoint of a step. One that is being sent begins anew; a complete one is a `Conflict`."""
-    upload = upload_begin(
-        namespace=job.namespace, actor=None, kind="checkpoint", files=files, job_id=job.pk,
-        key_prefix=f"jobs/{job.pk}/{attempt}/checkpoints/{step}",
-    )  # fmt: skip
+    """Begin to upload the checkpoint of a step. One that is being sent begins anew; a complete one of the same step (of
+    a task that started from scratch) stays until the new one is complete."""
+    same = Checkpoint.objects.filter(job=job, attempt=attempt, step=step)
+    upload = _begin(job, "checkpoint", files, f"jobs/{job.pk}/{attempt}/checkpoints/{step}", same)
     with transaction.atomic():
-        Checkpoint.objects.filter(job=job, attempt=attempt, step=step, completed_at__isnull=True).delete()
+        same.filter(completed_at__isnull=True).delete()
         Checkpoint.objects.create(
             id=new_id(), job=job, attempt=attempt, step=step, upload_id=upload.pk, size=upload.held
         )
@@ -49,17 +49,23 @@ def checkpoint_begin(*, job: Job, attempt: int, step: int, files: Sequence[Decla
 
 def model_begin(*, job: Job, attempt: int, files: Sequence[DeclaredFile]) -> Upload:
     """Begin to upload the model of an attempt, likewise."""
-    upload = upload_begin(
-        namespace=job.namespace, actor=None, kind="model", files=files, job_id=job.pk,
-        key_prefix=f"jobs/{job.pk}/{attempt}/model",
-    )  # fmt: skip
+    same = Model.objects.filter(job=job, attempt=attempt)
+    upload = _begin(job, "model", files, f"jobs/{job.pk}/{attempt}/model", same)
     with transaction.atomic():
-        Model.objects.filter(job=job, attempt=attempt, completed_at__isnull=True).delete()
+        same.filter(completed_at__isnull=True).delete()
         Model.objects.create(
             id=new_id(), namespace=job.namespace, job=job, attempt=attempt, name=job.name, upload_id=upload.pk,
             size=upload.held,
         )  # fmt: skip
     return upload
+
+
+def _begin(job: Job, kind: str, files: Sequence[DeclaredFile], place: str, same: QuerySet[Any]) -> Upload:
+    """An upload to a place where nothing complete lies."""
+    complete = set(same.filter(completed_at__isnull=False).values_list("upload_id", flat=True))
+    taken = set(Upload.objects.filter(pk__in=complete).values_list("key_prefix", flat=True))
+    free = next(one for one in (place, *(f"{place}.{n}" for n in range(1, len(taken) + 2))) if one not in taken)
+    return upload_begin(namespace=job.namespace, actor=None, kind=kind, files=files, job_id=job.pk, key_prefix=free)
 
 
 def upload_finish_and_settle(upload_id: uuid.UUID) -> None:
@@ -104,27 +110,37 @@ def _complete(result: Checkpoint | Model, upload: Upload, now: datetime) -> None
             return
         upload_use(upload)
         if isinstance(result, Checkpoint):
-            _drop_old_checkpoints(result.job)
+            _drop(_by_age(result.job_id).filter(attempt=result.attempt, step=result.step).exclude(pk=result.pk))
+            _drop(_by_age(result.job_id)[KEPT:])
         else:
-            JobEvent.objects.create(
-                job=result.job, at=now, attempt=result.attempt, kind="model_kept", message="The model was kept.",
-                facts={"model": str(result.pk), "size": sum(one["size"] for one in files), "files": len(files)},
-            )  # fmt: skip
+            older = Model.objects.filter(job=result.job, attempt=result.attempt, completed_at__isnull=False)
+            _drop(older.exclude(pk=result.pk))
+            _note_model(result, files, now)
         job_changed(result.job)
 
 
-def _drop_old_checkpoints(job: Job) -> None:
-    """The newest attempt's highest steps stay."""
-    complete = Checkpoint.objects.filter(job=job, completed_at__isnull=False).order_by("-attempt", "-step")
-    old = list(complete.values_list("pk", "upload_id")[KEPT:])
-    Checkpoint.objects.filter(pk__in=[pk for pk, _ in old]).delete()
+def _drop(results: QuerySet[Any]) -> None:
+    """Forget these results and return their storage."""
+    old = list(results.values_list("pk", "upload_id"))
+    results.model.objects.filter(pk__in=[pk for pk, _ in old]).delete()
     uploads_discard([upload_id for _, upload_id in old])
 
 
+def _note_model(model: Model, files: Sequence[dict[str, Any]], now: datetime) -> None:
+    facts = {"model": str(model.pk), "size": sum(one["size"] for one in files), "files": len(files)}
+    JobEvent.objects.create(
+        job=model.job, at=now, attempt=model.attempt, kind="model_kept", message="The model was kept.", facts=facts
+    )
+
+
+def _by_age(job_id: uuid.UUID) -> QuerySet[Checkpoint]:
+    """The job's complete checkpoints, the newest first. By time and not by step: a script may have begun anew."""
+    return Checkpoint.objects.filter(job_id=job_id, completed_at__isnull=False).order_by("-completed_at", "-step")
+
+
 def newest_checkpoint(job_id: uuid.UUID) -> Checkpoint | None:
-    """The checkpoint that a (re)started task goes on from: of the newest attempt that has one, the highest step."""
-    complete = Checkpoint.objects.filter(job_id=job_id, completed_at__isnull=False)
-    return complete.order_by("-attempt", "-step").first()
+    """The checkpoint that a (re)started task goes on from."""
+    return _by_age(job_id).first()
 
 
 def _as_json(one: Any) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def events_of(job: Job, *, after: int) -> tuple[list[JobEvent], int | None]:
 
 def checkpoints_of(job: Job) -> QuerySet[Checkpoint]:
     """Complete ones, the one to go on from first."""
-    return Checkpoint.objects.filter(job=job, completed_at__isnull=False).order_by("-attempt", "-step")
+    return Checkpoint.objects.filter(job=job, completed_at__isnull=False).order_by("-completed_at", "-step")
 
 
 def tasks_of(job: Job, attempt: int) -> list[dict[str, Any]]:

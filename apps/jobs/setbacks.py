@@ -31,7 +31,7 @@ def after_known(lease: Lease, error: YardmasterError, now: datetime) -> None:
     log.warning("Job %s: %s", job.pk, error)
     if isinstance(error, SpecRejected) and Phase.FAILED in MOVES[Phase(job.phase)]:
         _reject(job, error, now)
-        let_go_after_setback(lease, next_look_at=now)
+        let_go_after_setback(lease, now=now, next_look_at=now)
         return
     if not Phase(job.phase).is_final:  # a final job's reason is its verdict
         shown = {
@@ -42,7 +42,7 @@ def after_known(lease: Lease, error: YardmasterError, now: datetime) -> None:
         Job.objects.filter(pk=job.pk, phase=job.phase, attempt=job.attempt).update(**shown)
         job_changed(job)
     wait = FOR_THE_OPERATOR if isinstance(error, Misconfigured) else pause_after(job.setbacks)
-    let_go_after_setback(lease, next_look_at=now + wait)
+    let_go_after_setback(lease, now=now, next_look_at=now + wait)
 
 
 _CODES = {"unavailable": "EngineUnavailable", "quota_full": "EngineQuotaFull", "misconfigured": "Misconfigured"}
@@ -55,7 +55,7 @@ def after_database(lease: Lease, now: datetime) -> None:
         return
     try:
         connection.close_if_unusable_or_obsolete()
-        let_go_after_setback(lease, next_look_at=now + SHORTEST)
+        let_go_after_setback(lease, now=now, next_look_at=now + SHORTEST)
     except (DatabaseError, InterfaceError) as error:
         log.warning("Job %s keeps its lease until it runs out: %s", lease.job_id, error)
 
@@ -64,7 +64,7 @@ def after_unknown(lease: Lease, now: datetime) -> None:
     """A bug. The caller has logged it."""
     job = Job.objects.filter(pk=lease.job_id).first()
     if job is not None:
-        let_go_after_setback(lease, next_look_at=now + pause_after(job.setbacks))
+        let_go_after_setback(lease, now=now, next_look_at=now + pause_after(job.setbacks))
 
 
 def pause_after(setbacks: int) -> timedelta:

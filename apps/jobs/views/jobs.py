@@ -90,7 +90,7 @@ class JobsView(IdempotentPosts, JobAddress):
         return None if self._claim is None else f"idempotency:{self._claim.record_id}"
 
 
-class JobCheckView(JobAddress):
+class JobCheckView(IdempotentPosts, JobAddress):
     """Would this job start now, later or never? Creates nothing, and promises nothing."""
 
     @extend_schema(request=JobRequestSerializer, responses=CheckSerializer)

@@ -245,6 +245,31 @@ def test_a_step_that_is_sent_again_after_a_cut_begins_anew(job):
     assert storage_used(job.namespace).reserved == 3
 
 
+def test_a_step_that_is_made_again_replaces_the_one_there_was(job, django_capture_on_commit_callbacks):
+    client = task_of(job)
+    with django_capture_on_commit_callbacks(execute=True):
+        sent(client, "checkpoints", step=5)
+        sent(client, "checkpoints", step=9)
+    before = newest_checkpoint(job.pk)
+    with django_capture_on_commit_callbacks(execute=True):
+        sent(client, "checkpoints", step=5)
+    after = newest_checkpoint(job.pk)
+    assert (before.step, after.step) == (9, 5), "the newest is the one made last"
+    assert Checkpoint.objects.filter(job=job).count() == 2
+    assert storage_used(job.namespace).used == 6
+    with storage().open_range(after.files[0]["key"]) as stream:
+        assert stream.read() == b"xxx"
+
+
+def test_a_restarted_task_may_keep_its_model_again(job, django_capture_on_commit_callbacks):
+    client = task_of(job)
+    for _ in range(3):
+        with django_capture_on_commit_callbacks(execute=True):
+            sent(client, "model")
+    assert Model.objects.filter(job=job).count() == 1
+    assert storage_used(job.namespace).used == 3
+
+
 def test_the_model_is_listed_and_can_be_read(job, ada, bob, signed_in):
     sent(task_of(job), "model")
     me = signed_in(ada)
