@@ -58,7 +58,10 @@ def _put_together(upload: Upload, lease: Lease) -> None:
     arrived = list(in_lanes(lambda file: _arrived(upload, file), files, lease.beat))
     _check_all_there(upload, files, arrived)
     budgets = crc_budgets(file.size for file in files)
-    work = [_Work(upload, *one, lease) for one in zip(files, arrived, budgets, strict=True)]
+    work = [
+        _Work(upload, file, parts or [], budget, lease)
+        for file, parts, budget in zip(files, arrived, budgets, strict=True)
+    ]
     noted: list[UploadFile] = []
     try:
         for file, facts in zip(files, in_lanes(_Work.do, work, lease.beat), strict=True):
@@ -77,8 +80,9 @@ def _note(files: list[UploadFile], lease: Lease) -> None:
     lease.renew()
 
 
-def _arrived(upload: Upload, file: UploadFile) -> list[Part]:
-    """The parts of a file that are there; each without an ETag where they are put together already."""
+def _arrived(upload: Upload, file: UploadFile) -> list[Part] | None:
+    """The parts of a file that are there; each without an ETag where they are put together already. None: the store
+    knows nothing of the file any more."""
     if not file.multipart_id:
         return []
     key = file_key(upload, file)
@@ -90,13 +94,15 @@ def _arrived(upload: Upload, file: UploadFile) -> list[Part]:
             whole = storage().stat(key).size == file.size
         except ObjectMissing:
             whole = False
-        return [Part(n, size, "") for n, size in _parts_of(upload, file).items()] if whole else []
+        return [Part(n, size, "") for n, size in _parts_of(upload, file).items()] if whole else None
 
 
-def _check_all_there(upload: Upload, files: Sequence[UploadFile], arrived: Sequence[list[Part]]) -> None:
+def _check_all_there(upload: Upload, files: Sequence[UploadFile], arrived: Sequence[list[Part] | None]) -> None:
     missing = [
-        problem for file, parts in zip(files, arrived, strict=True) if (problem := _lacking(upload, file, parts))
+        problem for file, parts in zip(files, arrived, strict=True) if (problem := _lacking(upload, file, parts or []))
     ]
+    lost = [file.pk for file, parts in zip(files, arrived, strict=True) if parts is None]
+    UploadFile.objects.filter(pk__in=lost).update(multipart_id="")  # the next address begins anew
     if missing:
         raise ApiProblem(
             409,

@@ -122,8 +122,8 @@ def _progress(upload: Upload, file: UploadFile) -> FileProgress:
     elif file.multipart_id:
         try:
             done = [part.number for part in storage().parts(file_key(upload, file), file.multipart_id)]
-        except UploadMissing:  # just put together, and not yet noted
-            done = list(range(1, parts + 1))
+        except UploadMissing:  # just put together and not yet noted, or lost with the store's power
+            done = list(range(1, parts + 1)) if upload.state == State.COMPLETING else []
     else:
         done = []
     return FileProgress(file.index, file.path, file.size, parts, done)

@@ -48,14 +48,15 @@ def place_of(root: Path, key: str) -> Path:
     return place
 
 
-def write_new(place: Path, data: bytes | Readable) -> None:
+def write_new(place: Path, data: bytes | Readable, *, durable: bool = True) -> None:
     """Write a file that is not there yet and make it durable; nothing stays behind when that fails."""
     descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640)
     try:
         with os.fdopen(descriptor, "wb", buffering=0) as file:
             for chunk in [data] if isinstance(data, bytes) else read_chunks(data, CHUNK):
                 write_all(file.fileno(), chunk)
-            os.fdatasync(file.fileno())
+            if durable:
+                os.fdatasync(file.fileno())
     except BaseException:
         place.unlink(missing_ok=True)
         raise
@@ -71,11 +72,11 @@ def write_all(descriptor: int, data: bytes) -> None:
 def move_into(source: Path, target: Path) -> None:
     """Rename `source` over `target` and make the name durable. Folders on the way are made.
 
-    A concurrent `prune` may remove a folder between the two steps, so they are tried again a few times.
+    A concurrent `prune` may remove a folder between the steps, so they are tried again a few times.
     """
     for attempt in range(_RETRIES):
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
         try:
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
             os.replace(source, target)
         except FileNotFoundError:
             if attempt == _RETRIES - 1 or not source.exists():

@@ -47,7 +47,8 @@ class PartFolder:
         with errors_translated("Beginning an upload"):
             folder = self._root / upload_id
             folder.mkdir(parents=True, mode=0o750)
-            write_new(folder / "target", json.dumps({"key": key, "part_size": part_size}).encode())
+            # Not flushed: lost with the machine's power, the upload is missing, and its sender begins anew.
+            write_new(folder / "target", json.dumps({"key": key, "part_size": part_size}).encode(), durable=False)
         return upload_id
 
     def write(self, key: str, upload_id: str, number: int, size: int, data: Readable) -> Part:
@@ -87,9 +88,7 @@ class PartFolder:
             check_parts(parts, self.parts(key, upload_id), part_size)
             data = folder / "data"
             if data.exists():  # else moved away by an earlier try that was cut off before the folder was removed
-                with data.open("r+b") as file:
-                    file.truncate(sum(part.size for part in parts))
-                    os.fdatasync(file.fileno())
+                _cut(data, sum(part.size for part in parts))
             yield data
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -163,6 +162,14 @@ def _write_at(place: Path, offset: int, size: int, data: Readable, number: int) 
     finally:
         os.close(descriptor)
     return digest.hexdigest()
+
+
+def _cut(place: Path, size: int) -> None:
+    """Cut off what an earlier, longer part left behind. The parts themselves are on the disk already."""
+    if place.stat().st_size != size:
+        os.truncate(place, size)
+        with place.open("rb") as file:
+            os.fsync(file.fileno())
 
 
 def _read_mark(place: Path) -> Part | None:

@@ -76,6 +76,18 @@ def test_another_content_than_announced_is_refused_and_can_be_sent_again(client)
     assert complete(client, upload).status_code == 200
 
 
+def test_a_file_that_the_store_has_lost_is_sent_anew(client, tmp_path):
+    """As after a power cut: the parts were acknowledged, and their upload is not there any more."""
+    import shutil
+
+    upload = _sent(client, {"f": b"abc"})
+    shutil.rmtree(tmp_path / "objects" / "parts")
+    assert client.get(f"/api/v1/uploads/{upload}/").json()["files"][0]["done"] == []
+    assert complete(client, upload).json()["code"] == "parts_missing"
+    put(sign(client, upload, 0, 1)[0], b"abc")
+    assert complete(client, upload).status_code == 200
+
+
 def test_a_file_that_was_good_is_not_read_again_after_another_one_was_bad(client, store):
     files = [{"path": "good", "size": 4}, {"path": "late", "size": 4, "sha256": sha256(b"late")}]
     upload = client.post("/api/v1/uploads/", {"kind": "dataset", "files": files}).json()["id"]
