@@ -149,7 +149,7 @@ async def _follow_all(portal: BenchPortal, job: Job, followers: int, readers: li
 
 
 def _is_log_of(path: str, job: Job) -> bool:
-    return "/logs/" in path and path.endswith(".log")
+    return "/logs/" in path and path.endswith("/lines")
 
 
 def _database_rows(portal: BenchPortal) -> int:
