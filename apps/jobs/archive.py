@@ -7,6 +7,7 @@ there is. Of a task that was killed nobody else says that no more lines will com
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable
 
 from apps.jobs.models import Job
@@ -41,4 +42,4 @@ def keep_outputs(job: Job, spec: TrainingSpec, engine: Engine) -> None:
 
 def _keep(stream: StreamKey, lines: Iterable[str]) -> int:
     data = b"".join(line.rstrip("\n").encode(errors="replace") + b"\n" for line in lines)
-    return log_store().append(stream, 0, data) if data else 0
+    return log_store().append(stream, 0, data, [(0, time.time_ns() // 1_000_000)]) if data else 0
