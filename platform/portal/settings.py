@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -228,7 +229,7 @@ STORAGES = {
 
 # --- The portal's own log ----------------------------------------------------------------------------------------
 LOG_LEVEL = env.text("YARDMASTER_LOG_LEVEL", "INFO")
-_BEFORE_THE_END = [
+_BEFORE_THE_END: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
@@ -242,7 +243,7 @@ LOGGING = {
             "()": structlog.stdlib.ProcessorFormatter,
             "processor": structlog.processors.JSONRenderer()
             if env.flag("YARDMASTER_LOG_JSON")
-            else structlog.dev.ConsoleRenderer(colors=False),
+            else structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
             "foreign_pre_chain": _BEFORE_THE_END,
         }
     },
