@@ -81,11 +81,11 @@ function taskRow(task: Task): HTMLElement {
   if (task.peak_memory) notes.push(`peak ${bytes(task.peak_memory)}`);
   return el(
     "tr",
-    {},
-    el("th", { scope: "row" }, `${task.role} ${task.index}`),
-    el("td", {}, badge(task.phase)),
-    el("td", {}, progressOf(task.progress)),
-    el("td", { class: "text-secondary" }, notes.join(" · ")),
+    { role: "row" },
+    el("th", { scope: "row", role: "rowheader" }, `${task.role} ${task.index}`),
+    el("td", { role: "cell" }, badge(task.phase)),
+    el("td", { role: "cell" }, progressOf(task.progress)),
+    el("td", { role: "cell", class: "text-secondary" }, notes.join(" · ")),
   );
 }
 

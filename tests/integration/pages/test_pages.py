@@ -6,6 +6,9 @@ import uuid
 
 import pytest
 from django.test import Client
+from django.utils import timezone
+
+from apps.jobs.models import Job
 
 pytestmark = pytest.mark.django_db
 PAGES = [
@@ -40,6 +43,20 @@ def test_home_names_the_first_steps_and_who_has_no_password_is_told(ada, client)
     assert "/accounts/password/set/" in client.get("/").content.decode()
 
 
+def test_the_page_of_a_job_is_for_those_who_may_see_it(ada, bob, client):
+    now = timezone.now()
+    name = "</title><script>alert(1)</script>"
+    job = Job.objects.create(
+        namespace=ada.personal_namespace, owner=ada, name=name, engine="local", spec={}, needs={}, queued_at=now
+    )
+    client.force_login(ada)
+    page = client.get(f"/jobs/{job.pk}/").content.decode()
+    assert str(job.pk) in page
+    assert "<script>alert" not in page
+    client.force_login(bob)
+    assert client.get(f"/jobs/{job.pk}/").status_code == 404
+
+
 def test_a_job_that_is_unknown_or_foreign_is_a_404_page(ada, client):
     client.force_login(ada)
     response = client.get(f"/jobs/{uuid.uuid4()}/")
@@ -54,7 +71,7 @@ def test_a_form_that_has_grown_old_says_what_to_do(ada):
     assert "load the page again" in response.content.decode()
 
 
-def test_a_page_that_fails_needs_nothing_that_may_be_broken(ada, client, monkeypatch, django_assert_num_queries):
+def test_a_page_that_fails_needs_nothing_that_may_be_broken(ada, client, monkeypatch):
     from portal import pages
 
     client.force_login(ada)
