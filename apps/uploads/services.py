@@ -6,7 +6,6 @@ Quota is reserved before the first byte is sent. Not here: how files are put tog
 
 from __future__ import annotations
 
-import logging
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,13 +37,12 @@ from apps.uploads.limits import (
     part_size_for,
 )
 from apps.uploads.models import Kind, State, Upload, UploadFile
+from apps.uploads.removal import let_go, remove, remove_now
 from apps.uploads.selectors import file_key
 from apps.uploads.storage import storage
-from yardmaster.errors import Problem, Unavailable
+from yardmaster.errors import Problem
 from yardmaster.storage.base import SignedRequest
 from yardmaster.storage.paths import path_problems
-
-log = logging.getLogger(__name__)
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _FOLDERS = {Kind.DATASET: "datasets", Kind.CODE: "code"}
@@ -185,8 +183,8 @@ def upload_use(upload: Upload) -> None:
 def upload_abort(upload: Upload) -> None:
     """Give the quota back and remove what was sent. Raises `Conflict` while it is completed by a worker, or in use."""
     free = Q(leased_until=None) | Q(leased_until__lt=timezone.now())
-    if _let_go(Upload.objects.filter(free, pk=upload.pk, used=False)):
-        _remove_now(upload.pk)
+    if let_go(Upload.objects.filter(free, pk=upload.pk, used=False)):
+        remove_now(upload.pk)
         return
     upload = Upload.objects.filter(pk=upload.pk).first() or upload
     if upload.used:
@@ -201,8 +199,8 @@ def uploads_discard(upload_ids: Iterable[uuid.UUID]) -> None:
     May be called inside a transaction; the bytes are removed after it.
     """
     for upload_id in upload_ids:
-        if _let_go(Upload.objects.filter(pk=upload_id)):
-            transaction.on_commit(partial(_remove_now, upload_id))
+        if let_go(Upload.objects.filter(pk=upload_id)):
+            transaction.on_commit(partial(remove_now, upload_id))
 
 
 def uploads_sweep(now: datetime) -> None:
@@ -213,7 +211,7 @@ def uploads_sweep(now: datetime) -> None:
         wake_upload(upload_id)
     uploads_expire(now)
     for upload_id in _ids(Upload.objects.filter(state=State.DELETING)):
-        _remove_now(upload_id)
+        remove_now(upload_id)
 
 
 def uploads_expire(now: datetime) -> int:
@@ -221,9 +219,9 @@ def uploads_expire(now: datetime) -> int:
     idle = Upload.objects.filter(used=False, touched_at__lt=now - settings.YARDMASTER_UPLOAD_TTL)
     expired = 0
     for upload_id in _ids(idle.exclude(state__in=[State.COMPLETING, State.DELETING])):
-        if _let_go(idle.filter(pk=upload_id).exclude(state=State.COMPLETING)):
+        if let_go(idle.filter(pk=upload_id).exclude(state=State.COMPLETING)):
             expired += 1
-            _remove_now(upload_id)
+            remove_now(upload_id)
     return expired
 
 
@@ -254,7 +252,7 @@ def _clear_the_way(key_prefix: str) -> None:
     earlier = Upload.objects.filter(key_prefix=key_prefix).first()
     if earlier is not None:
         upload_abort(earlier)
-        _remove(earlier.pk)
+        remove(earlier.pk)
 
 
 def _require_open(upload: Upload) -> None:
@@ -274,40 +272,6 @@ def _multipart_of(upload: Upload, file: UploadFile) -> str:
     storage().multipart_abort(key, mine)
     file.refresh_from_db()
     return file.multipart_id
-
-
-def _let_go(uploads: QuerySet[Upload]) -> bool:
-    """Give the upload's bytes back to its namespace and mark it for removal. False: somebody else has, or it stays."""
-    with transaction.atomic():
-        upload = uploads.exclude(state=State.DELETING).select_for_update().first()
-        if upload is None:
-            return False
-        if upload.state == State.COMPLETE:
-            storage_ledger.use_return(upload.namespace_id, upload.held)
-        else:
-            storage_ledger.reservation_return(upload.namespace_id, upload.held)
-        upload.state, upload.held, upload.used = State.DELETING, 0, False
-        upload.save(update_fields=["state", "held", "used"])
-    return True
-
-
-def _remove_now(upload_id: uuid.UUID) -> None:
-    """Remove the bytes; where the store does not answer, the sweep tries again."""
-    try:
-        _remove(upload_id)
-    except Unavailable:
-        log.warning("The object store does not answer; upload %s is removed later.", upload_id, exc_info=True)
-
-
-def _remove(upload_id: uuid.UUID) -> None:
-    upload = Upload.objects.filter(pk=upload_id, state=State.DELETING).first()
-    if upload is None:
-        return
-    for file in upload.files.filter(sha256="").exclude(multipart_id=""):
-        storage().multipart_abort(file_key(upload, file), file.multipart_id)
-    storage().delete_prefix(upload.key_prefix)
-    storage().delete_prefix(f"uploads/{upload.pk}")
-    upload.delete()
 
 
 def _ids(uploads: QuerySet[Upload]) -> list[uuid.UUID]:
