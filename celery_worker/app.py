@@ -15,12 +15,14 @@ from celery.signals import beat_init, worker_ready
 from django.conf import settings
 
 from apps.api.readiness import report_ready
+from celery_worker.broker_loss import survive_broker_loss
 from celery_worker.schedule import SCHEDULE
 
 SAME_MESSAGE_AGAIN = 600
 """Seconds after which the broker gives an unacknowledged message to another worker. Far beyond the longest task: the
 sweep is what heals, and it is faster."""
 
+survive_broker_loss()
 app = Celery("yardmaster", broker=settings.CELERY_BROKER_URL, include=["celery_worker.tasks"])
 app.conf.update(
     beat_schedule=SCHEDULE,
