@@ -17,17 +17,17 @@ class LossProofQoS(redis.QoS):
 
     def ack(self, delivery_tag: str) -> None:
         if not self._is_cut_off:
-            super().ack(delivery_tag)
+            super().ack(delivery_tag)  # type: ignore[no-untyped-call]
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
         if not self._is_cut_off:
-            super().reject(delivery_tag, requeue)
+            super().reject(delivery_tag, requeue)  # type: ignore[no-untyped-call]
 
     def restore_unacked_once(self, stderr: Any = None) -> None:
         if self._is_cut_off:
             self._on_collect.cancel()
         else:
-            super().restore_unacked_once(stderr)
+            super().restore_unacked_once(stderr)  # type: ignore[no-untyped-call]
 
     @property
     def _is_cut_off(self) -> bool:
