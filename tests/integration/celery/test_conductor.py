@@ -35,6 +35,7 @@ def test_who_resigns_is_followed_at_once(db):
     assert lead("conductor", "b", NOW + timedelta(seconds=1))
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_change_at_the_engine_wakes_the_job_at_once(world, ada, monkeypatch):
     woken: list[uuid.UUID] = []
     arrived = threading.Event()
@@ -42,21 +43,22 @@ def test_a_change_at_the_engine_wakes_the_job_at_once(world, ada, monkeypatch):
     job = world.launch(ada)
     world.settle()
     one = Conductor()
-    one._renew()
+    one.renew()
     for follower in one.followers():
         follower.start()
-    while not world.engine._followers:
-        threading.Event().wait(0.01)
-    world.engine.set(job, Role.WORKER, 0, TaskPhase.SUCCEEDED)
-    assert arrived.wait(5)
+    for _ in range(50):  # the follower's thread has to come to the engine first
+        world.engine.set(job, Role.WORKER, 0, TaskPhase.SUCCEEDED)
+        if arrived.wait(0.1):
+            break
     assert woken[0] == job.pk
 
 
+@pytest.mark.django_db(transaction=True)
 def test_who_does_not_lead_wakes_nobody(world, monkeypatch):
     monkeypatch.setattr(conductor, "wake_now", lambda job_id: pytest.fail("woken"))
     lead("conductor", "another", datetime.now(UTC))
     one = Conductor()
-    one._renew()
+    one.renew()
     one.changed(uuid.uuid4())
 
 

@@ -62,7 +62,7 @@ class Conductor:
                 wake_now(job_id)
             if time.monotonic() >= renew_at:
                 renew_at = time.monotonic() + RENEW_EVERY
-                self._renew()
+                self.renew()
         self._resign()
 
     def followers(self) -> list[Follower]:
@@ -77,7 +77,8 @@ class Conductor:
         if self._leads.is_set() and self._bursts.change(job_id, time.monotonic()):
             wake_now(job_id)
 
-    def _renew(self) -> None:
+    def renew(self) -> None:
+        """Lead, or go on leading, where no other conductor does."""
         try:
             close_old_connections()
             leads = lead(POST, self._me, timezone.now())
