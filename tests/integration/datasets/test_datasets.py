@@ -89,10 +89,8 @@ def test_a_taken_name_is_refused_and_the_upload_can_still_be_used(client):
     assert client.post(PATH, {"name": "other", "upload": upload}).status_code == 201
 
 
-@pytest.mark.parametrize("name", ["", "  ", "x" * 101, "a\nb", "a\u202eb", None, 7])
+@pytest.mark.parametrize("name", ["", "  ", "x" * 101, "a\nb", "a\u202eb", None])
 def test_a_name_that_is_none_is_refused(client, name):
-    if name == 7:
-        pytest.skip("the framework reads 7 as '7'")
     answer = client.post(PATH, {"name": name, "upload": uploaded(client, CONTENT)})
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "name")
 
