@@ -223,22 +223,26 @@ def sign_in_link_create(user: User, *, actor: User | None = None) -> str:
 
 def sign_in_link_look(token: str, now: datetime) -> SignInLink | None:
     """The link if it would let its user in now; None if it is unknown, used, expired, or its user is locked out."""
-    return SignInLink.objects.filter(_usable(now), digest=_digest(token)).select_related("user").first()
+    live = SignInLink.objects.filter(_unspent(now), digest=_digest(token), user__is_active=True)
+    return live.select_related("user").first()
 
 
 def sign_in_link_use(token: str, now: datetime) -> User | None:
     """Spend the link. Of any number of calls at once exactly one gets the user, the others None."""
     with transaction.atomic():
-        spent = SignInLink.objects.filter(_usable(now), digest=_digest(token)).update(used_at=now)
-        if not spent:
+        # Conditions on this row alone: one on the user would become a subquery, which PostgreSQL does not look at again
+        # when it has waited for another update of the row, and every one of several at once would succeed.
+        if not SignInLink.objects.filter(_unspent(now), digest=_digest(token)).update(used_at=now):
             return None
         user = User.objects.get(sign_in_links__digest=_digest(token))
+        if not user.is_active:
+            return None
         record(user, "sign_in_link.use", f"user:{user.pk}")
     return user
 
 
-def _usable(now: datetime) -> Q:
-    return Q(used_at=None, expires_at__gt=now, user__is_active=True)
+def _unspent(now: datetime) -> Q:
+    return Q(used_at=None, expires_at__gt=now)
 
 
 def _digest(token: str) -> str:
