@@ -12,7 +12,7 @@ from yardmaster_runner.flush import remember_address
 from yardmaster_runner.intake import now_ms
 from yardmaster_runner.launch import Folders
 from yardmaster_runner.order import Order
-from yardmaster_runner.patience import Haste, Patience
+from yardmaster_runner.patience import PORTAL_MAY_BE_AWAY, Haste, Patience
 from yardmaster_runner.portal import Portal
 from yardmaster_runner.preparation import Preparation
 from yardmaster_runner.processes import adopt_orphans
@@ -60,8 +60,8 @@ class Life:
     def _live_with(self, order: Order, spool: Spool) -> Ending:
         """The part of its life in which the portal hears of it."""
         reporter = Reporter(self._facts, self._api, self._switch.throw)
-        shipping = ShipperThread(spool, self._api, Patience(order.grace_period, self._haste))
-        farewell = Patience(order.grace_period, self._haste)
+        shipping = ShipperThread(spool, self._api, Patience(PORTAL_MAY_BE_AWAY, self._haste))
+        farewell = Patience(PORTAL_MAY_BE_AWAY, self._haste)
         reporter.start()
         shipping.start()
         try:

@@ -1,9 +1,14 @@
-"""How long to keep trying at a task's end: until nothing has worked for the grace period, or somebody is in a hurry."""
+"""How long to keep trying at a task's end: until nothing has worked for an hour, or somebody is in a hurry."""
 
 from __future__ import annotations
 
 import time
 from typing import Callable
+
+
+PORTAL_MAY_BE_AWAY = 3600.0
+"""Seconds. A portal that is stopped, killed or upgraded while a job ends must cost neither its model nor its last lines.
+Nothing else is held up by waiting: nobody but the portal could decide what follows."""
 
 
 class Haste:

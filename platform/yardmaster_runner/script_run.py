@@ -13,7 +13,7 @@ from yardmaster_runner.intake import Intake, open_pipe
 from yardmaster_runner.keeper import CheckpointKeeper, keep_model
 from yardmaster_runner.observer import Observer
 from yardmaster_runner.order import Order
-from yardmaster_runner.patience import Haste, Patience
+from yardmaster_runner.patience import PORTAL_MAY_BE_AWAY, Haste, Patience
 from yardmaster_runner.progress import Progress
 from yardmaster_runner.reasons import explain_end, memory_kills
 from yardmaster_runner.reporter import Facts
@@ -104,4 +104,4 @@ class ScriptRun:
         return self._decides or not self._settings.log_dir_is_shared or self._settings.role == "evaluator"
 
     def _uploader(self) -> Uploader:
-        return Uploader(self._api, self._api.portal.hosts, Patience(self._order.grace_period, self._haste))
+        return Uploader(self._api, self._api.portal.hosts, Patience(PORTAL_MAY_BE_AWAY, self._haste))

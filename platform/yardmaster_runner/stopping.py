@@ -30,7 +30,7 @@ class StopSwitch:
         self._is_interruptible = False
         self._is_over = False
         self._script: Optional[Script] = None
-        self._kill_after = 30.0
+        self._grace = 30.0
         self._killer: Optional[threading.Timer] = None
 
     def install(self) -> None:
@@ -55,14 +55,16 @@ class StopSwitch:
 
     def started(self, script: Script, grace: float) -> None:
         """From now on signals are the script's."""
-        self._kill_after = grace - min(2.0, grace * 0.1)
+        self._grace = grace
         self._script = script
         if self._number:
             self._pass_on(script, self._number)
 
     def ended(self) -> None:
-        """The script is over; from now on signals mean haste."""
+        """The script is over; from now on signals mean haste, and one that came before leaves what is left of its grace."""
         self._is_over = True
+        if self.was_thrown:
+            self._haste.be_done_within(max(HASTE, self._grace))
         self._script = None
         if self._killer is not None:
             self._killer.cancel()
@@ -81,6 +83,7 @@ class StopSwitch:
     def _pass_on(self, script: Script, number: int) -> None:
         script.send(number)
         if self._killer is None:
-            self._killer = threading.Timer(self._kill_after, script.kill)
+            kill_after = self._grace - min(2.0, self._grace * 0.1)
+            self._killer = threading.Timer(kill_after, script.kill)
             self._killer.daemon = True
             self._killer.start()

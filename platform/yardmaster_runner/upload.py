@@ -21,6 +21,7 @@ PARTS_PER_CALL = 100
 PART_TIMEOUT = 120.0
 CHUNK = 1 << 20
 COMPLETE_LOOKS = 600
+TAKEN = ("conflict", "upload_used")
 WAITING = "the portal has not put the files together yet"
 
 
@@ -120,7 +121,7 @@ class Uploader:
             except PortalAway as error:
                 self._wait(max(backoff.next(), min(error.retry_after, 15.0)), str(error))
             except (PortalRefused, PortalRejected) as error:
-                if isinstance(error, PortalRejected) and error.status == 409:
+                if isinstance(error, PortalRejected) and error.answer.get("code") in TAKEN:
                     raise AlreadyStored(str(error)) from error
                 raise UploadFailed(str(error)) from error
 

@@ -42,6 +42,8 @@ class FakeTaskPortal:
         self.part_size = 1 << 20
         self.body = b""
         self.trouble: Trouble = lambda method, path: None
+        self.trouble_code = "conflict"
+        """What a status that `trouble` gives says in its body."""
         self._server: ThreadingHTTPServer | None = None
         self._port = 0
 
@@ -173,7 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         if isinstance(trouble, int):
-            self._answer(trouble, {"detail": "trouble"})
+            self._answer(trouble, {"detail": "trouble", "code": self.portal.trouble_code})
             return
         status, answer = self._route(method, path)
         if trouble == "lose_answer":

@@ -213,6 +213,15 @@ def test_a_restarted_task_does_not_send_a_checkpoint_that_is_there_already(task,
     assert "reason" not in portal.reports[-1]
 
 
+def test_a_checkpoint_that_the_quota_does_not_hold_is_said_to_be_lost(task, portal):
+    portal.orders(script(CHECKPOINT))
+    portal.trouble = lambda method, path: 409 if path == "checkpoints/" else None
+    portal.trouble_code = "quota_full"
+    assert task.run() == 0
+    assert portal.reports[-1]["reason"] == "UploadFailed"
+    assert "is not kept: 409" in portal.reports[-1]["message"]
+
+
 def test_a_report_that_is_refused_for_its_scalars_is_told_without_them(task, portal):
     from tests.unit.runner.event_writer import event, framed, scalar
 

@@ -76,12 +76,33 @@ def test_errors_lost_answers_and_hanging_cost_no_line(task, portal):
     assert portal.reports[-1]["state"] == "ended"
 
 
-def test_a_portal_that_is_away_at_the_end_is_waited_for_during_the_grace_period_only(task, portal):
-    portal.orders("print('kept')\n", spec_grace_period=2)
+def end_without_portal(task, portal) -> None:
+    """Run a script to its end while the portal takes neither lines nor reports, then tell the task to stop."""
     portal.trouble = lambda method, path: 503 if path.startswith(("log", "report")) else None
-    begun = time.monotonic()
-    assert task.run() == 0
-    assert 2 < time.monotonic() - begun < 12
+    process = task.start()
+    wait_for((task.work / "exit.json").exists)
+    process.terminate()
+    process.communicate(timeout=20)
+    assert process.returncode == 0
+
+
+def test_a_portal_that_is_away_at_the_end_is_waited_for_beyond_the_grace_period(task, portal):
+    portal.orders("print('kept')\n", spec_grace_period=1)
+    portal.trouble = lambda method, path: 503 if path.startswith(("log", "report")) else None
+    process = task.start()
+    wait_for((task.work / "exit.json").exists)
+    time.sleep(2)
+    assert process.poll() is None
+    portal.trouble = lambda method, path: None
+    process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert portal.lines() == [b"kept"]
+    assert portal.reports[-1]["state"] == "ended"
+
+
+def test_what_a_task_that_was_told_to_stop_could_not_ship_is_shipped_later(task, portal):
+    portal.orders("print('kept')\n")
+    end_without_portal(task, portal)
     portal.trouble = lambda method, path: None
     flush = (sys.executable, "-m", "yardmaster_runner.flush", str(task.work))
     assert task.run(*flush) == 0
@@ -92,9 +113,8 @@ def test_a_portal_that_is_away_at_the_end_is_waited_for_during_the_grace_period_
 
 
 def test_flushing_knows_the_address_by_itself_and_says_what_is_left(task, portal):
-    portal.orders("print('kept')\n", spec_grace_period=1)
-    portal.trouble = lambda method, path: 503 if path.startswith(("log", "report")) else None
-    assert task.run() == 0
+    portal.orders("print('kept')\n")
+    end_without_portal(task, portal)
     bare = {"PYTHONPATH": task.environment()["PYTHONPATH"], "PATH": os.environ["PATH"]}
     command = [sys.executable, "-m", "yardmaster_runner.flush", str(task.work), "--seconds", "0.5"]
     failed = subprocess.run(command, env=bare, capture_output=True, timeout=30, check=False)
