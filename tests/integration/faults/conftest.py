@@ -1,0 +1,29 @@
+"""One whole portal for every file of this folder that breaks nothing for good: starting one takes its time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.faults.scene import Scene, scene
+from tests.real.portal import WHOLE
+
+
+@pytest.fixture(scope="session")
+def _shared_scene() -> Iterator[Scene]:
+    with scene() as one:
+        yield one
+
+
+@pytest.fixture
+def portal_scene(_shared_scene: Scene) -> Scene:
+    """The portal with all of its processes, whatever an earlier test did to them."""
+    portal = _shared_scene.portal
+    portal.start(*[name for name in WHOLE if name not in portal.running or portal.running[name].poll() is not None])
+    return _shared_scene
+
+
+@pytest.fixture(autouse=True)
+def _cheap_passwords_and_no_counts():
+    """These tests use no database of their own: what the folder above prepares for Django is not needed here."""
