@@ -30,7 +30,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 class Task:
     """One started process and the file with its output."""
 
-    process: subprocess.Popen
+    process: subprocess.Popen[bytes]
     output: Path
 
     def text(self) -> str:

@@ -35,7 +35,7 @@ assert sum(shares) == 1618 and min(shares) > 100, shares
 """
 
 
-def run(*arguments: str | Path) -> subprocess.CompletedProcess:
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, PREPARE, *arguments], capture_output=True, text=True, timeout=60)
 
 
@@ -90,6 +90,6 @@ def test_an_impossible_number_of_shards_is_refused(tmp_path: Path, shards: str) 
 @pytest.mark.slow
 @pytest.mark.timeout(200)
 def test_tensorflow_reads_every_image_as_it_was(digits: Path) -> None:
-    command = [sys.executable, "-c", READ_WITH_TENSORFLOW, EXAMPLES / "digits", digits]
+    command = [sys.executable, "-c", READ_WITH_TENSORFLOW, str(EXAMPLES / "digits"), str(digits)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=180)
     assert ended.returncode == 0, ended.stderr
