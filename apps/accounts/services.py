@@ -118,11 +118,19 @@ def user_change(*, user: User, actor: User, **changes: Any) -> User:
                 f"{user.username} is the only administrator left.", remedy="Make somebody else an administrator first."
             )
         _check(user, None)
-        user.save(update_fields=[*changes])
+        _save(user, [*changes])
         if was_active and not user.is_active:
             _let_nobody_in(user)
         record(actor, "user.change", f"user:{user.pk}", **{name: _fact(value) for name, value in changes.items()})
     return user
+
+
+def _save(user: User, fields: list[str]) -> None:
+    try:
+        with transaction.atomic():
+            user.save(update_fields=fields)
+    except IntegrityError as error:  # taken since it was checked
+        raise Invalid(_taken(user)) from error
 
 
 def _fact(value: Any) -> Any:
