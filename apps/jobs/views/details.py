@@ -9,8 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.jobs import curves, selectors
-from apps.jobs.engines import engine_named
-from apps.jobs.serializers import (
+from apps.jobs.detail_serializers import (
     AttemptChoiceSerializer,
     AttemptSerializer,
     CheckpointSerializer,
@@ -22,6 +21,7 @@ from apps.jobs.serializers import (
     TasksSerializer,
     WhySerializer,
 )
+from apps.jobs.engines import engine_named
 from apps.jobs.views.jobs import JobAddress
 from apps.jobs.why import why
 from apps.registry.selectors import model_of_job

@@ -7,8 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.views import ApiView
+from apps.jobs.detail_serializers import EnginesSerializer
 from apps.jobs.engine_list import engines_for
-from apps.jobs.serializers import EnginesSerializer
 
 
 class EnginesView(ApiView):

@@ -92,6 +92,8 @@ def stop(world: World, killer: Killer, job: Job) -> Job:
     return go_on(world, killer, job, lambda one: one.is_over and not one.lease_owner)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("live", "last"),
     [(succeed, ["RUNNING", "SUCCEEDED"]), (fail, ["RUNNING", "FAILED"]), (stop, ["RUNNING", "STOPPING", "STOPPED"])],
