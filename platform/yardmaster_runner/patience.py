@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from typing import Callable
 
-
 PORTAL_MAY_BE_AWAY = 3600.0
-"""Seconds. A portal that is stopped, killed or upgraded while a job ends must cost neither its model nor its last lines.
-Nothing else is held up by waiting: nobody but the portal could decide what follows."""
+"""Seconds. A portal that is stopped, killed or upgraded while a job ends must cost neither its model nor its last
+lines. Nothing is held up by waiting: nobody but the portal could decide what follows."""
 
 
 class Haste:

@@ -61,7 +61,7 @@ class StopSwitch:
             self._pass_on(script, self._number)
 
     def ended(self) -> None:
-        """The script is over; from now on signals mean haste, and one that came before leaves what is left of its grace."""
+        """The script is over; from now on signals mean haste, as does one that came before."""
         self._is_over = True
         if self.was_thrown:
             self._haste.be_done_within(max(HASTE, self._grace))

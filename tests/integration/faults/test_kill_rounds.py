@@ -16,7 +16,6 @@ import pytest
 
 from tests.integration.faults.scene import SMALL, Scene, kill, until
 from tests.real.portal import WHOLE
-from yardmaster_client import Job
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
 
