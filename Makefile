@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p && break; done)
+PYTHON ?=
 VENV := .venv
 BIN := $(VENV)/bin
 export PYTHONPATH := $(CURDIR)/platform:$(CURDIR)
@@ -17,7 +17,7 @@ help: ## list what can be done
 setup: $(VENV)/.installed $(VENV)/.assets ## install everything into .venv and build the assets
 
 $(VENV)/.installed: requirements.txt deploy/setup/install.sh
-	@deploy/setup/install.sh "$(PYTHON)" "$(VENV)"
+	@deploy/setup/install.sh "$(VENV)" $(PYTHON)
 	@touch $@
 
 $(VENV)/.assets: $(VENV)/.installed $(shell find frontend -type f -not -path '*/node_modules/*' -not -path '*/built/*' 2>/dev/null) deploy/setup/assets.sh

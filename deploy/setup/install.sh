@@ -1,12 +1,20 @@
 #!/usr/bin/env bash
 # Installs the locked requirements into a virtual environment. Repeating it brings the environment to the lock.
-# Usage: install.sh PYTHON VENV
+# Usage: install.sh VENV [PYTHON]
 set -euo pipefail
-python=${1:?the Python to use} venv=${2:?the virtual environment}
+venv=${1:?the virtual environment}
+shift
 
-if ! "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then
-    echo "Yardmaster needs Python 3.11, 3.12 or 3.13; '$python' is ${python:+$("$python" -V 2>&1)}." >&2
-    echo "Install one of them, or name it: make setup PYTHON=/path/to/python3.12" >&2
+fits() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; }
+
+# A name on PATH may be a stand-in that runs nothing, so each is tried.
+for python in "${@:-python3}" python3.13 python3.12 python3.11; do
+    fits "$python" && break
+    if [ $# -gt 0 ]; then break; fi
+done
+if ! fits "$python"; then
+    echo "Yardmaster needs Python 3.11, 3.12 or 3.13, and ${1:-no python3 here} is none of them." >&2
+    echo "Install one, or name it: make setup PYTHON=/path/to/python3.12" >&2
     exit 1
 fi
 if [ ! -x "$venv/bin/python" ]; then
