@@ -10,7 +10,7 @@ from itertools import pairwise
 from types import FrameType
 
 from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 
 from portal.demo.portal import Access, PortalFailed, RunningPortal
 from portal.demo.story import LEAST_ACCURACY, NeverFits, Story
@@ -64,20 +64,19 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _report(console: Console, story: Story, job: Job, url: str, access: Access) -> None:
-    table = Table(show_header=False, box=None, padding=(0, 2))
-    table.add_column(style="dim")
-    table.add_row("job", f"{job.phase}: {job.message or job.reason}")
     goal = f"(must be at least {LEAST_ACCURACY})"
-    table.add_row("test accuracy", f"[bold]{story.accuracy}[/] {goal}" if story.accuracy else f"not reported {goal}")
-    table.add_row("model", _model_place(job, url))
-    for what, seconds in story.took.items():
-        table.add_row(what, f"{seconds:.1f} s")
-    for name, seconds in _phases(job):
-        table.add_row(f"  {name}", f"{seconds:.1f} s")
-    table.add_row("the portal", url)
-    table.add_row("sign in, once", access.link)
+    rows = [
+        ("job", f"{job.phase}: {job.message or job.reason}"),
+        ("test accuracy", f"{story.accuracy:.4f} {goal}" if story.accuracy is not None else f"not reported {goal}"),
+        ("model", _model_place(job, url)),
+        *((what, f"{seconds:.1f} s") for what, seconds in story.took.items()),
+        *((f"  {name}", f"{seconds:.1f} s") for name, seconds in _phases(job)),
+        ("the portal", url),
+        ("sign in, once", access.link),
+    ]
     console.print()
-    console.print(table, soft_wrap=True)
+    for name, value in rows:
+        console.print(f"[dim]{name:<26}[/]{escape(value)}", soft_wrap=True)
 
 
 def _model_place(job: Job, url: str) -> str:
