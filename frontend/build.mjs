@@ -1,11 +1,29 @@
 // Builds what pages load into static/built/. Repeating it replaces what was there.
+// Every file of src/pages/ is one page area's script (or style sheet) and becomes built/<its name>: nothing is listed here.
 import { build } from "esbuild";
-import { rm } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { writeSprite } from "./icons.mjs";
 
-const folder = new URL("./static/built/", import.meta.url).pathname;
+const here = new URL("./", import.meta.url).pathname;
+const folder = `${here}static/built/`;
 await rm(folder, { recursive: true, force: true });
+await mkdir(folder, { recursive: true });
 
 const common = { bundle: true, minify: true, outdir: folder, target: "es2022", logLevel: "warning", legalComments: "none" };
-await build({ ...common, entryPoints: ["src/portal.ts", "src/home.ts", "src/job.ts", "src/portal.css"], format: "esm" });
-// Runs before the first paint, so it is no module: modules wait for the document.
-await build({ ...common, entryPoints: ["src/theme.ts"], format: "iife" });
+const areas = (await readdir(`${here}src/pages`)).filter((name) => /\.(ts|css)$/.test(name));
+const scripts = areas.filter((name) => name.endsWith(".ts")).map((name) => `src/pages/${name}`);
+const sheets = areas.filter((name) => name.endsWith(".css")).map((name) => `src/pages/${name}`);
+await Promise.all([
+  // What several scripts share is a chunk of its own, loaded once and under a name that holds its content's hash.
+  build({
+    ...common,
+    entryPoints: ["src/portal.ts", ...scripts].map((path) => ({ in: path, out: path.replace(/^.*\/|\.ts$/g, "") })),
+    format: "esm",
+    splitting: true,
+    chunkNames: "chunks/[name]-[hash]",
+  }),
+  build({ ...common, entryPoints: ["src/portal.css", ...sheets].map((path) => ({ in: path, out: path.replace(/^.*\/|\.css$/g, "") })) }),
+  // Runs before the first paint, so it is no module: modules wait for the document.
+  build({ ...common, entryPoints: ["src/theme.ts"], format: "iife" }),
+  writeSprite(`${folder}icons.svg`),
+]);

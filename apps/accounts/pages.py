@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import URLPattern, URLResolver, path
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -26,3 +27,8 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
     response = render(request, "accounts/sign_in_link.html", {"link": link}, status=200 if link else 410)
     response.headers["Referrer-Policy"] = "no-referrer"  # the address is the secret
     return response
+
+
+pages_urlpatterns: list[URLPattern | URLResolver] = [
+    path("sign-in/<str:token>/", sign_in_link, name="sign_in_link"),
+]

@@ -8,11 +8,11 @@ from __future__ import annotations
 import base64
 import binascii
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -23,6 +23,8 @@ from apps.api.problems import Invalid
 from yardmaster.errors import Problem
 
 LARGEST_PAGE = 200
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -47,23 +49,51 @@ class Cursor:
         return cls(at=uuid.UUID(bytes=raw[1:]), newer=raw[:1] == b"n")
 
 
+@dataclass(frozen=True)
+class Page(Generic[Row]):
+    """One page of a list, newest first, and where its neighbours begin (None: there is none)."""
+
+    rows: list[Row]
+    newer_cursor: str | None
+    older_cursor: str | None
+
+
+class Source(Protocol[Row]):
+    """A list of more than one query, such as `apps.jobs.job_list.JobList`."""
+
+    def page(self, cursor: Cursor | None, limit: int) -> list[Row]:
+        """Up to `limit` rows from the cursor on, in its direction."""
+
+
+def page_of(rows: QuerySet[Any] | Source[Any], cursor: str | None, size: int) -> Page[Any]:
+    """The page of a list that begins at a cursor; None or empty: the newest. Raises `Invalid` for what is no cursor."""
+    read = (lambda at, limit: list(_from(rows, at)[:limit])) if isinstance(rows, QuerySet) else rows.page
+    return _page(read, _cursor(cursor or ""), size)
+
+
+def _page(read: Callable[[Cursor | None, int], list[Any]], cursor: Cursor | None, size: int) -> Page[Any]:
+    found = read(cursor, size + 1)
+    more, rows = len(found) > size, found[:size]
+    if cursor is not None and cursor.newer:
+        rows.reverse()
+        has_newer, has_older = more, bool(rows)
+    else:
+        has_newer, has_older = cursor is not None and bool(rows), more
+    return Page(
+        rows=rows,
+        newer_cursor=Cursor(rows[0].pk, newer=True).encode() if has_newer else None,
+        older_cursor=Cursor(rows[-1].pk).encode() if has_older else None,
+    )
+
+
 class NewestFirst(BasePagination):
     """`{"next", "previous", "results"}`; `?cursor=` and `?page_size=` (1 to 200)."""
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self._url = request.build_absolute_uri()
-        cursor = _cursor(request)
-        size = _page_size(request)
-        rows = self.rows(queryset, cursor, size + 1)
-        more = len(rows) > size
-        rows = rows[:size]
-        if cursor is not None and cursor.newer:
-            rows.reverse()
-            self._has_next, self._has_previous = bool(rows), more
-        else:
-            self._has_next, self._has_previous = more, cursor is not None and bool(rows)
-        self._rows: Sequence[Model] = rows
-        return rows
+        cursor = _cursor(request.query_params.get("cursor", ""))
+        self._page = _page(lambda at, limit: self.rows(queryset, at, limit), cursor, _page_size(request))
+        return self._page.rows
 
     def rows(self, queryset: Any, cursor: Cursor | None, limit: int) -> list[Any]:
         """Up to `limit` rows from the cursor on, in its direction. For lists of more than one query: override it."""
@@ -72,14 +102,14 @@ class NewestFirst(BasePagination):
     def get_paginated_response(self, data: Any) -> Response:
         return Response(
             {
-                "next": self._link(Cursor(self._rows[-1].pk)) if self._has_next else None,
-                "previous": self._link(Cursor(self._rows[0].pk, newer=True)) if self._has_previous else None,
+                "next": self._link(self._page.older_cursor),
+                "previous": self._link(self._page.newer_cursor),
                 "results": data,
             }
         )
 
-    def _link(self, cursor: Cursor) -> str:
-        return str(replace_query_param(self._url, "cursor", cursor.encode()))
+    def _link(self, cursor: str | None) -> str | None:
+        return None if cursor is None else str(replace_query_param(self._url, "cursor", cursor))
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         link = {"type": ["string", "null"], "format": "uri"}
@@ -115,8 +145,7 @@ def _from(queryset: QuerySet[Any], cursor: Cursor | None) -> QuerySet[Any]:
     return queryset.filter(pk__lt=cursor.at).order_by("-pk")
 
 
-def _cursor(request: Request) -> Cursor | None:
-    text = request.query_params.get("cursor", "")
+def _cursor(text: str) -> Cursor | None:
     if not text:
         return None
     try:

@@ -1,5 +1,8 @@
-// What every page has: the switch between light and dark, and menus that close like menus.
+// What every page has: htmx, times that tick, notes, menus that close like menus, copying, light and dark.
+import "./htmx";
 import { choose, chosen, type Choice } from "./theme_choice";
+import { keepTicking } from "./times";
+import { closable, toast } from "./toast";
 
 const NEXT: Record<Choice, Choice> = { auto: "light", light: "dark", dark: "auto" };
 const SAYS: Record<Choice, string> = { auto: "Colours: as the system", light: "Colours: light", dark: "Colours: dark" };
@@ -20,23 +23,44 @@ if (toggle) {
   show();
 }
 
-for (const menu of document.querySelectorAll<HTMLDetailsElement>("details[data-menu]")) {
-  document.addEventListener("click", (event) => {
-    if (menu.open && !menu.contains(event.target as Node)) menu.open = false;
-  });
-  menu.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !menu.open) return;
+const menus = () => document.querySelectorAll<HTMLDetailsElement>("details[data-menu][open]");
+document.addEventListener("click", (event) => {
+  for (const menu of menus()) if (!menu.contains(event.target as Node)) menu.open = false;
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of menus()) {
     menu.open = false;
     menu.querySelector("summary")?.focus();
-  });
+  }
+});
+
+/** Buttons to copy: `data-copy` holds the text, or is empty beside a `<code>`. Also those that come in later. */
+function showCopyButtons(root: ParentNode): void {
+  if (!navigator.clipboard) return; // only over https or on this machine
+  for (const button of root.querySelectorAll<HTMLButtonElement>("[data-copy][hidden]")) button.hidden = false;
 }
 
-for (const button of document.querySelectorAll<HTMLButtonElement>("[data-copy]")) {
-  if (!navigator.clipboard) continue; // only over https or on this machine
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(button.dataset.copy ?? "");
-    button.textContent = "Copied";
-    setTimeout(() => (button.textContent = "Copy"), 2000);
-  });
-}
+document.addEventListener("click", async (event) => {
+  const button = (event.target as Element).closest<HTMLButtonElement>("[data-copy]");
+  if (!button) return;
+  const text = button.dataset.copy || button.parentElement?.querySelector("code")?.textContent || "";
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    toast("The browser did not let this page copy. Mark the text and copy it.", "warning");
+    return;
+  }
+  const label = button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => (button.textContent = label), 2_000);
+});
+
+showCopyButtons(document);
+document.addEventListener("htmx:load", (event) => showCopyButtons(event.target as HTMLElement));
+for (const note of document.querySelectorAll<HTMLElement>(".toast-note")) closable(note);
+document.addEventListener("toast", (event) => {
+  const { text, kind } = (event as CustomEvent).detail as { text: string; kind?: "success" | "error" };
+  toast(text, kind);
+});
+keepTicking();

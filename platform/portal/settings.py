@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -64,6 +65,7 @@ INSTALLED_APPS = [
     "apps.datasets",
     "apps.code",
     "apps.jobs",
+    "apps.notifications",
     "apps.logs",
     "apps.registry",
     "portal",
@@ -78,6 +80,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "apps.accounts.browsers.NoteBrowsers",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -98,6 +101,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "apps.accounts.sign_up.sign_up_state",
+                "apps.namespaces.context.namespaces",
             ]
         },
     }
@@ -155,7 +159,18 @@ YARDMASTER_DEFAULT_QUOTA = {
     "storage": env.limit("YARDMASTER_DEFAULT_QUOTA_STORAGE", parse_memory),
     "running_jobs": env.limit("YARDMASTER_DEFAULT_QUOTA_RUNNING_JOBS", int),
 }
-EMAIL_BACKEND = env.text("YARDMASTER_EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
+
+# --- Mail --------------------------------------------------------------------------------------------------------
+_MAIL = env.mail_server("YARDMASTER_EMAIL_URL")
+EMAIL_BACKEND = _MAIL.backend
+EMAIL_HOST, EMAIL_PORT = _MAIL.host, _MAIL.port
+EMAIL_HOST_USER = _MAIL.user
+EMAIL_HOST_PASSWORD = env.text("YARDMASTER_EMAIL_PASSWORD", _MAIL.password)
+EMAIL_USE_TLS, EMAIL_USE_SSL = _MAIL.use_starttls, _MAIL.use_tls
+EMAIL_TIMEOUT = 20
+DEFAULT_FROM_EMAIL = env.text("YARDMASTER_EMAIL_FROM", f"Yardmaster <yardmaster@{urlsplit(PUBLIC_URL).hostname}>")
+YARDMASTER_SENDS_MAIL = _MAIL.is_real
+"""Whether mail reaches anybody, so that pages promise none where it does not."""
 
 # --- API ---------------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
@@ -223,6 +238,8 @@ YARDMASTER_PASSING_LIMIT = timedelta(seconds=env.number("YARDMASTER_PASSING_LIMI
 # --- Static files ------------------------------------------------------------------------------------------------
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
+WHITENOISE_IMMUTABLE_FILE_TEST = r"\.[0-9a-f]{12}\.[a-z0-9]+$|/chunks/[^/]+-[A-Z0-9]{8}\.js$"
+"""What may be kept for ever: names with the content's hash, Django's or the bundler's."""
 STATIC_ROOT = Path(env.text("YARDMASTER_STATIC_ROOT", str(BASE_DIR / ".static")))
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},

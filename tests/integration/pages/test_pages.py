@@ -72,11 +72,11 @@ def test_a_form_that_has_grown_old_says_what_to_do(ada):
 
 
 def test_a_page_that_fails_needs_nothing_that_may_be_broken(ada, client, monkeypatch):
-    from portal import pages
+    from portal import home
 
     client.force_login(ada)
     client.raise_request_exception = False
-    monkeypatch.setattr(pages, "first_steps", lambda: 1 / 0)
+    monkeypatch.setattr(home, "first_steps", lambda: 1 / 0)
     response = client.get("/")
     assert response.status_code == 500
     assert "ZeroDivision" not in response.content.decode()

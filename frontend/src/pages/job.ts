@@ -1,12 +1,12 @@
 // A job's page: its facts, tasks, model and live log.
-import { get, post, Refusal, type Job, type Model, type Task } from "./api";
-import { byId, el, fill } from "./dom";
-import { followLog } from "./log_lines";
-import { LogView } from "./log_view";
-import { badge, wordOf } from "./phases";
-import { progressOf } from "./progress";
-import { keepConnected } from "./sockets";
-import { between, bytes, moment, shape, strategyWords } from "./words";
+import { get, post, Refusal, type Job, type Model, type Task } from "../api";
+import { byId, el, fill } from "../dom";
+import { followLog } from "../log_lines";
+import { LogView } from "../log_view";
+import { badge, wordOf } from "../phases";
+import { progressOf } from "../progress";
+import { keepConnected } from "../sockets";
+import { between, bytes, moment, shape, strategyWords } from "../words";
 
 const LOOK_AGAIN = 15_000;
 const TOGETHER = 300;

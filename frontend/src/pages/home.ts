@@ -1,10 +1,10 @@
 // Home: what runs, what waits and why, and what ended lately. The portal nudges; the rows are read over the API.
-import { get, Refusal, type Job } from "./api";
-import { append, byId, el, fill } from "./dom";
-import { badge } from "./phases";
-import { progressOf } from "./progress";
-import { keepConnected } from "./sockets";
-import { between, moment, shape, strategyWords } from "./words";
+import { get, Refusal, type Job } from "../api";
+import { append, byId, el, fill } from "../dom";
+import { badge } from "../phases";
+import { progressOf } from "../progress";
+import { keepConnected } from "../sockets";
+import { between, moment, shape, strategyWords } from "../words";
 
 const LOOK_AGAIN = 30_000; // nudges may be lost; the page is then late, never wrong
 const TOGETHER = 300;

@@ -1,0 +1,7 @@
+"""The pages of namespaces: members and quota."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, URLResolver
+
+pages_urlpatterns: list[URLPattern | URLResolver] = []

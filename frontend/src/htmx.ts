@@ -1,0 +1,30 @@
+// htmx as every page uses it: with the CSRF token, never with `eval`, and plain about what went wrong.
+import htmx from "htmx.org";
+import { toast } from "./toast";
+
+Object.assign(htmx.config, { allowEval: false, includeIndicatorStyles: false, historyCacheSize: 0, selfRequestsOnly: true });
+
+interface HtmxEvent {
+  headers: Record<string, string>;
+  xhr: XMLHttpRequest;
+  shouldSwap: boolean;
+}
+
+function on(name: string, act: (detail: HtmxEvent) => void): void {
+  document.addEventListener(`htmx:${name}`, (event) => act((event as CustomEvent<HtmxEvent>).detail));
+}
+
+on("configRequest", ({ headers }) => {
+  const token = document.querySelector<HTMLMetaElement>("meta[name=csrf-token]")?.content;
+  if (token) headers["X-CSRFToken"] = token;
+});
+on("beforeSwap", (detail) => {
+  // A session that ended answers with the page to sign in: that is a place to go, not a part of this page.
+  if (!new URL(detail.xhr.responseURL || location.href).pathname.startsWith("/accounts/login/")) return;
+  detail.shouldSwap = false;
+  location.assign(`/accounts/login/?next=${encodeURIComponent(location.pathname + location.search)}`);
+});
+on("responseError", ({ xhr }) => toast(`The portal answered ${xhr.status}. Load the page again.`, "error"));
+on("sendError", () => toast("The portal does not answer. This page tries again.", "error"));
+
+export { htmx };
