@@ -11,5 +11,7 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "jobs": {"task": "yardmaster.sweep", "schedule": SWEEP_EVERY, "options": {"expires": SWEEP_EVERY * 5}},
     "uploads": {"task": "yardmaster.sweep_uploads", "schedule": 30.0, "options": {"expires": 30.0}},
     "results": {"task": "yardmaster.settle_results", "schedule": 30.0, "options": {"expires": 30.0}},
+    "notices": {"task": "yardmaster.sweep_notices", "schedule": 30.0, "options": {"expires": 30.0}},
+    "browsers": {"task": "yardmaster.clean_browsers", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "idempotency": {"task": "yardmaster.clean_idempotency", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }

@@ -7,11 +7,13 @@ import uuid
 from celery import shared_task
 from django.utils import timezone
 
+from apps.accounts.browsers import browsers_clean
 from apps.api.idempotency import idempotency_clean
 from apps.jobs.reconcile import reconcile
 from apps.jobs.results import results_settle, upload_finish_and_settle
 from apps.jobs.sweep import sweep
-from apps.jobs.wake import FINISH_UPLOAD, RECONCILE
+from apps.jobs.wake import FINISH_UPLOAD, RECONCILE, SEND_NOTICE
+from apps.notifications.sending import notice_send, notices_sweep
 from apps.uploads.services import uploads_sweep
 
 
@@ -49,3 +51,21 @@ def settle_results() -> None:
 def clean_idempotency() -> None:
     """Forget the answers that no longer need to be replayed."""
     idempotency_clean(timezone.now())
+
+
+@shared_task(name=SEND_NOTICE)  # type: ignore[untyped-decorator]
+def send_notice(notice_id: str) -> None:
+    """Send one mail about a job."""
+    notice_send(uuid.UUID(notice_id))
+
+
+@shared_task(name="yardmaster.sweep_notices")  # type: ignore[untyped-decorator]
+def sweep_notices() -> None:
+    """Have mails sent whose message was lost or whose server was away, and of jobs that wait for long."""
+    notices_sweep(timezone.now())
+
+
+@shared_task(name="yardmaster.clean_browsers")  # type: ignore[untyped-decorator]
+def clean_browsers() -> None:
+    """Forget sessions that have expired."""
+    browsers_clean(timezone.now())

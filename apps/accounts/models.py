@@ -1,4 +1,4 @@
-"""Users, their personal tokens and one-time sign-in links.
+"""Users, the browsers they are signed in with, their personal tokens and one-time sign-in links.
 
 Not here: who may do what in a namespace (`apps.namespaces`).
 """
@@ -45,6 +45,8 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's rela
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     sign_in_epoch = models.PositiveIntegerField(default=0, editable=False)
     """Counted up to end every session at once; sessions of an earlier epoch are dead."""
+    time_zone = models.CharField(max_length=64, blank=True)
+    """In which zone pages say times, by its IANA name. Empty: as the browser does."""
 
     objects: ClassVar[UserManager] = UserManager()
 
@@ -73,6 +75,26 @@ class PersonalToken(AbstractAuthToken):  # type: ignore[misc]  # knox has no typ
 
     def __str__(self) -> str:
         return f"{self.name} of {self.user_id}"
+
+
+class Browser(models.Model):
+    """A session that is signed in, with what its user recognises it by. It goes when the session goes.
+
+    Not allauth's `usersessions`: that writes at every request, and knows no sign-in by link.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    session = models.OneToOneField("sessions.Session", on_delete=models.CASCADE, related_name="browser")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="browsers")
+    agent = models.CharField(max_length=300, blank=True)
+    """What the browser calls itself."""
+    address = models.GenericIPAddressField(null=True, blank=True)
+    signed_in_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+    """To the minute, like a token's last use."""
+
+    def __str__(self) -> str:
+        return f"browser of {self.user_id}"
 
 
 class SignInLink(models.Model):

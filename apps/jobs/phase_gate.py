@@ -12,6 +12,7 @@ from django.db import transaction
 
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.nudges import job_changed
+from apps.notifications.services import attempt_ended
 from yardmaster.failures import Verdict
 from yardmaster.phases import MOVES, Phase, Wanted
 
@@ -49,6 +50,7 @@ def move(job: Job, to: Phase, *, now: datetime, verdict: Verdict | None = None, 
             attempt.update(started_at=now)
         elif to.is_final:
             attempt.update(phase=to.value, decided_at=now, **changes_of_verdict(verdict))
+            attempt_ended(job, to, now)
         JobEvent.objects.create(
             job_id=job.pk, at=now, attempt=job.attempt, kind="phase", phase_from=was.value, phase_to=to.value,
             reason=changes["reason"], message=changes["message"], facts=facts,

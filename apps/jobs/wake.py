@@ -1,4 +1,5 @@
-"""Send ids to Celery workers: wake a job, finish an upload. The one module beside `celery_worker` that knows Celery.
+"""Send ids to Celery workers: wake a job, finish an upload, send a mail. The one module beside `celery_worker` that
+knows Celery.
 
 A message is a hint. Whoever wakes a job has written `next_look_at` before, so that the sweep finds it when the
 message is lost: a broken broker costs time, never a job and never the request.
@@ -22,6 +23,7 @@ log = logging.getLogger(__name__)
 
 RECONCILE = "yardmaster.reconcile"
 FINISH_UPLOAD = "yardmaster.finish_upload"
+SEND_NOTICE = "yardmaster.send_notice"
 PATIENCE = 0.5
 """Seconds that one attempt to reach the broker may take."""
 PAUSE = 2.0
@@ -45,6 +47,11 @@ def wake_now(job_id: uuid.UUID) -> None:
 def wake_upload(upload_id: uuid.UUID) -> None:
     """Have a worker put an upload together, likewise."""
     transaction.on_commit(lambda: _send(FINISH_UPLOAD, upload_id))
+
+
+def wake_notice(notice_id: uuid.UUID) -> None:
+    """Have a worker send a mail about a job, likewise."""
+    transaction.on_commit(lambda: _send(SEND_NOTICE, notice_id))
 
 
 def _send(task: str, subject: uuid.UUID) -> None:

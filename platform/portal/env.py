@@ -9,6 +9,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -81,6 +82,51 @@ def socket_folder(home: Path) -> Path:
         return folder
     digest = hashlib.sha256(str(home).encode()).hexdigest()[:12]
     return Path(tempfile.gettempdir()) / f"yardmaster-{os.getuid()}-{digest}"
+
+
+@dataclass(frozen=True)
+class MailServer:
+    """Where mail goes. `is_real` False: it is only printed."""
+
+    backend: str = "django.core.mail.backends.console.EmailBackend"
+    is_real: bool = False
+    host: str = ""
+    port: int = 25
+    user: str = ""
+    password: str = ""
+    use_starttls: bool = False
+    use_tls: bool = False
+
+
+def mail_server(name: str) -> MailServer:
+    """From a URL: `smtp://user:password@host:587` (STARTTLS; `?starttls=no`: in the clear), `smtps://…:465` (TLS from the
+    start); unset or `console:`: mail is printed."""
+    value = text(name, "console:")
+    url = urlsplit(value)
+    if url.scheme == "console":
+        return MailServer()
+    # The value is not repeated: it may hold a password.
+    if url.scheme not in {"smtp", "smtps"} or not url.hostname:
+        raise ImproperlyConfigured(f"{name} must be smtp://host:port, smtps://host:port or console:.")
+    options = dict(parse_qsl(url.query))
+    starttls = options.pop("starttls", "yes")
+    try:
+        port = url.port
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} has a port that is no port.") from error
+    if options or starttls not in {"yes", "no"}:
+        raise ImproperlyConfigured(f"{name} knows one option: starttls=yes or starttls=no.")
+    is_tls = url.scheme == "smtps"
+    return MailServer(
+        backend="django.core.mail.backends.smtp.EmailBackend",
+        is_real=True,
+        host=url.hostname,
+        port=port or (465 if is_tls else 587),
+        user=unquote(url.username or ""),
+        password=unquote(url.password or ""),
+        use_starttls=not is_tls and starttls == "yes",
+        use_tls=is_tls,
+    )
 
 
 def database(name: str, default_file: Path) -> dict[str, Any]:

@@ -1,0 +1,141 @@
+"""The browsers in which a person is signed in: noting them, listing them, ending them.
+
+Not here: how sessions begin (allauth, `pages`), and personal tokens (`services`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from allauth.account.adapter import get_adapter
+from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, update_session_auth_hash
+from django.contrib.sessions.models import Session
+from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.http import HttpRequest, HttpResponseBase
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+
+from apps.accounts.agents import agent_words
+from apps.accounts.models import Browser, User
+from apps.api.problems import NotFound
+from apps.audit.services import record
+
+COARSE = timedelta(minutes=1)
+_NOTED = "browser_noted"
+
+
+@dataclass(frozen=True)
+class SignedIn:
+    """One browser as its user sees it."""
+
+    id: UUID
+    words: str
+    address: str
+    signed_in_at: datetime
+    seen_at: datetime
+    is_this_one: bool
+
+
+class NoteBrowsers:
+    """Middleware: remembers when and with what each session was last used. At most one write a minute per session, and
+    no query where there is nothing to write."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and request.user.is_authenticated:
+            browser_note(request, timezone.now())
+        return self.get_response(request)
+
+
+def browser_note(request: HttpRequest, now: datetime) -> None:
+    """Note the request's browser, unless it was noted within the minute. A session that has just ended is left alone."""
+    noted = request.session.get(_NOTED) or {}
+    key = request.session.session_key
+    if not isinstance(request.user, User) or key is None:
+        return
+    # The key changes with the password; its beginning tells, and says nothing that the session does not.
+    if noted.get("key") == key[:8] and now.timestamp() - noted["at"] < COARSE.total_seconds():
+        return
+    since = noted.get("since", now.timestamp())
+    seen = {"user": request.user, "agent": _agent(request), "address": _address(request), "seen_at": now}
+    try:
+        with transaction.atomic():
+            Browser.objects.update_or_create(
+                session_id=key,
+                defaults=seen,
+                create_defaults={**seen, "signed_in_at": datetime.fromtimestamp(since, tz=now.tzinfo)},
+            )
+    except IntegrityError:
+        return
+    request.session[_NOTED] = {"key": key[:8], "at": now.timestamp(), "since": since}
+
+
+def _agent(request: HttpRequest) -> str:
+    text = request.headers.get("User-Agent", "")
+    return "".join(one for one in text if one.isprintable())[: Browser._meta.get_field("agent").max_length]
+
+
+def _address(request: HttpRequest) -> str | None:
+    """Where the request comes from, as far as it is known: over a socket it is not."""
+    try:
+        return str(ipaddress.ip_address(get_adapter().get_client_ip(request)))
+    except (PermissionDenied, ValueError):
+        return None
+
+
+def browsers_of(user: User, current_key: str | None, now: datetime) -> list[SignedIn]:
+    """Where the user is signed in, the last used first. A session that a changed password has killed is none."""
+    live = Browser.objects.filter(user=user, session__expire_date__gt=now).select_related("session")
+    return [
+        SignedIn(
+            id=one.pk,
+            words=agent_words(one.agent),
+            address=one.address or "",
+            signed_in_at=one.signed_in_at,
+            seen_at=one.seen_at,
+            is_this_one=one.session_id == current_key,
+        )
+        for one in live.order_by("-seen_at", "-pk")
+        if _lets_in(one.session, user)
+    ]
+
+
+def _lets_in(session: Session, user: User) -> bool:
+    kept = session.get_decoded()
+    right = constant_time_compare(str(kept.get(HASH_SESSION_KEY, "")), user.get_session_auth_hash())
+    return right and kept.get(SESSION_KEY) == str(user.pk)
+
+
+def browser_end(*, user: User, browser_id: UUID) -> None:
+    """Sign one of the user's own browsers out. 404 for any other."""
+    browser = Browser.objects.filter(user=user, pk=browser_id).first()
+    if browser is None:
+        raise NotFound("You are not signed in there any more.")
+    with transaction.atomic():
+        Session.objects.filter(pk=browser.session_id).delete()
+        record(user, "session.end", f"user:{user.pk}", browser=agent_words(browser.agent))
+
+
+def browsers_end_others(request: HttpRequest, user: User) -> None:
+    """Sign the user out everywhere but here, also in sessions that were never noted. Tokens stay."""
+    with transaction.atomic():
+        keys = Browser.objects.filter(user=user).exclude(session_id=request.session.session_key)
+        Session.objects.filter(pk__in=list(keys.values_list("session_id", flat=True))).delete()
+        User.objects.filter(pk=user.pk).update(sign_in_epoch=F("sign_in_epoch") + 1)
+        user.refresh_from_db(fields=["sign_in_epoch"])
+        update_session_auth_hash(request, user)
+        record(user, "session.end_others", f"user:{user.pk}")
+
+
+def browsers_clean(now: datetime) -> None:
+    """Forget sessions that have expired; nothing else does."""
+    Session.objects.filter(expire_date__lte=now).delete()

@@ -1,0 +1,88 @@
+"""Mails about jobs: what each person wants to be told, and every mail that is to be sent or was.
+
+Not here: the words of a mail (`letter`) and how it is sent (`sending`).
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from yardmaster.ids import new_id
+
+
+class Event(models.TextChoices):
+    """What a mail tells of."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    WAITS = "waits"
+
+
+class WaitLimit(models.IntegerChoices):
+    """Minutes of waiting that people may want to hear of."""
+
+    QUARTER = 15, "15 minutes"
+    HOUR = 60, "an hour"
+    HALF_DAY = 240, "4 hours"
+    DAY = 1440, "a day"
+
+
+class MailChoices(models.Model):
+    """What one person wants to be told of the jobs that they launched. No row: the defaults."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="mail_choices"
+    )
+    on_success = models.BooleanField(default=False)
+    on_failure = models.BooleanField(default=True)
+    on_stop = models.BooleanField(default=False)
+    on_wait = models.BooleanField(default=False)
+    wait_minutes = models.PositiveIntegerField(choices=WaitLimit, default=WaitLimit.HOUR)
+    with_log = models.BooleanField(default=True)
+    """Whether a mail may hold lines of the job's log: they leave the portal with it."""
+
+    def __str__(self) -> str:
+        return f"mail choices of {self.user_id}"
+
+    def wants(self, event: Event) -> bool:
+        return {
+            Event.SUCCEEDED: self.on_success,
+            Event.FAILED: self.on_failure,
+            Event.STOPPED: self.on_stop,
+            Event.WAITS: self.on_wait,
+        }[event]
+
+
+class Notice(models.Model):
+    """One mail to one person about one attempt of a job. Written with what it tells of, sent afterwards."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="+", db_index=False)
+    attempt = models.PositiveIntegerField()
+    event = models.CharField(max_length=10, choices=Event)
+    created_at = models.DateTimeField()
+    due_at = models.DateTimeField(null=True, blank=True)
+    """When to try (again). Whoever tries moves it ahead first, so that nobody else does. None: nothing is left to do."""
+    tries = models.PositiveIntegerField(default=0)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    problem = models.CharField(max_length=300, blank=True)
+    """Why it is not sent yet, or never will be."""
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["job", "attempt", "event", "user"], name="one_notice_per_event"),
+        ]
+        indexes = [
+            models.Index(fields=["user", "id"], name="notices_of_user"),
+            models.Index(fields=["due_at"], name="notices_due", condition=models.Q(due_at__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event}: attempt {self.attempt} of {self.job_id}, to {self.user_id}"
+
+    @property
+    def is_given_up(self) -> bool:
+        return self.due_at is None and self.sent_at is None
