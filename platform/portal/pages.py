@@ -7,16 +7,15 @@ from django.urls import URLPattern, URLResolver, include, path
 from apps.accounts import pages as accounts
 from apps.code import pages as code
 from apps.datasets import pages as datasets
-from apps.jobs.pages import job
+from apps.jobs import pages as jobs
 from apps.namespaces import pages as namespaces
 from apps.registry import pages as registry
 from portal import home
 
-APPS = (accounts, namespaces, datasets, code, registry)
+APPS = (accounts, namespaces, jobs, datasets, code, registry)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
     *[pattern for app in APPS for pattern in app.pages_urlpatterns],
-    *job.urlpatterns,
     path("accounts/", include("allauth.urls")),
 ]

@@ -1,0 +1,12 @@
+"""The pages of jobs. Each module has its own addresses in `urlpatterns`; one job's page is in `job`."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, URLResolver
+
+from apps.jobs.pages import job, listing
+
+pages_urlpatterns: list[URLPattern | URLResolver] = [
+    *listing.urlpatterns,
+    *job.urlpatterns,
+]

@@ -1,0 +1,184 @@
+"""The list of jobs: its filters lie in the address, its rows are fetched anew when they change, and what is chosen in it
+is stopped or deleted together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import path, reverse
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_GET, require_POST
+
+from apps.accounts.models import User
+from apps.api.paging import page_of
+from apps.jobs.bulk import Outcome, jobs_chosen, jobs_delete, jobs_stop, why_not_deleted
+from apps.jobs.job_list import JobFilters, job_list
+from apps.jobs.row_words import STRATEGY_WORDS, rows_of
+from apps.namespaces.context import current_namespace
+from yardmaster.phases import Phase
+from yardmaster.spec import Strategy
+
+ROWS = 25
+EVERYWHERE = "all"
+LONGEST_SEARCH = 200
+
+Word = TypeVar("Word", bound=StrEnum)
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One phase to filter by: the address with it switched on or off."""
+
+    phase: str
+    url: str
+    is_on: bool
+
+
+@login_required
+@require_GET
+def jobs(request: HttpRequest) -> HttpResponse:
+    """The page; for htmx only the list."""
+    everywhere = request.GET.get("where") == EVERYWHERE
+    filters = filters_of(request.GET, None if everywhere else current_namespace(request).slug)
+    page = page_of(job_list(_user(request), filters), request.GET.get("cursor"), ROWS)
+    context: dict[str, Any] = {
+        "page": page,
+        "rows": rows_of(page.rows, timezone.now()),
+        "filters": filters,
+        "everywhere": everywhere,
+        "chips": chips_of(request.GET, filters),
+        "is_filtered": filters != JobFilters(namespace=filters.namespace),
+        "is_first": not request.GET.get("cursor"),
+        "here": request.get_full_path(),
+        "strategies": STRATEGY_WORDS,
+    }
+    template = "jobs/parts/list.html" if _wants_part(request) else "jobs/jobs.html"
+    return _varying(render(request, template, context))
+
+
+@login_required
+@require_GET
+def rows(request: HttpRequest) -> HttpResponse:
+    """Rows that have changed, to be put in the place of the old ones; a job that is gone takes its row with it."""
+    asked = request.GET.getlist("job")
+    found = jobs_chosen(_user(request), asked)
+    gone = {one for one in asked if _is_plain_id(one)} - {str(job.pk) for job in found}
+    context = {"rows": rows_of(found, timezone.now()), "gone": sorted(gone)}
+    return render(request, "jobs/parts/rows.html", context)
+
+
+@login_required
+@require_POST
+def bulk(request: HttpRequest) -> HttpResponse:
+    """Stop, delete or compare the chosen jobs. Deleting asks first, and says which of them it cannot delete."""
+    user, back = _user(request), _back(request)
+    chosen = jobs_chosen(user, request.POST.getlist("job"))
+    if not chosen:
+        messages.warning(request, "No job is chosen. Tick the box at the beginning of a row first.")
+        return redirect(back)
+    match request.POST.get("action"):
+        case "compare":
+            query = QueryDict(mutable=True)
+            query.setlist("job", [str(job.pk) for job in reversed(chosen)])
+            return redirect(f"{reverse('job_compare_page')}?{query.urlencode()}")
+        case "stop":
+            _tell(request, "Stopping", jobs_stop(user, chosen))
+        case "delete" if request.POST.get("confirmed"):
+            _tell(request, "Deleted", jobs_delete(user, chosen))
+        case "delete":
+            reasons = [(job, why_not_deleted(job)) for job in chosen]
+            context = {
+                "deletable": [job for job, reason in reasons if not reason],
+                "kept": [(job, reason) for job, reason in reasons if reason],
+                "back": back,
+            }
+            return render(request, "jobs/bulk_delete.html", context)
+    return redirect(back)
+
+
+def filters_of(query: QueryDict, namespace: str | None) -> JobFilters:
+    """The filters that an address holds, in this namespace (None: in all). What is no filter is passed over: an old
+    link shows more, not an error."""
+    phases = {phase for phase in (_word(Phase, text) for text in query.getlist("phase")) if phase}
+    return JobFilters(
+        namespace=namespace,
+        phases=tuple(phase for phase in Phase if phase in phases),
+        strategy=_word(Strategy, query.get("strategy", "")),
+        owner=query.get("owner", "").strip()[:LONGEST_SEARCH] or None,
+        search=query.get("search", "").strip()[:LONGEST_SEARCH] or None,
+    )
+
+
+def chips_of(query: QueryDict, filters: JobFilters) -> list[Chip]:
+    """Each phase with the address that switches it, on the newest page. The address names the namespace, so that it
+    shows others the same."""
+    chips = []
+    for phase in Phase:
+        is_on = phase in filters.phases
+        wanted = [one for one in filters.phases if one is not phase] if is_on else [*filters.phases, phase]
+        changed = query.copy()
+        changed.pop("cursor", None)
+        if filters.namespace:
+            changed["namespace"] = filters.namespace
+        changed.setlist("phase", [one.value for one in wanted])
+        chips.append(Chip(phase.value, f"?{changed.urlencode()}", is_on))
+    return chips
+
+
+def _tell(request: HttpRequest, verb: str, outcome: Outcome) -> None:
+    if outcome.done:
+        messages.success(request, f"{verb} {_count(outcome.done)}.")
+    for reason, number in outcome.reasons():
+        left = "1 job was left as it is" if number == 1 else f"{number} jobs were left as they are"
+        messages.warning(request, f"{left}: {reason}.".replace("..", "."))
+
+
+def _count(jobs: Sequence[object]) -> str:
+    return "1 job" if len(jobs) == 1 else f"{len(jobs)} jobs"
+
+
+def _back(request: HttpRequest) -> str:
+    """Where the form was, if that is in this portal."""
+    asked = request.POST.get("back", "")
+    return asked if url_has_allowed_host_and_scheme(asked, allowed_hosts=None) else reverse("jobs_page")
+
+
+def _word(words: type[Word], text: str) -> Word | None:
+    try:
+        return words(text)
+    except ValueError:
+        return None
+
+
+def _wants_part(request: HttpRequest) -> bool:
+    return "HX-Request" in request.headers and "HX-History-Restore-Request" not in request.headers
+
+
+def _varying(response: HttpResponse) -> HttpResponse:
+    patch_vary_headers(response, ["HX-Request"])  # the part must not be kept in the page's place
+    return response
+
+
+def _is_plain_id(text: str) -> bool:
+    return len(text) == 36 and all(sign in "0123456789abcdef-" for sign in text)
+
+
+def _user(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)
+    return request.user
+
+
+urlpatterns = [
+    path("jobs/", jobs, name="jobs_page"),
+    path("jobs/rows/", rows, name="job_rows"),
+    path("jobs/bulk/", bulk, name="jobs_bulk"),
+]

@@ -1,0 +1,119 @@
+"""A job in the words of a list: its shape, how far it has come, why it is where it is, and for how long.
+
+Words only: nothing here reads the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from apps.jobs.models import Job
+from yardmaster.phases import Phase, Wanted
+
+STRATEGY_WORDS = {
+    "single": "Single task",
+    "between_graph": "Parameter servers",
+    "parameter_server": "Parameter servers, TF 2",
+    "multi_worker_mirrored": "Mirrored workers",
+}
+_PLURALS = {"worker": "workers", "ps": "parameter servers", "chief": "chiefs", "evaluator": "evaluators"}
+_SINGULARS = {"ps": "parameter server"}
+_LONGEST_REASON = 240
+
+
+@dataclass(frozen=True)
+class Row:
+    """One job of a list as it is shown at `now`."""
+
+    job: Job
+    now: datetime
+
+    @property
+    def shape(self) -> str:
+        return shape_words(self.job.spec.get("roles", {}))
+
+    @property
+    def strategy(self) -> str:
+        return STRATEGY_WORDS.get(self.job.strategy, self.job.strategy)
+
+    @property
+    def is_ended(self) -> bool:
+        return Phase(self.job.phase).is_final
+
+    @property
+    def is_stopping(self) -> bool:
+        """Somebody wants it stopped, and it is not yet."""
+        return self.job.wanted == Wanted.STOP.value and not self.is_ended
+
+    @property
+    def reason(self) -> str:
+        """The one sentence on why it is where it is, shortened."""
+        return shorten(_reason(self.job), _LONGEST_REASON)
+
+    @property
+    def since(self) -> datetime:
+        """From when its time counts: from its start, or while it waits from when it was queued."""
+        return self.job.started_at or self.job.queued_at
+
+    @property
+    def time_word(self) -> str:
+        if self.is_ended:
+            return "took"
+        return "for" if self.job.started_at else "waits for"
+
+    @property
+    def took(self) -> timedelta:
+        return (self.job.decided_at or self.now) - self.since
+
+    @property
+    def step(self) -> int | None:
+        return _whole(self.job.progress.get("step"))
+
+    @property
+    def total(self) -> int | None:
+        return _whole(self.job.progress.get("total")) or None
+
+    @property
+    def percent(self) -> int | None:
+        """How much of the work is done; None where the end is not known."""
+        if self.step is None or not self.total:
+            return None
+        return max(0, min(100, self.step * 100 // self.total))
+
+    @property
+    def epoch(self) -> int | None:
+        return _whole(self.job.progress.get("epoch"))
+
+
+def rows_of(jobs: Iterable[Job], now: datetime) -> list[Row]:
+    return [Row(job, now) for job in jobs]
+
+
+def shape_words(roles: Mapping[str, Mapping[str, Any]]) -> str:
+    """`1 chief, 2 workers, 1 parameter server`."""
+    return ", ".join(count_words(role, one.get("replicas", 1)) for role, one in roles.items())
+
+
+def count_words(role: str, count: int) -> str:
+    """`2 workers`."""
+    return f"{count} {_SINGULARS.get(role, role) if count == 1 else _PLURALS.get(role, role)}"
+
+
+def shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _reason(job: Job) -> str:
+    if job.phase != Phase.QUEUED.value:
+        return job.message
+    message = job.message or "Not looked at yet."
+    if job.position is None:
+        return message
+    return f"Next in the queue. {message}" if job.position == 0 else f"{job.position} ahead. {message}"
+
+
+def _whole(value: object) -> int | None:
+    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -1,0 +1,94 @@
+// The list of jobs: rows that are fetched anew when the portal says they have changed, and what is chosen in them.
+import { htmx } from "../htmx";
+import { keepConnected } from "../sockets";
+
+const TOGETHER = 400;
+const LOOK_AGAIN = 30_000; // nudges may be lost; a row is then late, never wrong
+const MOST_AT_ONCE = 50;
+
+// What is chosen.
+
+const ticks = () => [...document.querySelectorAll<HTMLInputElement>("#job-rows input[name=job]")];
+
+function showChosen(): void {
+  const all = document.querySelector<HTMLInputElement>("#job-all");
+  const bar = document.getElementById("job-bulk");
+  const count = document.getElementById("job-count");
+  if (!all || !bar || !count) return;
+  const chosen = ticks().filter((tick) => tick.checked).length;
+  all.hidden = false;
+  all.checked = chosen > 0 && chosen === ticks().length;
+  all.indeterminate = chosen > 0 && !all.checked;
+  bar.dataset.live = "";
+  bar.dataset.chosen = String(chosen);
+  count.textContent = chosen ? `${chosen} chosen` : "";
+  for (const button of bar.querySelectorAll<HTMLButtonElement>("button")) {
+    button.disabled = chosen < (button.value === "compare" ? 2 : 1);
+  }
+}
+
+document.addEventListener("change", (event) => {
+  const box = event.target as HTMLInputElement;
+  if (box.id === "job-all") for (const tick of ticks()) tick.checked = box.checked;
+  if (box.id === "job-all" || box.name === "job") showChosen();
+});
+
+// Live rows.
+
+const changed = new Set<string>();
+const strangers = new Set<string>();
+let due = 0;
+
+const rowOf = (id: string) => document.getElementById(`job-${id}`);
+const isFirstPage = () => document.getElementById("job-list")?.dataset.first === "true";
+
+function soon(): void {
+  due ||= window.setTimeout(() => {
+    due = 0;
+    void refresh();
+  }, TOGETHER);
+}
+
+async function refresh(): Promise<void> {
+  if (document.hidden) return; // the next look sees all of it
+  const ids = [...changed].slice(0, MOST_AT_ONCE);
+  for (const id of ids) changed.delete(id);
+  const mine = ids.filter(rowOf);
+  if (mine.length) {
+    await htmx.ajax("get", `/jobs/rows/?${mine.map((id) => `job=${encodeURIComponent(id)}`).join("&")}`, { swap: "none" });
+  }
+  // A job that came while one looks: fetched once, and not while something is being chosen.
+  const fresh = ids.filter((id) => !rowOf(id) && !strangers.has(id));
+  for (const id of fresh) strangers.add(id);
+  if (fresh.length && isFirstPage() && !ticks().some((tick) => tick.checked)) {
+    await htmx.ajax("get", location.pathname + location.search, { target: "#job-list", swap: "outerHTML" });
+  }
+  if (changed.size) soon();
+}
+
+function lookAtAll(): void {
+  for (const row of document.querySelectorAll<HTMLElement>("#job-rows [data-job]")) changed.add(row.dataset.job ?? "");
+  soon();
+}
+
+// A row that is put in another's place keeps what was chosen in it, and the reader's place.
+document.addEventListener("htmx:oobBeforeSwap", (event) => {
+  const { target, fragment } = (event as CustomEvent<{ target: HTMLElement; fragment: DocumentFragment }>).detail;
+  const tick = target.querySelector<HTMLInputElement>("input[name=job]");
+  const next = fragment.querySelector<HTMLInputElement>("input[name=job]");
+  if (tick && next) next.checked = tick.checked;
+  const focused = target.contains(document.activeElement) ? document.activeElement?.id : "";
+  if (focused) requestAnimationFrame(() => document.getElementById(focused)?.focus({ preventScroll: true }));
+});
+for (const name of ["htmx:afterSettle", "htmx:oobAfterSwap", "pageshow"]) addEventListener(name, showChosen);
+
+showChosen();
+setInterval(lookAtAll, LOOK_AGAIN);
+document.addEventListener("visibilitychange", () => !document.hidden && lookAtAll());
+keepConnected({
+  address: () => "/ws/jobs/",
+  message: (data) => {
+    if (data.type === "job") changed.add(data.id as string), soon();
+    else if (data.type === "ready") lookAtAll(); // something may have been missed while it was cut
+  },
+});
