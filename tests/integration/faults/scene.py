@@ -137,15 +137,23 @@ class Scene:
 @contextlib.contextmanager
 def scene(names: tuple[str, ...] = WHOLE, settings: Mapping[str, str] | None = None) -> Iterator[Scene]:
     """A portal in a home of its own; gone, with every process of its jobs, at the end."""
-    with tempfile.TemporaryDirectory(prefix="yardmaster-fault-") as folder:
-        home = Path(folder)
-        try:
-            with real_portal(home, names, {**QUICK, **(settings or {})}) as portal:
-                one = Scene(portal, portal.token_of("admin", is_staff=True))
-                with one.client:
-                    yield one
-        finally:
-            end_all_runs(home)
+    with (
+        tempfile.TemporaryDirectory(prefix="yardmaster-fault-") as folder,
+        scene_in(Path(folder), names, settings) as s,
+    ):
+        yield s
+
+
+@contextlib.contextmanager
+def scene_in(home: Path, names: tuple[str, ...] = WHOLE, settings: Mapping[str, str] | None = None) -> Iterator[Scene]:
+    """The same in this folder."""
+    try:
+        with real_portal(home, names, {**QUICK, **(settings or {})}) as portal:
+            one = Scene(portal, portal.token_of("admin", is_staff=True))
+            with one.client:
+                yield one
+    finally:
+        end_all_runs(home)
 
 
 def end_all_runs(home: Path) -> None:
