@@ -20,7 +20,8 @@ SEEN = ("phase", "reason", "message", "exit_code", "restarts", "node", "started_
 
 def record(job: Job, seen: Observation, now: datetime) -> None:
     """Write the tasks that have changed since the last look. One query where nothing has."""
-    known = {(fact.role, fact.index): fact for fact in TaskFact.objects.filter(job=job, attempt=job.attempt)}
+    facts = TaskFact.objects.filter(job=job, attempt=job.attempt).defer("usage_samples")
+    known = {(fact.role, fact.index): fact for fact in facts}
     changed = [(task, known.get((task.role.value, task.index))) for task in seen.tasks]
     changed = [(task, fact) for task, fact in changed if fact is None or _differs(fact, task)]
     if not changed:

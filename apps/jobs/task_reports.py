@@ -9,12 +9,14 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
+from apps.api.problems import NotFound
 from apps.jobs import curves
 from apps.jobs.models import Job, TaskFact
 from apps.jobs.nudges import job_changed
 from apps.jobs.task_auth import TaskIdentity
 from apps.jobs.wake import wake
 from yardmaster.phases import Phase, Wanted
+from yardmaster.usage import Sample, is_due, with_sample
 
 AT_MOST_EVERY = timedelta(seconds=1)
 _OF_THE_RUNNER = ("restart", "exit_code", "reason", "message")
@@ -22,10 +24,12 @@ _OF_THE_RUNNER = ("restart", "exit_code", "reason", "message")
 
 def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime) -> bool:
     """Keep a report; whether the task is to stop. One of an old attempt, or of an earlier start of the task, changes
-    nothing."""
+    nothing. Raises a 404 problem for a task that the job does not have."""
     job = Job.objects.filter(pk=identity.job_id).defer("message", "remedy", "waiting").first()
     if job is None or job.attempt != identity.attempt:
         return True
+    if report["index"] >= job.spec["roles"].get(report["role"], {}).get("replicas", 0):
+        raise NotFound(f"The job has no task {report['role']}-{report['index']}.")  # each would be a row for ever
     fact, is_new = TaskFact.objects.get_or_create(
         job=job, attempt=job.attempt, role=report["role"], index=report["index"]
     )
@@ -49,7 +53,16 @@ def _keep(fact: TaskFact, report: Mapping[str, Any], now: datetime) -> None:
         "reported_at": now,
     }
     changes |= {name: report[name] for name in ("progress", "usage") if report.get(name)}
+    changes |= _new_samples(fact, report.get("usage") or {}, now)
     TaskFact.objects.filter(pk=fact.pk).update(**changes)
+
+
+def _new_samples(fact: TaskFact, used: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The use over time with what this report adds; nothing where it came too soon after the last."""
+    samples, at = [Sample(*one) for one in fact.usage_samples], round(now.timestamp(), 1)
+    if "cpu_seconds" not in used or "memory" not in used or not is_due(samples, at):
+        return {}
+    return {"usage_samples": with_sample(samples, Sample(at, round(used["cpu_seconds"], 2), used["memory"]))}
 
 
 def _show_progress(job: Job, report: Mapping[str, Any], now: datetime) -> None:

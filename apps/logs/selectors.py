@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from apps.logs.level_counts import tally
 from apps.logs.store import log_store
 from yardmaster.logs.keys import LinesRejected, StreamKey
-from yardmaster.logs.merge import Cursor, raw_merged, read_merged, tail_merged
+from yardmaster.logs.merge import Cursor, raw_merged, read_merged, skip_merged, tail_merged
 from yardmaster.logs.reading import Gap, Line
 from yardmaster.logs.search import Place, Query, search
 from yardmaster.spec import Role
 
 SEARCH_SECONDS = 2.0
+COUNT_SECONDS = 1.0
 
 
 def streams_of(job_id: uuid.UUID) -> list[dict[str, Any]]:
@@ -35,28 +38,48 @@ def streams_of(job_id: uuid.UUID) -> list[dict[str, Any]]:
 def lines_of(stream: StreamKey, first: int, limit: int) -> dict[str, Any]:
     """One page of one stream; a negative `first` counts from the end."""
     page = log_store().read(stream, first, limit)
+    start = min([line.number for line in page.lines[:1]] + [gap.first_line for gap in page.gaps] + [page.next_line])
     return {
         "lines": [_line(stream, line) for line in page.lines],
+        "start": {stream.name: max(start, first)},
+        "end": {stream.name: page.next_line},
         "next": page.next_line,
         "ended": page.ended,
         "gaps": [_gap_of(stream, gap) for gap in page.gaps],
     }
 
 
-def merged_lines(job_id: uuid.UUID, attempt: int, cursor: str | None, first: int, limit: int) -> dict[str, Any]:
-    """One page of all streams by time: from `cursor`, else the first line, else the last `-first` lines.
+@dataclass(frozen=True)
+class MergedPlace:
+    """Where a page of all streams begins: at a `cursor`, after or before line numbers by task, else at the `first` line
+    of all together (negative: so many from the end)."""
 
-    Raises `LinesRejected` for a cursor that was not given out.
-    """
-    if cursor is not None:
-        place = Cursor.decode(cursor)
-    elif first < 0:
-        place = tail_merged(log_store(), job_id, attempt, -first)
-    else:
-        place = Cursor(attempt)
-    page = read_merged(log_store(), job_id, place, limit)
+    cursor: str | None = None
+    after: Mapping[str, int] | None = None
+    before: Mapping[str, int] | None = None
+    first: int = 0
+
+    def as_cursor(self, job_id: uuid.UUID, attempt: int, limit: int) -> Cursor:
+        """Raises `LinesRejected` for a cursor that was not given out."""
+        if self.cursor is not None:
+            return Cursor.decode(self.cursor)
+        if self.after is not None:
+            return Cursor(attempt, self.after)
+        if self.before is not None:
+            return tail_merged(log_store(), job_id, attempt, limit, self.before)
+        if self.first < 0:
+            return tail_merged(log_store(), job_id, attempt, -self.first)
+        return skip_merged(log_store(), job_id, attempt, self.first)
+
+
+def merged_lines(job_id: uuid.UUID, attempt: int, place: MergedPlace, limit: int) -> dict[str, Any]:
+    """One page of all streams by time. Raises `LinesRejected`."""
+    start = place.as_cursor(job_id, attempt, limit)
+    page = read_merged(log_store(), job_id, start, limit, until=place.before)
     return {
         "lines": [_line(stream, line) for stream, line in page.lines],
+        "start": {name: line for name, line in start.lines.items() if line},
+        "end": {name: line for name, line in page.cursor.lines.items() if line},
         "next": page.cursor.encode(),
         "ended": page.ended,
         "gaps": [_gap_of(stream, gap) for stream, gap in page.gaps],
@@ -71,6 +94,11 @@ def matches_of(streams: list[StreamKey], query: Query, start: str, limit: int) -
     page = search(log_store(), streams, query, _place(streams, start), limit, SEARCH_SECONDS)
     following = f"{streams[page.next.stream].name}:{page.next.line}" if page.next else None
     return {"matches": [_line(stream, line) for stream, line in page.matches], "next": following}
+
+
+def levels_of(streams: list[StreamKey], seconds: float = COUNT_SECONDS) -> dict[str, int]:
+    """How many errors and warnings there are in the first `lines` of all `of` lines. Asked again, it counts on."""
+    return asdict(tally(streams, seconds))
 
 
 def streams_named(job_id: uuid.UUID, attempt: int, role: Role | None, index: int) -> list[StreamKey]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -14,6 +16,7 @@ from yardmaster.spec import Role
 MOST_TASKS = 10_000
 MOST_LINES = 10_000
 MOST_MATCHES = 1_000
+LONGEST_PLACE = 200_000
 LEVELS = {level.name.lower(): level for level in Level}
 
 
@@ -77,8 +80,30 @@ class WhichLogs(QueryOf):
     index = _index(required=False, default=0)
 
 
+@extend_schema_field({"type": "string", "example": '{"worker-0": 120}'})
+class LineNumbers(serializers.Field[Any, Any, Any, Any]):
+    """A JSON object in an address: line numbers by task, `{"worker-0": 120}`."""
+
+    default_error_messages = {"shape": 'Expected a JSON object of line numbers by task, such as {"worker-0": 120}.'}
+
+    def to_internal_value(self, data: Any) -> dict[str, int]:
+        try:
+            found = json.loads(data) if isinstance(data, str) and len(data) <= LONGEST_PLACE else None
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict) or not all(
+            type(one) is int and 0 <= one <= LINE_LIMIT for one in found.values()
+        ):
+            self.fail("shape")
+        return found
+
+
 class LinesQuery(WhichLogs):
-    cursor = serializers.CharField(required=False, max_length=200_000, help_text="`next` of the answer before.")
+    cursor = serializers.CharField(required=False, max_length=LONGEST_PLACE, help_text="`next` of the answer before.")
+    after = LineNumbers(
+        required=False, help_text="Without a role: from these lines on; tasks not named, from the first."
+    )
+    before = LineNumbers(required=False, help_text="Without a role: the `limit` lines before these, by time.")
     limit = serializers.IntegerField(min_value=1, max_value=MOST_LINES, default=1000)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
@@ -147,6 +172,8 @@ class LineAnswer(serializers.Serializer[Any]):
 
 class LinesAnswer(serializers.Serializer[Any]):
     lines = LineAnswer(many=True)
+    start = serializers.DictField(child=serializers.IntegerField(), help_text="The page's first line, by task.")
+    end = serializers.DictField(child=serializers.IntegerField(), help_text="The line after its last, by task.")
     next = serializers.JSONField(help_text="Where to read on: a line number, or a cursor where no role was given.")
     ended = serializers.BooleanField(help_text="The tasks have ended and these are their last lines.")
     gaps = GapAnswer(many=True)
@@ -155,3 +182,10 @@ class LinesAnswer(serializers.Serializer[Any]):
 class SearchAnswer(serializers.Serializer[Any]):
     matches = LineAnswer(many=True)
     next = serializers.CharField(allow_null=True, help_text="Where to search on; null when everything was looked at.")
+
+
+class LevelsAnswer(serializers.Serializer[Any]):
+    errors = serializers.IntegerField()
+    warnings = serializers.IntegerField()
+    lines = serializers.IntegerField(help_text="So many lines were looked at. Ask again where it is less than `of`.")
+    of = serializers.IntegerField(help_text="So many lines there are.")

@@ -1,7 +1,7 @@
 from django.urls import URLPattern, URLResolver, path
 
 from apps.logs.task_views import TaskEndView, TaskGapView, TaskLinesView
-from apps.logs.views import LinesView, RawView, SearchView, StreamsView
+from apps.logs.views import LevelsView, LinesView, RawView, SearchView, StreamsView
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("task/log/", TaskLinesView.as_view(), name="task-log"),
@@ -10,5 +10,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("jobs/<uuid:id>/logs/", StreamsView.as_view(), name="job-logs"),
     path("jobs/<uuid:id>/logs/lines/", LinesView.as_view(), name="job-log-lines"),
     path("jobs/<uuid:id>/logs/search/", SearchView.as_view(), name="job-log-search"),
+    path("jobs/<uuid:id>/logs/levels/", LevelsView.as_view(), name="job-log-levels"),
     path("jobs/<uuid:id>/logs/raw/", RawView.as_view(), name="job-log-raw"),
 ]

@@ -16,8 +16,26 @@ from apps.api.problems import Invalid
 from apps.api.views import ApiView
 from apps.jobs.models import Job
 from apps.jobs.selectors import job_for
-from apps.logs.selectors import lines_of, matches_of, merged_lines, raw_of, streams_named, streams_of
-from apps.logs.serializers import LEVELS, LinesAnswer, LinesQuery, SearchAnswer, SearchQuery, StreamsAnswer, WhichLogs
+from apps.logs.selectors import (
+    MergedPlace,
+    levels_of,
+    lines_of,
+    matches_of,
+    merged_lines,
+    raw_of,
+    streams_named,
+    streams_of,
+)
+from apps.logs.serializers import (
+    LEVELS,
+    LevelsAnswer,
+    LinesAnswer,
+    LinesQuery,
+    SearchAnswer,
+    SearchQuery,
+    StreamsAnswer,
+    WhichLogs,
+)
 from apps.uploads.delivery import stream_pieces
 from yardmaster.errors import Problem
 from yardmaster.logs.keys import LinesRejected, StreamKey
@@ -49,8 +67,9 @@ class LinesView(LogView):
         role, first, limit = query.get("role"), query["from"], query["limit"]
         if role is not None:
             return Response(lines_of(StreamKey(job.pk, attempt, role, query["index"]), first, limit))
+        place = MergedPlace(query.get("cursor"), query.get("after"), query.get("before"), first)
         try:
-            return Response(merged_lines(job.pk, attempt, query.get("cursor"), first, limit))
+            return Response(merged_lines(job.pk, attempt, place, limit))
         except LinesRejected as error:
             raise _invalid("cursor", error, query.get("cursor", "")) from error
 
@@ -66,6 +85,15 @@ class SearchView(LogView):
             return Response(matches_of(streams, wanted, query.get("from", "0"), query["limit"]))
         except LinesRejected as error:
             raise _invalid("q", error, query["q"]) from error
+
+
+class LevelsView(LogView):
+    @extend_schema(parameters=[WhichLogs], responses=LevelsAnswer)
+    def get(self, request: Request, id: uuid.UUID) -> Response:
+        """Count errors and warnings. Bounded in time: asked again, it counts on."""
+        job, query = self.job(id), WhichLogs.of(request)
+        streams = streams_named(job.pk, query.get("attempt", job.attempt), query.get("role"), query["index"])
+        return Response(levels_of(streams))
 
 
 class RawView(LogView):

@@ -60,6 +60,8 @@ class TaskFact(models.Model):
     state = models.CharField(max_length=16, blank=True)
     progress = models.JSONField(default=dict, blank=True)
     usage = models.JSONField(default=dict, blank=True)
+    usage_samples = models.JSONField(default=list, blank=True)
+    """Its use over time: `[[unix time, cpu seconds, memory], …]`, as many as `yardmaster.usage` keeps."""
     reported = models.JSONField(default=dict, blank=True)
     """The runner's own `restart`, `exit_code`, `reason` and `message`."""
     points_since_thinning = models.PositiveIntegerField(default=0)

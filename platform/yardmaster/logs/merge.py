@@ -14,8 +14,8 @@ import heapq
 import json
 import uuid
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -67,15 +67,22 @@ class MergedPage:
     ended: bool
 
 
-def read_merged(store: LogStore, job_id: uuid.UUID, cursor: Cursor, limit: int, max_bytes: int = 4 << 20) -> MergedPage:
-    """At most `limit` lines from `cursor` on, and about `max_bytes`."""
+def read_merged(
+    store: LogStore,
+    job_id: uuid.UUID,
+    cursor: Cursor,
+    limit: int,
+    max_bytes: int = 4 << 20,
+    until: Mapping[str, int] | None = None,
+) -> MergedPage:
+    """At most `limit` lines from `cursor` on, and about `max_bytes`; of each stream only those before `until`."""
     keys = store.keys(job_id, cursor.attempt)
     lines: list[tuple[StreamKey, Line]] = []
     gaps: list[tuple[StreamKey, Gap]] = []
     position = dict(cursor.lines)
     size = 0
     with _Readers(store) as readers:
-        for key, piece in _pieces(readers, keys, position):
+        for key, piece in _pieces(readers, keys, position, until):
             if isinstance(piece, Gap):
                 gaps.append((key, piece))
                 position[key.name] = piece.first_line + piece.lines
@@ -90,14 +97,19 @@ def read_merged(store: LogStore, job_id: uuid.UUID, cursor: Cursor, limit: int, 
     return MergedPage(tuple(lines), Cursor(cursor.attempt, position), tuple(gaps), ended and bool(keys))
 
 
-def tail_merged(store: LogStore, job_id: uuid.UUID, attempt: int, count: int) -> Cursor:
-    """Where to read from so as to get about the last `count` lines of all streams together."""
+def tail_merged(
+    store: LogStore, job_id: uuid.UUID, attempt: int, count: int, until: Mapping[str, int] | None = None
+) -> Cursor:
+    """Where to read from so as to get about the last `count` lines of all streams together, or of what of each stream
+    is before `until` (absent: nothing is)."""
     with _Readers(store) as readers:
         position: dict[str, int] = {}
         newest: list[tuple[int, int, StreamKey, int]] = []
         for order, key in enumerate(store.keys(job_id, attempt)):
             reader = readers.open(key)
             position[key.name] = reader.head.next_line if reader else 0
+            if until is not None:
+                position[key.name] = min(position[key.name], until.get(key.name, 0))
             _push_block_before(newest, readers, key, position[key.name], order)
         while newest and count > 0:
             _, order, key, first = heapq.heappop(newest)
@@ -105,6 +117,21 @@ def tail_merged(store: LogStore, job_id: uuid.UUID, attempt: int, count: int) ->
             position[key.name] -= taken
             count -= taken
             _push_block_before(newest, readers, key, position[key.name], order)
+    return Cursor(attempt, position)
+
+
+def skip_merged(store: LogStore, job_id: uuid.UUID, attempt: int, count: int) -> Cursor:
+    """Where to read from so as to leave out the first `count` lines of all streams together. No line is read."""
+    keys = store.keys(job_id, attempt)
+    position = {key.name: 0 for key in keys}
+    with _Readers(store) as readers:
+        for feed, record in _in_order([_Feed(readers, key, 0) for key in keys]):
+            passed = min(count, record.lines)
+            position[feed.key.name] = record.first + passed
+            count -= passed
+            if not count:
+                break
+            feed.pass_over()
     return Cursor(attempt, position)
 
 
@@ -141,15 +168,15 @@ class _Readers(contextlib.AbstractContextManager["_Readers"]):
 
 
 class _Feed:
-    """One stream's records from a line on, a few at a time."""
+    """One stream's records from a line on, a few at a time; not from line `end` on."""
 
-    def __init__(self, readers: _Readers, key: StreamKey, line: int) -> None:
-        self.key, self._readers, self._line = key, readers, line
+    def __init__(self, readers: _Readers, key: StreamKey, line: int, end: int = LINE_LIMIT) -> None:
+        self.key, self._readers, self._line, self._end = key, readers, line, end
         self._records: deque[Record] = deque()
 
     def peek(self) -> Record | None:
         """The next record that has lines; None at the end."""
-        while True:
+        while self._line < self._end:
             while self._records and not self._records[0].lines:
                 self._records.popleft()  # an end mark
             if self._records:
@@ -158,31 +185,49 @@ class _Feed:
             if reader is None or self._line >= reader.head.next_line:
                 return None
             self._records.extend(islice(reader.records(self._line, batch=_RECORDS_AHEAD), _RECORDS_AHEAD))
+        return None
+
+    def pass_over(self) -> None:
+        """Go on after the next record."""
+        self._line = self._records.popleft().next_line
 
     def take(self) -> Span | Gap | None:
         """What the next record stands for. None when the job was deleted meanwhile."""
         record = self._records.popleft()
-        line, self._line = self._line, record.next_line
+        line, self._line = self._line, min(record.next_line, self._end)
         if record.kind == Kind.GAP:
-            return gap_of(record, line)
+            gap = gap_of(record, line)
+            return replace(gap, lines=self._line - gap.first_line)
         reader = self._readers.open(self.key)
-        return reader.span([record], line) if reader else None
+        return reader.span([record], line).until(self._line) if reader else None
 
 
 def _pieces(
-    readers: _Readers, keys: list[StreamKey], position: Mapping[str, int]
+    readers: _Readers,
+    keys: list[StreamKey],
+    position: Mapping[str, int],
+    until: Mapping[str, int] | None = None,
 ) -> Iterator[tuple[StreamKey, Span | Gap]]:
-    feeds = [_Feed(readers, key, position.get(key.name, 0)) for key in keys]
+    ends = {key.name: LINE_LIMIT if until is None else until.get(key.name, 0) for key in keys}
+    for feed, _ in _in_order([_Feed(readers, key, position.get(key.name, 0), ends[key.name]) for key in keys]):
+        piece = feed.take()
+        if piece is None:
+            return  # the job was deleted meanwhile
+        yield feed.key, piece
+
+
+def _in_order(feeds: Sequence[_Feed]) -> Iterator[tuple[_Feed, Record]]:
+    """The feed whose next record is oldest, again and again, with that record. The caller takes it or passes it over."""
     oldest = [(record.time, order) for order, feed in enumerate(feeds) if (record := feed.peek())]
     heapq.heapify(oldest)
     while oldest:
-        _, order = oldest[0]
-        piece = feeds[order].take()
-        if piece is not None:
-            yield feeds[order].key, piece
-        record = feeds[order].peek() if piece is not None else None
-        if record:
-            heapq.heapreplace(oldest, (record.time, order))
+        feed = feeds[oldest[0][1]]
+        record = feed.peek()
+        assert record is not None, "only feeds with a record are in the heap"
+        yield feed, record
+        following = feed.peek()
+        if following:
+            heapq.heapreplace(oldest, (following.time, oldest[0][1]))
         else:
             heapq.heappop(oldest)
 

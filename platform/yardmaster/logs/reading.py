@@ -55,6 +55,13 @@ class Span:
     def time_of(self, line: int) -> int:
         return self.times[bisect_right(self.times, line, key=lambda mark: mark[0]) - 1][1]
 
+    def until(self, end: int) -> Span:
+        """The same without line `end` and those after it."""
+        if end >= self.next_line:
+            return self
+        data = self.data[: line_start(self.data, end - self.first)]
+        return Span(self.first, end, data, tuple(mark for mark in self.times if mark[0] < end))
+
     def lines(self) -> Iterator[Line]:
         """Every line. Cheap in bulk: one split, one tuple a line."""
         texts = self.data.split(b"\n")

@@ -1,0 +1,65 @@
+"""What a task used over time, in a bounded number of samples: enough for a picture, cheap enough to keep in one row.
+
+A sample has the cpu seconds used since the task's start, so that dropping samples loses no use, only detail; of memory
+the peaks are kept. Not here: where samples are kept, and how they look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+MOST_SAMPLES = 240
+SHORTEST_STEP = 5.0
+"""Seconds between two samples; more once the task has run for long."""
+
+
+class Sample(NamedTuple):
+    """What the task had used at a Unix time."""
+
+    time: float
+    cpu_seconds: float
+    memory: int
+
+
+class CpuUse(NamedTuple):
+    """How many cores were busy on average until a Unix time, since the sample before."""
+
+    time: float
+    cores: float
+
+
+def is_due(samples: Sequence[Sample], time: float) -> bool:
+    """Whether a sample at `time` adds to the picture. Time that runs backwards (another clock) never does."""
+    if not samples:
+        return True
+    step = max(SHORTEST_STEP, (samples[-1].time - samples[0].time) / MOST_SAMPLES)
+    return time - samples[-1].time >= step
+
+
+def with_sample(samples: Sequence[Sample], new: Sample) -> list[Sample]:
+    """The samples with one more, thinned where there are too many."""
+    return thin([*samples, new])
+
+
+def thin(samples: Sequence[Sample]) -> list[Sample]:
+    """At most `MOST_SAMPLES`: of each two neighbours one, with the larger memory of both. First and last stay."""
+    kept = list(samples)
+    while len(kept) > MOST_SAMPLES:
+        inner = kept[1:-1]
+        pairs = zip(inner[::2], inner[1::2], strict=False)
+        merged = [Sample(second.time, second.cpu_seconds, max(one.memory, second.memory)) for one, second in pairs]
+        odd = inner[-1:] if len(inner) % 2 else []
+        kept = [kept[0], *merged, *odd, kept[-1]]
+    return kept
+
+
+def cpu_use(samples: Sequence[Sample]) -> list[CpuUse]:
+    """The cores that were busy between each two samples. A stretch over a restart, where counting began anew, is left
+    out."""
+    use = []
+    for before, after in zip(samples, samples[1:], strict=False):
+        spent, seconds = after.cpu_seconds - before.cpu_seconds, after.time - before.time
+        if spent >= 0 and seconds > 0:
+            use.append(CpuUse(after.time, spent / seconds))
+    return use
