@@ -18,9 +18,10 @@ from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
 from redis.exceptions import RedisError
 
+from apps.api.nudging import PAUSE
 from apps.jobs.selectors import attempt_is_over
 from apps.logs.frames import Frames
-from apps.logs.nudges import PAUSE, group_of
+from apps.logs.nudges import group_of
 from apps.logs.store import log_store
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.reading import Head

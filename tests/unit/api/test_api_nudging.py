@@ -1,0 +1,88 @@
+"""Nudges: told soon, told once, and never in the way of whoever gives them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from apps.api.nudging import Nudger
+
+PATIENCE = 5.0
+
+
+class Listener:
+    """Hears what a nudger sends; stumbles over each error that it was given first."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.rounds: list[dict[str, int]] = []
+
+    async def send(self, latest: dict[str, int]) -> None:
+        if self.errors:
+            raise self.errors.pop(0)
+        self.rounds.append(latest)
+
+    def heard(self) -> dict[str, int]:
+        return {thing: news for latest in self.rounds for thing, news in latest.items()}
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, "never came"
+        time.sleep(0.01)
+
+
+def test_what_moves_often_in_a_moment_is_told_a_few_times_and_the_last_news_always():
+    listener = Listener()
+    nudger = Nudger("things", listener.send)
+    for number in range(1000):
+        nudger.add("a", number)
+    nudger.add("b", 1)
+    wait_for(lambda: listener.heard() == {"a": 999, "b": 1})
+    assert len(listener.rounds) <= 5
+
+
+def test_a_message_server_that_is_away_is_complained_about_once_and_tried_again(caplog):
+    listener = Listener(OSError("away"), TimeoutError("slow"))
+    nudger = Nudger("things", listener.send)
+    for number in range(3):
+        left = len(listener.errors)
+        nudger.add("a", number)
+        wait_for(lambda left=left: len(listener.errors) < left or bool(listener.rounds))
+    wait_for(lambda: listener.heard() == {"a": 2})
+    assert [one.levelno for one in caplog.records if "things" in one.getMessage()] == [logging.WARNING]
+
+
+def test_a_bug_in_sending_is_logged_with_its_traceback_and_the_next_is_told(caplog):
+    listener = Listener(ZeroDivisionError())
+    nudger = Nudger("things", listener.send)
+    nudger.add("a", 1)
+    wait_for(lambda: not listener.errors)
+    nudger.add("a", 2)
+    wait_for(lambda: listener.heard() == {"a": 2})
+    assert any(one.exc_info for one in caplog.records)
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")  # what the portal does is what is tested
+def test_a_forked_process_tells_with_a_thread_of_its_own(tmp_path):
+    listener = Listener()
+    nudger = Nudger("things", listener.send)
+    nudger.add("before", 1)
+    wait_for(lambda: bool(listener.rounds))
+    told = tmp_path / "told"
+    child = os.fork()
+    if child == 0:
+        try:
+            nudger.add("after", 2)
+            wait_for(lambda: listener.heard().get("after") == 2)
+            told.write_text(f"{threading.active_count()}")
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert told.read_text() == "2"
