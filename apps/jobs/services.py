@@ -31,11 +31,6 @@ from yardmaster.spec_json import spec_from_json, spec_to_json
 _FINAL = [phase.value for phase in FINAL]
 
 
-def job_create(*, user: User, namespace: Namespace, spec: TrainingSpec, engine: str | None = None) -> Job:
-    """Launch a job, like `job_launch`."""
-    return job_launch(user=user, namespace=namespace, spec=spec, engine=engine)[0]
-
-
 def job_launch(
     *,
     user: User,

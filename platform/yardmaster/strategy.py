@@ -79,8 +79,3 @@ def server_roles(spec: TrainingSpec) -> tuple[Role, ...]:
 def leading_task(spec: TrainingSpec) -> tuple[Role, int]:
     """The chief, or worker 0 where there is no chief role: the one that decides under the rule `chief`."""
     return (Role.CHIEF, 0) if Role.CHIEF in spec.roles else (Role.WORKER, 0)
-
-
-def deciding_role(spec: TrainingSpec) -> Role:
-    """The role whose end is the job's, where one role is: the chief if there is one, else the workers."""
-    return leading_task(spec)[0]

@@ -35,10 +35,6 @@ class CheckpointKeeper(threading.Thread):
         self.trouble = ""
         """Why the newest checkpoint is not kept; empty when it is, or there is none."""
 
-    def mark_kept(self) -> None:
-        """What lies there now came from the portal."""
-        self._kept = _signature(find_complete(self._log_dir, float("inf")))
-
     def finish(self) -> None:
         """Keep the last one, then end. Returns at once."""
         self._finishing.set()

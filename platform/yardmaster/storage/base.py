@@ -15,8 +15,6 @@ from typing import Protocol, Self
 from yardmaster.errors import Unavailable, YardmasterError
 
 MAX_PARTS = 10_000
-MIN_PART_SIZE = 5 << 20
-"""S3 refuses smaller parts, the last one excepted."""
 MAX_PART_SIZE = 5 << 30
 MAX_OBJECT_SIZE = 5 << 40
 MAX_KEY_BYTES = 1024

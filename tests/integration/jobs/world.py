@@ -14,7 +14,7 @@ from apps.accounts.models import User
 from apps.code.models import Code, CodeFile, CodeVersion
 from apps.jobs.models import Job
 from apps.jobs.reconcile import reconcile
-from apps.jobs.services import job_create
+from apps.jobs.services import job_launch
 from apps.namespaces.models import Namespace
 from apps.uploads.storage import storage
 from yardmaster.engines.base import Capacity, TaskAccess
@@ -146,7 +146,7 @@ class World:
 
     def launch(self, owner: User, namespace: Namespace | None = None, **changes: Any) -> Job:
         namespace = namespace or Namespace.objects.get(owner=owner)
-        job = job_create(user=owner, namespace=namespace, spec=spec_from_json(self.spec_json(owner, **changes)))
+        job, _ = job_launch(user=owner, namespace=namespace, spec=spec_from_json(self.spec_json(owner, **changes)))
         Job.objects.filter(pk=job.pk).update(queued_at=self.now, next_look_at=self.now)
         return self.again(job)
 
