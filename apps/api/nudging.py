@@ -1,4 +1,4 @@
-"""Tell others soon that something has moved, without waiting for the message server: one thread per process and subject.
+"""Tell others soon that something has moved, without waiting for the message server: one thread per subject.
 
 A nudge is a hint, never truth: what moves several times in a moment is told once, and what the message server does not
 take is forgotten, so that listeners must look by themselves now and then. Not here: what is told to whom.
@@ -40,8 +40,17 @@ class Nudger(Generic[Thing, News]):
     def __init__(self, subject: str, send: Callable[[dict[Thing, News]], Coroutine[Any, Any, None]]) -> None:
         self._subject = subject
         self._send = send
-        self._begin()
+        self._complained = -QUIET
+        self._thread: threading.Thread | None = None
+        self.begin_anew()
         _all.add(self)
+
+    def begin_anew(self) -> None:
+        """In a process just forked: its parent's thread and news stayed with the parent."""
+        self._latest: dict[Thing, News] = {}
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._thread = None
 
     def add(self, thing: Thing, news: News) -> None:
         """Have it told soon. Returns at once and never raises."""
@@ -51,13 +60,6 @@ class Nudger(Generic[Thing, News]):
                 self._thread = threading.Thread(target=self._run, name=f"nudges of {self._subject}", daemon=True)
                 self._thread.start()
         self._wake.set()
-
-    def _begin(self) -> None:
-        self._latest: dict[Thing, News] = {}
-        self._lock = threading.Lock()
-        self._wake = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._complained = -QUIET
 
     def _run(self) -> None:
         with asyncio.Runner() as runner:
@@ -94,7 +96,7 @@ _all: weakref.WeakSet[Nudger[Any, Any]] = weakref.WeakSet()
 
 def _after_fork() -> None:
     for one in _all:
-        one._begin()  # threads do not survive a fork
+        one.begin_anew()
 
 
 os.register_at_fork(after_in_child=_after_fork)
