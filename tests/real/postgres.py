@@ -43,8 +43,11 @@ class Cluster:
         self.user = "yardmaster"
 
     def start(self) -> None:
+        """Start it, or start it again with what it holds."""
         data = self.folder / "data"
-        self._run("initdb", "-D", str(data), "-U", self.user, "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
+        if not data.exists():
+            words = ("-U", self.user, "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
+            self._run("initdb", "-D", str(data), *words)
         options = {
             "listen_addresses": "",
             "unix_socket_directories": str(self.folder),
@@ -69,6 +72,7 @@ class Cluster:
         if self._server is not None:
             self._server.send_signal(signal.SIGINT)  # a fast shutdown: SIGTERM would wait for clients
             self._server.wait(20)
+            self._server = None
 
     def url(self, database: str) -> str:
         return f"postgres://{self.user}@/{database}?host={self.folder}"
@@ -94,6 +98,24 @@ class Cluster:
         if check and done.returncode:
             raise RuntimeError(done.stderr.decode(errors="replace"))
         return done.returncode
+
+
+@contextmanager
+def running_cluster() -> Iterator[Cluster]:
+    """A server of its own, gone at the end. Skips the test where this machine has no PostgreSQL."""
+    bin_folder = programs()
+    if bin_folder is None:
+        pytest.skip("no PostgreSQL programs on this machine")
+    folder = Path(tempfile.mkdtemp(prefix="ym-pg-"))
+    if not os.getuid():
+        os.chown(folder, _stand_in().pw_uid, _stand_in().pw_gid)
+    cluster = Cluster(folder, bin_folder)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _unprivileged() -> dict[str, Any]:
@@ -129,22 +151,11 @@ def default_database(config: dict[str, Any]) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def postgres_cluster(django_db_blocker) -> Iterator[Cluster]:
     """A server with one migrated database to copy from."""
-    bin_folder = programs()
-    if bin_folder is None:
-        pytest.skip("no PostgreSQL programs on this machine")
-    folder = Path(tempfile.mkdtemp(prefix="ym-pg-"))
-    if not os.getuid():
-        os.chown(folder, _stand_in().pw_uid, _stand_in().pw_gid)
-    cluster = Cluster(folder, bin_folder)
-    try:
-        cluster.start()
+    with running_cluster() as cluster:
         cluster.create(TEMPLATE)
         with django_db_blocker.unblock(), default_database(cluster.settings(TEMPLATE)):
             call_command("migrate", verbosity=0, interactive=False)
         yield cluster
-    finally:
-        cluster.stop()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

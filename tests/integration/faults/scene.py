@@ -137,11 +137,8 @@ class Scene:
 @contextlib.contextmanager
 def scene(names: tuple[str, ...] = WHOLE, settings: Mapping[str, str] | None = None) -> Iterator[Scene]:
     """A portal in a home of its own; gone, with every process of its jobs, at the end."""
-    with (
-        tempfile.TemporaryDirectory(prefix="yardmaster-fault-") as folder,
-        scene_in(Path(folder), names, settings) as s,
-    ):
-        yield s
+    with tempfile.TemporaryDirectory(prefix="yardmaster-fault-") as home, scene_in(Path(home), names, settings) as one:
+        yield one
 
 
 @contextlib.contextmanager
