@@ -11,7 +11,8 @@ from apps.api.problems import ApiProblem
 from apps.code import selectors as code
 from apps.datasets import selectors as datasets
 from yardmaster.errors import Problem, SpecRejected
-from yardmaster.preflight import Finding, Severity, preflight
+from yardmaster.preflight import Finding, Severity
+from yardmaster.preflight_apart import preflight_bounded
 from yardmaster.spec import TrainingSpec
 
 MOST_SOURCE = 2 << 20
@@ -61,7 +62,7 @@ def _findings(user: User, spec: TrainingSpec) -> list[Finding]:
     sources = code.sources_of(version, MOST_SOURCE)
     if spec.entry_point not in sources and any(one.path == spec.entry_point for one in code.files_of(version)):
         return []  # it is there, but too large to be read here, or no text
-    return preflight(spec, sources)
+    return preflight_bounded(spec, sources)
 
 
 def _as_problem(finding: Finding) -> Problem:
