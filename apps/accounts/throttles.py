@@ -19,7 +19,7 @@ class SignInThrottle(SimpleRateThrottle):
 
     def get_cache_key(self, request: Request, view: Any) -> str:
         name = request.data.get("username") if isinstance(request.data, dict) else None
-        who = f"{self.get_ident(request)}\n{str(name)[:254].casefold()}"
+        who = f"{self.get_ident(request)}\n{str(name).strip()[:254].casefold()}"
         return f"sign-in:{hashlib.sha256(who.encode()).hexdigest()}"
 
 

@@ -8,19 +8,26 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import parse_qsl
 
 from django.conf import settings
 
 from apps.api.problems import CONTENT_TYPE, TooLarge, body_of
-from apps.uploads.limits import MAX_FILE_SIZE, part_size_for
+from apps.uploads.storage import storage
+from yardmaster.storage.base import AddressRefused
+from yardmaster.storage.local import LocalStorage
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
 
-STORAGE = "/storage/"
+PARTS = "/storage/parts/"
 """Where parts of files go: the largest bodies there are."""
+FOR_ANYBODY = ("/accounts/", "/sign-in/", "/storage/", "/api/v1/auth/")
+"""Addresses that read a body, or refuse it, without knowing who sends it."""
+FORM = 64 << 10
+"""What such a request may carry: 16 MiB of JSON are some 500 MiB of objects once they are read."""
 
 
 class BodyLimit:
@@ -33,7 +40,7 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        limit = limit_of(scope["path"])
+        limit = limit_of(scope["path"], scope.get("query_string", b""))
         if _declared(scope) > limit:
             await _refuse(send, limit)
             return
@@ -66,12 +73,26 @@ class _Counted:
         await self._send(message)
 
 
-def limit_of(path: str) -> int:
-    """The most bytes that a request to this path may carry."""
-    if path.startswith(STORAGE):
-        return part_size_for(MAX_FILE_SIZE)
+def limit_of(path: str, query: bytes = b"") -> int:
+    """The most bytes that a request to this address may carry."""
+    if path.startswith(PARTS):
+        return _size_of_part(path, query)
     limit: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    return limit
+    return min(FORM, limit) if path.startswith(FOR_ANYBODY) else limit
+
+
+def _size_of_part(path: str, query: bytes) -> int:
+    """As many bytes as were signed. Whoever has no signature sends next to nothing."""
+    upload_id, _, part = path.removeprefix(PARTS).partition("/")
+    store = storage()
+    if not isinstance(store, LocalStorage) or not (part.isascii() and part.isdigit() and len(part) < 9):
+        return FORM
+    try:
+        return max(
+            FORM, store.addresses.part_grant(upload_id, int(part), dict(parse_qsl(query.decode("latin-1")))).size
+        )
+    except AddressRefused:
+        return FORM
 
 
 def _declared(scope: Any) -> int:

@@ -74,6 +74,8 @@ def portal(address: Address, home: Path) -> tuple[Process, ...]:
             "web",
             (python, "-m", "uvicorn", "portal.asgi:application", "--host", address.host, "--port", str(address.port),
              "--no-access-log", "--log-level", "warning",
+             # Whom to believe is said in the settings; uvicorn would believe every client on this machine.
+             "--no-proxy-headers",
              "--timeout-graceful-shutdown", "3", "--ws-ping-interval", "25",
              # Fifty followers get the same frame: compressing it once for each costs more than all the rest.
              "--ws-per-message-deflate", "false"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import stat
 import sys
 import threading
 import time
@@ -73,8 +74,10 @@ def _start_broker(keeper: Keeper, home: Path) -> None:
 
     folder = socket_folder(home)
     folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
+    found = folder.lstat()  # below /tmp somebody else may have been faster, also with a link
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise CouldNotStart(f"{folder} belongs to another user. Set YARDMASTER_HOME to a folder with a shorter path.")
+    folder.chmod(0o700)
     path = folder / "valkey.sock"
     path.unlink(missing_ok=True)
     keeper.start([broker(path, home / "run")])
