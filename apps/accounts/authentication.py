@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from datetime import timedelta
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from knox.crypto import hash_token
 from knox.settings import CONSTANTS
@@ -43,14 +43,18 @@ class PersonalTokenAuthentication(authentication.BaseAuthentication):
         return SCHEME
 
 
+def live_tokens() -> QuerySet[PersonalToken]:
+    """Tokens that are neither expired nor revoked, of active users."""
+    live = Q(expiry=None) | Q(expiry__gt=timezone.now())
+    found: QuerySet[PersonalToken] = PersonalToken.objects.filter(live, user__is_active=True).select_related("user")
+    return found
+
+
 def _find(secret: bytes) -> PersonalToken | None:
     """The live token of an active user, or None: unknown, expired and revoked sound the same."""
     text = secret.decode("ascii")
     digest = hash_token(text)
-    live = Q(expiry=None) | Q(expiry__gt=timezone.now())
-    candidates = PersonalToken.objects.filter(
-        live, token_key=text[: CONSTANTS.TOKEN_KEY_LENGTH], user__is_active=True
-    ).select_related("user")
+    candidates = live_tokens().filter(token_key=text[: CONSTANTS.TOKEN_KEY_LENGTH])
     return next((token for token in candidates if hmac.compare_digest(digest, token.digest)), None)
 
 

@@ -10,12 +10,14 @@ from typing import Any
 from channels.auth import AuthMiddlewareStack
 from channels.db import database_sync_to_async
 from channels.security.websocket import AllowedHostsOriginValidator
+from django.contrib.auth import get_user
 from django.contrib.auth.models import AnonymousUser
+from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from apps.accounts.authentication import PersonalTokenAuthentication
+from apps.accounts.authentication import PersonalTokenAuthentication, live_tokens
 from apps.accounts.models import PersonalToken, User
 
 
@@ -42,6 +44,21 @@ def reads(scope: dict[str, Any], needed: str) -> bool:
         return False
     scopes = getattr(scope.get("auth"), "scopes", None)
     return not scopes or needed in scopes or "read" in scopes
+
+
+def still_signed_in(scope: dict[str, Any]) -> User | None:
+    """Who is behind an open socket now. None once the token has ended, the session is over or the user locked out,
+    whatever they were when the socket was opened. Asks the database."""
+    token, session = scope.get("auth"), scope.get("session")
+    if token is not None:
+        found = live_tokens().filter(pk=token.pk).first()
+        return None if found is None else found.user
+    if session is None:
+        return User.objects.filter(pk=scope["user"].pk, is_active=True).first()
+    request = HttpRequest()
+    request.session = SessionStore(session.session_key)  # the one in the scope remembers what it once read
+    user = get_user(request)
+    return user if isinstance(user, User) else None
 
 
 def _user_of(header: bytes) -> tuple[User | AnonymousUser, PersonalToken | None]:

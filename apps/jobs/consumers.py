@@ -16,7 +16,7 @@ from channels.generic.websocket import AsyncJsonWebsocketConsumer
 from redis.exceptions import RedisError
 
 from apps.accounts.models import User
-from apps.accounts.websocket_auth import reads
+from apps.accounts.websocket_auth import reads, still_signed_in
 from apps.api.problems import ApiProblem
 from apps.jobs.nudges import ALL_JOBS, group_of_job, group_of_namespace
 from apps.jobs.selectors import job_for
@@ -30,7 +30,8 @@ log = logging.getLogger(__name__)
 
 
 class NudgeConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels has no types
-    """Joins groups, passes nudges on, pings. Closes with 4401 (not signed in) or 4404 (unknown or foreign)."""
+    """Joins groups, passes nudges on, pings, and with each ping looks whether it still may listen. Closes with 4401
+    (not signed in) or 4404 (unknown or foreign)."""
 
     async def connect(self) -> None:
         self.joined: list[str] = []
@@ -39,10 +40,9 @@ class NudgeConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channe
         if not reads(self.scope, "jobs"):
             await self.close(NOT_SIGNED_IN)
             return
-        try:
-            groups = await database_sync_to_async(self.groups_for)(self.scope["user"])
-        except ApiProblem:
-            await self.close(NOT_FOUND)
+        refusal, groups = await database_sync_to_async(self._looked)()
+        if refusal is not None:
+            await self.close(refusal)
             return
         try:
             for group in groups:
@@ -55,12 +55,22 @@ class NudgeConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channe
         await self.send_json({"type": "ready"})
         self.pinger = asyncio.create_task(self._ping())
 
+    def _looked(self) -> tuple[int | None, list[str]]:
+        """The code to close with, or None and the groups to be in, as things are now."""
+        user = still_signed_in(self.scope)
+        if user is None:
+            return NOT_SIGNED_IN, []
+        try:
+            return None, self.groups_for(user)
+        except ApiProblem:
+            return NOT_FOUND, []
+
     def groups_for(self, user: User) -> list[str]:
         """The groups to join. Raises a 404 problem for what the user may not see."""
         raise NotImplementedError
 
     async def disconnect(self, code: int) -> None:
-        if self.pinger is not None:
+        if self.pinger is not None and self.pinger is not asyncio.current_task():
             self.pinger.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self.pinger
@@ -77,6 +87,12 @@ class NudgeConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channe
     async def _ping(self) -> None:
         while True:
             await asyncio.sleep(PING_EVERY)
+            refusal, groups = await database_sync_to_async(self._looked)()
+            if refusal is None and not set(self.joined) <= set(groups):
+                refusal = TRY_AGAIN_LATER  # a namespace is out of sight: whoever comes again hears of the others
+            if refusal is not None:
+                await self.close(refusal)
+                return
             await self.send_json({"type": "ping"})
 
 

@@ -17,8 +17,7 @@ from urllib.parse import parse_qsl
 from channels.db import database_sync_to_async
 from rest_framework.exceptions import ValidationError
 
-from apps.accounts.models import User
-from apps.accounts.websocket_auth import reads
+from apps.accounts.websocket_auth import reads, still_signed_in
 from apps.api.problems import ApiProblem
 from apps.jobs.models import Job
 from apps.jobs.selectors import job_for
@@ -115,12 +114,12 @@ async def _job_of(scope: dict[str, Any]) -> Job:
         raise Refused(NOT_SIGNED_IN)
     if not reads(scope, "jobs"):
         raise Refused(NOT_FOUND)
-    job: Job = await database_sync_to_async(_find_job)(scope["user"].pk, scope["url_route"]["kwargs"]["id"])
+    job: Job = await database_sync_to_async(_find_job)(scope, scope["url_route"]["kwargs"]["id"])
     return job
 
 
-def _find_job(user_id: uuid.UUID, job_id: uuid.UUID) -> Job:
-    user = User.objects.filter(pk=user_id, is_active=True).first()
+def _find_job(scope: dict[str, Any], job_id: uuid.UUID) -> Job:
+    user = still_signed_in(scope)
     if user is None:
         raise Refused(NOT_SIGNED_IN)
     try:
