@@ -44,14 +44,15 @@ def token_of(job_id: uuid.UUID, attempt: int) -> str:
 def identity_of(token: str, now: datetime) -> TaskIdentity | None:
     """Whose token this is, or None when it is none, forged or outlived. One query."""
     try:
-        prefix, job_hex, number, signature = token.split(".")
+        prefix, job_hex, number, signature = token.encode("ascii").decode().split(".")
         job_id, attempt = uuid.UUID(hex=job_hex), int(number)
     except ValueError:
         return None
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     if prefix != PREFIX or not any(hmac.compare_digest(_signature(job_id, attempt, key), signature) for key in keys):
         return None
-    row = JobAttempt.objects.filter(job_id=job_id, number=attempt).values_list("job__namespace_id", "tidied_at").first()
+    known = JobAttempt.objects.filter(job_id=job_id, number=attempt, job__deleted_at__isnull=True)
+    row = known.values_list("job__namespace_id", "tidied_at").first()
     if row is None or (row[1] is not None and row[1] + AFTER_TIDY < now):
         return None
     return TaskIdentity(job_id, attempt, row[0])

@@ -27,6 +27,7 @@ from apps.jobs.task_serializers import (
     ReportSerializer,
     WhichTaskSerializer,
 )
+from apps.uploads.models import Upload
 from apps.uploads.selectors import upload_for_job
 from apps.uploads.serializers import (
     SignedPartsSerializer,
@@ -95,30 +96,37 @@ class TaskModelView(TaskView):
         return Response({"upload": UploadSerializer(upload).data}, status=201)
 
 
-class TaskUploadView(TaskView):
+class TaskUploadAddress(TaskView):
+    """Below one upload: one of this job, for a task of its present attempt. An earlier one's must touch nothing."""
+
+    def upload(self, upload_id: UUID) -> Upload:
+        return upload_for_job(job_of(self.task).pk, upload_id)
+
+
+class TaskUploadView(TaskUploadAddress):
     """An upload of this job, and which parts have arrived."""
 
     @extend_schema(responses=UploadSerializer)
     def get(self, request: Request, upload_id: UUID) -> Response:
-        return Response(UploadSerializer(upload_for_job(self.task.job_id, upload_id)).data)
+        return Response(UploadSerializer(self.upload(upload_id)).data)
 
 
-class TaskUploadPartsView(TaskView):
+class TaskUploadPartsView(TaskUploadAddress):
     """Signed addresses to send parts to, as the task reaches them."""
 
     @extend_schema(request=WantedPartsSerializer, responses=SignedPartsSerializer)
     def post(self, request: Request, upload_id: UUID) -> Response:
         data = self.read(WantedPartsSerializer)
-        upload = upload_for_job(self.task.job_id, upload_id)
+        upload = self.upload(upload_id)
         urls = parts_sign(upload, file_index=data["file"], parts=data["parts"], base_url=settings.TASK_URL)
         return Response(SignedPartsSerializer({"urls": urls}).data)
 
 
-class TaskUploadCompleteView(TaskView):
+class TaskUploadCompleteView(TaskUploadAddress):
     """Put the files together and check them; large uploads answer 202 and are asked again."""
 
     @extend_schema(request=None, responses={200: UploadSummarySerializer, 202: UploadSummarySerializer})
     def post(self, request: Request, upload_id: UUID) -> Response:
-        upload = upload_complete(upload_for_job(self.task.job_id, upload_id))
+        upload = upload_complete(self.upload(upload_id))
         result_settle(upload.pk, timezone.now())
         return Response(UploadSummarySerializer(upload).data, status=200 if upload.is_complete else 202)
