@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,6 +24,12 @@ class RemoteFile:
     size: int
     sha256: str
     address: str
+
+
+def folder_named(name: str) -> Path:
+    """A folder right here for something of this name, wherever the name would lead: others chose it."""
+    plain = re.sub(r"[^\w.@+-]+", "_", name).lstrip(".")
+    return Path(plain or "download")
 
 
 def download(

@@ -16,6 +16,8 @@ from typing import Any
 
 import yaml
 
+MOST_VALUES = 100_000
+
 
 class JobFileError(Exception):
     """The file is no job. `line` and `column` count from 1, where known."""
@@ -43,6 +45,11 @@ def read_job_file(file: Path, changes: Iterable[str] = ()) -> JobFile:
         raise JobFileError(file, f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise JobFileError(file, "is not a text in UTF-8") from error
+    return job_from_text(text, file, changes)
+
+
+def job_from_text(text: str, file: Path, changes: Iterable[str] = ()) -> JobFile:
+    """The job that a text says; `file` names it in errors, and by its ending says whether it is YAML or JSON."""
     data = _from_json(file, text) if file.suffix == ".json" else _from_yaml(file, text)
     if not isinstance(data, dict):
         raise JobFileError(file, "holds no mapping: a job file begins with lines such as `name: my-job`", 1, 1)
@@ -82,13 +89,32 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|fa
 
 def _from_yaml(file: Path, text: str) -> Any:
     try:
-        return yaml.load(text, Loader=_Loader)
+        loader = _Loader(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            if _size_of(node, {}) > MOST_VALUES:
+                raise JobFileError(file, f"holds more than {MOST_VALUES} values, counting each alias in full", 1, 1)
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = (mark.line + 1, mark.column + 1) if mark else (None, None)
         raise JobFileError(file, error.problem or "is not YAML", *place) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise JobFileError(file, f"is not YAML: {error}") from error
+
+
+def _size_of(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many values a node stands for once every alias in it is written out: a page of text can be a billion."""
+    if id(node) not in known:
+        known[id(node)] = MOST_VALUES  # until it is known: what holds itself has no end
+        inner = [one for pair in node.value for one in pair] if isinstance(node, yaml.MappingNode) else node.value
+        parts = inner if isinstance(node, yaml.CollectionNode) else []
+        known[id(node)] = 1 + sum(_size_of(one, known) for one in parts)
+    return known[id(node)]
 
 
 def _from_json(file: Path, text: str) -> Any:

@@ -19,7 +19,9 @@ from yardmaster_client.cli.output import (
     print_table,
     progress_bar,
     size,
+    visible,
 )
+from yardmaster_client.downloads import folder_named
 from yardmaster_client.names import find_item, find_version
 from yardmaster_client.portal import Yardmaster
 from yardmaster_client.stores import Store
@@ -101,7 +103,7 @@ def _commands(kind: str, help_text: str) -> typer.Typer:
         with Yardmaster.from_environment() as portal:
             store = _store(portal, kind)
             version = find_version(store, reference, namespace)
-            folder = to or Path(reference.partition("@")[0])
+            folder = to or folder_named(reference.partition("@")[0])
             with progress_bar(f"Downloading {reference}") as progress:
                 files = store.download(version.id, folder, progress)
         if as_json:
@@ -120,7 +122,7 @@ def _commands(kind: str, help_text: str) -> typer.Typer:
             store = _store(portal, kind)
             item = find_item(store, reference, namespace)
             if not yes:
-                typer.confirm(f"Delete {item.name} with all its versions?", abort=True, err=True)
+                typer.confirm(f"Delete {visible(item.name)} with all its versions?", abort=True, err=True)
             store.delete(item.id)
         notes().print(Text(f"Deleted {item.name}."))
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from yardmaster_client.cli import logs
 from yardmaster_client.cli.job_views import print_check, print_job, print_jobs, print_why, verdict_of
-from yardmaster_client.cli.output import Json, Namespace, notes, print_json, progress_bar
+from yardmaster_client.cli.output import Json, Namespace, notes, print_json, progress_bar, visible
 from yardmaster_client.jobfile import JobFile, read_job_file
 from yardmaster_client.models import Job
 from yardmaster_client.names import find_job, resolve_spec
@@ -177,7 +177,7 @@ def delete(job: Which, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do
         found = find_job(portal, job)
         if not yes:
             typer.confirm(
-                f"Delete {found.name} ({found.id}) with its log, checkpoints and model?", abort=True, err=True
+                f"Delete {visible(found.name)} ({found.id}) with its log, checkpoints and model?", abort=True, err=True
             )
         portal.jobs.delete(found.id)
     notes().print(Text(f"Deleted {found.name} ({found.id})."))

@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from yardmaster_client.cli.output import Json, Namespace, notes, print_json, print_table, progress_bar, size
+from yardmaster_client.downloads import folder_named
 from yardmaster_client.names import find_job, find_model
 from yardmaster_client.portal import Yardmaster
 
@@ -40,7 +41,7 @@ def download(
     """Fetch a model's files. Those that are there already are not fetched again."""
     with Yardmaster.from_environment() as portal:
         found = find_model(portal, model)
-        folder = to or Path(found.name or find_job(portal, found.job).name)
+        folder = to or folder_named(found.name or find_job(portal, found.job).name)
         with progress_bar(f"Downloading {found.name}") as progress:
             files = portal.model_download(found.id, folder, progress)
     if as_json:

@@ -1,9 +1,14 @@
-"""How results, progress and errors look. Everything from the portal is printed as it is, never as markup."""
+"""How results, progress and errors look.
+
+What the portal says was written by others: it is never read as markup, and no control character of it reaches a
+terminal, where it could retitle the window, hide lines or type commands.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,14 +38,35 @@ PHASE_COLOURS = {
 }
 
 
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    """The text with a sign in the place of each control character, but for tabs and line ends."""
+    return _CONTROL.sub("\ufffd", text)
+
+
+class _Plain(Console):
+    """Prints no control characters but its own."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(_harmless(one) for one in objects), **options)
+
+
+def _harmless(one: Any) -> Any:
+    if isinstance(one, Text):
+        one.plain = visible(one.plain)  # as long as before, so that styles stay in place
+    return visible(one) if isinstance(one, str) else one
+
+
 def out() -> Console:
     """For results. Made anew, because tests and pipes replace stdout."""
-    return Console(highlight=False, soft_wrap=True)
+    return _Plain(highlight=False, soft_wrap=True, markup=False)
 
 
 def notes() -> Console:
     """For all that is no result."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return _Plain(stderr=True, highlight=False, soft_wrap=True, markup=False)
 
 
 def plain(value: Any) -> Any:
@@ -57,22 +83,27 @@ def plain(value: Any) -> Any:
 
 
 def print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(plain(value), ensure_ascii=False, indent=2) + "\n")
+    sys.stdout.write(_as_json(value, indent=2) + "\n")
 
 
 def print_json_line(value: Any) -> None:
     """One result of many, one per line."""
-    sys.stdout.write(json.dumps(plain(value), ensure_ascii=False) + "\n")
+    sys.stdout.write(_as_json(value) + "\n")
+
+
+def _as_json(value: Any, indent: int | None = None) -> str:
+    text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
+    return _CONTROL.sub(lambda found: "\n" if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(Text(visible(column)), overflow="fold")
     count = 0
     for row in rows:
         count += 1
-        table.add_row(*(cell if isinstance(cell, Text) else Text(shown(cell)) for cell in row))
+        table.add_row(*map(_cell, row))
     if count:
         Console(highlight=False).print(table)
     else:
@@ -86,8 +117,13 @@ def print_facts(facts: Iterable[tuple[str, Any]]) -> None:
     table.add_column(overflow="fold")
     for name, value in facts:
         if value not in (None, "", (), [], {}):
-            table.add_row(name, value if isinstance(value, Text) else Text(shown(value)))
+            table.add_row(_cell(name), _cell(value))
     Console(highlight=False).print(table)
+
+
+def _cell(value: Any) -> Text:
+    cell: Text = _harmless(value if isinstance(value, Text) else Text(shown(value)))
+    return cell
 
 
 def shown(value: Any) -> str:
@@ -129,7 +165,7 @@ def fail(error: Exception) -> None:
 def progress_bar(what: str) -> Iterator[uploads.Progress]:
     """A bar on stderr, where that is a terminal."""
     console = notes()
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(visible(what), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
