@@ -8,6 +8,7 @@ truth of a run is in its folder, so that any process of the portal may call any 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import sys
 import time
@@ -107,6 +108,9 @@ class LocalEngine:
         """One entry per process, in the order in which they start. Ports and GPUs are given out only by `submit`."""
         self._refuse_impossible(spec)
         folder, order = self._layout.run(key), self._order(spec, key, "<the portal's address>", {}, {})
+        # Whoever may see the job may see this, and what the operator passes on may be a secret.
+        hidden = dict.fromkeys(order.environment, "<as the portal has it>")
+        order = dataclasses.replace(order, environment=hidden)
         entries = []
         for role, index in spec.tasks():
             asked = spec.roles[role].resources
