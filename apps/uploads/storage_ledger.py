@@ -18,6 +18,9 @@ from apps.uploads.models import StorageAccount
 from yardmaster.errors import Problem
 from yardmaster.quantity import format_bytes
 
+MOST = 1 << 62
+"""Bytes that a namespace without a quota may hold: past what the database counts, SQLite would go on in floats."""
+
 
 @dataclass(frozen=True)
 class StorageUse:
@@ -30,11 +33,10 @@ class StorageUse:
 def reserve(namespace: Namespace, amount: int) -> None:
     """Set `amount` bytes aside, or raise `QuotaExceeded` with the numbers."""
     hard = quota_of(namespace).storage
+    hard = MOST if hard is None else hard
     StorageAccount.objects.get_or_create(namespace=namespace)
-    rows = StorageAccount.objects.filter(namespace=namespace)
-    if hard is not None:
-        rows = rows.filter(used__lte=hard - amount - F("reserved"))
-    if not rows.update(reserved=F("reserved") + amount) and hard is not None:
+    rows = StorageAccount.objects.filter(namespace=namespace, used__lte=hard - amount - F("reserved"))
+    if not rows.update(reserved=F("reserved") + amount):
         raise _quota_full(storage_use(namespace), hard, amount)
 
 

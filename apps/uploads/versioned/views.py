@@ -26,6 +26,7 @@ from apps.uploads.versioned.serializers import (
     NewCollectionSerializer,
     NewVersionSerializer,
 )
+from apps.uploads.versioned.services import MAX_NAME
 from apps.uploads.versioned.shelf import Shelf
 from yardmaster.errors import Problem
 
@@ -68,6 +69,9 @@ class CollectionsView(IdempotentPosts, ShelfView):
         if wanted := request.query_params.get("namespace"):
             rows = rows.filter(namespace=namespace_for(self.user, wanted))
         if words := request.query_params.get("search"):
+            if len(words) > MAX_NAME:
+                remedy = f"No name has more than {MAX_NAME} characters."
+                raise Invalid([Problem("search", "too_long", "This is too long to be part of a name.", remedy)])
             rows = rows.filter(name__icontains=words)
         return self.page(selectors.with_newest(self.shelf, rows), self.answers_with)
 
