@@ -190,3 +190,33 @@ def test_what_only_the_engine_kept_of_a_task_is_archived_before_it_is_removed(wo
     page = log_store().read(StreamKey(job.pk, 1, Role.WORKER, 0), 0, 10)
     assert [line.text for line in page.lines] == [b"exec format error", b"bye"]
     assert page.ended
+
+
+def test_a_job_that_reaches_its_maximum_runtime_fails_is_stopped_and_says_so(world, ada):
+    job = world.launch(ada, max_runtime=120)
+    world.settle()
+    world.passes(110)
+    assert world.again(job).phase == "RUNNING"
+    world.passes(15)
+    job = world.again(job)
+    assert (job.phase, job.reason) == ("FAILED", "DeadlineExceeded")
+    assert "120 s" in job.message
+    assert "max_runtime" in job.remedy
+    world.until_quiet()
+    assert world.again(job).is_over
+    assert not world.engine.has(job)
+
+
+def test_the_evaluator_and_servers_are_released_when_the_chief_has_ended_well(world, ada):
+    """kubeflow#1853: the chief had succeeded, but workers, PS and evaluator stayed up."""
+    one = {"replicas": 1, "cpu": 1, "memory": "1Gi"}
+    roles = {"chief": one, "worker": one, "ps": one, "evaluator": one}
+    job = world.launch(ada, strategy="parameter_server", roles=roles, reclaim_delay=30)
+    world.settle()
+    world.engine.succeed(job, Role.CHIEF)
+    job = world.look(job)
+    assert (job.phase, held_roles(job)) == ("SUCCEEDED", {Role.WORKER, Role.PS, Role.EVALUATOR})
+    world.passes(35)
+    assert world.engine.alive(job) == []
+    world.until_quiet()
+    assert world.again(job).is_over
