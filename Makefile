@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/platform:$(CURDIR)
 PORT ?= 8080
 ENGINE ?= local
 
-.PHONY: help setup assets up demo stop-jobs test check bench lint types contracts lock clean
+.PHONY: help setup assets up demo stop-jobs test check bench lint types contracts audit lock clean
 
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ contracts: setup
 
 bench: setup ## measure speed and memory against the goals; writes bench-results/
 	@$(BIN)/python -m tests.bench
+
+audit: setup ## ask the package index whether a locked requirement has a known vulnerability
+	@$(BIN)/pip-audit --requirement requirements.txt --require-hashes --disable-pip --progress-spinner off
 
 lock: $(VENV)/.installed ## compile the groups of pyproject.toml into requirements.txt
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
