@@ -1,0 +1,37 @@
+"""The page of settings names every variable that the portal reads, and none that it does not."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+OF_OTHERS = {"YARDMASTER_URL", "YARDMASTER_TOKEN"}
+"""Read by the command and the SDK; the page points to theirs."""
+
+
+def read_by_settings() -> set[str]:
+    tree = ast.parse((ROOT / "platform/portal/settings.py").read_text())
+    return {
+        node.args[0].value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "env"
+        and isinstance(node.args[0], ast.Constant)
+    }
+
+
+def named_on_the_page() -> set[str]:
+    found: set[str] = set()
+    for line in (ROOT / "docs/settings.md").read_text().splitlines():
+        names = re.findall(r"`(YARDMASTER_[A-Z_]+|…_[A-Z_]+)`", line)
+        stem = names[0].rsplit("_", 1)[0] if names else ""
+        found |= {stem + name.removeprefix("…") if name.startswith("…") else name for name in names}
+    return found
+
+
+def test_every_variable_that_is_read_is_explained_and_no_other():
+    assert named_on_the_page() - OF_OTHERS == read_by_settings()
