@@ -51,6 +51,18 @@ class Store(Generic[Item, Version]):
         """What a file of a dataset looks like."""
         return dict(self._transport.get(f"dataset-versions/{version_id}/preview/", path=path))
 
+    def check(self, version_id: str) -> Sequence[dict[str, str]]:
+        """Have the portal read every file of a dataset's version and compare it with its checksum. The damaged ones:
+        `{"path", "expected", "found", "message"}`. Blocks while there is more to read."""
+        corrupt: Sequence[dict[str, str]] = ()
+        after = ""
+        while True:
+            page = self._transport.get(f"dataset-versions/{version_id}/check/", after=after)
+            corrupt = (*corrupt, *page["corrupt"])
+            if page["next"] is None:
+                return corrupt
+            after = page["next"]
+
     def download(
         self, version_id: str, folder: Path, progress: uploads.Progress = lambda done, total: None
     ) -> Sequence[Path]:

@@ -32,6 +32,7 @@ Reference = Annotated[str, typer.Argument(help="Name, name@version or id.")]
 def register(parent: typer.Typer) -> None:
     data = _commands("dataset", "Datasets: upload, look at, download.")
     data.command()(preview)
+    data.command()(check)
     parent.add_typer(data, name="datasets")
     parent.add_typer(_commands("code", "Code: what jobs run."), name="code")
 
@@ -158,6 +159,22 @@ def preview(
             )
     elif text := found.get("text"):
         out().print(Text(text))
+
+
+def check(reference: Reference, namespace: Namespace = None, as_json: Json = False) -> None:
+    """Read every file in the store and compare it with its checksum. The exit code is 1 when one is damaged."""
+    with Yardmaster.from_environment() as portal:
+        version = find_version(portal.datasets, reference, namespace)
+        corrupt = portal.datasets.check(version.id)
+    if as_json:
+        print_json({"version": version.id, "corrupt": corrupt})
+    elif corrupt:
+        print_table(["FILE", "WHAT IS WRONG"], [(one["path"], one["message"]) for one in corrupt])
+        notes().print("Upload the damaged files as a new version, and launch with that.", style="dim")
+    else:
+        notes().print(Text(f"All files of {reference} are as they were."))
+    if corrupt:
+        raise typer.Exit(1)
 
 
 def _print_items(items: list[Any]) -> None:

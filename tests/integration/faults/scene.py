@@ -10,6 +10,8 @@ import contextlib
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import time
 import uuid
@@ -17,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tests.real.portal import WHOLE, RealPortal, real_portal
+from tests.real.portal import ROOT, WHOLE, RealPortal, real_portal
 from yardmaster.engines.local.processes import Row, identify, table
 from yardmaster.ids import JobKey
 from yardmaster_client import Job, LogLine, Yardmaster
@@ -80,6 +82,14 @@ class Scene:
         """Whether the first line of a task has reached the portal."""
         streams = self.client.jobs.streams(job.id)
         return any((one["role"], one["index"]) == (role, index) and one["lines"] for one in streams)
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The `yardmaster` command of the same person, as in a wide terminal."""
+        told = {"YARDMASTER_URL": self.portal.url, "YARDMASTER_TOKEN": self.token, "COLUMNS": "200"}
+        return subprocess.run(
+            [sys.executable, "-m", "yardmaster_client", *arguments],
+            cwd=ROOT, env={**self.portal.environment, **told}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
 
     # --- the truth ---------------------------------------------------------------------------------------------------
 

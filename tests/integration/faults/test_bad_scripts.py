@@ -6,30 +6,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.integration.faults.scene import SMALL, Scene, is_alive, until
-from tests.real.portal import ROOT
 from yardmaster_client import Job, PortalError
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
 
 MIB = 1 << 20
-
-
-def command(scene: Scene, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The `yardmaster` command, as in a terminal 200 columns wide."""
-    environment = {
-        **scene.portal.environment, "YARDMASTER_URL": scene.portal.url, "YARDMASTER_TOKEN": scene.token,
-        "COLUMNS": "200",
-    }  # fmt: skip
-    words = [sys.executable, "-m", "yardmaster_client", *arguments]
-    return subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
 # --- refused before anything is made ---------------------------------------------------------------------------------
@@ -59,13 +46,13 @@ def test_the_command_says_the_same_as_the_api(portal_scene: Scene, tmp_path: Pat
         f"name: x\nstrategy: single\nroles: {{worker: {{cpu: 0.1, memory: 256Mi}}}}\ncode: {code}\n"
         "entry_point: trian.py\nretries: -1\n"
     )
-    done = command(portal_scene, "jobs", "launch", str(file))
+    done = portal_scene.command("jobs", "launch", str(file))
     assert done.returncode == 1
     assert done.stdout == ""
     assert "retries" in done.stderr
     assert "Traceback" not in done.stderr
     file.write_text(file.read_text().replace("retries: -1\n", ""))
-    done = command(portal_scene, "jobs", "launch", str(file))
+    done = portal_scene.command("jobs", "launch", str(file))
     assert done.returncode == 1
     for words in ("entry_point", "trian.py is not in the code version", "Did you mean train.py?"):
         assert words in done.stderr
