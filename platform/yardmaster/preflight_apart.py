@@ -8,13 +8,9 @@ that walking its tree takes minutes. What is too small for that is read here; an
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import threading
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
+from yardmaster.apart import Apart
 from yardmaster.preflight import Finding, Severity, preflight
 from yardmaster.spec import TrainingSpec
 from yardmaster.spec_json import spec_to_json
@@ -22,7 +18,7 @@ from yardmaster.spec_json import spec_to_json
 HARMLESS = 12 << 10
 """Characters of source that cost at most a second and 100 MiB, whatever they are."""
 SECONDS = 15.0
-_AT_ONCE = threading.BoundedSemaphore(2)
+_READERS = Apart("yardmaster.preflight_program")
 _NOT_READ = Finding(
     Severity.WARNING,
     "code_not_read",
@@ -35,31 +31,8 @@ def preflight_bounded(spec: TrainingSpec, files: Mapping[str, str]) -> list[Find
     """As `preflight`; one warning and nothing else where the code is too hard to read. Never raises."""
     if sum(map(len, files.values())) <= HARMLESS:
         return preflight(spec, files)
-    if not _AT_ONCE.acquire(timeout=SECONDS):
+    task = json.dumps({"spec": spec_to_json(spec), "files": dict(files)}).encode()
+    ended = _READERS.run(task, seconds=SECONDS)
+    if ended is None or not ended.is_well:
         return [_NOT_READ]
-    try:
-        rows = _run(json.dumps({"spec": spec_to_json(spec), "files": dict(files)}).encode())
-    finally:
-        _AT_ONCE.release()
-    return [_NOT_READ] if rows is None else [Finding(Severity(row.pop("severity")), **row) for row in rows]
-
-
-def _run(task: bytes) -> list[dict[str, Any]] | None:
-    """What the program found; None where it came to nothing."""
-    root = str(Path(__file__).resolve().parents[1])
-    with subprocess.Popen(
-        [sys.executable, "-S", "-s", "-m", "yardmaster.preflight_program"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={"PYTHONPATH": root},
-    ) as child:
-        try:
-            output, _ = child.communicate(task, timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            return None
-    if child.returncode != 0:
-        return None
-    rows: list[dict[str, Any]] = json.loads(output)
-    return rows
+    return [Finding(Severity(row.pop("severity")), **row) for row in json.loads(ended.output)]

@@ -7,20 +7,17 @@ itself when its time is over; when it is stuck inside a line, it is killed here.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
+from yardmaster.apart import Apart
 from yardmaster.errors import Unavailable
 from yardmaster.logs.keys import LinesRejected, StreamKey
 from yardmaster.logs.reading import Line
 from yardmaster.logs.search import PAGE_BYTES, Place, Query, SearchPage
 from yardmaster.logs.store import LogStore
 
-_AT_ONCE = threading.BoundedSemaphore(2)
+_SEARCHES = Apart("yardmaster.logs.patterns_program")
 _LATE = 0.5
 """Seconds that the process may take beyond its time: to start, and to finish a line."""
 
@@ -40,13 +37,12 @@ def search_apart(
         "bytes": PAGE_BYTES,
         "seconds": seconds,
     }
-    if not _AT_ONCE.acquire(timeout=seconds):
+    ended = _SEARCHES.run(json.dumps(task).encode(), seconds=seconds, late=_LATE)
+    if ended is None:
         raise Unavailable("Too many searches with regular expressions run at once.", remedy="Try again in a moment.")
-    try:
-        reports = _run(json.dumps(task).encode(), seconds + _LATE)
-    finally:
-        _AT_ONCE.release()
-    return _page(reports, streams, start)
+    # A killed process may leave half a report.
+    lines = ended.output.splitlines(keepends=True)
+    return _page([json.loads(line) for line in lines if line.endswith(b"\n")], streams, start)
 
 
 def _page(reports: list[dict[str, Any]], streams: Sequence[StreamKey], start: Place) -> SearchPage:
@@ -68,20 +64,3 @@ def _page(reports: list[dict[str, Any]], streams: Sequence[StreamKey], start: Pl
             remedy="Avoid nested repetitions such as (a+)+, or look for a plain text.",
         )
     return SearchPage(tuple(matches), place)
-
-
-def _run(task: bytes, seconds: float) -> list[dict[str, Any]]:
-    root = str(Path(__file__).resolve().parents[2])
-    with subprocess.Popen(
-        [sys.executable, "-S", "-s", "-m", "yardmaster.logs.patterns_program"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={"PYTHONPATH": root},
-    ) as child:
-        try:
-            output, _ = child.communicate(task, timeout=seconds)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            output, _ = child.communicate()
-    # A killed process may leave half a report.
-    return [json.loads(line) for line in output.splitlines(keepends=True) if line.endswith(b"\n")]

@@ -1,0 +1,61 @@
+"""Programs in a process of their own: what they wrote counts, how long they take does not matter to us."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from yardmaster import apart
+from yardmaster.apart import Apart
+
+ECHO = "import sys; print(sys.stdin.read().upper())"
+STUCK = "import sys, time; print('begun', flush=True); time.sleep(60)"
+BROKEN = "import sys; print('half', flush=True); sys.exit('no')"
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Our source root holds this program only."""
+    monkeypatch.setattr(apart, "_SOURCE_ROOT", str(tmp_path))
+
+    def write(text: str) -> Apart:
+        (tmp_path / "program.py").write_text(text)
+        return Apart("program", at_once=1)
+
+    return write
+
+
+def test_a_program_gets_its_task_and_its_answer_comes_back(program):
+    ended = program(ECHO).run(b"hello", seconds=20)
+    assert ended is not None
+    assert (ended.output, ended.is_well) == (b"HELLO\n", True)
+
+
+def test_a_late_program_is_killed_and_what_it_had_written_is_kept(program):
+    begun = time.monotonic()
+    ended = program(STUCK).run(b"", seconds=1)
+    assert ended is not None
+    assert (ended.output, ended.is_well) == (b"begun\n", False)
+    assert time.monotonic() - begun < 10
+
+
+def test_a_program_that_breaks_says_so_in_our_log(program, caplog):
+    caplog.set_level("INFO")
+    ended = program(BROKEN).run(b"", seconds=20)
+    assert ended is not None
+    assert (ended.output, ended.is_well) == (b"half\n", False)
+    assert "no" in caplog.text
+
+
+def test_no_more_run_at_once_than_may(program):
+    programs = program(STUCK)
+    first = threading.Thread(target=lambda: programs.run(b"", seconds=2))
+    first.start()
+    while programs._free.acquire(blocking=False):  # until the first has its place
+        programs._free.release()
+        time.sleep(0.01)
+    assert programs.run(b"", seconds=0.1) is None
+    first.join()
