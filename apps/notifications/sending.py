@@ -1,8 +1,8 @@
 """Send the mails that are due. A mail server that is away only delays them; nothing waits for it but the worker.
 
-Of any number of workers one sends a notice: it moves `due_at` ahead, by conditional update, before it speaks to the mail
-server, which is never spoken to inside a transaction. A worker killed between the server's yes and its own note of it
-sends once more after `ON_THE_WAY`, under the same Message-ID, by which mail programs know that it is the same mail.
+Of any number of workers one sends a notice: it moves `due_at` ahead, by conditional update, before it speaks to the
+mail server, and it never does that inside a transaction. Where a worker is killed between the server's yes and its own
+note of it, the mail goes once more after `ON_THE_WAY`, under the same Message-ID: mail programs know it for the same.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from django.utils import timezone
 from apps.jobs.models import Job, JobAttempt
 from apps.jobs.wake import wake_notice
 from apps.logs.store import log_store
+from apps.namespaces.selectors import namespaces_visible
 from apps.notifications.letter import Facts, Letter, letter
 from apps.notifications.models import Event, Notice, WaitLimit
 from apps.notifications.selectors import choices_of
@@ -93,6 +94,8 @@ def _needless(notice: Notice) -> str:
     """Why the mail is not to be sent any more; empty where it is."""
     if not (notice.user.is_active and notice.user.email):
         return "You have no address any more."
+    if not namespaces_visible(notice.user).filter(pk=notice.job.namespace_id).exists():
+        return "You may no longer see the job."  # the mail has its name, and lines of its log
     if notice.job.deleted_at is not None:
         return "The job was deleted."
     waits = notice.job.phase == Phase.QUEUED.value and notice.job.attempt == notice.attempt
@@ -170,7 +173,7 @@ def _took(attempt: JobAttempt) -> timedelta | None:
 
 
 def _last_lines(attempt: JobAttempt) -> tuple[str, list[str]]:
-    """The end of the log of the task that decided, else of the one that leads. Nothing while the log does not answer."""
+    """The end of the log of the task that decided, else of the one that leads. Nothing while no log answers."""
     stream = _telling_stream(attempt)
     try:
         page = log_store().read(stream, -LAST_LINES, LAST_LINES)
