@@ -10,9 +10,10 @@ import pytest
 
 from apps.code.models import CodeVersion
 from apps.code.selectors import files_of, sources_of, version_for
-from apps.code.services import code_create, code_version_add
+from apps.code.shelf import CODE
 from apps.namespaces.selectors import namespace_for
 from apps.uploads.models import Upload
+from apps.uploads.versioned.services import collection_create, version_add
 from tests.integration.sending import begin, complete, send, uploaded, zipped
 
 PATH = "/api/v1/code/"
@@ -107,9 +108,10 @@ def test_a_foreign_code_is_a_404_at_every_address(bob, client, signed_in):
 def test_code_is_made_by_services_too(ada, client):
     uploaded(client, CONTENT, "code")
     first = Upload.objects.get()
-    code = code_create(namespace=namespace_for(ada, None), actor=ada, name="made", upload=first)
+    mine = namespace_for(ada, None)
+    code = collection_create(CODE, namespace=mine, actor=ada, name="made", description="", upload=first)
     uploaded(client, CONTENT, "code")
-    version = code_version_add(code=code, actor=ada, upload=Upload.objects.exclude(pk=first.pk).get())
+    version = version_add(CODE, code, actor=ada, upload=Upload.objects.exclude(pk=first.pk).get())
     assert isinstance(version, CodeVersion)
     assert version.number == 2
     assert [file.path for file in files_of(version)] == sorted(CONTENT)

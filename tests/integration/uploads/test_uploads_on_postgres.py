@@ -10,13 +10,14 @@ from django.db import connection
 
 from apps.accounts.models import User
 from apps.api.problems import ApiProblem, QuotaExceeded
-from apps.datasets.models import DatasetVersion
-from apps.datasets.services import dataset_create, dataset_version_add
+from apps.datasets.models import Dataset, DatasetVersion
+from apps.datasets.shelf import DATASETS
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespace_for, quota_of
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
 from apps.uploads.services import DeclaredFile, upload_abort, upload_begin, upload_complete, upload_use
+from apps.uploads.versioned.services import collection_create, version_add
 from tests.real.postgres import postgres_cluster, postgres_db
 
 __all__ = ["postgres_cluster", "postgres_db"]
@@ -88,19 +89,21 @@ def test_an_upload_is_used_once_by_whoever_is_first(namespace):
     assert found.count(None) == 1
 
 
+def made(namespace: Namespace, upload: Upload) -> Dataset:
+    return collection_create(DATASETS, namespace=namespace, actor=None, name="d", description="", upload=upload)
+
+
 def test_versions_added_together_get_numbers_without_gap_or_double(namespace):
-    dataset = dataset_create(namespace=namespace, actor=None, name="d", upload=upload_complete(begin(namespace)))
+    dataset = made(namespace, upload_complete(begin(namespace)))
     uploads = [upload_complete(begin(namespace)) for _ in range(6)]
-    outcomes([lambda one=one: dataset_version_add(dataset=dataset, actor=None, upload=one) for one in uploads])
+    outcomes([lambda one=one: version_add(DATASETS, dataset, actor=None, upload=one) for one in uploads])
     numbers = DatasetVersion.objects.order_by("number").values_list("number", flat=True)
     assert list(numbers) == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_datasets_of_the_same_name_made_together_are_one(namespace):
     uploads = [upload_complete(begin(namespace)) for _ in range(4)]
-    found = outcomes(
-        [lambda one=one: dataset_create(namespace=namespace, actor=None, name="d", upload=one) for one in uploads]
-    )
+    found = outcomes([lambda one=one: made(namespace, one) for one in uploads])
     assert sorted(getattr(one, "code", "made") for one in found) == ["made", "name_taken", "name_taken", "name_taken"]
     assert Upload.objects.filter(used=True).count() == 1
 
