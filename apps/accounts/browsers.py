@@ -14,10 +14,12 @@ from uuid import UUID
 from allauth.account.adapter import get_adapter
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, update_session_auth_hash
+from django.contrib.auth.signals import user_logged_in
 from django.contrib.sessions.models import Session
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from django.db.models import F
+from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
@@ -44,39 +46,43 @@ class SignedIn:
 
 
 class NoteBrowsers:
-    """Middleware: remembers when and with what each session was last used. At most one write a minute per session, and
-    no query where there is nothing to write."""
+    """Middleware: remembers when and with what each session was last used. It writes at most once a minute per session,
+    and asks nothing where there is nothing to write."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if settings.SESSION_COOKIE_NAME in request.COOKIES and request.user.is_authenticated:
-            browser_note(request, timezone.now())
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and isinstance(request.user, User):
+            browser_note(request, request.user, timezone.now())
         return self.get_response(request)
 
 
-def browser_note(request: HttpRequest, now: datetime) -> None:
-    """Note the request's browser, unless it was noted within the minute. A session that has just ended is left alone."""
+def browser_note(request: HttpRequest, user: User, now: datetime) -> None:
+    """Note the browser of the user's request, unless that was done within the minute. An ended session stays so."""
     noted = request.session.get(_NOTED) or {}
     key = request.session.session_key
-    if not isinstance(request.user, User) or key is None:
+    if key is None:
         return
     # The key changes with the password; its beginning tells, and says nothing that the session does not.
     if noted.get("key") == key[:8] and now.timestamp() - noted["at"] < COARSE.total_seconds():
         return
     since = noted.get("since", now.timestamp())
-    seen = {"user": request.user, "agent": _agent(request), "address": _address(request), "seen_at": now}
-    try:
-        with transaction.atomic():
-            Browser.objects.update_or_create(
-                session_id=key,
-                defaults=seen,
-                create_defaults={**seen, "signed_in_at": datetime.fromtimestamp(since, tz=now.tzinfo)},
-            )
-    except IntegrityError:
-        return
+    seen = {"user": user, "agent": _agent(request), "address": _address(request), "seen_at": now}
+    if not Browser.objects.filter(session_id=key).update(**seen):
+        begun = datetime.fromtimestamp(since, tz=now.tzinfo)
+        try:
+            with transaction.atomic():
+                Browser.objects.create(session_id=key, signed_in_at=begun, **seen)
+        except IntegrityError:
+            return
     request.session[_NOTED] = {"key": key[:8], "at": now.timestamp(), "since": since}
+
+
+@receiver(user_logged_in)
+def _note_sign_in(request: HttpRequest, user: User, **facts: object) -> None:
+    """The one place that every way to sign in passes: by password, by link, after signing up."""
+    browser_note(request, user, timezone.now())
 
 
 def _agent(request: HttpRequest) -> str:

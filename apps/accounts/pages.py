@@ -1,16 +1,33 @@
-"""The page behind a one-time sign-in link. The other pages of signing in and out are allauth's."""
+"""The pages of one's own account, and the one behind a one-time sign-in link.
+
+Signing in and out and changing the password are allauth's pages, with templates of ours.
+"""
 
 from __future__ import annotations
 
-from django.contrib.auth import login
+from uuid import UUID
+
+from allauth.core import ratelimit
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login as sign_in
+from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, URLResolver, path
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
+from django.views.generic import RedirectView
 
-from apps.accounts.services import sign_in_link_look, sign_in_link_use
+from apps.accounts import browsers, selectors, services
+from apps.accounts.forms import SCOPE_WORDS, AddressForm, ProfileForm, TokenForm
+from apps.accounts.models import PersonalToken, User
+from apps.api.form_problems import show_in_form
+from apps.api.paging import page_of
+from apps.api.problems import Invalid
+
+TOKENS_AT_ONCE = 50
 
 
 @never_cache
@@ -19,16 +36,143 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
     """GET shows a button, POST signs in: whoever merely fetches the link, such as a mail scanner, does not spend it."""
     now = timezone.now()
     if request.method == "POST":
-        user = sign_in_link_use(token, now)
+        user = services.sign_in_link_use(token, now)
         if user is not None:
-            login(request, user)  # gives the session a new key, and empties one that was somebody else's
+            sign_in(request, user)  # gives the session a new key, and empties one that was somebody else's
             return redirect("home")
-    link = sign_in_link_look(token, now)
+    link = services.sign_in_link_look(token, now)
     response = render(request, "accounts/sign_in_link.html", {"link": link}, status=200 if link else 410)
     response.headers["Referrer-Policy"] = "no-referrer"  # the address is the secret
     return response
 
 
+def _user(request: HttpRequest) -> User:
+    assert isinstance(request.user, User), "login_required has seen to it"
+    return request.user
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def account(request: HttpRequest) -> HttpResponse:
+    """One's name and the zone of times."""
+    user = _user(request)
+    form = ProfileForm(request.POST if request.method == "POST" else None, initial=_profile(user))
+    if form.is_bound and form.is_valid():
+        services.profile_change(user=user, **form.cleaned_data)
+        messages.success(request, "Saved.")
+        return redirect("account_page")
+    return _account_page(request, profile_form=form)
+
+
+@login_required
+@require_POST
+def address(request: HttpRequest) -> HttpResponse:
+    """One's e-mail address."""
+    user = _user(request)
+    form = AddressForm(user, request.POST)
+    if form.is_valid() and "password" in form.fields:
+        # Guesses count as those at sign-in do: a session that was left open is no way to a password.
+        if not ratelimit.consume(request, action="reauthenticate", user=user):
+            form.add_error("password", "Too many guesses. Wait some minutes.")
+        elif not user.check_password(form.cleaned_data["password"]):
+            form.add_error("password", "This is not your password.")
+    if form.is_valid():
+        try:
+            services.address_change(user=user, email=form.cleaned_data["email"])
+        except Invalid as problem:
+            show_in_form(form, problem)
+        else:
+            messages.success(request, "The address was changed.")
+            return redirect("account_page")
+    user.refresh_from_db()
+    return _account_page(request, address_form=form)
+
+
+def _account_page(
+    request: HttpRequest, *, profile_form: ProfileForm | None = None, address_form: AddressForm | None = None
+) -> HttpResponse:
+    user = _user(request)
+    context = {
+        "profile_form": profile_form or ProfileForm(initial=_profile(user)),
+        "address_form": address_form or AddressForm(user, initial={"email": user.email}),
+    }
+    return render(request, "accounts/account.html", context)
+
+
+def _profile(user: User) -> dict[str, str]:
+    return {"first_name": user.first_name, "last_name": user.last_name, "time_zone": user.time_zone}
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def tokens(request: HttpRequest) -> HttpResponse:
+    """One's tokens. A new one's secret is in the answer to the form and nowhere else: no redirect could carry it."""
+    user = _user(request)
+    form = TokenForm(request.POST if request.method == "POST" else None, initial={"reach": "scopes"})
+    made: tuple[PersonalToken, str] | None = None
+    if form.is_bound and form.is_valid():
+        name = form.cleaned_data["name"]
+        made = services.token_create(user=user, name=name, scopes=form.chosen_scopes(), expires_in=form.expires_in())
+        form = TokenForm(initial={"reach": "scopes"})
+    login = f"yardmaster login --url {settings.PUBLIC_URL}"
+    context = {
+        "form": form,
+        "scope_words": SCOPE_WORDS,
+        "made": made[0] if made else None,
+        "secret": made[1] if made else "",
+        "login_command": login,
+        "sign_in_command": f"{login} --token {made[1]}" if made else "",
+        "page": page_of(selectors.tokens_of(user), request.GET.get("cursor"), TOKENS_AT_ONCE),
+        "now": timezone.now(),
+    }
+    return render(request, "accounts/tokens.html", context)
+
+
+@login_required
+@require_POST
+def token_revoke(request: HttpRequest, token_id: UUID) -> HttpResponse:
+    user = _user(request)
+    token = selectors.token_for(user, token_id)
+    services.token_revoke(token=token, actor=user)
+    messages.success(request, f"Revoked {token.name}. Whatever used it is signed out.")
+    return redirect("tokens_page")
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD"])
+def sessions(request: HttpRequest) -> HttpResponse:
+    """Where one is signed in."""
+    found = browsers.browsers_of(_user(request), request.session.session_key, timezone.now())
+    return render(request, "accounts/sessions.html", {"browsers": found})
+
+
+@login_required
+@require_POST
+def session_end(request: HttpRequest, browser_id: UUID) -> HttpResponse:
+    browsers.browser_end(user=_user(request), browser_id=browser_id)
+    messages.success(request, "Signed out there.")
+    return redirect("sessions_page")
+
+
+@login_required
+@require_POST
+def sessions_end_others(request: HttpRequest) -> HttpResponse:
+    browsers.browsers_end_others(request, _user(request))
+    messages.success(request, "Signed out everywhere but here.")
+    return redirect("sessions_page")
+
+
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in/<str:token>/", sign_in_link, name="sign_in_link"),
+    path("account/", account, name="account_page"),
+    path("account/address/", address, name="account_address"),
+    path("account/tokens/", tokens, name="tokens_page"),
+    path("account/tokens/<uuid:token_id>/revoke/", token_revoke, name="token_revoke"),
+    path("account/sessions/", sessions, name="sessions_page"),
+    path("account/sessions/end-others/", sessions_end_others, name="sessions_end_others"),
+    path("account/sessions/<uuid:browser_id>/end/", session_end, name="session_end"),
+    # allauth's page of addresses knows a list of them and wants each confirmed; here a person has one.
+    path("accounts/email/", RedirectView.as_view(pattern_name="account_page")),
 ]

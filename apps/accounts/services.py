@@ -10,6 +10,7 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Any
 
+from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -141,9 +142,11 @@ def _administrators() -> Any:
     return User.objects.filter(is_staff=True, is_active=True)
 
 
-def profile_change(*, user: User, first_name: str | None = None, last_name: str | None = None) -> User:
-    """What people change of themselves; None leaves a name as it is."""
-    changes = {"first_name": first_name, "last_name": last_name}
+def profile_change(
+    *, user: User, first_name: str | None = None, last_name: str | None = None, time_zone: str | None = None
+) -> User:
+    """What people change of themselves; None leaves a value as it is."""
+    changes = {"first_name": first_name, "last_name": last_name, "time_zone": time_zone}
     for name, value in changes.items():
         if value is not None:
             setattr(user, name, value)
@@ -151,9 +154,16 @@ def profile_change(*, user: User, first_name: str | None = None, last_name: str 
     return user
 
 
-def user_deactivate(*, user: User, actor: User) -> User:
-    """Lock the user out at once: sessions, tokens and links are dead. What the user owns stays."""
-    return user_change(user=user, actor=actor, is_active=False)
+def address_change(*, user: User, email: str) -> User:
+    """Give the user another address, or none. Raises Invalid for one that will not do or is somebody else's."""
+    with transaction.atomic():
+        before, user.email = user.email, email
+        _check(user, None)
+        _save(user, ["email"])
+        # Where sign-up noted addresses, allauth signs in and resets passwords by those as well.
+        EmailAddress.objects.filter(user=user).delete()
+        record(user, "user.change", f"user:{user.pk}", email=user.email, email_before=before)
+    return user
 
 
 def _let_nobody_in(user: User) -> None:

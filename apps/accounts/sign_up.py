@@ -8,6 +8,7 @@ from allauth.account.adapter import DefaultAccountAdapter
 from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest
+from django.urls import reverse
 
 from apps.accounts.models import User
 from apps.namespaces.personal import personal_namespace_create
@@ -16,6 +17,9 @@ from apps.namespaces.personal import personal_namespace_create
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return bool(settings.YARDMASTER_OPEN_SIGN_UP)
+
+    def get_password_change_redirect_url(self, request: HttpRequest) -> str:
+        return reverse("account_page")
 
     def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:
         with transaction.atomic():
@@ -26,5 +30,5 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
 
 
 def sign_up_state(request: HttpRequest) -> dict[str, bool]:
-    """For templates: whether to offer sign-up at all."""
-    return {"open_sign_up": bool(settings.YARDMASTER_OPEN_SIGN_UP)}
+    """For templates: whether to offer sign-up at all, and whether a mail would reach anybody."""
+    return {"open_sign_up": bool(settings.YARDMASTER_OPEN_SIGN_UP), "sends_mail": bool(settings.YARDMASTER_SENDS_MAIL)}

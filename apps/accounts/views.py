@@ -7,7 +7,7 @@ from uuid import UUID
 from django.contrib.auth import authenticate
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import AuthenticationFailed
-from rest_framework.permissions import AllowAny
+from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -26,6 +26,7 @@ from apps.accounts.serializers import (
 from apps.accounts.throttles import SignInAddressThrottle, SignInThrottle
 from apps.api.idempotency import IdempotentPosts
 from apps.api.permissions import IsAdministrator
+from apps.api.problems import NotFound
 from apps.api.views import ApiView
 
 
@@ -83,6 +84,19 @@ class TokenView(ApiView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, token_id: UUID) -> Response:
         services.token_revoke(token=selectors.token_for(self.user, token_id), actor=self.user)
+        return Response(status=204)
+
+
+class CurrentTokenView(ApiView):
+    """The personal token that this request came with."""
+
+    permission_classes = [IsAuthenticated]  # whatever its scopes are: a token may always end itself
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request) -> Response:
+        if not isinstance(request.auth, PersonalToken):
+            raise NotFound("You came with a session and not with a token.", remedy="Sign out instead.")
+        services.token_revoke(token=request.auth, actor=self.user)
         return Response(status=204)
 
 

@@ -1,7 +1,193 @@
-"""The pages of namespaces: members and quota."""
+"""The pages of namespaces: which there are, who belongs to one, what it may hold, and who holds it."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from collections.abc import Callable
+from typing import TypeVar
+from uuid import UUID
 
-pages_urlpatterns: list[URLPattern | URLResolver] = []
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, URLResolver, path
+from django.views.decorators.http import require_http_methods, require_POST
+
+from apps.accounts.models import User
+from apps.accounts.selectors import user_by_id, user_by_name
+from apps.api.form_problems import show_in_form
+from apps.api.paging import page_of
+from apps.api.problems import ApiProblem, Forbidden
+from apps.jobs.holders import holdings_in
+from apps.namespaces import selectors, services
+from apps.namespaces.forms import ROLE_WORDS, MemberForm, QuotaForm, RoleForm, TeamForm, TitleForm
+from apps.namespaces.models import Namespace, Role
+from apps.namespaces.quota_history import quota_changes
+from apps.namespaces.quota_words import quota_rows
+from apps.namespaces.usage import usage_of
+from apps.uploads.storage_kinds import storage_by_kind
+
+AT_ONCE = 50
+Made = TypeVar("Made")
+
+
+def _user(request: HttpRequest) -> User:
+    assert isinstance(request.user, User), "login_required has seen to it"
+    return request.user
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def namespaces(request: HttpRequest) -> HttpResponse:
+    """Those one may see; administrators make those of teams here."""
+    user = _user(request)
+    form = TeamForm(request.POST if request.method == "POST" else None)
+    if form.is_bound:
+        _require_administrator(user)
+        made = _deed(form, lambda data: services.team_create(
+            slug=data["slug"], title=data["title"], actor=user,
+            manager=user_by_name(data["manager"]) if data["manager"] else user,
+        ))  # fmt: skip
+        if made is not None:
+            messages.success(request, f"{made.slug} is there. Now add its members.")
+            return redirect("namespace_page", made.pk)
+    page = page_of(selectors.namespaces_with_role(user), request.GET.get("cursor"), AT_ONCE)
+    return render(request, "namespaces/namespaces.html", {"page": page, "form": form})
+
+
+@login_required
+@require_http_methods(["GET", "HEAD"])
+def namespace(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
+    return _page(request, selectors.namespace_for(_user(request), namespace_id))
+
+
+def _page(
+    request: HttpRequest,
+    shown: Namespace,
+    *,
+    member_form: MemberForm | None = None,
+    quota_form: QuotaForm | None = None,
+) -> HttpResponse:
+    user = _user(request)
+    role = selectors.role_of(user, shown)
+    context = {
+        "namespace": shown,
+        "is_manager": role == Role.MANAGER,
+        "is_team": shown.owner_id is None,
+        "roles": [(one, ROLE_WORDS[one]) for one in Role],
+        "page": page_of(selectors.members_of(shown), request.GET.get("cursor"), AT_ONCE),
+        "quota_rows": quota_rows(usage_of(shown)),
+        "holdings": holdings_in(shown),
+        "storage_kinds": storage_by_kind(shown),
+        "quota_changes": quota_changes(shown),
+        "member_form": member_form or MemberForm(),
+        "quota_form": quota_form,
+    }
+    if user.is_staff and quota_form is None:
+        context["quota_form"] = QuotaForm(initial=QuotaForm.values_of(selectors.quota_of(shown)))
+    return render(request, "namespaces/namespace.html", context)
+
+
+@login_required
+@require_POST
+def title(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
+    user = _user(request)
+    shown = selectors.namespace_for(user, namespace_id, at_least=Role.MANAGER)
+    form = TitleForm(request.POST)
+    if form.is_valid():
+        services.title_change(namespace=shown, title=form.cleaned_data["title"], actor=user)
+        messages.success(request, "Saved.")
+    else:
+        messages.error(request, "A title has 100 characters at most.")
+    return redirect("namespace_page", shown.pk)
+
+
+@login_required
+@require_POST
+def member_add(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
+    user = _user(request)
+    shown = selectors.namespace_for(user, namespace_id, at_least=Role.MANAGER)
+    form = MemberForm(request.POST)
+    made = _deed(form, lambda data: services.member_add(
+        namespace=shown, user=user_by_name(data["username"]), role=Role(data["role"]), actor=user
+    ))  # fmt: skip
+    if made is None:
+        return _page(request, shown, member_form=form)
+    messages.success(request, f"{made.user.username} is a {made.role} now.")
+    return redirect("namespace_page", shown.pk)
+
+
+@login_required
+@require_POST
+def member_change(request: HttpRequest, namespace_id: UUID, user_id: UUID) -> HttpResponse:
+    user = _user(request)
+    shown = selectors.namespace_for(user, namespace_id, at_least=Role.MANAGER)
+    form = RoleForm(request.POST)
+    changed = _deed(form, lambda data: services.member_change(
+        namespace=shown, user=user_by_id(user_id), role=Role(data["role"]), actor=user
+    ))  # fmt: skip
+    if changed is None:
+        messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+    else:
+        messages.success(request, f"{changed.user.username} is a {changed.role} now.")
+    return redirect("namespace_page", shown.pk)
+
+
+@login_required
+@require_POST
+def member_remove(request: HttpRequest, namespace_id: UUID, user_id: UUID) -> HttpResponse:
+    """Managers remove; everybody may leave."""
+    user = _user(request)
+    leaves = user_id == user.pk
+    shown = selectors.namespace_for(user, namespace_id, at_least=Role.VIEWER if leaves else Role.MANAGER)
+    gone = user_by_id(user_id)
+    try:
+        services.member_remove(namespace=shown, user=gone, actor=user)
+    except ApiProblem as problem:
+        messages.error(request, f"{problem.detail} {problem.remedy}".strip())
+        return redirect("namespace_page", shown.pk)
+    messages.success(request, f"You left {shown.slug}." if leaves else f"{gone.username} is out.")
+    return redirect("namespaces_page") if leaves and not user.is_staff else redirect("namespace_page", shown.pk)
+
+
+@login_required
+@require_POST
+def quota(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
+    user = _user(request)
+    shown = selectors.namespace_for(user, namespace_id)
+    _require_administrator(user)
+    form = QuotaForm(request.POST)
+    if not form.is_valid():
+        return _page(request, shown, quota_form=form)
+    services.quota_set(namespace=shown, limits=form.limits(), actor=user)
+    messages.success(request, "The quota holds from now on. What runs goes on.")
+    return redirect("namespace_page", shown.pk)
+
+
+def _deed(form: MemberForm | RoleForm | TeamForm, do: Callable[[dict[str, str]], Made]) -> Made | None:
+    """Do it with what was typed; what is wrong with that, or speaks against it, is shown in the form, and None."""
+    if not form.is_valid():
+        return None
+    try:
+        return do(form.cleaned_data)
+    except Forbidden:
+        raise
+    except ApiProblem as problem:
+        show_in_form(form, problem, otherwise=next(iter(form.fields)))
+        return None
+
+
+def _require_administrator(user: User) -> None:
+    if not user.is_staff:
+        raise Forbidden("Only administrators of the portal may do this.", "Ask an administrator.")
+
+
+pages_urlpatterns: list[URLPattern | URLResolver] = [
+    path("namespaces/", namespaces, name="namespaces_page"),
+    path("namespaces/<uuid:namespace_id>/", namespace, name="namespace_page"),
+    path("namespaces/<uuid:namespace_id>/title/", title, name="namespace_title"),
+    path("namespaces/<uuid:namespace_id>/quota/", quota, name="namespace_quota"),
+    path("namespaces/<uuid:namespace_id>/members/add/", member_add, name="member_add"),
+    path("namespaces/<uuid:namespace_id>/members/<uuid:user_id>/", member_change, name="member_change"),
+    path("namespaces/<uuid:namespace_id>/members/<uuid:user_id>/remove/", member_remove, name="member_remove"),
+]

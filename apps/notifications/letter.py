@@ -104,7 +104,7 @@ def one_line(text: str, longest: int, *, keep_indent: bool = False) -> str:
 
 
 def _is_harmless(character: str) -> bool:
-    """Not a control, format (such as right-to-left override), surrogate or line separator; but what joins emoji stays."""
+    """Not a control, format (as right-to-left override), surrogate or line separator; what joins emoji stays."""
     return character in "\u200c\u200d" or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 

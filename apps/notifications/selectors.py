@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from apps.accounts.models import User
+from apps.namespaces.selectors import namespaces_visible
 from apps.notifications.models import MailChoices, Notice
 
 
@@ -13,5 +14,5 @@ def choices_of(user: User) -> MailChoices:
 
 def notices_of(user: User, most: int) -> list[Notice]:
     """The newest mails to the user, with their jobs."""
-    told = Notice.objects.filter(user=user, job__deleted_at__isnull=True)
+    told = Notice.objects.filter(user=user, job__deleted_at__isnull=True, job__namespace__in=namespaces_visible(user))
     return list(told.select_related("job").order_by("-pk")[:most])

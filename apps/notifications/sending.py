@@ -76,7 +76,9 @@ def notice_send(notice_id: uuid.UUID, *, clock: Callable[[], datetime] = timezon
     mine = Notice.objects.filter(pk=notice_id, due_at__lte=now)
     if not mine.update(due_at=now + ON_THE_WAY, tries=F("tries") + 1):
         return
-    notice = Notice.objects.select_related("job__namespace", "user").get(pk=notice_id)
+    notice = Notice.objects.select_related("job__namespace", "user").filter(pk=notice_id).first()
+    if notice is None:
+        return  # its job was removed this moment
     if reason := _needless(notice):
         _close(notice, problem=reason)
         return

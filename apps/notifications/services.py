@@ -48,7 +48,7 @@ def choices_set(
 
 
 def attempt_ended(job: Job, phase: Phase, now: datetime) -> None:
-    """The job's attempt has its verdict: whoever launched it is told, if they want to be. In the verdict's transaction."""
+    """The job's attempt has its verdict: whoever launched it is told, if they want to. In the verdict's transaction."""
     notice_write(job, _EVENT_OF[phase], now)
 
 

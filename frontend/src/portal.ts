@@ -1,5 +1,6 @@
 // What every page has: htmx, times that tick, notes, menus that close like menus, copying, light and dark.
 import "./htmx";
+import { notesAreOn } from "./browser_notes_choice";
 import { choose, chosen, type Choice } from "./theme_choice";
 import { keepTicking } from "./times";
 import { closable, toast } from "./toast";
@@ -19,6 +20,7 @@ if (toggle) {
     choose(NEXT[chosen()]);
     show();
   });
+  document.addEventListener("theme", show); // chosen elsewhere on the page
   toggle.hidden = false;
   show();
 }
@@ -64,3 +66,6 @@ document.addEventListener("toast", (event) => {
   toast(text, kind);
 });
 keepTicking();
+
+const { reader } = document.documentElement.dataset;
+if (reader && notesAreOn()) void import("./browser_notes").then(({ showNotes }) => showNotes(reader));

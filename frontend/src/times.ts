@@ -17,6 +17,11 @@ function coarse(seconds: number): string {
   return seconds >= 60 ? `${Math.floor(seconds / 60)} min` : `${Math.floor(seconds)} s`;
 }
 
+/** The zone that the reader chose on the account's page; undefined: the browser's. */
+export function zone(): string | undefined {
+  return document.documentElement.dataset.timeZone || undefined;
+}
+
 function say(element: HTMLTimeElement, words: string): void {
   if (element.textContent !== words) element.textContent = words;
 }
@@ -32,7 +37,7 @@ export function tick(): void {
     } else say(element, relative(time, now));
     if (!element.dataset.local) {
       element.dataset.local = "1"; // pointing at it tells the reader's own clock
-      element.title = new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
+      element.title = new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long", timeZone: zone() });
     }
   }
 }

@@ -9,10 +9,11 @@ from apps.code import pages as code
 from apps.datasets import pages as datasets
 from apps.jobs import pages as jobs
 from apps.namespaces import pages as namespaces
+from apps.notifications import pages as notifications
 from apps.registry import pages as registry
 from portal import home
 
-APPS = (accounts, namespaces, jobs, datasets, code, registry)
+APPS = (accounts, namespaces, notifications, jobs, datasets, code, registry)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),

@@ -1,0 +1,76 @@
+"""What people type into the pages of namespaces."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django import forms
+
+from apps.namespaces.models import Quota, Role
+from apps.namespaces.serializers import LimitsSerializer
+from apps.namespaces.services import Limits
+
+ROLE_WORDS = {
+    Role.VIEWER: "sees everything",
+    Role.MEMBER: "launches, stops and uploads, too",
+    Role.MANAGER: "changes members, too",
+}
+
+
+class TitleForm(forms.Form):
+    title = forms.CharField(max_length=100, required=False)
+
+
+class MemberForm(forms.Form):
+    username = forms.CharField(label="Name of the user", max_length=150)
+    role = forms.ChoiceField(choices=Role.choices, initial=Role.MEMBER)
+
+
+class RoleForm(forms.Form):
+    role = forms.ChoiceField(choices=Role.choices)
+
+
+class TeamForm(forms.Form):
+    slug = forms.CharField(label="Short name", max_length=63, help_text="In addresses and scripts; it stays.")
+    title = forms.CharField(label="Title", max_length=100, required=False)
+    manager = forms.CharField(label="First manager", max_length=150, required=False, help_text="Left out: you.")
+
+
+class QuotaForm(forms.Form):
+    """Every limit, as people write amounts; empty: no limit. What an amount is decides the API's serializer."""
+
+    cpu = forms.CharField(label="CPU cores", max_length=30, required=False)
+    memory = forms.CharField(label="Memory", max_length=30, required=False)
+    gpus = forms.CharField(label="GPUs", max_length=30, required=False)
+    storage = forms.CharField(label="Storage", max_length=30, required=False)
+    running_jobs = forms.CharField(label="Jobs at once", max_length=30, required=False)
+
+    @staticmethod
+    def values_of(quota: Quota) -> dict[str, str]:
+        def text(name: str) -> str:
+            value = getattr(quota, name)
+            if value is None:
+                return ""
+            return _exact_bytes(value) if name in ("memory", "storage") else f"{value:f}".rstrip("0").rstrip(".")
+
+        return {name: text(name) for name in QuotaForm.base_fields}
+
+    def clean(self) -> dict[str, Any]:
+        wish = {name: self.cleaned_data.get(name) or None for name in self.fields}
+        read = LimitsSerializer(data=wish)
+        if not read.is_valid():
+            for name, errors in read.errors.items():
+                self.add_error(name, [str(error) for error in errors])
+            return self.cleaned_data
+        return dict(read.validated_data)
+
+    def limits(self) -> Limits:
+        return cast(Limits, self.cleaned_data)
+
+
+def _exact_bytes(amount: int) -> str:
+    """`16Gi` where that is exact, else the plain number: what is saved unchanged stays the same."""
+    for unit, size in (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)):
+        if amount and amount % size == 0:
+            return f"{amount // size}{unit}"
+    return str(amount)

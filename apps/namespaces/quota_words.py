@@ -1,0 +1,35 @@
+"""A namespace's quota in words, for bars: what is used, what is set aside, and the limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.namespaces.usage import Usage
+
+NAMES = {
+    "cpu": ("CPU cores", ""),
+    "memory": ("Memory", "bytes"),
+    "gpus": ("GPUs", ""),
+    "storage": ("Storage", "bytes"),
+    "running_jobs": ("Jobs at once", ""),
+}
+
+
+@dataclass(frozen=True)
+class QuotaRow:
+    """One bar. `hard` None: no limit. `unit`: `bytes`, or empty for plain numbers."""
+
+    name: str
+    used: float
+    reserved: float
+    hard: float | None
+    unit: str
+
+
+def quota_rows(usage: Usage) -> list[QuotaRow]:
+    """What is bounded or in use, in the order of `Usage`; a kind that is neither (no GPU anywhere) is left out."""
+    rows = [
+        QuotaRow(name, usage.used[key], usage.reserved[key], usage.hard[key], unit)
+        for key, (name, unit) in NAMES.items()
+    ]
+    return [row for row in rows if row.hard or row.used or row.reserved or row.name != "GPUs"]

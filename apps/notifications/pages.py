@@ -1,0 +1,39 @@
+"""The page on which people choose what they are told, and see what they were told."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, URLResolver, path
+from django.views.decorators.http import require_http_methods
+
+from apps.accounts.models import User
+from apps.notifications.forms import ChoicesForm
+from apps.notifications.selectors import choices_of, notices_of
+from apps.notifications.services import choices_set
+
+SHOWN = 20
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def notifications(request: HttpRequest) -> HttpResponse:
+    assert isinstance(request.user, User)
+    data = request.POST if request.method == "POST" else None
+    form = ChoicesForm(data, initial=ChoicesForm.values_of(choices_of(request.user)))
+    if form.is_bound and form.is_valid():
+        choices_set(user=request.user, **form.cleaned_data)
+        messages.success(request, "Saved.")
+        return redirect("notifications_page")
+    context = {
+        "form": form,
+        "notices": notices_of(request.user, SHOWN),
+    }
+    return render(request, "notifications/notifications.html", context)
+
+
+pages_urlpatterns: list[URLPattern | URLResolver] = [
+    path("account/notifications/", notifications, name="notifications_page"),
+]
