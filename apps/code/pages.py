@@ -1,7 +1,185 @@
-"""The pages of code."""
+"""The pages of code: versions, the source text, and what differs between two versions."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import UUID
 
-pages_urlpatterns: list[URLPattern | URLResolver] = []
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, URLResolver, path
+
+from apps.code.compare import TextDiff, compare_texts
+from apps.code.highlight import highlight
+from apps.code.models import CodeVersion
+from apps.code.shelf import CODE
+from apps.code.source import read_source
+from apps.code.tree import rows_of, tree_of
+from apps.uploads.versioned import pages, selectors
+from apps.uploads.versioned.models import Collection, Version
+
+WORDS = pages.Words(
+    title="Code", noun="code", icon="code", command="yardmaster code",
+    launch_key="code_version", list_page="code_list_page", page="code_page", upload_page="code_upload_page",
+    edit_page="code_edit_page", delete_page="code_delete_page", api="code",
+)  # fmt: skip
+LINES_SHOWN = 1_000
+TREE_SHOWN = 1_000
+DIFFS_SHOWN = 20
+DIFF_LINES_SHOWN = 1_500
+_ENTRY_POINTS = ("train.py", "main.py", "README.md")
+
+
+class CodePage(pages.CollectionPage):
+    """Code at one of its versions. `?path=` is the file shown, `?from=` its first line where it has very many."""
+
+    shelf = CODE
+    words = WORDS
+    template = "code/code.html"
+
+    def content(self, item: Collection, version: Version | None) -> dict[str, Any]:
+        if version is None:
+            return {}
+        version = cast(CodeVersion, version)
+        listed = list(selectors.file_rows(CODE, version).order_by("path").values_list("path", "size")[: TREE_SHOWN + 1])
+        chosen = self.request.GET.get("path", "") or _first_to_read([path for path, _ in listed])
+        file = selectors.file_for(CODE, version, chosen) if chosen else None
+        return {
+            "tree": rows_of(tree_of(listed[:TREE_SHOWN], chosen)),
+            "unlisted": version.file_count - min(len(listed), TREE_SHOWN),
+            "file": file,
+            **(self._source(version, file) if file else {}),
+        }
+
+    def _source(self, version: CodeVersion, file: Any) -> dict[str, Any]:
+        source = read_source(version, file)
+        if source.fault:
+            return {"fault": source.fault}
+        lines = highlight(file.path, source.text)
+        first = min(max(pages.number_in(self.request, "from") or 1, 1), max(len(lines), 1))
+        first -= (first - 1) % LINES_SHOWN
+        return {
+            "first_line": first,
+            "lines": list(enumerate(lines[first - 1 : first - 1 + LINES_SHOWN], first)),
+            "line_count": len(lines),
+            "windows": list(range(1, len(lines) + 1, LINES_SHOWN)) if len(lines) > LINES_SHOWN else [],
+        }
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """One file of a comparison. `diff` is None where its text cannot be compared, and `note` says why."""
+
+    path: str
+    kind: str
+    diff: TextDiff | None = None
+    note: str = ""
+
+
+class CodeComparePage(pages.ShelfPage):
+    """What differs between `?from=` and `?to=` (numbers; without: the newest and the one before it), file by file."""
+
+    shelf = CODE
+    words = WORDS
+
+    def get(self, request: HttpRequest, collection_id: UUID) -> HttpResponse:
+        item = self.collection(collection_id)
+        after = cast(CodeVersion, selectors.version_numbered(CODE, item, pages.number_in(request, "to")))
+        since = pages.number_in(request, "from")
+        before = None
+        if after is not None:
+            before = (
+                selectors.version_before(CODE, after)
+                if since is None
+                else selectors.version_numbered(CODE, item, since)
+            )
+        context = {
+            "item": item,
+            "before": before,
+            "after": after,
+            "versions": list(selectors.versions_of(CODE, item).order_by("-number")[:100]),
+            "breadcrumbs": self.way_to(item),
+            **(self._changes(cast(CodeVersion, before), after) if before and after else {}),
+        }
+        return self.show("code/compare.html", context)
+
+    def _changes(self, before: CodeVersion, after: CodeVersion) -> dict[str, Any]:
+        found = selectors.changes_in(CODE, before, after)
+        kinds = dict.fromkeys(found.added, "added") | dict.fromkeys(found.removed, "removed")
+        kinds |= dict.fromkeys(found.changed, "changed")
+        wanted = self.request.GET.get("path", "")
+        paths = sorted([wanted] if wanted in kinds else kinds)
+        shown: list[FileChange] = []
+        lines = 0
+        for file_path in paths[:DIFFS_SHOWN]:
+            if lines > DIFF_LINES_SHOWN and not wanted:
+                break
+            shown.append(_change_of(file_path, kinds[file_path], before, after))
+            lines += sum(len(hunk.lines) for hunk in shown[-1].diff.hunks) if shown[-1].diff else 1
+        return {"changes": found, "shown": shown, "unshown": paths[len(shown) :], "wanted": wanted}
+
+
+def _change_of(file_path: str, kind: str, before: CodeVersion, after: CodeVersion) -> FileChange:
+    texts = []
+    for version, lacks in ((before, kind == "added"), (after, kind == "removed")):
+        if lacks:
+            texts.append("")
+            continue
+        source = read_source(version, selectors.file_for(CODE, version, file_path))
+        if source.fault:
+            return FileChange(file_path, kind, note=source.fault)
+        texts.append(source.text)
+    diff = compare_texts(*texts)
+    if diff.too_large:
+        return FileChange(file_path, kind, note="This file has too many lines to be compared here.")
+    if not diff.hunks:
+        return FileChange(file_path, kind, note=_SAME_LINES if kind == "changed" else "This file is empty.")
+    return FileChange(file_path, kind, diff)
+
+
+_SAME_LINES = "Only line ends, or what stands after the last line, differ."
+
+
+def _first_to_read(paths: list[str]) -> str:
+    """The file to show where none was chosen."""
+    at_top = [one for one in paths if "/" not in one]
+    known = next((name for name in _ENTRY_POINTS if name in at_top), "")
+    script = next((one for one in [*at_top, *paths] if one.endswith(".py")), "")
+    return known or script or (paths[0] if paths else "")
+
+
+class CodeListPage(pages.ListPage):
+    shelf = CODE
+    words = WORDS
+
+
+class CodeUploadPage(pages.UploadPage):
+    shelf = CODE
+    words = WORDS
+
+
+class CodeEditPage(pages.EditPage):
+    shelf = CODE
+    words = WORDS
+
+
+class CodeDeletePage(pages.DeletePage):
+    shelf = CODE
+    words = WORDS
+
+
+class CodeVersionAddress(pages.VersionAddress):
+    shelf = CODE
+    words = WORDS
+
+
+pages_urlpatterns: list[URLPattern | URLResolver] = [
+    path("code/", CodeListPage.as_view(), name="code_list_page"),
+    path("code/upload/", CodeUploadPage.as_view(), name="code_upload_page"),
+    path("code/<uuid:collection_id>/", CodePage.as_view(), name="code_page"),
+    path("code/<uuid:collection_id>/upload/", CodeUploadPage.as_view(), name="code_upload_page"),
+    path("code/<uuid:collection_id>/edit/", CodeEditPage.as_view(), name="code_edit_page"),
+    path("code/<uuid:collection_id>/delete/", CodeDeletePage.as_view(), name="code_delete_page"),
+    path("code/<uuid:collection_id>/compare/", CodeComparePage.as_view(), name="code_compare_page"),
+    path("code/versions/<uuid:version_id>/", CodeVersionAddress.as_view(), name="code_version_page"),
+]

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from typing import cast
-from uuid import UUID
-
-from django.http import StreamingHttpResponse
-from django.utils.http import content_disposition_header
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
-from rest_framework.request import Request
 
-from apps.code.archive import archive_chunks
-from apps.code.models import CodeVersion
-from apps.code.selectors import files_of
 from apps.code.serializers import CodeFileSerializer, CodeSerializer, CodeVersionSerializer
 from apps.code.shelf import CODE
-from apps.uploads.delivery import stream_pieces
 from apps.uploads.versioned import views
 from apps.uploads.versioned.serializers import (
     CollectionChangesSerializer,
@@ -82,17 +72,8 @@ class CodeContentView(views.ContentView):
     shelf = CODE
 
 
-class CodeArchiveView(views.ShelfView):
+@extend_schema_view(get=extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY}))
+class CodeArchiveView(views.ArchiveView):
     """All files of a version as one zip."""
 
     shelf = CODE
-
-    @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY})
-    def get(self, request: Request, version_id: UUID) -> StreamingHttpResponse:
-        version = cast(CodeVersion, self.version(version_id))
-        name = f"{version.parent.name}-{version.number}.zip"
-        disposition = content_disposition_header(True, name) or "attachment"
-        pieces = stream_pieces(request._request, archive_chunks(files_of(version)))
-        return StreamingHttpResponse(
-            pieces, content_type="application/zip", headers={"Content-Disposition": disposition}
-        )

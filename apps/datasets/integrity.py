@@ -38,10 +38,15 @@ class CheckResult:
 
 
 def version_check(
-    version: DatasetVersion, *, after: str = "", clock: Callable[[], float] = time.monotonic
+    version: DatasetVersion,
+    *,
+    after: str = "",
+    patience: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> CheckResult:
-    """Check files in the order of their paths, from the one after `after`, at least one and for about 20 seconds."""
-    deadline = clock() + PATIENCE
+    """Check files in the order of their paths, from the one after `after`, at least one and for about
+    `patience` seconds."""
+    deadline = clock() + (PATIENCE if patience is None else patience)
     checked = size = 0
     corrupt: list[Corrupt] = []
     for file in file_rows(DATASETS, version).filter(path__gt=after).order_by("path").iterator(chunk_size=500):

@@ -1,7 +1,192 @@
-"""The pages of datasets."""
+"""The pages of datasets: versions, files, what is in them, what changed, and whether they still are what they were."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from functools import reduce
+from operator import or_
+from typing import Any, cast
+from urllib.parse import quote
+from uuid import UUID
 
-pages_urlpatterns: list[URLPattern | URLResolver] = []
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, URLResolver, path
+
+from apps.datasets.class_bars import bars_of
+from apps.datasets.integrity import version_check
+from apps.datasets.models import DatasetFile, DatasetVersion
+from apps.datasets.preview import Preview, preview_file
+from apps.datasets.shelf import DATASETS
+from apps.uploads.media import content_type_of
+from apps.uploads.versioned import pages, selectors
+from apps.uploads.versioned.models import Collection, Version
+from apps.uploads.versioned.paging import files_page
+from yardmaster.storage.base import ObjectMissing
+
+WORDS = pages.Words(
+    title="Datasets", noun="dataset", icon="database", command="yardmaster datasets",
+    launch_key="dataset_version", list_page="datasets_page", page="dataset_page", upload_page="dataset_upload_page",
+    edit_page="dataset_edit_page", delete_page="dataset_delete_page", api="datasets",
+)  # fmt: skip
+FILES_SHOWN = 50
+PICTURES_SHOWN = 24
+LARGEST_PICTURE = 1 << 20
+PATHS_SHOWN = 500
+LARGEST_ARCHIVE = 4 << 30
+_PREVIEW_PATIENCE = 0.4
+_CHECK_PATIENCE = 1.5
+_PICTURES = reduce(or_, (Q(path__iendswith=f".{kind}") for kind in ("png", "jpg", "jpeg", "gif", "webp", "bmp")))
+
+
+class DatasetPage(pages.CollectionPage):
+    """A dataset at one of its versions. `?path=` is looked into, `?find=` filters, `?view=pictures` shows them."""
+
+    shelf = DATASETS
+    words = WORDS
+    template = "datasets/dataset.html"
+
+    def content(self, item: Collection, version: Version | None) -> dict[str, Any]:
+        if version is None:
+            return {}
+        version = cast(DatasetVersion, version)
+        files = selectors.file_rows(DATASETS, version)
+        pictures = self.request.GET.get("view") == "pictures"
+        find = self.request.GET.get("find", "")[:512]
+        rows = files.filter(path__icontains=find) if find else files
+        size = PICTURES_SHOWN if pictures else FILES_SHOWN
+        page = files_page(rows.filter(_PICTURES) if pictures else rows, self.request.GET.get("cursor", ""), size)
+        return {
+            "find": find,
+            "page": page,
+            "pictures": [(file, picture_address(version, file)) for file in page.rows] if pictures else None,
+            "has_pictures": any(content_type_of(file.path).startswith("image/") for file in page.rows),
+            "may_archive": version.size <= LARGEST_ARCHIVE,
+            **self._preview(version, files, page.rows),
+        }
+
+    def _preview(
+        self, version: DatasetVersion, files: QuerySet[DatasetFile], rows: list[DatasetFile]
+    ) -> dict[str, Any]:
+        wanted = self.request.GET.get("path", "")
+        file = selectors.file_for(DATASETS, version, wanted) if wanted else _telling(rows)
+        if file is None:
+            return {}
+        try:
+            preview = preview_file(version, file, patience=_PREVIEW_PATIENCE)
+        except ObjectMissing:
+            return {"file": file, "gone": True}
+        return {"file": file, "preview": preview, "url": pages.here(preview.url), "bars": _bars(preview)}
+
+
+class DatasetChangesPage(pages.ShelfPage):
+    """Which files a version added, changed and removed, against the one before or `?since=`."""
+
+    shelf = DATASETS
+    words = WORDS
+
+    def get(self, request: HttpRequest, collection_id: UUID) -> HttpResponse:
+        item = self.collection(collection_id)
+        version = selectors.version_numbered(DATASETS, item, pages.number_in(request, "version"))
+        since = pages.number_in(request, "since")
+        before = None
+        if version is not None:
+            before = (
+                selectors.version_before(DATASETS, version)
+                if since is None
+                else selectors.version_numbered(DATASETS, item, since)
+            )
+        changes = selectors.changes_in(DATASETS, before, version) if version else None
+        context = {
+            "item": item,
+            "version": version,
+            "before": before,
+            "changes": changes,
+            "most": PATHS_SHOWN,
+            "versions": list(selectors.versions_of(DATASETS, item).order_by("-number")[:100]),
+            "breadcrumbs": self.way_to(item),
+        }
+        return self.show("datasets/changes.html", context)
+
+
+class DatasetCheckPage(pages.ShelfPage):
+    """Reads files again and compares their checksums, for a second or two per request; the page goes on by itself."""
+
+    shelf = DATASETS
+    words = WORDS
+
+    def get(self, request: HttpRequest, version_id: UUID) -> HttpResponse:
+        version = cast(DatasetVersion, self.version(version_id))
+        files, size, faults = (pages.number_of(request, name) for name in ("files", "size", "faults"))
+        after = request.GET.get("after", "")
+        result = None
+        if "go" in request.GET:
+            result = version_check(version, after=after, patience=_CHECK_PATIENCE)
+            files, size, faults = files + result.checked, size + result.bytes, faults + len(result.corrupt)
+        so_far = f"go=1&files={files}&size={size}&faults={faults}"
+        following = f"?{so_far}&after={quote(result.next)}" if result and result.next is not None else ""
+        context = {
+            "item": version.parent,
+            "version": version,
+            "result": result,
+            "following": following,
+            "files": files,
+            "size": size,
+            "faults": faults,
+            "breadcrumbs": self.way_to(version.parent),
+        }
+        part = bool(request.headers.get("HX-Request"))
+        return self.show("datasets/check_step.html" if part else "datasets/check.html", context)
+
+
+def picture_address(version: DatasetVersion, file: DatasetFile) -> str:
+    """Where a picture may be loaded from, for some minutes; empty for one too large to be shown small."""
+    if file.size > LARGEST_PICTURE:
+        return ""
+    return pages.here(selectors.download_url(version, file.path, content_type=content_type_of(file.path)))
+
+
+def _telling(rows: list[DatasetFile]) -> DatasetFile | None:
+    """The file to look into where none was chosen: the first with records, else the first."""
+    return next((file for file in rows if file.records and not file.fault), rows[0] if rows else None)
+
+
+def _bars(preview: Preview) -> Any:
+    return bars_of(preview.labels.counts) if preview.labels else None
+
+
+class DatasetsPage(pages.ListPage):
+    shelf = DATASETS
+    words = WORDS
+
+
+class DatasetUploadPage(pages.UploadPage):
+    shelf = DATASETS
+    words = WORDS
+
+
+class DatasetEditPage(pages.EditPage):
+    shelf = DATASETS
+    words = WORDS
+
+
+class DatasetDeletePage(pages.DeletePage):
+    shelf = DATASETS
+    words = WORDS
+
+
+class DatasetVersionAddress(pages.VersionAddress):
+    shelf = DATASETS
+    words = WORDS
+
+
+pages_urlpatterns: list[URLPattern | URLResolver] = [
+    path("datasets/", DatasetsPage.as_view(), name="datasets_page"),
+    path("datasets/upload/", DatasetUploadPage.as_view(), name="dataset_upload_page"),
+    path("datasets/<uuid:collection_id>/", DatasetPage.as_view(), name="dataset_page"),
+    path("datasets/<uuid:collection_id>/upload/", DatasetUploadPage.as_view(), name="dataset_upload_page"),
+    path("datasets/<uuid:collection_id>/edit/", DatasetEditPage.as_view(), name="dataset_edit_page"),
+    path("datasets/<uuid:collection_id>/delete/", DatasetDeletePage.as_view(), name="dataset_delete_page"),
+    path("datasets/<uuid:collection_id>/changes/", DatasetChangesPage.as_view(), name="dataset_changes_page"),
+    path("datasets/versions/<uuid:version_id>/", DatasetVersionAddress.as_view(), name="dataset_version_page"),
+    path("datasets/versions/<uuid:version_id>/check/", DatasetCheckPage.as_view(), name="dataset_check_page"),
+]

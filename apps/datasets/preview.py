@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from apps.datasets.models import DatasetFile, DatasetVersion
-from apps.datasets.record_preview import Damage, FeatureSummary, LabelCounts, RecordSample, preview_records
+from apps.datasets.record_preview import (
+    PATIENCE,
+    Damage,
+    FeatureSummary,
+    LabelCounts,
+    RecordSample,
+    preview_records,
+)
 from apps.uploads.media import content_type_of
 from apps.uploads.storage import storage
 from apps.uploads.versioned.selectors import download_url, file_key
@@ -52,15 +59,15 @@ class Preview:
     truncated: bool = False
 
 
-def preview_file(version: DatasetVersion, file: DatasetFile) -> Preview:
-    """Look at the beginning of the file (for the labels of a TFRecord file: at as much as two seconds allow)."""
+def preview_file(version: DatasetVersion, file: DatasetFile, *, patience: float = PATIENCE) -> Preview:
+    """Look at the beginning of the file (for the labels of a TFRecord file: at as much as `patience` seconds allow)."""
     key = file_key(version, file.path)
     with storage().open_range(key, 0, _START) as stream:
         start = stream.read(_START)
     kind = format_of(file.path, start)
     if kind is Format.TFRECORD:
         with storage().open_range(key) as opened, io.BufferedReader(_Raw(opened), 1 << 20) as source:
-            found = preview_records(source, _SAMPLED_RECORDS)
+            found = preview_records(source, _SAMPLED_RECORDS, patience=patience)
         return Preview(
             file.path, file.size, "tfrecord", kind, file.records, samples=found.samples, features=found.features,
             labels=found.labels, damage=found.damage, truncated=found.more,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from apps.datasets.pixels import picture_of
 from yardmaster.tf_example import Feature, NotAnExample, parse_example
 from yardmaster.tfrecord import Damaged, read_records
 
@@ -17,7 +18,7 @@ _TEXT = 200
 _IMAGE = 48 << 10
 _LONGEST = 64 << 20
 _FEATURES = 200
-_PATIENCE = 2.0
+PATIENCE = 2.0
 _MANY_CLASSES = 1_000
 _LABELS = ("label", "labels", "class", "target", "y")
 _IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
@@ -29,7 +30,7 @@ Value = str | int | float
 class SampleFeature:
     """A feature of one record: how many values it has, and the first few.
 
-    Bytes are shown as text or hexadecimal digits, small pictures as a data address.
+    Bytes are shown as text or hexadecimal digits, small pictures and the pixels of square ones as a data address.
     """
 
     name: str
@@ -88,7 +89,7 @@ class RecordsPreview:
 
 
 def preview_records(
-    source: BinaryIO, count: int, *, clock: Callable[[], float] = time.monotonic, patience: float = _PATIENCE
+    source: BinaryIO, count: int, *, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE
 ) -> RecordsPreview:
     """Sample `count` records, then go on counting labels until the end, damage, or `patience` seconds later."""
     deadline = clock() + patience
@@ -135,7 +136,7 @@ def _sample(index: int, offset: int, size: int, features: dict[str, Feature], no
 def _shown(name: str, feature: Feature) -> SampleFeature:
     values = [_value(value) for value in feature.values[:_VALUES]]
     first = feature.values[0] if feature.values else b""
-    image = _image(first) if isinstance(first, bytes) else ""
+    image = _image(first) if isinstance(first, bytes) else picture_of(name, feature.values)
     return SampleFeature(name, feature.dtype, [feature.count], values, image)
 
 

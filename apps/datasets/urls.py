@@ -13,6 +13,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(
         "dataset-versions/<uuid:version_id>/files/content/", views.DatasetContentView.as_view(), name="dataset_content"
     ),
+    path("dataset-versions/<uuid:version_id>/archive/", views.DatasetArchiveView.as_view(), name="dataset_archive"),
     path("dataset-versions/<uuid:version_id>/preview/", views.DatasetPreviewView.as_view(), name="dataset_preview"),
     path("dataset-versions/<uuid:version_id>/check/", views.DatasetCheckView.as_view(), name="dataset_check"),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 from uuid import UUID
 
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -84,6 +85,13 @@ class DatasetFilesView(views.FilesView):
 @extend_schema_view(get=extend_schema(parameters=[views.PATH], responses={302: OpenApiResponse(description="There.")}))
 class DatasetContentView(views.ContentView):
     """The bytes of a file: a redirect to a short-lived address."""
+
+    shelf = DATASETS
+
+
+@extend_schema_view(get=extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY}))
+class DatasetArchiveView(views.ArchiveView):
+    """All files of a version as one zip."""
 
     shelf = DATASETS
 

@@ -79,6 +79,12 @@ def require_role(user: User, namespace: Namespace, at_least: Role) -> None:
         )
 
 
+def may(user: User, namespace: Namespace, at_least: Role) -> bool:
+    """Whether the user's role is this one or a higher one."""
+    role = role_of(user, namespace)
+    return role is not None and _RANK[role] >= _RANK[at_least]
+
+
 def quota_of(namespace: Namespace) -> Quota:
     """The namespace's quota; made with the defaults where it is absent."""
     return default_quota_create(namespace)

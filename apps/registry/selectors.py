@@ -11,6 +11,9 @@ from apps.api.problems import NotFound
 from apps.jobs.models import Job
 from apps.namespaces.selectors import namespace_for, namespaces_visible
 from apps.registry.models import Model
+from apps.uploads.limits import ADDRESS_LIFE
+from apps.uploads.selectors import StoredFile
+from apps.uploads.storage import storage
 
 
 def models_visible(user: User, *, namespace: str | None = None) -> QuerySet[Model]:
@@ -41,3 +44,17 @@ def model_of_job(job: Job) -> Model:
             remedy="A script that leaves files in its model directory (paths.model_env) before it ends has them kept.",
         )
     return newest
+
+
+def stored_files(model: Model) -> list[StoredFile]:
+    """The model's files and where they lie, by path."""
+    files = [StoredFile(one["path"], one["size"], one["sha256"], one["key"]) for one in model.files]
+    return sorted(files, key=lambda file: file.path)
+
+
+def file_address(model: Model, path: str) -> str:
+    """A short-lived address of one file of the model. 404 where it has no such file."""
+    file = next((one for one in stored_files(model) if one.path == path), None)
+    if file is None:
+        raise NotFound("This model has no such file.", remedy="Its page lists them.")
+    return storage().read_url(file.key, ADDRESS_LIFE, filename=path.rpartition("/")[2])

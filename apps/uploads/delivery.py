@@ -7,7 +7,7 @@ sniffed, and runs in a sandbox. Memory stays flat whatever the size.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from functools import wraps
 
@@ -17,8 +17,10 @@ from django.utils.http import content_disposition_header, http_date, parse_etags
 from django.views.decorators.csrf import csrf_exempt
 
 from apps.api.problems import CONTENT_TYPE, ApiProblem, NotFound, TooLarge, body_of, problem_of
+from apps.uploads.archive import archive_chunks
 from apps.uploads.media import HARMLESS
 from apps.uploads.ranges import RangeRefused, parse_range
+from apps.uploads.selectors import StoredFile
 from apps.uploads.storage import storage
 from yardmaster.errors import YardmasterError
 from yardmaster.storage.base import (
@@ -106,6 +108,13 @@ def part_write(request: HttpRequest, upload_id: str, part: int) -> HttpResponseB
 def stream_pieces(request: HttpRequest, pieces: Iterator[bytes]) -> Iterator[bytes] | AsyncIterator[bytes]:
     """The pieces as this kind of server wants them: Django under ASGI would first read all of a plain iterator."""
     return _off_the_loop(pieces) if isinstance(request, ASGIRequest) else pieces
+
+
+def archive_response(request: HttpRequest, name: str, files: Sequence[StoredFile]) -> StreamingHttpResponse:
+    """The files as one zip of this name, for somebody who may read them."""
+    disposition = content_disposition_header(True, name) or "attachment"
+    pieces = stream_pieces(request, archive_chunks(files))
+    return StreamingHttpResponse(pieces, content_type="application/zip", headers={"Content-Disposition": disposition})
 
 
 def _pieces(key: str, start: int, length: int) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from apps.accounts.models import User
 from apps.api.problems import NotFound
@@ -66,6 +66,13 @@ def uploads_visible(user: User) -> QuerySet[Upload]:
     return Upload.objects.filter(namespace__in=namespaces_visible(user), kind__in=SENT_BY_PEOPLE, used=False).exclude(
         state=State.DELETING
     )
+
+
+def own_uploads(user: User, kind: Kind, most: int = 10) -> list[Upload]:
+    """What the user began to send and has made nothing of, newest first, each with one of its paths as `example`."""
+    first = UploadFile.objects.filter(upload=OuterRef("pk"), index=0).values("path")[:1]
+    rows = uploads_visible(user).filter(created_by=user, kind=kind).exclude(state=State.FAILED)
+    return list(rows.select_related("namespace").annotate(example=Subquery(first)).order_by("-pk")[:most])
 
 
 def upload_for(user: User, upload_id: uuid.UUID, *, at_least: Role = Role.MEMBER) -> Upload:

@@ -56,14 +56,37 @@ export interface Model {
   files: ModelFile[];
 }
 
-/** An answer other than success. `message` is a sentence for people. */
+/** What is wrong with one field of what was sent. */
+export interface FieldFault {
+  field: string;
+  code: string;
+  message: string;
+  remedy: string;
+  value: string;
+}
+
+/** An answer other than success. `message` is a sentence for people; status 0: there was no answer. */
 export class Refusal extends Error {
   constructor(
     readonly status: number,
     detail: string,
     readonly remedy: string,
+    readonly code = "",
+    readonly errors: FieldFault[] = [],
   ) {
     super(detail);
+  }
+
+  /** Of an answer's status and body. */
+  static of(status: number, text: string): Refusal {
+    if (status === 0) return new Refusal(0, "The portal does not answer.", "Is it running? This page tries again by itself.");
+    try {
+      const problem = JSON.parse(text) as { detail?: string; remedy?: string; code?: string; errors?: FieldFault[] };
+      const detail = problem.detail ?? `The portal answered ${status}.`;
+      return new Refusal(status, detail, problem.remedy ?? "", problem.code, problem.errors);
+    } catch {
+      return new Refusal(status, `The portal answered ${status}.`, "");
+    }
   }
 }
 
@@ -80,26 +103,21 @@ export async function post<T>(path: string, body: unknown): Promise<T> {
   return ask<T>(path, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
+export async function remove(path: string): Promise<null> {
+  return ask<null>(path, { method: "DELETE", headers: { "X-CSRFToken": csrfToken() } });
+}
+
 async function ask<T>(path: string, init: RequestInit): Promise<T> {
   let response: Response;
   try {
     response = await fetch(`/api/v1/${path}`, { ...init, credentials: "same-origin" });
   } catch {
-    throw new Refusal(0, "The portal does not answer.", "Is it running? This page tries again by itself.");
+    throw Refusal.of(0, "");
   }
   if (response.status === 401) location.assign(`/accounts/login/?next=${encodeURIComponent(location.pathname)}`);
   const text = await response.text();
   if (response.ok) return (text ? JSON.parse(text) : null) as T;
-  throw refusalOf(response.status, text);
-}
-
-function refusalOf(status: number, text: string): Refusal {
-  try {
-    const problem = JSON.parse(text) as { detail?: string; remedy?: string };
-    return new Refusal(status, problem.detail ?? `The portal answered ${status}.`, problem.remedy ?? "");
-  } catch {
-    return new Refusal(status, `The portal answered ${status}.`, "");
-  }
+  throw Refusal.of(response.status, text);
 }
 
 function csrfToken(): string {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
+from django.db.models import QuerySet
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,9 +15,39 @@ from rest_framework.utils.urls import replace_query_param
 
 from apps.api.paging import LARGEST_PAGE
 from apps.api.problems import Invalid
+from apps.uploads.versioned.models import VersionFile
 from yardmaster.errors import Problem
 
 _USUAL_PAGE = 100
+
+F = TypeVar("F", bound=VersionFile)
+
+
+@dataclass(frozen=True)
+class FilesPage(Generic[F]):
+    """Some files of a version, in the order of their paths, and the cursors of the pages beside it (None: none)."""
+
+    rows: list[F]
+    previous: str | None
+    next: str | None
+
+
+def files_page(files: QuerySet[F], cursor: str, size: int = _USUAL_PAGE) -> FilesPage[F]:
+    """The page that begins at the cursor (empty: the first). Raises `Invalid` for what is no cursor."""
+    back, at = _read_cursor(cursor)
+    if back:
+        rows = list(files.filter(path__lt=at).order_by("-path")[: size + 1])
+        page = rows[:size][::-1]
+        has_next, has_previous = bool(page), len(rows) > size
+    else:
+        rows = list(files.filter(path__gt=at).order_by("path")[: size + 1])
+        page = rows[:size]
+        has_next, has_previous = len(rows) > size, bool(at and page)
+    return FilesPage(
+        page,
+        previous=_cursor("p", page[0].path) if has_previous else None,
+        next=_cursor("n", page[-1].path) if has_next else None,
+    )
 
 
 class ByPath(BasePagination):
@@ -23,24 +55,14 @@ class ByPath(BasePagination):
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self._url = request.build_absolute_uri()
-        back, at = _cursor(request)
-        size = _page_size(request)
-        if back:
-            rows = list(queryset.filter(path__lt=at).order_by("-path")[: size + 1])
-            page = rows[:size][::-1]
-            self._next, self._previous = bool(page), len(rows) > size
-        else:
-            rows = list(queryset.filter(path__gt=at).order_by("path")[: size + 1])
-            page = rows[:size]
-            self._next, self._previous = len(rows) > size, bool(at and page)
-        self._page = page
-        return page
+        self._page = files_page(queryset, request.query_params.get("cursor", ""), _page_size(request))
+        return self._page.rows
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response(
             {
-                "next": self._link("n", self._page[-1].path) if self._next else None,
-                "previous": self._link("p", self._page[0].path) if self._previous else None,
+                "next": self._link(self._page.next),
+                "previous": self._link(self._page.previous),
                 "results": data,
             }
         )
@@ -60,13 +82,16 @@ class ByPath(BasePagination):
             {"name": "page_size", "in": "query", "required": False, "schema": size},
         ]
 
-    def _link(self, direction: str, path: str) -> str:
-        cursor = base64.urlsafe_b64encode(f"{direction}{path}".encode()).decode()
-        return str(replace_query_param(self._url, "cursor", cursor))
+    def _link(self, cursor: str | None) -> str | None:
+        return None if cursor is None else str(replace_query_param(self._url, "cursor", cursor))
 
 
-def _cursor(request: Request) -> tuple[bool, str]:
-    text = request.query_params.get("cursor", "")
+def _cursor(direction: str, path: str) -> str:
+    return base64.urlsafe_b64encode(f"{direction}{path}".encode()).decode()
+
+
+def _read_cursor(text: str) -> tuple[bool, str]:
+    """Whether it leads back, and the path it stands at."""
     if not text:
         return False, ""
     try:

@@ -14,6 +14,7 @@ from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespaces_visible, require_role
 from apps.uploads.selectors import StoredFile
 from apps.uploads.storage import storage
+from apps.uploads.versioned.changes import Changes, changes_between
 from apps.uploads.versioned.models import Collection, Version, VersionFile
 from apps.uploads.versioned.shelf import Shelf
 from yardmaster.storage.keys import key_join
@@ -81,6 +82,32 @@ def versions_of(shelf: Shelf[C, V, F], collection: C) -> QuerySet[V]:
     versions: Any = shelf.versions._default_manager
     rows: QuerySet[V] = versions.filter(parent=collection)
     return rows.select_related("created_by")
+
+
+def version_numbered(shelf: Shelf[C, V, F], collection: C, number: int | None) -> V | None:
+    """The version with this number, or the newest (None where all were deleted). 404 for a number that is not there."""
+    rows = versions_of(shelf, collection).order_by("-number")
+    if number is None:
+        return rows.first()
+    found = rows.filter(number=number).first()
+    if found is None:
+        raise NotFound(f"There is no version {number} of this {shelf.noun}.", remedy="It may have been deleted.")
+    return found
+
+
+def version_before(shelf: Shelf[C, V, F], version: V) -> V | None:
+    """The version that this one followed, as far as it is still there."""
+    rows = versions_of(shelf, parent_of(version)).filter(number__lt=version.number)
+    return rows.order_by("-number").first()
+
+
+def changes_in(shelf: Shelf[C, V, F], before: V | None, after: V) -> Changes:
+    """Which files differ between two versions; without an earlier one all are new."""
+    return changes_between(_manifest(shelf, before) if before else {}, _manifest(shelf, after))
+
+
+def _manifest(shelf: Shelf[C, V, F], version: V) -> dict[str, str]:
+    return dict(file_rows(shelf, version).values_list("path", "sha256"))
 
 
 def file_rows(shelf: Shelf[C, V, F], version: V) -> QuerySet[F]:

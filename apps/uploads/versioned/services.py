@@ -21,6 +21,7 @@ from apps.namespaces.models import Namespace
 from apps.uploads.models import Upload
 from apps.uploads.selectors import counted_files
 from apps.uploads.services import upload_use, uploads_discard
+from apps.uploads.versioned.changes import changes_between
 from apps.uploads.versioned.models import Collection, Version, VersionFile
 from apps.uploads.versioned.shelf import Shelf
 from yardmaster.errors import Problem
@@ -43,9 +44,8 @@ class Difference:
 
 def difference(before: Mapping[str, str], after: Mapping[str, str]) -> Difference:
     """Of two manifests (path: SHA-256)."""
-    common = before.keys() & after.keys()
-    changed = sum(1 for path in common if before[path] != after[path])
-    return Difference(len(after) - len(common), changed, len(before) - len(common))
+    changes = changes_between(before, after)
+    return Difference(len(changes.added), len(changes.changed), len(changes.removed))
 
 
 def collection_create(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.http import HttpResponseRedirect
+from django.http import HttpResponseRedirect, StreamingHttpResponse
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,6 +16,7 @@ from apps.api.problems import Invalid
 from apps.api.views import ApiView
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
+from apps.uploads.delivery import archive_response
 from apps.uploads.media import content_type_of
 from apps.uploads.selectors import upload_for
 from apps.uploads.versioned import selectors, services
@@ -149,3 +150,12 @@ class ContentView(ShelfView):
         file = selectors.file_for(self.shelf, version, self.wanted_path())
         url = selectors.download_url(version, file.path, content_type=content_type_of(file.path))
         return HttpResponseRedirect(url)
+
+
+class ArchiveView(ShelfView):
+    """All files of a version as one zip, made while it is sent."""
+
+    def get(self, request: Request, version_id: UUID) -> StreamingHttpResponse:
+        version = self.version(version_id)
+        name = f"{selectors.parent_of(version).name}-{version.number}.zip"
+        return archive_response(request._request, name, selectors.files_of(self.shelf, version))

@@ -1,4 +1,4 @@
-"""A code version as one zip, made while it is sent: nothing is kept in memory or on disk beyond a piece of a file."""
+"""The files of a version or a model as one zip, made while it is sent: no more is kept than a piece of a file."""
 
 from __future__ import annotations
 
