@@ -16,7 +16,7 @@ PAGES = [
     "/accounts/password/reset/",
     "/accounts/signup/",
 ]
-PAGES_OF_USERS = ["/", "/accounts/password/change/", "/accounts/email/", "/accounts/logout/"]
+PAGES_OF_USERS = ["/", "/accounts/password/change/", "/accounts/logout/"]
 
 
 @pytest.mark.parametrize("path", PAGES)
