@@ -19,8 +19,8 @@ from celery_worker.broker_loss import survive_broker_loss
 from celery_worker.schedule import SCHEDULE
 
 SAME_MESSAGE_AGAIN = 600
-"""Seconds after which the broker gives an unacknowledged message to another worker. Far beyond the longest task: the
-sweep is what heals, and it is faster."""
+"""Seconds after which the broker gives an unacknowledged message to another worker. Far beyond a look at a job: the
+sweep is what heals, and it is faster. A large upload may take longer; its lease sends the second worker away."""
 
 survive_broker_loss()
 app = Celery("yardmaster", broker=settings.CELERY_BROKER_URL, include=["celery_worker.tasks"])
@@ -37,7 +37,7 @@ app.conf.update(
     task_acks_late=True,
     task_ignore_result=True,
     task_reject_on_worker_lost=True,
-    task_time_limit=120,
+    task_time_limit=120,  # where workers are processes; putting an upload together has its own
     timezone="UTC",
     worker_cancel_long_running_tasks_on_connection_loss=False,
     worker_hijack_root_logger=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 
 from celery import shared_task
@@ -16,6 +17,13 @@ from apps.jobs.wake import FINISH_UPLOAD, RECONCILE, SEND_NOTICE
 from apps.notifications.sending import notice_send, notices_sweep
 from apps.uploads.services import uploads_sweep
 
+UPLOADS_AT_ONCE = 2
+"""In one process: its other threads are left to jobs, which wait for nobody's terabytes."""
+UPLOAD_TIME_LIMIT = 86_400
+"""Seconds. The largest file is read at the disk's speed for hours; cut off, it would begin anew, for ever."""
+
+_upload_places = threading.BoundedSemaphore(UPLOADS_AT_ONCE)
+
 
 @shared_task(name=RECONCILE)  # type: ignore[untyped-decorator]
 def reconcile_job(job_id: str) -> None:
@@ -29,10 +37,15 @@ def sweep_jobs() -> None:
     sweep(timezone.now())
 
 
-@shared_task(name=FINISH_UPLOAD)  # type: ignore[untyped-decorator]
+@shared_task(name=FINISH_UPLOAD, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
 def finish_upload(upload_id: str) -> None:
-    """Put one upload together, and make of it what it is for."""
-    upload_finish_and_settle(uuid.UUID(upload_id))
+    """Put one upload together, and make of it what it is for. With enough of them under way, the sweep asks again."""
+    if not _upload_places.acquire(blocking=False):
+        return
+    try:
+        upload_finish_and_settle(uuid.UUID(upload_id))
+    finally:
+        _upload_places.release()
 
 
 @shared_task(name="yardmaster.sweep_uploads")  # type: ignore[untyped-decorator]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 import uuid
 
@@ -55,6 +56,38 @@ def test_the_task_brings_the_job_forward(world, ada):
     job = world.launch(ada)
     tasks.reconcile_job(str(job.pk))
     assert Job.objects.get(pk=job.pk).phase == "RUNNING"
+
+
+def test_large_uploads_leave_threads_to_jobs(monkeypatch):
+    """Four uploads of terabytes must not keep a worker of four threads from looking at jobs for hours."""
+    begun: list[uuid.UUID] = []
+    goes_on = threading.Event()
+
+    def slow(upload_id: uuid.UUID) -> None:
+        begun.append(upload_id)
+        assert goes_on.wait(20)
+
+    monkeypatch.setattr(tasks, "upload_finish_and_settle", slow)
+    threads = [threading.Thread(target=tasks.finish_upload, args=[str(uuid.uuid4())]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 10
+    while sum(thread.is_alive() for thread in threads) > tasks.UPLOADS_AT_ONCE or len(begun) < tasks.UPLOADS_AT_ONCE:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    waiting = [thread for thread in threads if thread.is_alive()]
+    assert (len(begun), len(waiting)) == (tasks.UPLOADS_AT_ONCE, tasks.UPLOADS_AT_ONCE)
+    goes_on.set()
+    for thread in threads:
+        thread.join()
+    tasks.finish_upload(str(uuid.uuid4()))
+    assert len(begun) == tasks.UPLOADS_AT_ONCE + 1
+
+
+def test_an_upload_may_be_read_for_hours_and_a_job_is_looked_at_for_seconds():
+    assert app.tasks[wake.FINISH_UPLOAD].time_limit >= 10 * 3600
+    assert app.tasks[wake.RECONCILE].time_limit == app.conf.task_time_limit
+    assert app.conf.task_time_limit <= 120
 
 
 def test_the_sweep_wakes_who_is_due_and_not_again_at_once(world, ada, sent):
