@@ -26,7 +26,7 @@ from yardmaster_client import Job, LogLine, Yardmaster
 
 T = TypeVar("T")
 
-QUICK = {"YARDMASTER_LOOK_AGAIN": "1", "YARDMASTER_JOB_LEASE": "5"}
+QUICK = {"YARDMASTER_LOOK_AGAIN": "1", "YARDMASTER_JOB_LEASE": "5", "YARDMASTER_LOCAL_ENGINE_FOR_ALL": "1"}
 """A portal that looks again soon: what heals within minutes by default shall be seen to heal within seconds."""
 PATIENCE = 90.0
 SMALL = {"cpu": 0.1, "memory": "256Mi"}
