@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver
 
-from apps.jobs.pages import job, listing
+from apps.jobs.pages import job, launch, listing
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     *listing.urlpatterns,
+    *launch.urlpatterns,
     *job.urlpatterns,
 ]

@@ -1,22 +1,118 @@
-"""The page of one job."""
+"""The page of one job, and what is done from it: stop, retry as it was or with the change that helps, delete.
+
+What it shows is read by `apps.jobs.page_facts`; its log is `apps.logs`' matter.
+"""
 
 from __future__ import annotations
 
 from uuid import UUID
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.urls import URLPattern, URLResolver, path
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, URLResolver, path, reverse
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.accounts.models import User
+from apps.api.problems import ApiProblem
+from apps.jobs import services
+from apps.jobs.models import Job
+from apps.jobs.page_facts import JobFacts, job_facts, role_in
 from apps.jobs.selectors import job_for
+from apps.logs.view_facts import log_facts
+from apps.namespaces.context import own_namespaces
+from yardmaster.errors import SpecRejected, YardmasterError
 
 
 @login_required
+@require_GET
 def job_page(request: HttpRequest, job_id: UUID) -> HttpResponse:
+    """The page; for htmx only the parts that change, each to be put in the place of the old one."""
+    facts = _facts(request, job_for(_user(request), job_id))
+    context = {"facts": facts, "job": facts.job, "breadcrumbs": [(reverse("jobs_page"), "Jobs")]}
+    if "HX-Request" in request.headers:
+        response = render(request, "jobs/job/changed.html", context | {"oob": True})
+    else:
+        context["log"] = log_facts(facts.job, attempt=None, task="")
+        response = render(request, "jobs/job/page.html", context)
+    patch_vary_headers(response, ["HX-Request"])  # the parts must not be kept in the page's place
+    return response
+
+
+@login_required
+@require_POST
+def job_stop(request: HttpRequest, job_id: UUID) -> HttpResponse:
+    job = job_for(_user(request), job_id)
+    services.job_stop(user=_user(request), job=job)
+    grace = job.spec.get("grace_period", 0)
+    messages.success(request, f"Stopping. The tasks have {grace} s to end by themselves.")
+    return redirect("job_page", job_id)
+
+
+@login_required
+@require_POST
+def job_retry(request: HttpRequest, job_id: UUID) -> HttpResponse:
+    """A new attempt; with `change` in the form, the one that is known to help is made first."""
+    job = job_for(_user(request), job_id)
+    change = _facts(request, job).change if request.POST.get("change") else None
+    try:
+        services.job_retry(user=_user(request), job=job, spec=change.spec if change else None)
+    except SpecRejected as error:
+        for problem in error.problems:
+            messages.error(request, f"{problem.message} {problem.remedy}")
+        return redirect("job_page", job_id)
+    except (ApiProblem, YardmasterError) as error:
+        _complain(request, error)
+        return redirect("job_page", job_id)
+    words = f" with {change.label}" if change else ""
+    messages.success(request, f"Attempt {job.attempt} is queued{words}. It goes on from the newest checkpoint.")
+    return redirect("job_page", job_id)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def job_delete(request: HttpRequest, job_id: UUID) -> HttpResponse:
+    """GET says what goes with the job and asks for its name; POST deletes where the name is right."""
+    job = job_for(_user(request), job_id)
+    facts = _facts(request, job)
+    error = ""
+    if request.method == "POST":
+        if request.POST.get("name", "").strip() != job.name.strip():
+            error = "That is not the job's name. Nothing was deleted."
+        else:
+            try:
+                services.job_delete(user=_user(request), job=job)
+            except ApiProblem as problem:
+                error = f"{problem.detail} {problem.remedy}"
+            else:
+                messages.success(request, f"Deleted {job.name}. Its storage is returned soon.")
+                return redirect("jobs_page")
+    way = [(reverse("jobs_page"), "Jobs"), (reverse("job_page", args=[job_id]), job.name)]
+    context = {"facts": facts, "job": job, "error": error, "breadcrumbs": way}
+    return render(request, "jobs/job/delete.html", context, status=400 if error else 200)
+
+
+def _facts(request: HttpRequest, job: Job) -> JobFacts:
+    user = _user(request)
+    return job_facts(user, job, role_in(user, job.namespace, own_namespaces(request)), timezone.now())
+
+
+def _complain(request: HttpRequest, error: ApiProblem | YardmasterError) -> None:
+    detail = error.detail if isinstance(error, ApiProblem) else str(error)
+    messages.error(request, f"{detail} {error.remedy}".strip())
+
+
+def _user(request: HttpRequest) -> User:
     assert isinstance(request.user, User)
-    return render(request, "jobs/job.html", {"job": job_for(request.user, job_id)})
+    return request.user
 
 
-urlpatterns: list[URLPattern | URLResolver] = [path("jobs/<uuid:job_id>/", job_page, name="job_page")]
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("jobs/<uuid:job_id>/", job_page, name="job_page"),
+    path("jobs/<uuid:job_id>/stop/", job_stop, name="job_stop_page"),
+    path("jobs/<uuid:job_id>/retry/", job_retry, name="job_retry_page"),
+    path("jobs/<uuid:job_id>/delete/", job_delete, name="job_delete_page"),
+]

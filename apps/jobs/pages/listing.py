@@ -1,5 +1,5 @@
-"""The list of jobs: its filters lie in the address, its rows are fetched anew when they change, and what is chosen in it
-is stopped or deleted together."""
+"""The list of jobs: its filters lie in the address, its rows are fetched anew when they change, and what is chosen in
+it is stopped or deleted together."""
 
 from __future__ import annotations
 

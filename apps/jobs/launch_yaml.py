@@ -1,0 +1,101 @@
+"""The job of the launch form as a job file, the way a person would write it, and as a command; and read back.
+
+Files are read by the client's own reader, so that a file means the same here and on the command line. Not here: what
+makes a job valid (`yardmaster.spec_json`), and which names there are (`launch_choices`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from yardmaster.errors import Problem, SpecRejected
+from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.spec_json import spec_to_json
+from yardmaster_client.jobfile import JobFile, JobFileError, job_from_text
+
+LONGEST_FILE = 256 << 10
+_END = "JOB"
+_DEFAULTS = spec_to_json(TrainingSpec("job", Strategy.SINGLE, {Role.WORKER: RoleSpec()}, uuid.UUID(int=0), "train.py"))
+_ALWAYS = ("name", "strategy", "roles", "code", "entry_point")
+_WIDTH = 1_000
+
+
+class _Dumper(yaml.SafeDumper):
+    """Mappings of plain values on one line, everything else on lines of its own."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)  # the dashes of a list stand below their key, not beside it
+
+
+class _OnOneLine(dict[str, Any]):
+    pass
+
+
+_Dumper.add_representer(
+    _OnOneLine,
+    lambda dumper, data: dumper.represent_mapping("tag:yaml.org,2002:map", data.items(), flow_style=True),
+)
+
+
+def job_as_yaml(
+    spec: Mapping[str, Any], *, namespace: str = "", engine: str = "", names: Mapping[str, str] | None = None
+) -> str:
+    """The job file. What has its default is left out; versions are called by `names` (id: `name@number`)."""
+    names = names or {}
+    data: dict[str, Any] = {"name": spec.get("name", "")}
+    data |= {key: value for key, value in (("namespace", namespace), ("engine", engine)) if value}
+    for key in _DEFAULTS:
+        if key in spec and key not in ("name", "version") and (key in _ALWAYS or spec[key] != _DEFAULTS[key]):
+            data[key] = _written(key, spec[key], names)
+    kept = {key: value for key, value in data.items() if value not in ({}, [])}
+    return yaml.dump(kept, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
+
+
+def command_of(text: str) -> str:
+    """A command that launches this job file, whole, from any shell."""
+    end = _END
+    while end in text.split("\n"):
+        end += "_"
+    return f"yardmaster jobs launch /dev/stdin --follow <<'{end}'\n{text.rstrip()}\n{end}"
+
+
+def job_of_yaml(text: str) -> JobFile:
+    """The job that a file's text says, with its names as they stand there. Raises `SpecRejected` where it says none."""
+    if len(text) > LONGEST_FILE:
+        message = f"The text is longer than {LONGEST_FILE >> 10} KiB."
+        raise SpecRejected([Problem("", "too_long", message, "Put long values into a file of the code.")])
+    try:
+        return job_from_text(text, Path("job.yaml"))
+    except JobFileError as error:
+        raise SpecRejected([Problem("", "bad_value", _said(error), "Correct the text, or change the form.")]) from error
+
+
+def _written(key: str, value: Any, names: Mapping[str, str]) -> Any:
+    match key:
+        case "code":
+            return names.get(value, value)
+        case "roles":
+            return {role: _OnOneLine(one) for role, one in value.items()}
+        case "inputs":
+            return [_OnOneLine(_input(one, names)) for one in value]
+        case "paths" | "success":
+            return {one: text for one, text in value.items() if text != _DEFAULTS[key].get(one)}
+    return value
+
+
+def _input(one: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    version = one.get("dataset_version", "")
+    rest = {"name": one["name"]} if one.get("name") else {}
+    return ({"dataset": names[version]} if version in names else {"dataset_version": version}) | rest
+
+
+def _said(error: JobFileError) -> str:
+    """The reader's sentence, with the line in words instead of a file's name."""
+    message = str(error).partition(": ")[2]
+    where = f"Line {error.line}: " if error.line else ""
+    return f"{where}{message[:1].upper() if not where else message[:1]}{message[1:]}."

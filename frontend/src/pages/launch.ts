@@ -1,0 +1,121 @@
+// The launch form, alive: steppers, the picture of the cluster, the job file in colours. What the form means, whether it
+// fits and what the file says is the portal's to tell: it answers in parts (see the templates), and nothing is decided here.
+import { drawCluster } from "../cluster_picture";
+import { byId } from "../dom";
+import { toast } from "../toast";
+import { colourYaml } from "../yaml_colours";
+
+const form = byId("launch") as HTMLFormElement;
+const fields = byId("launch-fields");
+const file = byId("launch-yaml") as HTMLTextAreaElement;
+const colours = byId("launch-yaml-colours");
+
+// Counts and their picture.
+
+function counts(): Map<string, number> {
+  const found = new Map<string, number>();
+  for (const input of fields.querySelectorAll<HTMLInputElement>("input[data-role]")) {
+    const count = input.type === "checkbox" && !input.checked ? 0 : Math.floor(Number(input.value));
+    if (count > 0) found.set(input.dataset.role ?? "", count);
+  }
+  return found;
+}
+
+function draw(): void {
+  const strategy = fields.querySelector<HTMLInputElement>("input[name=strategy]:checked")?.value ?? "";
+  byId("launch-picture").replaceChildren(drawCluster(strategy, counts()));
+  const there = counts();
+  for (const part of fields.querySelectorAll<HTMLElement>("[data-of-role]")) part.hidden = !there.has(part.dataset.ofRole ?? "");
+}
+
+fields.addEventListener("click", (event) => {
+  const button = (event.target as Element).closest<HTMLButtonElement>("[data-step]");
+  const input = button && document.getElementById(button.dataset.for ?? "");
+  if (!(input instanceof HTMLInputElement)) return;
+  const next = Math.max(Number(input.min), Math.min(Number(input.max), Math.floor(Number(input.value) || 0) + Number(button?.dataset.step)));
+  if (String(next) === input.value) return;
+  input.value = String(next);
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+});
+fields.addEventListener("input", draw);
+
+// The job file.
+
+function showFile(): void {
+  colours.replaceChildren(...colourYaml(`${file.value}\n`));
+  colours.scrollTop = file.scrollTop;
+  colours.scrollLeft = file.scrollLeft;
+}
+
+file.addEventListener("input", showFile);
+file.addEventListener("scroll", () => {
+  colours.scrollTop = file.scrollTop;
+  colours.scrollLeft = file.scrollLeft;
+});
+file.addEventListener("keydown", (event) => {
+  // Only where somebody writes in it already; Escape, then Tab, leaves.
+  if (event.key === "Escape") file.dataset.leave = "";
+  else if (event.key === "Tab" && !event.shiftKey && file.dataset.leave === undefined && file.dataset.edited !== undefined) {
+    event.preventDefault();
+    file.setRangeText("  ", file.selectionStart, file.selectionEnd, "end");
+    file.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+});
+file.addEventListener("focus", () => delete file.dataset.leave);
+file.addEventListener("blur", () => delete file.dataset.edited);
+file.addEventListener("input", () => (file.dataset.edited = ""));
+
+const copy = byId("launch-copy-file") as HTMLButtonElement;
+copy.hidden = !navigator.clipboard;
+copy.addEventListener("click", async () => {
+  try {
+    await navigator.clipboard.writeText(file.value);
+    toast("The job file is copied.", "success");
+  } catch {
+    file.select();
+    toast("The browser did not let this page copy. The file is marked: copy it.", "warning");
+  }
+});
+
+// What the portal answers.
+
+let open: string[] = [];
+
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if ((event as CustomEvent<{ target: Element }>).detail.target !== fields) return;
+  open = [...fields.querySelectorAll<HTMLDetailsElement>("details[open]")].map((section) => section.id);
+});
+document.addEventListener("htmx:afterSwap", (event) => {
+  if ((event as CustomEvent<{ target: Element }>).detail.target !== fields) return;
+  for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+  liven();
+});
+document.addEventListener("htmx:oobAfterSwap", (event) => {
+  const { target } = (event as CustomEvent<{ target: Element }>).detail;
+  if (target.id !== "launch-yaml-fresh") return;
+  const fresh = byId("launch-yaml-fresh").textContent ?? "";
+  if (document.activeElement === file || fresh === file.value) return; // never under somebody's hands
+  file.value = fresh;
+  showFile();
+});
+
+function liven(): void {
+  for (const button of fields.querySelectorAll<HTMLButtonElement>("[data-step]")) button.hidden = false;
+  draw();
+}
+
+// A page that comes back from the browser's memory is a new form: what it launched before is not launched "again".
+addEventListener("pageshow", (event) => {
+  const key = form.elements.namedItem("form") as HTMLInputElement;
+  if (event.persisted) key.value = crypto.getRandomValues(new Uint32Array(4)).join("-");
+  byId("launch-button").removeAttribute("aria-busy");
+});
+form.addEventListener("submit", (event) => {
+  if ((event as SubmitEvent).submitter?.getAttribute("name") !== "take") byId("launch-button").setAttribute("aria-busy", "true");
+});
+
+document.getElementById("launch-trouble")?.focus();
+colours.hidden = false;
+file.classList.add("is-coloured");
+showFile();
+liven();
