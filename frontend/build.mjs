@@ -14,12 +14,13 @@ const areas = (await readdir(`${here}src/pages`)).filter((name) => /\.(ts|css)$/
 const scripts = areas.filter((name) => name.endsWith(".ts")).map((name) => `src/pages/${name}`);
 const sheets = areas.filter((name) => name.endsWith(".css")).map((name) => `src/pages/${name}`);
 await Promise.all([
-  // What several scripts share is a chunk of its own, loaded once and under a name that holds its content's hash.
+  // What several scripts share (src/shared.ts) is one chunk, loaded once and under a name that holds its content's hash.
   build({
     ...common,
     entryPoints: ["src/portal.ts", ...scripts].map((path) => ({ in: path, out: path.replace(/^.*\/|\.ts$/g, "") })),
     format: "esm",
     splitting: true,
+    inject: ["src/shared.ts"],
     chunkNames: "chunks/[name]-[hash]",
   }),
   build({ ...common, entryPoints: ["src/portal.css", ...sheets].map((path) => ({ in: path, out: path.replace(/^.*\/|\.css$/g, "") })) }),

@@ -12,13 +12,20 @@ from django.urls import Resolver404, resolve
 
 from apps.api.problems import CONTENT_TYPE, ApiProblem, NotFound, body_of, problem_of
 
+MAINTENANCE = "maintenance.html"
+
 
 def _answer(request: HttpRequest, problem: ApiProblem, template: str) -> HttpResponse:
     if request.path.startswith("/api/"):
         return JsonResponse(body_of(problem), status=problem.status, content_type=CONTENT_TYPE, headers=problem.headers)
+    if "HX-Request" in request.headers:  # a part of a page: the script shows the words as a note
+        words = f"{problem.detail} {problem.remedy}".strip()
+        headers = {**problem.headers, "Content-Type": "text/plain; charset=utf-8"}
+        return HttpResponse(words, status=problem.status, headers=headers)
     if problem.status >= 500:
         # Without the request: what its context processors need may be the very thing that is broken.
-        return HttpResponse(render_to_string(template, {"problem": problem}), status=problem.status)
+        page = render_to_string(MAINTENANCE if problem.status == 503 else template, {"problem": problem})
+        return HttpResponse(page, status=problem.status, headers=problem.headers)
     return render(request, template, {"problem": problem}, status=problem.status)
 
 

@@ -24,7 +24,10 @@ on("beforeSwap", (detail) => {
   detail.shouldSwap = false;
   location.assign(`/accounts/login/?next=${encodeURIComponent(location.pathname + location.search)}`);
 });
-on("responseError", ({ xhr }) => toast(`The portal answered ${xhr.status}. Load the page again.`, "error"));
+on("responseError", ({ xhr }) => {
+  const said = xhr.getResponseHeader("Content-Type")?.startsWith("text/plain") ? xhr.responseText.slice(0, 500) : "";
+  toast(said || `The portal answered ${xhr.status}. Load the page again.`, "error");
+});
 on("sendError", () => toast("The portal does not answer. This page tries again.", "error"));
 
 export { htmx };

@@ -1,9 +1,13 @@
 // What every page has: htmx, times that tick, notes, menus that close like menus, copying, light and dark.
+import "./forms";
 import "./htmx";
+import "./live";
+import "./palette";
 import { notesAreOn } from "./browser_notes_choice";
 import { choose, chosen, type Choice } from "./theme_choice";
 import { keepTicking } from "./times";
 import { closable, toast } from "./toast";
+import "./waiting";
 
 const NEXT: Record<Choice, Choice> = { auto: "light", light: "dark", dark: "auto" };
 const SAYS: Record<Choice, string> = { auto: "Colours: as the system", light: "Colours: light", dark: "Colours: dark" };
@@ -57,6 +61,11 @@ document.addEventListener("click", async (event) => {
   button.textContent = "Copied";
   setTimeout(() => (button.textContent = label), 2_000);
 });
+
+for (const button of document.querySelectorAll<HTMLButtonElement>("[data-back]")) {
+  button.hidden = history.length < 2;
+  button.addEventListener("click", () => history.back());
+}
 
 showCopyButtons(document);
 document.addEventListener("htmx:load", (event) => showCopyButtons(event.target as HTMLElement));

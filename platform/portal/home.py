@@ -1,4 +1,7 @@
-"""Home: what runs, what waits and why, what failed lately, how much of the quota is taken, and the first steps."""
+"""Home: what runs, what waits and why, what failed lately, how much of the quota is taken, and the first steps.
+
+Everything is of the one namespace that the reader works in. Refreshed (by htmx), only the part that moves is sent.
+"""
 
 from __future__ import annotations
 
@@ -8,37 +11,107 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_safe
+
+from apps.accounts.models import User
+from apps.accounts.selectors import tokens_of
+from apps.code.models import Code
+from apps.datasets.models import Dataset
+from apps.jobs.overview import has_jobs, overview_of
+from apps.namespaces.context import current_namespace
+from apps.namespaces.models import Namespace
+from apps.namespaces.quota_words import quota_rows
+from apps.namespaces.usage import usage_of
+from apps.registry.models import Model
+
+MODELS = 5
 
 
 @dataclass(frozen=True)
 class Step:
-    """One of the first things a newcomer does."""
+    """One of the first things a newcomer does: on a page, or with the command."""
 
     title: str
     text: str
     command: str
-
-
-def first_steps() -> list[Step]:
-    return [
-        Step(
-            "Sign in on the command line",
-            "It asks for your name and password, and keeps a token.",
-            f"yardmaster login --url {settings.PUBLIC_URL}",
-        ),
-        Step(
-            "Upload a dataset",
-            "Here scikit-learn's handwritten digits, made into TFRecord files.",
-            "python examples/digits/prepare.py ./shards\nyardmaster datasets upload ./shards --name digits",
-        ),
-        Step(
-            "Launch a job and follow its log",
-            "The job file says how many workers and parameter servers there are. The job then appears here, too.",
-            "yardmaster jobs launch examples/digits/between_graph.yaml --code examples/digits --follow",
-        ),
-    ]
+    url: str
+    action: str
+    is_done: bool
 
 
 @login_required
+@require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    return render(request, "home.html", {"first_steps": first_steps()})
+    """The page; for htmx only what moves."""
+    assert isinstance(request.user, User)
+    namespace = current_namespace(request)
+    overview = overview_of(namespace, timezone.now())
+    is_part = "HX-Request" in request.headers
+    is_new = overview.is_quiet and not has_jobs(namespace)
+    context = {
+        "is_part": is_part,
+        "overview": overview,
+        "quota": quota_rows(usage_of(namespace)),
+        "models": [] if is_new else _models_of(namespace),
+        "steps": first_steps(request.user, namespace) if is_new else None,
+        "is_team": namespace.owner_id is None,
+    }
+    response = render(request, "home/live.html" if is_part else "home/home.html", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _models_of(namespace: Namespace) -> list[Model]:
+    made = Model.objects.select_related("job").filter(
+        namespace=namespace, completed_at__isnull=False, job__deleted_at__isnull=True
+    )
+    return list(made.order_by("-pk")[:MODELS])
+
+
+def _address(name: str) -> str:
+    try:
+        return reverse(name)
+    except NoReverseMatch:
+        return ""
+
+
+def first_steps(user: User, namespace: Namespace) -> list[Step]:
+    """From nothing to a trained model; what was done already is marked."""
+    place = f" --namespace {namespace.slug}" if namespace.owner_id != user.pk else ""
+    return [
+        Step(
+            "Upload a dataset",
+            "Files or whole folders, by drag and drop. The command makes scikit-learn's digits into TFRecord files.",
+            f"python examples/digits/prepare.py ./shards\nyardmaster datasets upload ./shards --name digits{place}",
+            _address("dataset_upload_page"),
+            "Upload a dataset",
+            Dataset.objects.filter(namespace=namespace).exists(),
+        ),
+        Step(
+            "Upload your training code",
+            "A folder with the script. It is checked for what usually goes wrong, before anything is launched.",
+            f"yardmaster code upload examples/digits --name digits{place}",
+            _address("code_upload_page"),
+            "Upload code",
+            Code.objects.filter(namespace=namespace).exists(),
+        ),
+        Step(
+            "Launch a job and watch it learn",
+            "Say how many parameter servers and workers there are to be; its log and curves are live at once.",
+            f"yardmaster jobs launch examples/digits/between_graph.yaml --follow{place}",
+            _address("launch_page"),
+            "Launch a job",
+            False,
+        ),
+        Step(
+            "Work from your own shell",
+            "The command line does all that these pages do. Signing in asks for name and password, and keeps a token.",
+            f"yardmaster login --url {settings.PUBLIC_URL}",
+            _address("tokens_page"),
+            "Make a token",
+            tokens_of(user).exists(),
+        ),
+    ]

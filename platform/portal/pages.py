@@ -8,15 +8,17 @@ from apps.accounts import pages as accounts
 from apps.code import pages as code
 from apps.datasets import pages as datasets
 from apps.jobs import pages as jobs
+from apps.logs import pages as logs
 from apps.namespaces import pages as namespaces
 from apps.notifications import pages as notifications
 from apps.registry import pages as registry
-from portal import home
+from portal import find, home
 
-APPS = (accounts, namespaces, notifications, jobs, datasets, code, registry)
+APPS = (accounts, namespaces, notifications, jobs, logs, datasets, code, registry)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
+    path("find/", find.find, name="find"),
     *[pattern for app in APPS for pattern in app.pages_urlpatterns],
     path("accounts/", include("allauth.urls")),
 ]

@@ -68,6 +68,12 @@ def phase_badge(phase: str) -> SafeString:
 
 
 @register.simple_tag
+def phase_icon(phase: str) -> SafeString:
+    """The shape alone, where the word stands beside it."""
+    return icon(look_of(phase).icon)
+
+
+@register.simple_tag
 def when(moment: datetime | None, missing: str = "") -> SafeString:
     """Relative for reading, absolute on pointing at it; a script keeps it ticking. None: `missing`."""
     if moment is None:

@@ -81,6 +81,9 @@ class Job(models.Model):
             models.Index(fields=["namespace", "phase", "place"], name="job_list_phase"),
             models.Index(fields=["namespace", "strategy", "place"], name="job_list_strategy"),
             models.Index(fields=["namespace", "owner", "place"], name="job_list_owner"),
+            models.Index(
+                fields=["namespace", "decided_at"], name="job_decided", condition=models.Q(decided_at__isnull=False)
+            ),
             models.Index(fields=["owner", "id"], name="job_all_owner"),
             models.Index(fields=["phase", "id"], name="job_all_phase"),
             models.Index(fields=["strategy", "id"], name="job_all_strategy"),

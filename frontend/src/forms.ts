@@ -1,0 +1,30 @@
+// Forms: sent once, with a sign that they are on their way; what was typed into `data-guard` is not lost by a closed tab.
+
+const dirty = new Set<HTMLFormElement>();
+
+document.addEventListener("input", (event) => {
+  const form = (event.target as Element).closest<HTMLFormElement>("form[data-guard]");
+  if (form) dirty.add(form);
+});
+addEventListener("beforeunload", (event) => {
+  for (const form of dirty) if (form.isConnected) event.preventDefault();
+});
+
+document.addEventListener("submit", (event) => {
+  const form = event.target as HTMLFormElement;
+  if (event.defaultPrevented || form.method !== "post") return;
+  if (form.ariaBusy === "true") {
+    event.preventDefault(); // a second click while the first is on its way
+    return;
+  }
+  dirty.delete(form);
+  form.ariaBusy = "true";
+  const button = event.submitter;
+  if (button instanceof HTMLButtonElement) button.classList.add("is-sending");
+});
+
+// Back from the next page the browser shows this one as it was left.
+addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll<HTMLFormElement>('form[aria-busy="true"]')) form.ariaBusy = null;
+  for (const button of document.querySelectorAll(".is-sending")) button.classList.remove("is-sending");
+});
