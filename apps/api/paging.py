@@ -86,30 +86,26 @@ def _page(read: Callable[[Cursor | None, int], list[Any]], cursor: Cursor | None
     )
 
 
-class NewestFirst(BasePagination):
-    """`{"next", "previous", "results"}`; `?cursor=` and `?page_size=` (1 to 200)."""
+class ByCursor(BasePagination):
+    """`{"next", "previous", "results"}`; `?cursor=` and `?page_size=` (1 to 200). The order is the subclass's."""
+
+    usual_page = int(api_settings.PAGE_SIZE or LARGEST_PAGE)
+    cursor_schema: dict[str, Any] = {"type": "string"}
+
+    def read(self, rows: Any, cursor: str, size: int) -> tuple[list[Any], str | None, str | None]:
+        """The page that begins at the cursor (empty: the first), and the cursors of the next and of the previous one
+        (None: there is none). Raises `Invalid` for what is no cursor."""
+        raise NotImplementedError
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
-        self._url = request.build_absolute_uri()
-        cursor = _cursor(request.query_params.get("cursor", ""))
-        self._page = _page(lambda at, limit: self.rows(queryset, at, limit), cursor, _page_size(request))
-        return self._page.rows
-
-    def rows(self, queryset: Any, cursor: Cursor | None, limit: int) -> list[Any]:
-        """Up to `limit` rows from the cursor on, in its direction. For lists of more than one query: override it."""
-        return list(_from(queryset, cursor)[:limit])
+        cursor, size = request.query_params.get("cursor", ""), self._size(request.query_params.get("page_size", ""))
+        page, following, before = self.read(queryset, cursor, size)
+        url = request.build_absolute_uri()
+        self._links = {"next": _link(url, following), "previous": _link(url, before)}
+        return page
 
     def get_paginated_response(self, data: Any) -> Response:
-        return Response(
-            {
-                "next": self._link(self._page.older_cursor),
-                "previous": self._link(self._page.newer_cursor),
-                "results": data,
-            }
-        )
-
-    def _link(self, cursor: str | None) -> str | None:
-        return None if cursor is None else str(replace_query_param(self._url, "cursor", cursor))
+        return Response({**self._links, "results": data})
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         link = {"type": ["string", "null"], "format": "uri"}
@@ -120,21 +116,40 @@ class NewestFirst(BasePagination):
         }
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        size = {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE, "default": self.usual_page}
+        where = "Where to go on, from `next` or `previous` of another page."
         return [
-            {
-                "name": "cursor",
-                "in": "query",
-                "required": False,
-                "description": "Where to go on, from `next` or `previous` of another page.",
-                "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{23}$"},
-            },
-            {
-                "name": "page_size",
-                "in": "query",
-                "required": False,
-                "schema": {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE, "default": api_settings.PAGE_SIZE},
-            },
+            {"name": "cursor", "in": "query", "required": False, "description": where, "schema": self.cursor_schema},
+            {"name": "page_size", "in": "query", "required": False, "schema": size},
         ]
+
+    def _size(self, text: str) -> int:
+        if not text:
+            return self.usual_page
+        if text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= LARGEST_PAGE:
+            return int(text)
+        message, remedy = f"A page holds 1 to {LARGEST_PAGE} entries.", f"Ask for a number from 1 to {LARGEST_PAGE}."
+        raise Invalid([Problem("page_size", "invalid", message, remedy, text[:100])])
+
+
+class NewestFirst(ByCursor):
+    """By id, the newest first; of a query, or of a `Source`."""
+
+    cursor_schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]{23}$"}
+
+    def read(self, rows: Any, cursor: str, size: int) -> tuple[list[Any], str | None, str | None]:
+        page = page_of(rows, cursor, size)
+        return page.rows, page.older_cursor, page.newer_cursor
+
+
+def not_a_cursor(text: str) -> Invalid:
+    """The problem of a cursor that no page gave."""
+    remedy = "Use `next` or `previous` of a page as it is, or leave the cursor out."
+    return Invalid([Problem("cursor", "invalid", "This is not a cursor of this list.", remedy, text[:100])])
+
+
+def _link(url: str, cursor: str | None) -> str | None:
+    return None if cursor is None else str(replace_query_param(url, "cursor", cursor))
 
 
 def _from(queryset: QuerySet[Any], cursor: Cursor | None) -> QuerySet[Any]:
@@ -151,16 +166,4 @@ def _cursor(text: str) -> Cursor | None:
     try:
         return Cursor.decode(text)
     except ValueError as error:
-        remedy = "Use `next` or `previous` of a page as it is, or leave the cursor out."
-        problem = Problem("cursor", "invalid", "This is not a cursor of this list.", remedy, text)
-        raise Invalid([problem]) from error
-
-
-def _page_size(request: Request) -> int:
-    text = request.query_params.get("page_size", "")
-    if not text:
-        return int(api_settings.PAGE_SIZE or LARGEST_PAGE)
-    if text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= LARGEST_PAGE:
-        return int(text)
-    message = f"A page holds 1 to {LARGEST_PAGE} entries."
-    raise Invalid([Problem("page_size", "invalid", message, f"Ask for a number from 1 to {LARGEST_PAGE}.", text)])
+        raise not_a_cursor(text) from error

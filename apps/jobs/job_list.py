@@ -16,7 +16,7 @@ from django.db import connection
 from django.db.models import OuterRef, Q, QuerySet
 
 from apps.accounts.models import User
-from apps.api.paging import Cursor, NewestFirst
+from apps.api.paging import Cursor
 from apps.jobs.models import Job
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespace_for, namespaces_visible
@@ -101,10 +101,3 @@ def job_list(user: User, filters: JobFilters) -> JobList:
 def _owners(owner: str) -> list[uuid.UUID]:
     named = Q(username=owner) | Q(pk=uuid.UUID(owner)) if is_uuid(owner) else Q(username=owner)
     return list(User.objects.filter(named).values_list("pk", flat=True))
-
-
-class NewestJobs(NewestFirst):
-    """Pages of a `JobList`."""
-
-    def rows(self, queryset: JobList, cursor: Cursor | None, limit: int) -> list[Job]:
-        return queryset.page(cursor, limit)

@@ -14,7 +14,7 @@ from apps.api.idempotency import IdempotentPosts
 from apps.api.views import ApiView
 from apps.jobs import selectors, services
 from apps.jobs.checking import job_check
-from apps.jobs.job_list import JobFilters, NewestJobs, job_list
+from apps.jobs.job_list import JobFilters, job_list
 from apps.jobs.models import Job
 from apps.jobs.serializers import (
     CheckSerializer,
@@ -54,8 +54,6 @@ class JobAddress(ApiView):
 
 class JobsView(IdempotentPosts, JobAddress):
     """Jobs, newest first."""
-
-    pagination_class = NewestJobs
 
     @extend_schema(parameters=[JobFilterSerializer], responses=JobSerializer(many=True))
     def get(self, request: Request) -> Response:

@@ -8,15 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from django.db.models import QuerySet
-from rest_framework.pagination import BasePagination
-from rest_framework.request import Request
-from rest_framework.response import Response
-from rest_framework.utils.urls import replace_query_param
 
-from apps.api.paging import LARGEST_PAGE
-from apps.api.problems import Invalid
+from apps.api.paging import ByCursor, not_a_cursor
 from apps.uploads.versioned.models import VersionFile
-from yardmaster.errors import Problem
 
 _USUAL_PAGE = 100
 
@@ -50,40 +44,14 @@ def files_page(files: QuerySet[F], cursor: str, size: int = _USUAL_PAGE) -> File
     )
 
 
-class ByPath(BasePagination):
-    """`{"next", "previous", "results"}`; `?cursor=` and `?page_size=` (1 to 200)."""
+class ByPath(ByCursor):
+    """In the order of the paths."""
 
-    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
-        self._url = request.build_absolute_uri()
-        self._page = files_page(queryset, request.query_params.get("cursor", ""), _page_size(request))
-        return self._page.rows
+    usual_page = _USUAL_PAGE
 
-    def get_paginated_response(self, data: Any) -> Response:
-        return Response(
-            {
-                "next": self._link(self._page.next),
-                "previous": self._link(self._page.previous),
-                "results": data,
-            }
-        )
-
-    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        link = {"type": ["string", "null"], "format": "uri"}
-        return {
-            "type": "object",
-            "required": ["next", "previous", "results"],
-            "properties": {"next": link, "previous": link, "results": schema},
-        }
-
-    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        size = {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE, "default": _USUAL_PAGE}
-        return [
-            {"name": "cursor", "in": "query", "required": False, "schema": {"type": "string"}},
-            {"name": "page_size", "in": "query", "required": False, "schema": size},
-        ]
-
-    def _link(self, cursor: str | None) -> str | None:
-        return None if cursor is None else str(replace_query_param(self._url, "cursor", cursor))
+    def read(self, rows: Any, cursor: str, size: int) -> tuple[list[Any], str | None, str | None]:
+        page = files_page(rows, cursor, size)
+        return page.rows, page.next, page.previous
 
 
 def _cursor(direction: str, path: str) -> str:
@@ -97,22 +65,7 @@ def _read_cursor(text: str) -> tuple[bool, str]:
     try:
         raw = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError) as error:
-        raise _not_a_cursor(text) from error
+        raise not_a_cursor(text) from error
     if raw[:1] not in ("n", "p") or "\0" in raw:
-        raise _not_a_cursor(text)
+        raise not_a_cursor(text)
     return raw[0] == "p", raw[1:]
-
-
-def _not_a_cursor(text: str) -> Invalid:
-    remedy = "Use `next` or `previous` of a page as it is, or leave the cursor out."
-    return Invalid([Problem("cursor", "invalid", "This is not a cursor of this list.", remedy, text[:100])])
-
-
-def _page_size(request: Request) -> int:
-    text = request.query_params.get("page_size", "")
-    if not text:
-        return _USUAL_PAGE
-    if text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= LARGEST_PAGE:
-        return int(text)
-    message = f"A page holds 1 to {LARGEST_PAGE} entries."
-    raise Invalid([Problem("page_size", "invalid", message, f"Ask for a number from 1 to {LARGEST_PAGE}.", text[:100])])
