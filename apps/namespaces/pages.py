@@ -20,6 +20,7 @@ from apps.api.paging import page_of
 from apps.api.problems import ApiProblem, Forbidden
 from apps.jobs.holders import holdings_in
 from apps.namespaces import selectors, services
+from apps.namespaces.context import own_namespaces
 from apps.namespaces.forms import ROLE_WORDS, MemberForm, QuotaForm, RoleForm, TeamForm, TitleForm
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.quota_history import quota_changes
@@ -58,7 +59,9 @@ def namespaces(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD"])
 def namespace(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
-    return _page(request, selectors.namespace_for(_user(request), namespace_id))
+    # Every page reads one's own namespaces: only an administrator's look at somebody else's asks for more.
+    own = next((one for one in own_namespaces(request) if one.pk == namespace_id), None)
+    return _page(request, own or selectors.namespace_for(_user(request), namespace_id))
 
 
 def _page(
@@ -69,7 +72,7 @@ def _page(
     quota_form: QuotaForm | None = None,
 ) -> HttpResponse:
     user = _user(request)
-    role = selectors.role_of(user, shown)
+    role = Role.MANAGER if user.is_staff else getattr(shown, "my_role", None) or selectors.role_of(user, shown)
     context = {
         "namespace": shown,
         "is_manager": role == Role.MANAGER,

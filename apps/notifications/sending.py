@@ -149,7 +149,7 @@ def facts_of(notice: Notice, now: datetime) -> Facts:
     waits = event is Event.WAITS
     task, lines = ("", []) if waits or not choices_of(notice.user).with_log else _last_lines(attempt)
     explained = explain_traceback(lines) if event is Event.FAILED else None
-    took = now - attempt.queued_at if waits else _took(attempt)
+    took = now - job.queued_at if waits else _took(attempt)
     return Facts(
         event=event,
         name=job.name,

@@ -99,8 +99,8 @@ class MailServer:
 
 
 def mail_server(name: str) -> MailServer:
-    """From a URL: `smtp://user:password@host:587` (STARTTLS; `?starttls=no`: in the clear), `smtps://…:465` (TLS from the
-    start); unset or `console:`: mail is printed."""
+    """From a URL: `smtp://user:password@host:587` (STARTTLS; `?starttls=no`: in the clear) or `smtps://…:465` (TLS from
+    the start); unset or `console:`: mail is printed."""
     value = text(name, "console:")
     url = urlsplit(value)
     if url.scheme == "console":

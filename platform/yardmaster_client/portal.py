@@ -83,6 +83,10 @@ class Yardmaster:
     def token_revoke(self, token_id: str) -> None:
         self.transport.delete(f"tokens/{token_id}/")
 
+    def token_revoke_own(self) -> None:
+        """End the token that this client speaks with."""
+        self.transport.delete("tokens/current/")
+
     def models(self, **filters: Any) -> Iterator[Model]:
         """Newest first. Filter: namespace."""
         return (read(Model, row) for row in self.transport.pages("models/", **filters))

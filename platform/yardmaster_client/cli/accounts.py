@@ -11,6 +11,7 @@ from rich.text import Text
 
 from yardmaster_client.cli.output import Json, notes, out, print_facts, print_json, print_table
 from yardmaster_client.credentials import Credentials, forget_credentials, load_credentials, save_credentials
+from yardmaster_client.errors import NotReachable, PortalError
 from yardmaster_client.names import NotFound
 from yardmaster_client.portal import Yardmaster
 
@@ -52,16 +53,29 @@ def login(
     notes().print(Text(f"Signed in to {address} as {name}. The token is kept in {file}."))
 
 
-def logout() -> None:
-    """Forget the token on this machine. It stays good until it is revoked or expires."""
+def logout(
+    keep_token: Annotated[bool, typer.Option(help="Leave the token good, for other places that use it.")] = False,
+) -> None:
+    """Forget the token on this machine, and revoke it."""
     stored = load_credentials()
     if stored is None:
         notes().print("Nobody was signed in.")
         return
+    still_good = "" if not keep_token and _revoke(stored) else " It stays good until it is revoked or expires."
     forget_credentials()
-    notes().print(
-        Text(f"Forgot the token for {stored.url}. Revoke it with `yardmaster tokens revoke`, or in the portal.")
-    )
+    notes().print(Text(f"Signed out of {stored.url}.{still_good}"))
+
+
+def _revoke(stored: Credentials) -> bool:
+    """Whether the token is good for nothing any more. Signing out must not wait for a portal that is away."""
+    try:
+        with Yardmaster(stored.url, stored.token) as portal:
+            portal.token_revoke_own()
+    except PortalError as error:
+        return error.status == 401
+    except NotReachable:
+        return False
+    return True
 
 
 def whoami(as_json: Json = False) -> None:

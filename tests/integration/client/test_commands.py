@@ -38,8 +38,23 @@ def test_signing_in_is_remembered_by_its_owner_alone(yardmaster, ada, tmp_path: 
     assert file.stat().st_mode & 0o777 == 0o600
     who = yardmaster("whoami", "--json", **without)
     assert who.json["username"] == "ada"
+    token = json.loads(file.read_text())["token"]
     assert yardmaster("logout", **without).code == 0
     assert yardmaster("whoami", **without).code == 2
+    assert yardmaster("whoami", YARDMASTER_TOKEN=token).code == 1, "signing out revokes the token"
+
+
+def test_signing_out_can_leave_the_token_good_and_waits_for_no_portal(yardmaster, ada, tmp_path: Path):
+    without = {"YARDMASTER_URL": "", "YARDMASTER_TOKEN": ""}
+    login = ["login", "--url", ada.transport.url, "--token", ada.transport.token]
+    assert yardmaster(*login, **without).code == 0
+    assert "stays good" in yardmaster("logout", "--keep-token", **without).err
+    assert yardmaster("whoami").code == 0
+    file = tmp_path / ".config" / "yardmaster" / "credentials.json"
+    file.write_text(json.dumps({"url": "http://127.0.0.1:9", "token": "x"}))
+    done = yardmaster("logout", **without)
+    assert (done.code, file.exists()) == (0, False)
+    assert "stays good" in done.err
 
 
 def test_a_portal_that_does_not_answer_is_exit_3(yardmaster):

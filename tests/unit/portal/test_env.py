@@ -33,6 +33,40 @@ def test_a_wrong_value_is_refused_by_name(monkeypatch, read, value, said):
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("value", "host", "port", "is_starttls", "is_tls"),
+    [
+        ("smtp://ada:p%40ss@mail.example.org", "mail.example.org", 587, True, False),
+        ("smtp://ada:p%40ss@mail.example.org:25?starttls=no", "mail.example.org", 25, False, False),
+        ("smtps://ada:p%40ss@mail.example.org", "mail.example.org", 465, False, True),
+    ],
+)
+def test_a_mail_server_is_read_from_its_url(monkeypatch, value, host, port, is_starttls, is_tls):
+    monkeypatch.setenv("YARDMASTER_X", value)
+    server = env.mail_server("YARDMASTER_X")
+    assert (server.host, server.port, server.use_starttls, server.use_tls) == (host, port, is_starttls, is_tls)
+    assert (server.user, server.password, server.is_real) == ("ada", "p@ss", True)
+
+
+@pytest.mark.parametrize("value", ["", "console:"])
+def test_without_a_mail_server_mail_is_printed(monkeypatch, value):
+    monkeypatch.setenv("YARDMASTER_X", value)
+    server = env.mail_server("YARDMASTER_X")
+    assert server.backend.endswith("console.EmailBackend")
+    assert not server.is_real
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["mail.example.org", "http://h", "smtp://", "smtp://a:secret@h:port", "smtp://a:secret@h?tls=1", "smtps://h:99999"],
+)
+def test_a_mail_server_that_is_none_is_refused_and_its_password_not_repeated(monkeypatch, value):
+    monkeypatch.setenv("YARDMASTER_X", value)
+    with pytest.raises(ImproperlyConfigured, match="YARDMASTER_X") as caught:
+        env.mail_server("YARDMASTER_X")
+    assert "secret" not in str(caught.value)
+
+
 def test_the_secret_comes_from_the_file_when_the_variable_is_not_set(monkeypatch, tmp_path):
     monkeypatch.delenv("YARDMASTER_X", raising=False)
     (tmp_path / "secret.key").write_text("s" * 40 + "\n")
