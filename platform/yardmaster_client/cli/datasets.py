@@ -43,6 +43,13 @@ def _store(portal: Yardmaster, kind: str) -> Store[Any, Any]:
 
 def _commands(kind: str, help_text: str) -> typer.Typer:
     app = typer.Typer(help=help_text, no_args_is_help=True)
+    _add_looking(app, kind)
+    _add_changing(app, kind)
+    return app
+
+
+def _add_looking(app: typer.Typer, kind: str) -> None:
+    """The commands that read."""
 
     @app.command("list")
     def list_items(namespace: Namespace = None, search: str | None = None, as_json: Json = False) -> None:
@@ -53,28 +60,6 @@ def _commands(kind: str, help_text: str) -> typer.Typer:
             print_json(found)
         else:
             _print_items(found)
-
-    @app.command()
-    def upload(
-        paths: Annotated[list[Path], typer.Argument(help="Files, folders, or one zip with --unpack.")],
-        name: Annotated[str | None, typer.Option(help="Without: the first path's name.")] = None,
-        namespace: Namespace = None,
-        note: Annotated[str, typer.Option(help="About this version.")] = "",
-        description: Annotated[str, typer.Option(help="About the whole, when it is new.")] = "",
-        unpack: Annotated[bool, typer.Option("--unpack", help="The path is a zip, and its files are meant.")] = False,
-        as_json: Json = False,
-    ) -> None:
-        """Upload files as a new version. Broken off, the same command goes on where it was."""
-        name = name or paths[0].resolve().stem
-        with Yardmaster.from_environment() as portal, progress_bar(f"Uploading {name}") as progress:
-            item = _store(portal, kind).put(
-                name, paths, namespace=namespace, note=note, description=description, unpack=unpack, progress=progress
-            )
-        if as_json:
-            print_json(item)
-        else:
-            number = item.latest.number if item.latest else "?"
-            notes().print(Text(f"{item.name}@{number} is there ({size(item.latest.size) if item.latest else ''})."))
 
     @app.command()
     def show(reference: Reference, namespace: Namespace = None, as_json: Json = False) -> None:
@@ -112,6 +97,32 @@ def _commands(kind: str, help_text: str) -> typer.Typer:
         else:
             notes().print(Text(f"{len(files)} files are in {folder}."))
 
+
+def _add_changing(app: typer.Typer, kind: str) -> None:
+    """The commands that write."""
+
+    @app.command()
+    def upload(
+        paths: Annotated[list[Path], typer.Argument(help="Files, folders, or one zip with --unpack.")],
+        name: Annotated[str | None, typer.Option(help="Without: the first path's name.")] = None,
+        namespace: Namespace = None,
+        note: Annotated[str, typer.Option(help="About this version.")] = "",
+        description: Annotated[str, typer.Option(help="About the whole, when it is new.")] = "",
+        unpack: Annotated[bool, typer.Option("--unpack", help="The path is a zip, and its files are meant.")] = False,
+        as_json: Json = False,
+    ) -> None:
+        """Upload files as a new version. Broken off, the same command goes on where it was."""
+        name = name or paths[0].resolve().stem
+        with Yardmaster.from_environment() as portal, progress_bar(f"Uploading {name}") as progress:
+            item = _store(portal, kind).put(
+                name, paths, namespace=namespace, note=note, description=description, unpack=unpack, progress=progress
+            )
+        if as_json:
+            print_json(item)
+        else:
+            number = item.latest.number if item.latest else "?"
+            notes().print(Text(f"{item.name}@{number} is there ({size(item.latest.size) if item.latest else ''})."))
+
     @app.command()
     def delete(
         reference: Reference,
@@ -126,8 +137,6 @@ def _commands(kind: str, help_text: str) -> typer.Typer:
                 typer.confirm(f"Delete {visible(item.name)} with all its versions?", abort=True, err=True)
             store.delete(item.id)
         notes().print(Text(f"Deleted {item.name}."))
-
-    return app
 
 
 def preview(
