@@ -14,37 +14,42 @@ from dataclasses import dataclass
 from apps.logs.store import log_store
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.level_counts import NOTHING_COUNTED, LevelCounts, count_levels
+from yardmaster.logs.reading import Line
 
 REMEMBERED = 10_000
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Of `lines` lines out of `of`. Complete when both are the same."""
+    """Of `lines` lines out of `of`. Complete when both are the same; only then the first error is so for sure."""
 
     errors: int
     warnings: int
     lines: int
     of: int
+    first_error: tuple[StreamKey, Line] | None = None
 
 
 def tally(streams: Sequence[StreamKey], seconds: float) -> Tally:
     """The streams together. Raises `Unavailable`."""
     deadline = time.monotonic() + seconds
-    counted, there = [], 0
+    counted: list[tuple[StreamKey, LevelCounts]] = []
+    there = 0
     for stream in streams:
         end = log_store().next_line(stream)
         known = _remembered.get(stream)
         if known.lines < end and time.monotonic() < deadline:
             known = count_levels(log_store(), stream, known, deadline)
             _remembered.put(stream, known)
-        counted.append(known)
+        counted.append((stream, known))
         there += max(end, known.lines)
+    first_errors = [(stream, one.first_error) for stream, one in counted if one.first_error is not None]
     return Tally(
-        errors=sum(one.errors for one in counted),
-        warnings=sum(one.warnings for one in counted),
-        lines=sum(one.lines for one in counted),
+        errors=sum(one.errors for _, one in counted),
+        warnings=sum(one.warnings for _, one in counted),
+        lines=sum(one.lines for _, one in counted),
         of=there,
+        first_error=min(first_errors, key=lambda found: found[1].time, default=None),
     )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from apps.logs.level_counts import tally
+from apps.logs.level_counts import Tally, tally
 from apps.logs.store import log_store
 from yardmaster.logs.keys import LinesRejected, StreamKey
-from yardmaster.logs.merge import Cursor, raw_merged, read_merged, skip_merged, tail_merged
+from yardmaster.logs.merge import Cursor, place_merged, raw_merged, read_merged, skip_merged, tail_merged
 from yardmaster.logs.reading import Gap, Line
 from yardmaster.logs.search import Place, Query, search
 from yardmaster.spec import Role
@@ -51,12 +51,13 @@ def lines_of(stream: StreamKey, first: int, limit: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class MergedPlace:
-    """Where a page of all streams begins: at a `cursor`, after or before line numbers by task, else at the `first` line
-    of all together (negative: so many from the end)."""
+    """Where a page of all streams begins: at a `cursor`, after or before line numbers by task, a third of a page before
+    one line (`around`), else at the `first` line of all together (negative: so many from the end)."""
 
     cursor: str | None = None
     after: Mapping[str, int] | None = None
     before: Mapping[str, int] | None = None
+    around: tuple[StreamKey, int] | None = None
     first: int = 0
 
     def as_cursor(self, job_id: uuid.UUID, attempt: int, limit: int) -> Cursor:
@@ -67,6 +68,9 @@ class MergedPlace:
             return Cursor(attempt, self.after)
         if self.before is not None:
             return tail_merged(log_store(), job_id, attempt, limit, self.before)
+        if self.around is not None:
+            place = place_merged(log_store(), *self.around)
+            return tail_merged(log_store(), job_id, attempt, max(1, limit // 3), place.lines)
         if self.first < 0:
             return tail_merged(log_store(), job_id, attempt, -self.first)
         return skip_merged(log_store(), job_id, attempt, self.first)
@@ -96,9 +100,20 @@ def matches_of(streams: list[StreamKey], query: Query, start: str, limit: int) -
     return {"matches": [_line(stream, line) for stream, line in page.matches], "next": following}
 
 
-def levels_of(streams: list[StreamKey], seconds: float = COUNT_SECONDS) -> dict[str, int]:
+def levels_of(streams: list[StreamKey]) -> dict[str, Any]:
     """How many errors and warnings there are in the first `lines` of all `of` lines. Asked again, it counts on."""
-    return asdict(tally(streams, seconds))
+    return levels_json(tally(streams, COUNT_SECONDS))
+
+
+def levels_json(found: Tally) -> dict[str, Any]:
+    first = None if found.first_error is None else _line(*found.first_error)
+    return {
+        "errors": found.errors,
+        "warnings": found.warnings,
+        "lines": found.lines,
+        "of": found.of,
+        "first_error": first and {name: first[name] for name in ("role", "index", "n", "t")},
+    }
 
 
 def streams_named(job_id: uuid.UUID, attempt: int, role: Role | None, index: int) -> list[StreamKey]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -17,6 +18,7 @@ MOST_TASKS = 10_000
 MOST_LINES = 10_000
 MOST_MATCHES = 1_000
 LONGEST_PLACE = 200_000
+_ONE_LINE = re.compile(rf"({'|'.join(role.value for role in Role)})-(\d{{1,4}}):(\d{{1,15}})", re.ASCII)
 LEVELS = {level.name.lower(): level for level in Level}
 
 
@@ -98,12 +100,24 @@ class LineNumbers(serializers.Field[Any, Any, Any, Any]):
         return found
 
 
+@extend_schema_field({"type": "string", "example": "worker-0:120"})
+class OneLine(serializers.Field[Any, Any, Any, Any]):
+    """One line of one task in an address: `worker-0:120`."""
+
+    default_error_messages = {"shape": "Expected a task and a line number, such as worker-0:120."}
+
+    def to_internal_value(self, data: Any) -> tuple[Role, int, int]:
+        found = _ONE_LINE.fullmatch(data) if isinstance(data, str) else None
+        if found is None:
+            self.fail("shape")
+        return Role(found[1]), int(found[2]), int(found[3])
+
+
 class LinesQuery(WhichLogs):
     cursor = serializers.CharField(required=False, max_length=LONGEST_PLACE, help_text="`next` of the answer before.")
-    after = LineNumbers(
-        required=False, help_text="Without a role: from these lines on; tasks not named, from the first."
-    )
+    after = LineNumbers(required=False, help_text="Without a role: from these lines on; else from the first.")
     before = LineNumbers(required=False, help_text="Without a role: the `limit` lines before these, by time.")
+    around = OneLine(required=False, help_text="Without a role: the lines around this one, `worker-0:120`.")
     limit = serializers.IntegerField(min_value=1, max_value=MOST_LINES, default=1000)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
@@ -184,8 +198,16 @@ class SearchAnswer(serializers.Serializer[Any]):
     next = serializers.CharField(allow_null=True, help_text="Where to search on; null when everything was looked at.")
 
 
+class LinePlace(serializers.Serializer[Any]):
+    role = serializers.CharField()
+    index = serializers.IntegerField()
+    n = serializers.IntegerField()
+    t = serializers.IntegerField()
+
+
 class LevelsAnswer(serializers.Serializer[Any]):
     errors = serializers.IntegerField()
     warnings = serializers.IntegerField()
     lines = serializers.IntegerField(help_text="So many lines were looked at. Ask again where it is less than `of`.")
     of = serializers.IntegerField(help_text="So many lines there are.")
+    first_error = LinePlace(allow_null=True, help_text="By time; the first for sure once all lines were looked at.")

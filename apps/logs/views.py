@@ -67,7 +67,14 @@ class LinesView(LogView):
         role, first, limit = query.get("role"), query["from"], query["limit"]
         if role is not None:
             return Response(lines_of(StreamKey(job.pk, attempt, role, query["index"]), first, limit))
-        place = MergedPlace(query.get("cursor"), query.get("after"), query.get("before"), first)
+        around = query.get("around")
+        place = MergedPlace(
+            query.get("cursor"),
+            query.get("after"),
+            query.get("before"),
+            (StreamKey(job.pk, attempt, around[0], around[1]), around[2]) if around else None,
+            first,
+        )
         try:
             return Response(merged_lines(job.pk, attempt, place, limit))
         except LinesRejected as error:

@@ -7,6 +7,7 @@ the peaks are kept. Not here: where samples are kept, and how they look.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 MOST_SAMPLES = 240
@@ -58,7 +59,7 @@ def cpu_use(samples: Sequence[Sample]) -> list[CpuUse]:
     """The cores that were busy between each two samples. A stretch over a restart, where counting began anew, is left
     out."""
     use = []
-    for before, after in zip(samples, samples[1:], strict=False):
+    for before, after in pairwise(samples):
         spent, seconds = after.cpu_seconds - before.cpu_seconds, after.time - before.time
         if spent >= 0 and seconds > 0:
             use.append(CpuUse(after.time, spent / seconds))

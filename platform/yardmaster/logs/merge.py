@@ -121,18 +121,34 @@ def tail_merged(
 
 
 def skip_merged(store: LogStore, job_id: uuid.UUID, attempt: int, count: int) -> Cursor:
-    """Where to read from so as to leave out the first `count` lines of all streams together. No line is read."""
-    keys = store.keys(job_id, attempt)
-    position = {key.name: 0 for key in keys}
-    with _Readers(store) as readers:
-        for feed, record in _in_order([_Feed(readers, key, 0) for key in keys]):
-            passed = min(count, record.lines)
-            position[feed.key.name] = record.first + passed
-            count -= passed
-            if not count:
-                break
-            feed.pass_over()
+    """Where to read from so as to leave out the first `count` lines of all streams together."""
+    position: dict[str, int] = {}
+    for key, record in _all_records(store, job_id, attempt):
+        passed = min(count, record.lines)
+        position[key.name] = record.first + passed
+        count -= passed
+        if not count:
+            break
     return Cursor(attempt, position)
+
+
+def place_merged(store: LogStore, stream: StreamKey, line: int) -> Cursor:
+    """Where to read from so as to begin with this line of one stream; at the end where there is no such line."""
+    position: dict[str, int] = {}
+    for key, record in _all_records(store, stream.job_id, stream.attempt):
+        if key == stream and line < record.next_line:
+            position[key.name] = line
+            break
+        position[key.name] = record.next_line
+    return Cursor(stream.attempt, position)
+
+
+def _all_records(store: LogStore, job_id: uuid.UUID, attempt: int) -> Iterator[tuple[StreamKey, Record]]:
+    """The index of every stream, in the order of their lines. No line is read."""
+    with _Readers(store) as readers:
+        for feed, record in _in_order([_Feed(readers, key, 0) for key in store.keys(job_id, attempt)]):
+            yield feed.key, record
+            feed.pass_over()
 
 
 def raw_merged(store: LogStore, job_id: uuid.UUID, attempt: int) -> Iterator[bytes]:
@@ -217,7 +233,7 @@ def _pieces(
 
 
 def _in_order(feeds: Sequence[_Feed]) -> Iterator[tuple[_Feed, Record]]:
-    """The feed whose next record is oldest, again and again, with that record. The caller takes it or passes it over."""
+    """The feed whose next record is oldest, again and again, with that record: to take, or to pass over."""
     oldest = [(record.time, order) for order, feed in enumerate(feeds) if (record := feed.peek())]
     heapq.heapify(oldest)
     while oldest:

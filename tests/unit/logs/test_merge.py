@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.logs.conftest import JOB, numbered, stream
 from yardmaster.logs.keys import LinesRejected, StreamKey
-from yardmaster.logs.merge import Cursor, raw_merged, read_merged, tail_merged
+from yardmaster.logs.merge import Cursor, place_merged, raw_merged, read_merged, skip_merged, tail_merged
 from yardmaster.logs.reading import Gap
 from yardmaster.logs.store import LogStore
 from yardmaster.spec import Role
@@ -129,3 +129,51 @@ def test_the_download_names_the_task_on_every_line(store: LogStore) -> None:
 def test_a_cursor_that_was_not_given_out_is_refused(text: str) -> None:
     with pytest.raises(LinesRejected):
         Cursor.decode(text)
+
+
+@settings(max_examples=60, deadline=None)
+@given(CHUNKS, st.integers(1, 40), st.data())
+def test_pages_read_backwards_meet_and_repeat_nothing(
+    chunks: list[tuple[int, int, int]], count: int, data: st.DataObject
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store, ends = LogStore(Path(folder)), {}
+        fill(store, chunks, ends)
+        until = {f"worker-{index}": data.draw(st.integers(0, end)) for index, end in ends.items()}
+        seen: list[tuple[str, int]] = []
+        place = until
+        while any(place.values()):
+            start = tail_merged(store, JOB, 1, count, place)
+            page = read_merged(store, JOB, start, 10_000, until=place)
+            assert {name: line for name, line in page.cursor.lines.items() if line} == {
+                k: v for k, v in place.items() if v
+            }
+            seen = [(key.name, line.number) for key, line in page.lines] + seen
+            place = dict(start.lines)
+        assert len(seen) == len(set(seen)) == sum(until.values())
+
+
+@settings(max_examples=60, deadline=None)
+@given(CHUNKS, st.data())
+def test_any_place_is_found_as_reading_from_the_beginning_finds_it(
+    chunks: list[tuple[int, int, int]], data: st.DataObject
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store, ends = LogStore(Path(folder)), {}
+        fill(store, chunks, ends)
+        everything, _ = names(store, BEGIN, 10_000)
+        skipped = data.draw(st.integers(0, len(everything) + 3))
+        rest, _ = names(store, skip_merged(store, JOB, 1, skipped), 10_000)
+        assert rest == everything[skipped:]
+        for at, (name, line) in enumerate(everything[:5]):
+            index = int(name.partition("-")[2])
+            found, _ = names(store, place_merged(store, stream(index=index), line), 10_000)
+            assert found == everything[at:]
+
+
+def test_a_gap_is_cut_where_reading_ends(store: LogStore) -> None:
+    store.append(stream(), 0, b"a\n", [(0, 1)])
+    store.mark_gap(stream(), 1, 10, 100, 2)
+    page = read_merged(store, JOB, BEGIN, 10, until={"worker-0": 4})
+    assert [(gap.first_line, gap.lines) for _, gap in page.gaps] == [(1, 3)]
+    assert page.cursor.lines == {"worker-0": 4}

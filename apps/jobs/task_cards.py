@@ -1,0 +1,117 @@
+"""One task as its card on the job's page shows it: its state, its use of cpu and memory over time. Reads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from apps.jobs.models import Job, TaskFact
+from apps.jobs.sparklines import Sparkline, sparkline
+from yardmaster.failures import signal_of, task_name
+from yardmaster.phases import Phase, TaskPhase
+from yardmaster.spec import Resources, Role, TrainingSpec
+from yardmaster.usage import Sample, cpu_use
+
+_DOES = {"staging": "Fetching code and data", "uploading": "Keeping results", "running": "Running the script"}
+LATEST = 60.0
+"""Seconds after which a task's own word on its use is no longer what it uses now."""
+
+
+@dataclass(frozen=True)
+class TaskCard:
+    """One task at `now`."""
+
+    fact: TaskFact
+    asked: Resources
+    now: datetime
+    attempt_is_over: bool
+
+    @property
+    def name(self) -> str:
+        """`worker-0`: what it is called in logs and addresses."""
+        return f"{self.fact.role}-{self.fact.index}"
+
+    @property
+    def title(self) -> str:
+        return task_name(Role(self.fact.role), self.fact.index).removeprefix("The ").capitalize()
+
+    @property
+    def phase(self) -> str:
+        return self.fact.phase or TaskPhase.PENDING.value
+
+    @property
+    def does(self) -> str:
+        """What it does now, in words."""
+        return "" if TaskPhase(self.phase).is_ended or self.attempt_is_over else _DOES.get(self.fact.state, "")
+
+    @property
+    def message(self) -> str:
+        message: str = self.fact.message or self.fact.reported.get("message", "") or self.fact.reason
+        return message
+
+    @property
+    def exit_words(self) -> str:
+        """`exit code 1`, `signal 9 (exit code 137)`; empty while it has not ended."""
+        code = self.fact.exit_code if self.fact.exit_code is not None else self.fact.reported.get("exit_code")
+        if code is None or (code == 0 and self.phase == TaskPhase.RELEASED.value):
+            return ""
+        signal = signal_of(code)
+        return f"exit code {code}" if signal is None else f"signal {signal} (exit code {code})"
+
+    @property
+    def is_live(self) -> bool:
+        """Whether what it last said of its use is what it uses now."""
+        told = self.fact.reported_at
+        return self.phase == TaskPhase.RUNNING.value and told is not None and (self.now - told).total_seconds() < LATEST
+
+    @property
+    def step(self) -> int | None:
+        return self.fact.progress.get("step")
+
+    @property
+    def total(self) -> int | None:
+        return self.fact.progress.get("total") or None
+
+    @property
+    def samples(self) -> list[Sample]:
+        return [Sample(*one) for one in self.fact.usage_samples]
+
+    @property
+    def cores(self) -> float | None:
+        """How many cores were busy lately."""
+        use = cpu_use(self.samples)
+        return use[-1].cores if use else None
+
+    @property
+    def cpu_line(self) -> Sparkline | None:
+        return sparkline([(use.time, use.cores) for use in cpu_use(self.samples)], self.asked.cpu)
+
+    @property
+    def memory(self) -> int | None:
+        return self.fact.usage.get("memory")
+
+    @property
+    def peak_memory(self) -> int | None:
+        return self.fact.peak_memory or self.fact.usage.get("peak_memory")
+
+    @property
+    def memory_line(self) -> Sparkline | None:
+        return sparkline([(one.time, float(one.memory)) for one in self.samples], float(self.asked.memory))
+
+    @property
+    def is_near_its_memory(self) -> bool:
+        return (self.peak_memory or 0) >= 0.9 * self.asked.memory
+
+
+def task_cards(job: Job, spec: TrainingSpec, facts: Iterable[TaskFact], now: datetime) -> list[TaskCard]:
+    """A card for every task that the spec names, whether anything is known of it or not."""
+    known: Mapping[tuple[str, int], TaskFact] = {(fact.role, fact.index): fact for fact in facts}
+    is_over = Phase(job.phase).is_final and job.tidied_at is not None
+    return [
+        TaskCard(
+            known.get((role.value, index)) or TaskFact(role=role.value, index=index),
+            spec.roles[role].resources, now, is_over,
+        )
+        for role, index in spec.tasks()
+    ]  # fmt: skip

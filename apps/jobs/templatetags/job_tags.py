@@ -1,0 +1,131 @@
+"""How the page of a job says amounts, times to come and what happened. Words and markup only: nothing is read here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django import template
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from apps.api.templatetags.portal_tags import duration, icon, look_of
+from apps.jobs.models import JobEvent
+from apps.jobs.task_cards import TaskCard
+from yardmaster.quantity import format_amount, format_cpu
+from yardmaster.spec import TrainingSpec
+
+register = template.Library()
+
+_RESOURCES = {"cpu": "CPU cores", "memory": "Memory", "gpus": "GPUs", "running_jobs": "Running jobs"}
+_POOLS = {"quota": "in the namespace's quota", "capacity": "free on the engine", "machine": "on one machine"}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of event as people see it."""
+
+    words: str
+    icon: str
+
+
+_KINDS = {
+    "waiting": Kind("Waiting", icon="hourglass"),
+    "stop_asked": Kind("Stop asked", icon="player-stop"),
+    "task_restarted": Kind("A task was restarted", icon="refresh"),
+    "task_failed": Kind("A task failed", icon="alert-circle"),
+    "model_kept": Kind("Model kept", icon="box"),
+    "quota_freed": Kind("Quota returned", icon="point"),
+    "tidied": Kind("Tidied up", icon="point"),
+}
+
+
+@register.simple_tag
+def phase_word(phase: str) -> str:
+    return look_of(phase).word
+
+
+@register.simple_tag
+def phase_favicon(phase: str) -> str:
+    """The address of the tab's icon for this phase."""
+    return static(f"favicons/{phase.lower()}.svg")
+
+
+@register.filter
+def utc(moment: datetime) -> str:
+    """As `datetime` attributes want it."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@register.filter
+def countdown(moment: datetime, now: datetime) -> str:
+    """`in 23 s`, or `now` once it is due."""
+    left = moment - now
+    return f"in {duration(left)}" if left.total_seconds() >= 1 else "now"
+
+
+@register.filter
+def until(started: datetime, task: TaskCard) -> timedelta:
+    """How long the task ran, or has run."""
+    return (task.fact.finished_at or task.now) - started
+
+
+@register.filter
+def cores(amount: float) -> str:
+    return f"{format_cpu(amount)} core{'' if amount == 1 else 's'}"
+
+
+@register.filter
+def resource(name: str) -> str:
+    return _RESOURCES.get(name, name)
+
+
+@register.filter
+def pool(name: str) -> str:
+    return _POOLS.get(name, name)
+
+
+@register.filter
+def of_resource(amount: float, name: str) -> str:
+    return format_amount(name, amount)
+
+
+@register.filter
+def amounts(held: Mapping[str, float]) -> str:
+    """`2 CPU cores, 4 GiB`: what is held, without what is not."""
+    return ", ".join(_amount(name, amount) for name, amount in held.items() if amount)
+
+
+@register.filter
+def total(spec: TrainingSpec) -> str:
+    """What all tasks ask for together."""
+    return amounts(spec.total().as_amounts())
+
+
+def _amount(name: str, amount: float) -> str:
+    if name == "cpu":
+        return cores(amount)
+    if name == "gpus":
+        return f"{format_cpu(amount)} GPU{'' if amount == 1 else 's'}"
+    return format_amount(name, amount) if name == "memory" else f"{format_cpu(amount)} {name}"
+
+
+@register.filter
+def event_words(event: JobEvent) -> str:
+    """What happened, in a word or two; the event's own message says the rest."""
+    if event.kind == "phase":
+        return "Queued" if event.phase_to == "QUEUED" else look_of(event.phase_to).word
+    return _kind_of(event).words
+
+
+@register.simple_tag
+def event_mark(event: JobEvent) -> SafeString:
+    look = look_of(event.phase_to) if event.kind == "phase" else None
+    mark, color = (look.icon, look.color) if look else (_kind_of(event).icon, "secondary")
+    return format_html('<span class="phase-{}">{}</span>', color, icon(mark))
+
+
+def _kind_of(event: JobEvent) -> Kind:
+    return _KINDS.get(event.kind) or Kind(event.kind.replace("_", " ").capitalize(), icon="point")

@@ -1,0 +1,47 @@
+// How grave a line is, by the rules of the server's `yardmaster.logs.levels`: both are tested with the same lines.
+
+export type Level = "error" | "warning" | "info" | "debug";
+
+const NEAR_START = 100;
+const WORD_BEFORE = String.raw`(?:[^\n]{0,80}[\s\[(|:])?`;
+const WORD_AFTER = String.raw`(?=[\s\])|:,]|$)`;
+
+function pattern(words: string, letters: string, starts = ""): RegExp {
+  const forms = [
+    String.raw`[${letters}]\d{4} \d\d:\d\d:\d\d`, // absl and glog
+    String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [${letters}] `, // TensorFlow's C++
+    `${WORD_BEFORE}(?:${words})${WORD_AFTER}`,
+  ];
+  if (starts) forms.push(starts);
+  return new RegExp(`^(?:${forms.join("|")})`);
+}
+
+const PATTERNS: [Level, RegExp][] = [
+  [
+    "error",
+    pattern(
+      "ERROR|CRITICAL|FATAL",
+      "EF",
+      String.raw`Traceback \(most recent call last\):|[\w.]*(?:Error|Exception)(?::|$)|KeyboardInterrupt|Segmentation fault`,
+    ),
+  ],
+  ["warning", pattern("WARNING|WARN", "W", String.raw`\S+:\d+: \w*Warning: `)],
+  ["info", pattern("INFO|NOTICE", "I")],
+  ["debug", pattern("DEBUG|TRACE", "DV")],
+];
+const LOOSE = /ERROR|CRITICAL|FATAL|Error|Exception|Traceback|KeyboardInterrupt|Segmentation|WARN|Warning|INFO|NOTICE|DEBUG|TRACE|^[EFWIDV]\d{4} |: [EFWIDV] /;
+
+/** The line's level, or null where it does not say. */
+export function levelOf(line: string): Level | null {
+  const lead = line.length > NEAR_START ? line.slice(0, NEAR_START) : line;
+  if (!LOOSE.test(lead)) return null;
+  for (const [level, form] of PATTERNS) if (form.test(lead)) return level;
+  return null;
+}
+
+const GRAVITY: Record<Level, number> = { debug: 0, info: 1, warning: 2, error: 3 };
+
+/** Whether the level is the wanted one or a graver one. */
+export function isAtLeast(level: Level | null, wanted: Level): boolean {
+  return level !== null && GRAVITY[level] >= GRAVITY[wanted];
+}

@@ -1,0 +1,89 @@
+// One line of a log as elements. Whatever a script wrote is text here, never markup.
+import { el } from "../dom";
+import { runsOf, type Run } from "./ansi";
+import { levelOf } from "./levels";
+import type { Row } from "./tape";
+
+const LONGEST = 5_000;
+
+export interface Marks {
+  /** What is searched for, to be marked; null: nothing. */
+  pattern: RegExp | null;
+}
+
+export function rowElement(row: Row, marks: Marks): HTMLElement {
+  if (row.gap) {
+    const words = `${row.gap.toLocaleString()} ${row.gap === 1 ? "line is" : "lines are"} missing here: the task wrote faster than they could be sent.`;
+    return el("div", { class: "log-row log-gap" }, number(row), el("span", { class: "log-text" }, words));
+  }
+  const level = levelOf(row.text);
+  const time = new Date(row.time);
+  return el(
+    "div",
+    level === "error" || level === "warning" ? { class: "log-row", "data-level": level } : { class: "log-row" },
+    number(row),
+    el("time", { class: "log-time", datetime: time.toISOString(), title: time.toLocaleString() }, clock(time)),
+    el("span", { class: `log-task log-${row.task.replace(/-\d+$/, "")}` }, row.task),
+    textElement(row, marks, LONGEST),
+  );
+}
+
+/** The text again, where what is searched for has changed. */
+export function remark(element: HTMLElement, row: Row, marks: Marks): void {
+  const old = element.querySelector(".log-text");
+  if (!row.gap && old) old.replaceWith(textElement(row, marks, LONGEST));
+}
+
+function number(row: Row): HTMLElement {
+  const hash = `#${row.task}:L${row.line + 1}`;
+  return el("a", { class: "log-number", href: hash, tabindex: "-1", "aria-label": `Line ${row.line + 1} of ${row.task}` }, String(row.line + 1));
+}
+
+function textElement(row: Row, marks: Marks, most: number): HTMLElement {
+  const text = row.text.length > most ? row.text.slice(0, most) : row.text;
+  const element = el("span", { class: "log-text" });
+  for (const run of marked(runsOf(text), marks.pattern)) {
+    if (!run.look && !run.isMarked) element.append(run.text);
+    else element.append(el(run.isMarked ? "mark" : "span", run.look ? { class: run.look } : {}, run.text));
+  }
+  if (row.text.length > most) {
+    const more = el("button", { type: "button", class: "log-more" }, `… ${(row.text.length - most).toLocaleString()} more characters`);
+    more.addEventListener("click", () => element.replaceWith(textElement(row, marks, Infinity)));
+    element.append(more);
+  }
+  return element;
+}
+
+interface MarkedRun extends Run {
+  isMarked: boolean;
+}
+
+/** The runs cut where what is searched for begins and ends. */
+export function marked(runs: Run[], pattern: RegExp | null): MarkedRun[] {
+  const plain = runs.map((run) => ({ ...run, isMarked: false }));
+  if (!pattern) return plain;
+  const text = runs.map((run) => run.text).join("");
+  const edges: [number, number][] = [];
+  for (const found of text.matchAll(pattern)) if (found[0]) edges.push([found.index, found.index + found[0].length]);
+  if (!edges.length) return plain;
+  const cut: MarkedRun[] = [];
+  let start = 0;
+  for (const run of runs) {
+    let at = start;
+    const end = start + run.text.length;
+    while (at < end) {
+      const edge = edges.find(([, edgeEnd]) => edgeEnd > at);
+      const isMarked = edge !== undefined && edge[0] <= at;
+      const until = Math.min(end, edge === undefined ? end : isMarked ? edge[1] : edge[0]);
+      cut.push({ text: run.text.slice(at - start, until - start), look: run.look, isMarked });
+      at = until;
+    }
+    start = end;
+  }
+  return cut;
+}
+
+function clock(time: Date): string {
+  const two = (amount: number) => String(amount).padStart(2, "0");
+  return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}.${String(time.getMilliseconds()).padStart(3, "0")}`;
+}

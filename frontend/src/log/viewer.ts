@@ -1,0 +1,430 @@
+// The log viewer: puts the reader, the pane and the tools together. What it shows is also its address, so that a line, a
+// task or a search can be sent to somebody.
+import { Refusal } from "../api";
+import { el } from "../dom";
+import { toast } from "../toast";
+import { FilteredLog, MOST as MOST_FILTERED } from "./filtered";
+import { listenForKeys } from "./keys";
+import { levelTools, type LevelTools } from "./level_tools";
+import { LogPages, type Levels } from "./pages";
+import { Pane } from "./pane";
+import { extended, hashOf, holds, linesOf, type Lines } from "./permalink";
+import type { Places } from "./places";
+import { LogReader, type Connection } from "./reader";
+import { Search, patternOf } from "./search";
+import type { Row } from "./tape";
+import type { Level } from "./levels";
+
+interface Config {
+  job: string;
+  attempt: number;
+  task: string;
+  isOver: boolean;
+  lines: Places;
+  levels: Levels;
+}
+
+const SAYS: Record<Connection, string> = {
+  idle: "",
+  live: "Live",
+  lost: "Connection lost, reconnecting …",
+  ended: "Complete",
+  refused: "No longer yours to read",
+};
+const TYPING = 350;
+
+export class Viewer {
+  private readonly config: Config;
+  private readonly isPage: boolean;
+  private readonly pages: LogPages;
+  private readonly reader: LogReader;
+  private readonly pane: Pane;
+  private readonly jump: HTMLButtonElement;
+  private readonly bar: HTMLElement;
+  private readonly levels: LevelTools;
+  private filtered: FilteredLog | null = null;
+  private search: Search | null = null;
+  private chosen: Lines | null = null;
+  private unseenFrom = 0;
+
+  constructor(private readonly root: HTMLElement) {
+    this.config = JSON.parse(root.dataset.log ?? "{}") as Config;
+    this.isPage = "page" in root.dataset;
+    this.pages = new LogPages(this.config);
+    this.reader = new LogReader(this.pages, {
+      changed: (shift) => this.changed(shift),
+      connection: (state) => this.connected(state),
+      trouble: (error) => this.complain(error),
+      arrived: (rows, before) => this.arrived(rows, before),
+    });
+    this.reader.expect(this.shownLines());
+    this.pane = new Pane(this.reader, { followed: (following) => this.followed(following), drawn: (first, end) => this.place(first, end) });
+    this.pane.isMarkedRow = (row) => this.isMarked(row);
+    this.jump = el("button", { type: "button", class: "btn btn-primary log-jump" }) as HTMLButtonElement;
+    this.jump.hidden = true;
+    this.jump.addEventListener("click", () => void this.toEnd());
+    this.bar = el("div", { class: "log-chosen-bar" });
+    this.bar.hidden = true;
+    this.levels = levelTools(this.find("levels"), this.pages, this.config.levels, {
+      filter: (level) => this.filter(level),
+      toLine: (task, line) => void this.toLine(task, line),
+      trouble: (error) => this.complain(error),
+    });
+    this.tools();
+    void this.start();
+  }
+
+  private find<T extends HTMLElement>(name: string): T {
+    const found = this.root.querySelector<T>(`[data-${name}]`);
+    if (!found) throw new Error(`The log viewer has no ${name}.`);
+    return found;
+  }
+
+  /** The places that are known at the start, of what is shown. */
+  private shownLines(): Places {
+    const { task, lines } = this.config;
+    return task ? { [task]: lines[task] ?? 0 } : lines;
+  }
+
+  // --- Beginning -----------------------------------------------------------------------------------------------------
+
+  private async start(): Promise<void> {
+    const box = this.find("box");
+    this.chosen = this.isPage ? linesOf(location.hash) : null;
+    const asked = new URLSearchParams(this.isPage ? location.search : "");
+    if (this.chosen) await this.toLine(this.chosen.task, this.chosen.first);
+    else if (Object.keys(this.config.lines).length) await this.reader.toEnd();
+    this.find("static").remove();
+    box.append(this.pane.scroller, this.jump, this.bar);
+    if (this.chosen) await this.toLine(this.chosen.task, this.chosen.first);
+    this.showChosen();
+    if (this.config.isOver) this.connected("ended");
+    else this.reader.connect();
+    this.changed(0);
+    const level = asked.get("level");
+    if (level === "error" || level === "warning") this.levels.press(level);
+    const query = asked.get("q");
+    if (query) {
+      this.find<HTMLInputElement>("query").value = query;
+      this.find("regex").setAttribute("aria-pressed", asked.has("regex") ? "true" : "false");
+      void this.lookFor(!this.chosen);
+    }
+  }
+
+  // --- What comes in -------------------------------------------------------------------------------------------------
+
+  private changed(shift: number): void {
+    if (!this.filtered) this.pane.changed(shift);
+    this.foot();
+  }
+
+  private arrived(rows: Row[], before: number): void {
+    this.filtered?.arrived(rows);
+    this.levels.arrived(rows, before);
+    this.pane.arrived(rows.length);
+  }
+
+  private connected(state: Connection): void {
+    this.root.dataset.connection = state;
+    this.find("state").textContent = SAYS[state];
+    const note = this.find("note");
+    note.hidden = state !== "lost" && state !== "refused";
+    note.textContent = state === "lost" ? "Connection lost, reconnecting … No line will be missing." : SAYS[state];
+  }
+
+  private complain(error: unknown): void {
+    if (!(error instanceof Refusal)) throw error;
+    const note = this.find("note");
+    note.textContent = `${error.message} ${error.remedy}`;
+    note.hidden = false;
+  }
+
+  private foot(): void {
+    const total = this.reader.total;
+    this.find("total").textContent = total === 1 ? "1 line" : `${total.toLocaleString()} lines`;
+    const unseen = Math.max(0, total - this.unseenFrom);
+    this.jump.hidden = this.pane.following || this.filtered !== null || total === 0;
+    this.jump.textContent = unseen > 0 && !this.pane.following ? `Jump to newest (${unseen.toLocaleString()} new)` : "Jump to newest";
+    const isEmpty = (this.filtered ?? this.reader).total === 0;
+    this.root.classList.toggle("log-is-empty", isEmpty);
+    this.pane.scroller.dataset.empty = this.filtered
+      ? this.filtered.isSearching ? "Searching the whole log …" : `No ${this.filtered.level === "error" ? "errors" : "warnings or errors"} in this log.`
+      : this.config.isOver ? "No lines: its tasks wrote nothing." : "No lines yet. They appear here as soon as a task writes one.";
+  }
+
+  private place(first: number, end: number): void {
+    const place = this.find("place");
+    if (this.filtered) {
+      const words = this.filtered.isSearching ? "searching …" : this.filtered.isFull ? `the first ${MOST_FILTERED.toLocaleString()} of them` : "all of them";
+      place.textContent = `showing ${this.filtered.total.toLocaleString()} · ${words}`;
+    } else place.textContent = end > first ? `${(first + 1).toLocaleString()} to ${end.toLocaleString()}` : "";
+  }
+
+  private followed(following: boolean): void {
+    this.unseenFrom = this.reader.total;
+    this.reader.following = following;
+    if (following) void this.reader.toEnd().then(() => this.changed(0));
+    this.foot();
+  }
+
+  // --- Going somewhere -----------------------------------------------------------------------------------------------
+
+  private async toEnd(): Promise<void> {
+    this.levels.release();
+    await this.reader.toEnd();
+    this.pane.toEnd();
+    this.foot();
+  }
+
+  private async toStart(): Promise<void> {
+    if (!this.filtered) await this.reader.toStart();
+    this.pane.toStart();
+  }
+
+  private async toLine(task: string, line: number): Promise<void> {
+    this.levels.release();
+    const index = await this.reader.toLine(task, line);
+    if (index === undefined) toast(`${task} has no line ${line + 1}.`, "warning");
+    else this.pane.toRow(index);
+    this.foot();
+  }
+
+  private filter(level: Level | null): void {
+    this.filtered?.close();
+    this.filtered = level && new FilteredLog(this.pages, level, () => this.refiltered(), (error) => this.complain(error));
+    if (this.filtered) {
+      this.pane.show(this.filtered, false);
+      void this.filtered.run();
+    } else {
+      this.pane.show(this.reader, true);
+      this.reader.following = true;
+      void this.reader.toEnd().then(() => this.changed(0));
+    }
+    this.remember();
+    this.foot();
+  }
+
+  private refiltered(): void {
+    this.pane.changed(0);
+    this.foot();
+  }
+
+  // --- Searching -----------------------------------------------------------------------------------------------------
+
+  private async lookFor(goes: boolean): Promise<void> {
+    this.search?.close();
+    const text = this.find<HTMLInputElement>("query").value;
+    const regex = this.find("regex").getAttribute("aria-pressed") === "true";
+    const found = this.find("found");
+    this.pane.marks.pattern = patternOf({ text, regex });
+    this.pane.redraw();
+    this.remember();
+    this.search = null;
+    found.textContent = "";
+    if (!text) return;
+    let hasGone = !goes;
+    const search = new Search(this.pages, { text, regex, level: "" }, () => {
+      if (!hasGone && search.count) {
+        hasGone = true;
+        void this.toMatch(search.startAt(this.reader.at(this.pane.top)));
+      }
+      found.textContent = search.words;
+    }, (error) => {
+      found.textContent = "";
+      this.complain(error);
+    });
+    this.search = search;
+    found.textContent = search.words;
+    await search.run();
+  }
+
+  private async step(by: number): Promise<void> {
+    if (this.search) await this.toMatch(this.search.current ? this.search.step(by) : this.search.startAt(this.reader.at(this.pane.top)));
+    else this.find("query").focus();
+  }
+
+  private async toMatch(match: { task: string; line: number } | undefined): Promise<void> {
+    if (!match || !this.search) return;
+    this.find("found").textContent = this.search.words;
+    await this.toLine(match.task, match.line);
+  }
+
+  // --- Choosing lines ------------------------------------------------------------------------------------------------
+
+  private isMarked(row: Row): boolean {
+    const match = this.search?.current;
+    return holds(this.chosen, row.task, row.line) || (match?.task === row.task && match.line === row.line);
+  }
+
+  private choose(lines: Lines | null): void {
+    this.chosen = lines;
+    if (this.isPage) history.replaceState(null, "", `${location.pathname}${location.search}${lines ? hashOf(lines) : ""}`);
+    this.showChosen();
+  }
+
+  private showChosen(): void {
+    const lines = this.chosen;
+    this.bar.hidden = !lines;
+    this.pane.draw();
+    if (!lines) return;
+    const count = lines.last - lines.first + 1;
+    const words = `${lines.task}, line${count > 1 ? `s ${lines.first + 1} to ${lines.last + 1}` : ` ${lines.first + 1}`}`;
+    const button = (label: string, act: () => void) => {
+      const made = el("button", { type: "button", class: "btn btn-sm" }, label);
+      made.addEventListener("click", act);
+      return made;
+    };
+    this.bar.replaceChildren(
+      el("span", {}, words),
+      button("Copy link", () => void copy(this.linkOf(lines), "The link is copied.")),
+      button(count > 1 ? `Copy ${count.toLocaleString()} lines` : "Copy line", () => void this.copyLines(lines)),
+      button("Clear", () => this.choose(null)),
+    );
+  }
+
+  private linkOf(lines: Lines): string {
+    const path = this.isPage ? location.pathname : `/jobs/${this.config.job}/logs/`;
+    const task = this.config.task ? `&task=${this.config.task}` : "";
+    return `${location.origin}${path}?attempt=${this.config.attempt}${task}${hashOf(lines)}`;
+  }
+
+  private async copyLines(lines: Lines): Promise<void> {
+    const pages = new LogPages({ ...this.config, task: lines.task });
+    try {
+      const page = await pages.from(lines.first, Math.min(10_000, lines.last - lines.first + 1));
+      await copy(page.rows.map((row) => row.text).join("\n"), "The lines are copied.");
+    } catch (error) {
+      this.complain(error);
+    }
+  }
+
+  // --- Tools ---------------------------------------------------------------------------------------------------------
+
+  private tools(): void {
+    for (const name of ["levels", "search", "times", "wrap", "keys"]) this.find(name).hidden = false;
+    this.toggle("wrap", false, (on) => this.pane.wrap(on));
+    this.toggle("times", matchMedia("(min-width: 768px)").matches, (on) => {
+      this.root.classList.toggle("log-without-times", !on);
+      this.pane.draw();
+    });
+    this.root.classList.toggle("log-of-one-task", this.config.task !== "");
+    for (const name of ["task", "attempt"]) {
+      this.root.querySelector<HTMLSelectElement>(`select[data-${name}]`)?.addEventListener("change", () => this.elsewhere());
+    }
+    let typing = 0;
+    this.find("query").addEventListener("input", () => {
+      clearTimeout(typing);
+      typing = window.setTimeout(() => void this.lookFor(true), TYPING);
+    });
+    this.find<HTMLFormElement>("search").addEventListener("submit", (event) => {
+      event.preventDefault();
+      clearTimeout(typing);
+      const isSame = this.search && this.search.query.text === this.find<HTMLInputElement>("query").value;
+      void (isSame ? this.step(1) : this.lookFor(true));
+    });
+    this.find("regex").addEventListener("click", () => {
+      const button = this.find("regex");
+      button.setAttribute("aria-pressed", button.getAttribute("aria-pressed") === "true" ? "false" : "true");
+      void this.lookFor(true);
+    });
+    this.find("next").addEventListener("click", () => void this.step(1));
+    this.find("previous").addEventListener("click", () => void this.step(-1));
+    this.pane.scroller.addEventListener("click", (event) => this.clicked(event));
+    listenForKeys(this.root, this.isPage, {
+      down: () => this.pane.by(1),
+      up: () => this.pane.by(-1),
+      start: () => void this.toStart(),
+      end: () => void this.toEnd(),
+      search: () => this.find("query").focus(),
+      next: () => void this.step(1),
+      previous: () => void this.step(-1),
+      firstError: () => void this.levels.firstError(),
+      leave: () => {
+        this.choose(null);
+        this.pane.scroller.focus();
+      },
+    });
+    if (this.isPage) window.addEventListener("hashchange", () => {
+      this.chosen = linesOf(location.hash);
+      this.showChosen();
+      if (this.chosen) void this.toLine(this.chosen.task, this.chosen.first);
+    });
+  }
+
+  /** A line's number was clicked: it is chosen; with the shift key, all lines from the one chosen before. */
+  private clicked(event: MouseEvent): void {
+    const link = (event.target as Element).closest<HTMLAnchorElement>("a.log-number");
+    const lines = link && linesOf(link.hash);
+    if (!lines || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    this.choose(event.shiftKey ? extended(this.chosen, lines.task, lines.first) : lines);
+    if (this.filtered) void this.toLine(lines.task, lines.first);
+  }
+
+  /** A switch whose state the browser remembers. */
+  private toggle(name: string, initially: boolean, act: (on: boolean) => void): void {
+    const button = this.find(name);
+    const key = `yardmaster-log-${name}`;
+    const show = (on: boolean) => {
+      button.setAttribute("aria-pressed", String(on));
+      act(on);
+    };
+    let on = initially;
+    try {
+      on = (localStorage.getItem(key) ?? String(initially)) === "true";
+    } catch {
+      // Without storage it is as it is at first.
+    }
+    button.addEventListener("click", () => {
+      on = !on;
+      show(on);
+      try {
+        localStorage.setItem(key, String(on));
+      } catch {
+        // Then the choice holds for this page.
+      }
+    });
+    show(on);
+  }
+
+  /** Another task or attempt is another log: a page of its own, with the same search. */
+  private elsewhere(): void {
+    const query = this.query();
+    const task = this.root.querySelector<HTMLSelectElement>("select[data-task]")?.value;
+    const attempt = this.root.querySelector<HTMLSelectElement>("select[data-attempt]")?.value;
+    query.set("attempt", attempt ?? String(this.config.attempt));
+    if (task) query.set("task", task);
+    else query.delete("task");
+    location.assign(`/jobs/${this.config.job}/logs/?${query}`);
+  }
+
+  private query(): URLSearchParams {
+    const query = new URLSearchParams(this.isPage ? location.search : "");
+    const text = this.find<HTMLInputElement>("query").value;
+    const isRegex = this.find("regex").getAttribute("aria-pressed") === "true";
+    for (const [name, value] of [["q", text], ["regex", text && isRegex ? "1" : ""], ["level", this.filtered?.level ?? ""]] as const) {
+      if (value) query.set(name, value);
+      else query.delete(name);
+    }
+    return query;
+  }
+
+  private remember(): void {
+    if (!this.isPage) return;
+    const query = this.query().toString();
+    history.replaceState(null, "", `${location.pathname}${query ? `?${query}` : ""}${location.hash}`);
+  }
+}
+
+async function copy(text: string, says: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast(says, "success");
+  } catch {
+    toast("The browser did not let this page copy.", "warning");
+  }
+}
+
+export function startViewers(): void {
+  for (const root of document.querySelectorAll<HTMLElement>("[data-log]")) new Viewer(root);
+}
