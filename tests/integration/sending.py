@@ -52,7 +52,8 @@ def send(client: APIClient, upload: Mapping[str, Any], content: Mapping[str, byt
     for file in upload["files"]:
         data, step = content[file["path"]], upload["part_size"]
         numbers = range(1, file["parts"] + 1)
-        for number, url in zip(numbers, sign(client, upload["id"], file["index"], *numbers) if numbers else [], strict=True):
+        urls = sign(client, upload["id"], file["index"], *numbers) if numbers else []
+        for number, url in zip(numbers, urls, strict=True):
             assert put(url, data[(number - 1) * step : number * step]).status_code == 200
 
 
