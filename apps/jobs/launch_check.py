@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from apps.accounts.models import User
 from apps.api.problems import ApiProblem
@@ -92,9 +93,9 @@ def _shown(found: JobCheck) -> Verdict:
     )
 
 
-def _lack(numbers: dict[str, object]) -> Lack:
+def _lack(numbers: Mapping[str, Any]) -> Lack:
     resource = str(numbers["resource"])
-    needs, unused, limit = (format_amount(resource, float(str(numbers[one]))) for one in ("needs", "unused", "limit"))
+    needs, unused, limit = (format_amount(resource, float(numbers[one])) for one in ("needs", "unused", "limit"))
     return Lack(
         resource.replace("_", " "), needs, unused, limit, _POOLS.get(str(numbers["pool"]), str(numbers["pool"]))
     )

@@ -112,7 +112,8 @@ def likely_script(scripts: Sequence[str], strategy: str) -> str:
 def versions_resolve(user: User, spec: Mapping[str, Any], namespace: Namespace) -> dict[str, Any]:
     """The specification of a job file with `name@number` replaced by version ids. Raises `SpecRejected` for names that
     mean nothing, or more than one thing."""
-    resolved, problems = dict(spec), []
+    resolved = dict(spec)
+    problems: list[Problem] = []
     if isinstance(spec.get("code"), str) and spec["code"] and _uuid(spec["code"]) is None:
         resolved["code"] = _named(user, CODE, spec["code"], namespace, "code", problems)
     if isinstance(spec.get("inputs"), list):

@@ -80,7 +80,7 @@ def values_of_post(data: Mapping[str, str]) -> Values:
 
 def values_of_spec(spec: TrainingSpec) -> Values:
     """The form that says this specification."""
-    roles = {}
+    roles: Values = {}
     for role, one in spec.roles.items():
         roles |= _role(role, one)
     inputs = [{"dataset_version": str(one.dataset_version), "name": one.name} for one in spec.inputs]
@@ -233,7 +233,7 @@ def _read_role(role: Role, values: Values, problems: list[Problem]) -> dict[str,
 
 
 def _read_inputs(values: Values) -> list[dict[str, str]]:
-    rows = []
+    rows: list[dict[str, str]] = []
     while f"inputs.{len(rows)}.dataset_version" in values or f"inputs.{len(rows)}.name" in values:
         field = f"inputs.{len(rows)}"
         row = {"dataset_version": values.get(f"{field}.dataset_version", "")}

@@ -48,6 +48,11 @@ class RoleShown:
     extended: Field
 
     @property
+    def role_title(self) -> str:
+        """Of one of its tasks."""
+        return count_words(self.role, 1).removeprefix("1 ").capitalize()
+
+    @property
     def is_there(self) -> bool:
         return self.fixed or self.replicas.value.strip() not in ("", "0")
 
@@ -94,8 +99,8 @@ PRESETS = (
 _TITLES = {
     "ps": ("Parameter servers", "Hold the variables of the model."),
     "worker": ("Workers", "Read the data and train."),
-    "chief": ("Chief", "Leads: it also saves checkpoints and the model."),
-    "evaluator": ("Evaluator", "Tests checkpoints beside the training."),
+    "chief": ("A chief", "that leads, and saves checkpoints and the model"),
+    "evaluator": ("An evaluator", "that tests checkpoints beside the training"),
 }
 _ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR)
 _PATH_TITLES = {

@@ -12,6 +12,7 @@ from typing import Any
 
 from apps.jobs.models import Job
 from yardmaster.phases import Phase, Wanted
+from yardmaster.spec import Strategy
 
 STRATEGY_WORDS = {
     "single": "Single task",
@@ -33,11 +34,12 @@ class Row:
 
     @property
     def shape(self) -> str:
-        return shape_words(self.job.spec.get("roles", {}))
-
-    @property
-    def strategy(self) -> str:
-        return STRATEGY_WORDS.get(self.job.strategy, self.job.strategy)
+        """What runs, in words that tell the strategy, too."""
+        if self.job.strategy == Strategy.SINGLE.value:
+            return "Single task"
+        words = shape_words(self.job.spec.get("roles", {}))
+        mirrored = self.job.strategy == Strategy.MULTI_WORKER_MIRRORED.value
+        return f"{words}, mirrored" if mirrored else words
 
     @property
     def is_ended(self) -> bool:

@@ -119,7 +119,7 @@ def _taken(request: HttpRequest, user: User, values: Values, take: str) -> Answe
     what, _, rest = take.partition(":")
     match what:
         case "preset" if values.get("strategy") in [one.value for one in Strategy]:
-            return Answer(with_strategy(values, values["strategy"]))
+            return Answer(_with_own_script(user, with_strategy(values, values["strategy"])))
         case "code":
             return Answer(values | {"entry_point": ""})
         case "input":
@@ -130,6 +130,15 @@ def _taken(request: HttpRequest, user: User, values: Values, take: str) -> Answe
         case "yaml":
             return _of_yaml(request, user, values, request.POST.get("yaml", ""))
     return Answer(values)
+
+
+def _with_own_script(user: User, values: Values) -> Values:
+    """The script that is named after the strategy in the place of one named after another: `single.py` was for that."""
+    names = {f"{one.value}.py" for one in Strategy}
+    if values.get("entry_point", "").rpartition("/")[2] not in names:
+        return values
+    likely = choices.likely_script(choices.scripts_of(user, values.get("code", "")), values["strategy"])
+    return values | {"entry_point": likely} if likely.rpartition("/")[2] in names else values
 
 
 def _of_yaml(request: HttpRequest, user: User, values: Values, text: str) -> Answer:

@@ -83,12 +83,16 @@ document.addEventListener("htmx:oobBeforeSwap", (event) => {
 for (const name of ["htmx:afterSettle", "htmx:oobAfterSwap", "pageshow"]) addEventListener(name, showChosen);
 
 showChosen();
+let wasReady = false;
 setInterval(lookAtAll, LOOK_AGAIN);
 document.addEventListener("visibilitychange", () => !document.hidden && lookAtAll());
 keepConnected({
   address: () => "/ws/jobs/",
   message: (data) => {
     if (data.type === "job") changed.add(data.id as string), soon();
-    else if (data.type === "ready") lookAtAll(); // something may have been missed while it was cut
+    else if (data.type === "ready") {
+      if (wasReady) lookAtAll(); // something may have been missed while it was cut
+      wasReady = true;
+    }
   },
 });

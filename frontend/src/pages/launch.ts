@@ -79,15 +79,31 @@ copy.addEventListener("click", async () => {
 
 // What the portal answers.
 
+let sent = new Map<string, string>();
+let since = new Map<string, string>();
 let open: string[] = [];
 
+const isOfFields = (event: Event) => (event as CustomEvent<{ target: Element }>).detail.target === fields;
+const written = () => new Map([...new FormData(form)].map(([name, value]) => [name, String(value)]));
+
+// The fields are replaced by those that the portal answers. What was typed while it thought is typed again.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (isOfFields(event)) sent = written();
+});
 document.addEventListener("htmx:beforeSwap", (event) => {
-  if ((event as CustomEvent<{ target: Element }>).detail.target !== fields) return;
+  if (!isOfFields(event)) return;
+  since = new Map([...written()].filter(([name, value]) => name !== "yaml" && sent.get(name) !== value));
   open = [...fields.querySelectorAll<HTMLDetailsElement>("details[open]")].map((section) => section.id);
 });
 document.addEventListener("htmx:afterSwap", (event) => {
-  if ((event as CustomEvent<{ target: Element }>).detail.target !== fields) return;
+  if (!isOfFields(event)) return;
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+  for (const [name, value] of since) {
+    const field = form.elements.namedItem(name);
+    if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement) || field.type === "checkbox") continue;
+    field.value = value;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
   liven();
 });
 document.addEventListener("htmx:oobAfterSwap", (event) => {
@@ -108,10 +124,6 @@ function liven(): void {
 addEventListener("pageshow", (event) => {
   const key = form.elements.namedItem("form") as HTMLInputElement;
   if (event.persisted) key.value = crypto.getRandomValues(new Uint32Array(4)).join("-");
-  byId("launch-button").removeAttribute("aria-busy");
-});
-form.addEventListener("submit", (event) => {
-  if ((event as SubmitEvent).submitter?.getAttribute("name") !== "take") byId("launch-button").setAttribute("aria-busy", "true");
 });
 
 document.getElementById("launch-trouble")?.focus();
