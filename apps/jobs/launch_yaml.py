@@ -42,6 +42,15 @@ _Dumper.add_representer(
 )
 
 
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    """Whatever YAML may take for the end of a line is written out: folded, it would come back as a space."""
+    style = None if text.isprintable() else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
 def job_as_yaml(
     spec: Mapping[str, Any], *, namespace: str = "", engine: str = "", names: Mapping[str, str] | None = None
 ) -> str:

@@ -42,6 +42,10 @@ class Row:
         return f"{words}, mirrored" if mirrored else words
 
     @property
+    def strategy(self) -> str:
+        return STRATEGY_WORDS.get(self.job.strategy, self.job.strategy)
+
+    @property
     def is_ended(self) -> bool:
         return Phase(self.job.phase).is_final
 

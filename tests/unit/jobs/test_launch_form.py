@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.jobs.launch_form import (
@@ -26,16 +26,20 @@ from tests.unit.core.generators import CODE, DATA, make_spec, specs
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.quantity import parse_memory
 from yardmaster.spec import DatasetInput, Strategy
-from yardmaster.spec_json import spec_from_json
+from yardmaster.spec_json import spec_from_json, spec_to_json
+
+ODD_TEXTS = ["", " ", '"', '"a"', "a\nb", "\r", "\u2028", "\x85", "a=b", "# no comment", "yes", "007"]
 
 
 class TestRoundTrip:
+    @settings(max_examples=40)
     @given(specs())
     def test_a_specification_survives_the_form(self, spec):
         reading = read(values_of_spec(spec))
         assert reading.problems == ()
         assert spec_from_json(reading.spec) == spec
 
+    @settings(max_examples=60)
     @given(specs())
     def test_a_specification_survives_a_browser_and_the_job_file(self, spec):
         sent = {name: text.replace("\n", "\r\n") for name, text in values_of_spec(spec).items()}
@@ -44,11 +48,12 @@ class TestRoundTrip:
         assert file.namespace == "ada"
         assert spec_from_json(file.spec) == spec
 
-    @pytest.mark.parametrize("text", ["", " ", '"', '"a"', "a\nb", "\r", "\u2028", "a=b", "# no comment", "yes", "007"])
+    @pytest.mark.parametrize("text", ODD_TEXTS)
     def test_odd_arguments_and_variables_stay_what_they_are(self, text):
         spec = make_spec(arguments=(text, "--last"), environment={"ODD": text})
         again = spec_from_json(read(values_of_spec(spec)).spec)
         assert (again.arguments, again.environment["ODD"]) == ((text, "--last"), text)
+        assert spec_from_json(job_of_yaml(job_as_yaml(spec_to_json(spec))).spec) == spec
 
     @given(st.integers(0, 10**9))
     def test_every_length_of_time_is_read_as_it_is_written(self, seconds):
