@@ -1,59 +1,13 @@
 // The portal's API as pages use it. Nothing here knows what is shown.
 
-export interface Progress {
-  step?: number;
-  total?: number;
-  epoch?: number;
-}
-
 export interface Job {
   id: string;
   name: string;
-  namespace_slug: string;
   owner: string;
-  engine: string;
-  strategy: string;
   phase: string;
-  wanted: string;
   attempt: number;
-  reason: string;
   message: string;
-  remedy: string;
-  position: number | null;
-  progress: Progress | null;
-  model: string | null;
-  created_at: string;
-  queued_at: string | null;
-  started_at: string | null;
   decided_at: string | null;
-  spec: { roles: Record<string, { replicas?: number; cpu?: number; memory?: number; gpus?: number }> };
-}
-
-export interface Task {
-  role: string;
-  index: number;
-  phase: string;
-  state: string;
-  reason: string;
-  message: string;
-  exit_code: number | null;
-  restarts: number;
-  node: string;
-  progress: Progress | null;
-  peak_memory: number | null;
-}
-
-export interface ModelFile {
-  path: string;
-  size: number;
-  url: string;
-}
-
-export interface Model {
-  id: string;
-  name: string;
-  size: number;
-  files: ModelFile[];
 }
 
 /** What is wrong with one field of what was sent. */

@@ -60,6 +60,9 @@ if (dialog && words && list && said) {
     if (dialog.open) dialog.close();
     else open();
   });
+  if (/Mac|iPhone|iPad/.test(navigator.userAgent)) {
+    for (const key of document.querySelectorAll(".find-opener kbd")) key.textContent = "⌘ K";
+  }
   for (const opener of document.querySelectorAll<HTMLElement>("[data-opens-palette]")) {
     opener.addEventListener("click", (event) => {
       if (event instanceof MouseEvent && (event.ctrlKey || event.metaKey || event.shiftKey)) return;

@@ -4,7 +4,6 @@ import "./api";
 import "./dom";
 import "./htmx";
 import "./phases";
-import "./progress";
 import "./sockets";
 import "./theme_choice";
 import "./times";

@@ -12,7 +12,7 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -56,7 +56,6 @@ class Place:
     url_name: str
     icon: str
     words: str = ""
-    for_staff: bool = False
 
 
 PLACES = (
@@ -68,11 +67,11 @@ PLACES = (
     Place("Code", "code_list_page", icon="code", words="scripts"),
     Place("Upload code", "code_upload_page", icon="upload", words="new script add"),
     Place("Models", "models_page", icon="box", words="results artifacts download"),
+    Place("Namespaces", "namespaces_page", icon="users", words="teams members quota"),
     Place("Account", "account_page", icon="user", words="profile settings name"),
     Place("Tokens", "tokens_page", icon="key", words="api command line sdk access secret"),
     Place("Sessions", "sessions_page", icon="devices", words="browsers signed in"),
     Place("Notifications", "notifications_page", icon="bell", words="mail e-mail"),
-    Place("Administration", "admin:index", icon="shield", words="admin users", for_staff=True),
     Place("Sign out", "account_logout", icon="logout", words="log out leave"),
 )
 
@@ -93,7 +92,7 @@ def find(request: HttpRequest) -> HttpResponse:
 
 def sections_of(user: User, asked: str) -> list[Section]:
     """What there is by these words, kind by kind, without empty kinds. No words: the newest jobs, and all pages."""
-    sections = [Section("Jobs", _jobs(user, asked)), Section("Pages", _places(user, asked))]
+    sections = [Section("Jobs", _jobs(user, asked)), Section("Pages", _places(asked))]
     if asked:
         sections[1:1] = [
             Section("Datasets", _collections(DATASETS, user, asked, "dataset_page", "database")),
@@ -118,23 +117,14 @@ def _collections(shelf: Shelf[Any, Any, Any], user: User, asked: str, page: str,
     rows = collections_visible(shelf, user)
     match: dict[str, object] = {"pk": uuid.UUID(asked)} if is_uuid(asked) else {"name__icontains": asked}
     found: list[Collection] = list(rows.filter(**match).order_by("-pk")[:EACH])
-    return [Found(one.name, url, icon, hint=one.namespace.slug) for one in found if (url := _address(page, one.pk))]
+    return [Found(one.name, reverse(page, args=[one.pk]), icon, hint=one.namespace.slug) for one in found]
 
 
-def _places(user: User, asked: str) -> list[Found]:
+def _places(asked: str) -> list[Found]:
     """Those whose name or words hold every word that was asked for."""
     wanted = asked.casefold().split()
     return [
-        Found(place.name, url, place.icon)
+        Found(place.name, reverse(place.url_name), place.icon)
         for place in PLACES
         if all(word in f"{place.name} {place.words}".casefold() for word in wanted)
-        and (user.is_staff or not place.for_staff)
-        and (url := _address(place.url_name))
     ]
-
-
-def _address(name: str, *args: object) -> str:
-    try:
-        return reverse(name, args=args)
-    except NoReverseMatch:
-        return ""

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
@@ -51,12 +51,14 @@ def home(request: HttpRequest) -> HttpResponse:
     overview = overview_of(namespace, timezone.now())
     is_part = "HX-Request" in request.headers
     is_new = overview.is_quiet and not has_jobs(namespace)
+    steps = first_steps(request.user, namespace) if is_new else None
     context = {
         "is_part": is_part,
         "overview": overview,
         "quota": quota_rows(usage_of(namespace)),
         "models": [] if is_new else _models_of(namespace),
-        "steps": first_steps(request.user, namespace) if is_new else None,
+        "steps": steps,
+        "next_step": next((step for step in steps or () if not step.is_done), None),
         "is_team": namespace.owner_id is None,
     }
     response = render(request, "home/live.html" if is_part else "home/home.html", context)
@@ -71,13 +73,6 @@ def _models_of(namespace: Namespace) -> list[Model]:
     return list(made.order_by("-pk")[:MODELS])
 
 
-def _address(name: str) -> str:
-    try:
-        return reverse(name)
-    except NoReverseMatch:
-        return ""
-
-
 def first_steps(user: User, namespace: Namespace) -> list[Step]:
     """From nothing to a trained model; what was done already is marked."""
     place = f" --namespace {namespace.slug}" if namespace.owner_id != user.pk else ""
@@ -86,7 +81,7 @@ def first_steps(user: User, namespace: Namespace) -> list[Step]:
             "Upload a dataset",
             "Files or whole folders, by drag and drop. The command makes scikit-learn's digits into TFRecord files.",
             f"python examples/digits/prepare.py ./shards\nyardmaster datasets upload ./shards --name digits{place}",
-            _address("dataset_upload_page"),
+            reverse("dataset_upload_page"),
             "Upload a dataset",
             Dataset.objects.filter(namespace=namespace).exists(),
         ),
@@ -94,7 +89,7 @@ def first_steps(user: User, namespace: Namespace) -> list[Step]:
             "Upload your training code",
             "A folder with the script. It is checked for what usually goes wrong, before anything is launched.",
             f"yardmaster code upload examples/digits --name digits{place}",
-            _address("code_upload_page"),
+            reverse("code_upload_page"),
             "Upload code",
             Code.objects.filter(namespace=namespace).exists(),
         ),
@@ -102,7 +97,7 @@ def first_steps(user: User, namespace: Namespace) -> list[Step]:
             "Launch a job and watch it learn",
             "Say how many parameter servers and workers there are to be; its log and curves are live at once.",
             f"yardmaster jobs launch examples/digits/between_graph.yaml --follow{place}",
-            _address("launch_page"),
+            reverse("launch_page"),
             "Launch a job",
             False,
         ),
@@ -110,7 +105,7 @@ def first_steps(user: User, namespace: Namespace) -> list[Step]:
             "Work from your own shell",
             "The command line does all that these pages do. Signing in asks for name and password, and keeps a token.",
             f"yardmaster login --url {settings.PUBLIC_URL}",
-            _address("tokens_page"),
+            reverse("tokens_page"),
             "Make a token",
             tokens_of(user).exists(),
         ),

@@ -13,7 +13,7 @@ from typing import Any
 
 from django import template
 from django.templatetags.static import static
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -191,33 +191,17 @@ MAIN = (
     Entry("Code", "code_list_page", icon="code"),
     Entry("Models", "models_page", icon="box"),
 )
-ADMIN = Entry("Admin", "admin:index", icon="shield")
 
 
 @register.inclusion_tag("parts/nav.html", takes_context=True)
 def nav(context: Mapping[str, Any]) -> dict[str, Any]:
-    """The main places that are installed; the one that this page belongs to is marked."""
+    """The main places; the one that this page belongs to is marked."""
     path = context["request"].path
-    places = (*MAIN, ADMIN) if context["user"].is_staff else MAIN
-    urls = {one.url_name: url for one in places if (url := _address(one.url_name))}
+    urls = {one.url_name: reverse(one.url_name) for one in MAIN}
     # The longest address that this one begins with: `/jobs/launch/` is Launch, though it lies below Jobs.
-    here = max(
-        (url for url in urls.values() if path.startswith(url) and (url != "/" or path == "/")), key=len, default=""
-    )
-    return {
-        "entries": [
-            {"name": one.name, "icon": one.icon, "url": urls[one.url_name], "here": urls[one.url_name] == here}
-            for one in places
-            if one.url_name in urls
-        ]
-    }
-
-
-def _address(url_name: str) -> str:
-    try:
-        return reverse(url_name)
-    except NoReverseMatch:
-        return ""
+    begun = [url for url in urls.values() if path == url or (url != "/" and path.startswith(url))]
+    here = max(begun, key=len, default="")
+    return {"entries": [{"place": one, "url": urls[one.url_name], "here": urls[one.url_name] == here} for one in MAIN]}
 
 
 @register.simple_tag(takes_context=True)

@@ -58,10 +58,6 @@ def test_pages_are_found_by_what_people_call_them(ada, found):
     assert "Sign out" in found(ada, "log out")
 
 
-def test_administration_is_for_administrators(ada, admin, found):
-    assert "Administration" not in found(ada, "admin")
-
-
 def test_without_words_there_are_the_newest_jobs_and_all_pages(ada, found):
     make_job(ada, "newest")
     page = found(ada, "")
