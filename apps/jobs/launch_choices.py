@@ -60,6 +60,16 @@ def dataset_choices(user: User, chosen: Iterable[str] = ()) -> list[Choice]:
     return _choices(DATASETS, user, chosen)
 
 
+def code_named(user: User, ids: Iterable[str]) -> list[Choice]:
+    """These versions of code, as far as the user may see them."""
+    return _choices(CODE, user, ids, most=0)
+
+
+def datasets_named(user: User, ids: Iterable[str]) -> list[Choice]:
+    """Likewise of datasets."""
+    return _choices(DATASETS, user, ids, most=0)
+
+
 def grouped(choices: Sequence[Choice], namespace: str) -> list[Group]:
     """By name, those of this namespace first; another's is named with it."""
     groups: dict[tuple[bool, str], list[Choice]] = {}
@@ -161,10 +171,10 @@ def _named(
     return str(found.pk)
 
 
-def _choices(shelf: Shelf[Any, Any, Any], user: User, chosen: Iterable[str]) -> list[Choice]:
+def _choices(shelf: Shelf[Any, Any, Any], user: User, chosen: Iterable[str], most: int = MOST_VERSIONS) -> list[Choice]:
     versions: QuerySet[Any] = shelf.versions._default_manager.all()
     visible = versions.filter(parent__namespace__in=namespaces_visible(user)).select_related("parent__namespace")
-    rows = list(visible.order_by("-pk")[:MOST_VERSIONS])
+    rows = list(visible.order_by("-pk")[:most])
     missing = {key for key in map(_uuid, chosen) if key is not None} - {row.pk for row in rows}
     if missing:
         rows += visible.filter(pk__in=missing)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver
 
-from apps.jobs.pages import job, launch, listing
+from apps.jobs.pages import compare, job, launch, listing
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     *listing.urlpatterns,
+    *compare.urlpatterns,
     *launch.urlpatterns,
     *job.urlpatterns,
 ]
