@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from allauth.account.adapter import get_adapter
@@ -16,6 +16,7 @@ from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, update_session_auth_hash
 from django.contrib.auth.signals import user_logged_in
 from django.contrib.sessions.models import Session
+from django.core.cache import caches
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from django.db.models import F
@@ -30,7 +31,7 @@ from apps.api.problems import NotFound
 from apps.audit.services import record
 
 COARSE = timedelta(minutes=1)
-_NOTED = "browser_noted"
+_SIGNED_IN_AT = "signed_in_at"
 
 
 @dataclass(frozen=True)
@@ -59,30 +60,31 @@ class NoteBrowsers:
 
 
 def browser_note(request: HttpRequest, user: User, now: datetime) -> None:
-    """Note the browser of the user's request, unless that was done within the minute. An ended session stays so."""
-    noted = request.session.get(_NOTED) or {}
+    """Note the browser of the user's request, unless that was done within the minute. An ended session stays so.
+
+    What was noted is remembered in this process, and not in the session: saving a session that another request of the
+    same browser changes at the same moment would undo that change.
+    """
     key = request.session.session_key
-    if key is None:
+    if key is None or not caches["browsers"].add(key, True, timeout=COARSE.total_seconds()):
         return
-    # The key changes with the password; its beginning tells, and says nothing that the session does not.
-    if noted.get("key") == key[:8] and now.timestamp() - noted["at"] < COARSE.total_seconds():
-        return
-    since = noted.get("since", now.timestamp())
     seen = {"user": user, "agent": _agent(request), "address": _address(request), "seen_at": now}
-    if not Browser.objects.filter(session_id=key).update(**seen):
-        begun = datetime.fromtimestamp(since, tz=now.tzinfo)
-        try:
-            with transaction.atomic():
-                Browser.objects.create(session_id=key, signed_in_at=begun, **seen)
-        except IntegrityError:
-            return
-    request.session[_NOTED] = {"key": key[:8], "at": now.timestamp(), "since": since}
+    if Browser.objects.filter(session_id=key).update(**seen):
+        return
+    begun = datetime.fromtimestamp(request.session.get(_SIGNED_IN_AT, now.timestamp()), tz=UTC)
+    try:
+        with transaction.atomic():
+            Browser.objects.create(session_id=key, signed_in_at=begun, **seen)
+    except IntegrityError:
+        return
 
 
 @receiver(user_logged_in)
 def _note_sign_in(request: HttpRequest, user: User, **facts: object) -> None:
     """The one place that every way to sign in passes: by password, by link, after signing up."""
-    browser_note(request, user, timezone.now())
+    now = timezone.now()
+    request.session[_SIGNED_IN_AT] = now.timestamp()
+    browser_note(request, user, now)
 
 
 def _agent(request: HttpRequest) -> str:

@@ -12,8 +12,8 @@ from apps.namespaces.services import Limits
 
 ROLE_WORDS = {
     Role.VIEWER: "sees everything",
-    Role.MEMBER: "launches, stops and uploads, too",
-    Role.MANAGER: "changes members, too",
+    Role.MEMBER: "also launches, stops and uploads",
+    Role.MANAGER: "also changes members",
 }
 
 

@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, path, reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.models import User
@@ -75,6 +75,7 @@ def _page(
     role = Role.MANAGER if user.is_staff else getattr(shown, "my_role", None) or selectors.role_of(user, shown)
     context = {
         "namespace": shown,
+        "breadcrumbs": [(reverse("namespaces_page"), "Namespaces")],
         "is_manager": role == Role.MANAGER,
         "is_team": shown.owner_id is None,
         "roles": [(one, ROLE_WORDS[one]) for one in Role],

@@ -88,6 +88,9 @@ def notice_send(notice_id: uuid.UUID, *, clock: Callable[[], datetime] = timezon
         _refused(notice, error, clock())
     except (smtplib.SMTPException, OSError) as error:
         _later(notice, str(error) or type(error).__name__, clock())
+    except Exception:  # the top of the task: a mail that cannot be written must not be tried for ever, nor unseen
+        log.exception("Mail %s could not be written", notice.pk)
+        _later(notice, "The portal failed at this mail: its log says why.", clock())
     else:
         _close(notice, sent_at=clock())
 

@@ -128,7 +128,15 @@ CHANNEL_LAYERS = {
 # --- Cache -------------------------------------------------------------------------------------------------------
 # It holds counts of sign-in attempts and nothing that must last. In the web process's own memory (there is one per
 # machine), so that signing in works while the broker does not; several machines each count for themselves.
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # Which sessions were noted within the minute: apart, so that many people do not push out the counts of guesses.
+    "browsers": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "browsers",
+        "OPTIONS": {"MAX_ENTRIES": 10_000},
+    },
+}
 
 # --- Accounts ----------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "accounts.User"

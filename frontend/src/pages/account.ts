@@ -4,6 +4,9 @@ import { choose, chosen, type Choice } from "../theme_choice";
 
 for (const part of document.querySelectorAll<HTMLElement>("[data-needs-script]")) part.hidden = false;
 
+// On a phone the tabs are wider than the page: the present one is to be seen.
+document.querySelector(".account-nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 const themes = document.querySelector("[data-theme-choices]");
 if (themes) {
   const radios = [...themes.querySelectorAll<HTMLInputElement>("input")];

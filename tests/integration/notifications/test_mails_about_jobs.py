@@ -12,7 +12,7 @@ from django.db import connection
 
 from apps.jobs import services as jobs
 from apps.jobs import wake
-from apps.jobs.models import Job
+from apps.jobs.models import Job, JobAttempt
 from apps.logs.store import log_store
 from apps.notifications import sending
 from apps.notifications.models import Event, Notice
@@ -277,6 +277,16 @@ class TestTrouble:
         monkeypatch.setattr(sending, "log_store", LogIsAway)
         send_all(world)
         assert "no such shard" not in mail.outbox[0].body
+
+    def test_a_mail_that_cannot_be_written_is_logged_and_given_up_in_the_end(self, world, ada, caplog):
+        job = fail(world, world.launch(ada))
+        JobAttempt.objects.filter(job=job).update(role="", index=None, spec={"version": 99})
+        send_all(world)
+        assert "could not be written" in caplog.text
+        assert Notice.objects.get().due_at == world.now + FIRST_PAUSE
+        world.now += GIVE_UP_AFTER
+        send_all(world)
+        assert Notice.objects.get().is_given_up
 
     def test_a_deleted_job_is_not_told_of(self, world, ada):
         job = fail(world, world.launch(ada))

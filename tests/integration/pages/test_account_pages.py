@@ -219,6 +219,16 @@ class TestSessions:
             assert Browser.objects.get().seen_at == now + timedelta(minutes=2)
             assert Browser.objects.get().signed_in_at == now
 
+    def test_noting_it_changes_no_session_that_another_request_changes_just_now(self, ada, client):
+        now = timezone.now()
+        with time_machine.travel(now, tick=False):
+            client.force_login(ada)
+        before = Session.objects.get().session_data
+        with time_machine.travel(now + timedelta(minutes=5), tick=False):
+            client.get("/api/v1/me/")
+        assert Browser.objects.get().seen_at == now + timedelta(minutes=5)
+        assert Session.objects.get().session_data == before
+
     def test_signing_out_leaves_nothing(self, ada, client):
         client.force_login(ada)
         client.get("/")
