@@ -77,6 +77,10 @@ class JobFacts:
         return times.get(job.phase) or job.queued_at
 
     @property
+    def for_how_long(self) -> timedelta:
+        return self.now - self.since
+
+    @property
     def reclaim_at(self) -> datetime | None:
         """When what never ends by itself is released; None where nothing is to be."""
         job = self.job

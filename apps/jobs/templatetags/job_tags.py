@@ -19,6 +19,12 @@ from yardmaster.spec import TrainingSpec
 
 register = template.Library()
 
+_STRATEGIES = {
+    "single": "Single task",
+    "between_graph": "Parameter servers, between-graph",
+    "parameter_server": "Parameter servers, TF 2",
+    "multi_worker_mirrored": "Mirrored workers",
+}
 _RESOURCES = {"cpu": "CPU cores", "memory": "Memory", "gpus": "GPUs", "running_jobs": "Running jobs"}
 _POOLS = {"quota": "in the namespace's quota", "capacity": "free on the engine", "machine": "on one machine"}
 
@@ -75,6 +81,11 @@ def until(started: datetime, task: TaskCard) -> timedelta:
 @register.filter
 def cores(amount: float) -> str:
     return f"{format_cpu(amount)} core{'' if amount == 1 else 's'}"
+
+
+@register.filter
+def strategy(name: str) -> str:
+    return _STRATEGIES.get(name, name)
 
 
 @register.filter

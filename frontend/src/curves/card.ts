@@ -1,121 +1,134 @@
 // The card with a job's curves: a chart for each tag, each with a line for each run, live while the job runs.
-// The chart library is loaded only where there is something to draw.
 import { get, Refusal } from "../api";
 import { el } from "../dom";
-import type { Chart } from "./chart";
+import { Chart, dot, type Looks } from "./chart";
 import { byTag, type Curve } from "./series";
 
 const POINTS = 600;
 const EVERY = 5_000;
 const MOST_CHARTS = 12;
+const COLORS = ["#3b82f6", "#f76707", "#2fb344", "#ae3ec9", "#d63939", "#17a2b8", "#c98a00", "#7b8794"];
 
 export interface CurvesCard {
   /** The job has changed: there may be new points. */
   changed: () => void;
 }
 
-export function startCurves(card: HTMLElement, isRunning: () => boolean): CurvesCard {
-  const place = card.querySelector<HTMLElement>("[data-charts]");
-  const tools = card.querySelector<HTMLElement>("[data-tools]");
-  const empty = card.querySelector<HTMLElement>("[data-empty]");
-  if (!place || !tools || !empty) throw new Error("The card of curves is not whole.");
-  const charts = new Map<string, Chart>();
-  const looks = { smoothing: 0, logarithmic: false, byTime: false };
-  const hiddenRuns = new Set<string>();
-  let shownMost = MOST_CHARTS;
-  let curves: Curve[] = [];
-  let timer = 0;
-  let last = 0;
+export function startCurves(root: HTMLElement, isOver: () => boolean): CurvesCard {
+  const card = new Card(root, isOver);
+  card.changed();
+  document.addEventListener("visibilitychange", () => card.changed());
+  return card;
+}
 
-  const draw = async () => {
-    const tags = [...byTag(curves)];
-    empty.hidden = tags.length > 0;
-    tools.hidden = tags.length === 0;
-    empty.textContent = isRunning()
-      ? "No curves yet. What the script writes with tf.summary below its log folder appears here."
-      : "No curves: the script wrote no scalars with tf.summary below its log folder.";
-    if (!tags.length) return;
-    const { Chart } = await import("./chart");
-    for (const [tag, own] of tags.slice(0, shownMost)) {
-      let chart = charts.get(tag);
-      if (!chart) {
-        charts.set(tag, (chart = new Chart(tag)));
-        place.append(chart.element);
-      }
-      chart.show(own.filter((curve) => !hiddenRuns.has(curve.run)), looks);
-    }
-    showRuns();
-    more.hidden = tags.length <= shownMost;
-    more.textContent = `Show ${tags.length - shownMost} more`;
-    place.append(more);
-  };
-  const read = async () => {
-    timer = 0;
-    last = Date.now();
-    try {
-      curves = (await get<{ results: Curve[] }>(`${card.dataset.curves?.replace("/api/v1/", "")}?points=${POINTS}`)).results;
-      await draw();
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      if (!curves.length) empty.textContent = `${error.message} ${error.remedy}`;
-    }
-  };
-  const changed = () => {
-    if (!document.hidden) timer ||= window.setTimeout(() => void read(), Math.max(0, last + EVERY - Date.now()));
-  };
+class Card implements CurvesCard {
+  private readonly place: HTMLElement;
+  private readonly tools: HTMLElement;
+  private readonly empty: HTMLElement;
+  private readonly runs = el("span", { class: "curve-runs", role: "group", "aria-label": "Runs" });
+  private readonly more = el("button", { type: "button", class: "btn curve-more" });
+  private readonly charts = new Map<string, Chart>();
+  private readonly looks: Looks = { smoothing: 0, logarithmic: false, byTime: false };
+  private readonly colors = new Map<string, string>();
+  private readonly hidden = new Set<string>();
+  private curves: Curve[] = [];
+  private most = MOST_CHARTS;
+  private timer = 0;
+  private last = 0;
 
-  const more = el("button", { type: "button", class: "btn curve-more" }) as HTMLButtonElement;
-  more.addEventListener("click", () => {
-    shownMost = Infinity;
-    void draw();
-  });
-
-  const smoothing = el("input", { type: "range", min: "0", max: "0.98", step: "0.02", value: "0", id: "curve-smoothing" }) as HTMLInputElement;
-  smoothing.addEventListener("input", () => {
-    looks.smoothing = Number(smoothing.value);
-    void draw();
-  });
-  const runs = el("span", { class: "curve-runs", role: "group", "aria-label": "Runs" });
-  tools.append(
-    runs,
-    el("label", { for: "curve-smoothing" }, "Smoothing"),
-    smoothing,
-    pressed("Log scale", (on) => (looks.logarithmic = on)),
-    pressed("By time", (on) => (looks.byTime = on)),
-  );
-
-  function pressed(label: string, act: (on: boolean) => void): HTMLElement {
-    const button = el("button", { type: "button", class: "btn btn-sm", "aria-pressed": "false" }, label);
-    button.addEventListener("click", () => {
-      const on = button.getAttribute("aria-pressed") !== "true";
-      button.setAttribute("aria-pressed", String(on));
-      act(on);
-      void draw();
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly isOver: () => boolean,
+  ) {
+    const find = (name: string) => {
+      const found = root.querySelector<HTMLElement>(`[data-${name}]`);
+      if (!found) throw new Error(`The card of curves has no ${name}.`);
+      return found;
+    };
+    [this.place, this.tools, this.empty] = [find("charts"), find("tools"), find("empty")];
+    this.more.addEventListener("click", () => {
+      this.most = Infinity;
+      this.draw();
     });
-    return button;
+    const smoothing = el("input", { type: "range", min: "0", max: "0.98", step: "0.02", value: "0", id: "curve-smoothing" }) as HTMLInputElement;
+    smoothing.addEventListener("input", () => {
+      this.looks.smoothing = Number(smoothing.value);
+      this.draw();
+    });
+    this.tools.append(
+      this.runs,
+      el("label", { for: "curve-smoothing" }, "Smoothing"),
+      smoothing,
+      this.toggle("Log scale", (on) => (this.looks.logarithmic = on)),
+      this.toggle("By time", (on) => (this.looks.byTime = on)),
+    );
   }
 
-  function showRuns(): void {
-    const names = [...new Set(curves.map((curve) => curve.run))];
-    if (names.length < 2 || runs.childElementCount === names.length) return;
-    runs.replaceChildren(
+  changed(): void {
+    if (document.hidden || this.timer) return;
+    this.timer = window.setTimeout(() => void this.read(), Math.max(0, this.last + EVERY - Date.now()));
+  }
+
+  private async read(): Promise<void> {
+    this.last = Date.now();
+    try {
+      const answer = await get<{ results: Curve[] }>(`jobs/${this.root.dataset.curves}/scalars/?points=${POINTS}`);
+      this.curves = answer.results;
+      this.draw();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (!this.curves.length) this.empty.textContent = `${error.message} ${error.remedy}`;
+    } finally {
+      this.timer = 0;
+    }
+    if (!this.isOver()) window.setTimeout(() => this.changed(), 2 * EVERY);
+  }
+
+  private draw(): void {
+    const tags = [...byTag(this.curves)];
+    this.empty.hidden = tags.length > 0;
+    this.tools.hidden = tags.length === 0;
+    this.empty.textContent = this.isOver()
+      ? "No curves: the script wrote no scalars with tf.summary below its log folder."
+      : "No curves yet. What the script writes with tf.summary below its log folder appears here.";
+    this.showRuns();
+    for (const [tag, own] of tags.slice(0, this.most)) {
+      let chart = this.charts.get(tag);
+      if (!chart) {
+        this.charts.set(tag, (chart = new Chart(tag)));
+        this.place.append(chart.element);
+      }
+      chart.show(own.filter((curve) => !this.hidden.has(curve.run)), this.looks, this.colors);
+    }
+    if (tags.length <= this.most) {
+      this.more.remove();
+      return;
+    }
+    this.more.textContent = `Show ${tags.length - this.most} more`;
+    this.place.append(this.more);
+  }
+
+  private showRuns(): void {
+    const names = [...new Set(this.curves.map((curve) => curve.run))].sort();
+    for (const name of names) if (!this.colors.has(name)) this.colors.set(name, COLORS[this.colors.size % COLORS.length] as string);
+    if (names.length < 2 || this.runs.childElementCount === names.length) return;
+    this.runs.replaceChildren(
       ...names.map((name) => {
-        const button = el("button", { type: "button", class: "btn btn-sm", "aria-pressed": "true" }, name || "(no run)");
-        button.addEventListener("click", () => {
-          if (hiddenRuns.delete(name)) button.setAttribute("aria-pressed", "true");
-          else {
-            hiddenRuns.add(name);
-            button.setAttribute("aria-pressed", "false");
-          }
-          void draw();
-        });
+        const button = this.toggle(name || "(no run)", (on) => (on ? this.hidden.delete(name) : this.hidden.add(name)), !this.hidden.has(name));
+        button.prepend(dot(this.colors.get(name)));
         return button;
       }),
     );
   }
 
-  document.addEventListener("visibilitychange", () => !document.hidden && isRunning() && changed());
-  setInterval(() => isRunning() && changed(), 2 * EVERY);
-  void read();
-  return { changed };
+  private toggle(label: string, act: (on: boolean) => void, initially = false): HTMLElement {
+    const button = el("button", { type: "button", class: "btn btn-sm", "aria-pressed": String(initially) }, label);
+    button.addEventListener("click", () => {
+      const on = button.getAttribute("aria-pressed") !== "true";
+      button.setAttribute("aria-pressed", String(on));
+      act(on);
+      this.draw();
+    });
+    return button;
+  }
 }

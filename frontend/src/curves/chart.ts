@@ -1,4 +1,4 @@
-// One chart: the curves of one tag, a line for each run.
+// One chart: the curves of one tag, a line for each run. What the pointer is at, and else the latest, stands above it.
 import uPlot from "uplot";
 import { el } from "../dom";
 import { aligned, positive, short, smoothed, type Curve } from "./series";
@@ -10,77 +10,108 @@ export interface Looks {
   byTime: boolean;
 }
 
-export const COLORS = ["#4299e1", "#f76707", "#2fb344", "#ae3ec9", "#d63939", "#17a2b8", "#f59f00", "#667382"];
-const HEIGHT = 190;
+/** Each run has one colour in every chart. */
+export type Colors = ReadonlyMap<string, string>;
+
+const HEIGHT = 180;
 
 export class Chart {
   readonly element: HTMLElement;
   private readonly place: HTMLElement;
-  private readonly latest: HTMLElement;
+  private readonly reading: HTMLElement;
   private plot: uPlot | null = null;
   private shape = "";
+  private runs: string[] = [];
+  private colors: Colors = new Map();
+  private byTime = false;
 
   constructor(readonly tag: string) {
-    this.latest = el("span", { class: "curve-latest" });
+    this.reading = el("span", { class: "curve-reading" });
     this.place = el("div", { class: "curve-plot", role: "img" });
-    this.element = el("figure", { class: "curve" }, el("figcaption", {}, el("bdi", { class: "curve-tag" }, tag), this.latest), this.place);
+    this.element = el("figure", { class: "curve" }, el("figcaption", {}, el("bdi", { class: "curve-tag" }, tag), this.reading), this.place);
     new ResizeObserver(() => this.plot?.setSize({ width: this.place.clientWidth, height: HEIGHT })).observe(this.place);
   }
 
-  show(curves: Curve[], looks: Looks): void {
+  show(curves: Curve[], looks: Looks, colors: Colors): void {
     const drawn = curves.map((curve) => {
       const first = curve.points[0]?.[1] ?? 0;
       const values = curve.points.map((point) => point[2]);
       return {
-        name: curve.run,
         steps: curve.points.map(([step, time]) => (looks.byTime ? Math.round((time - first) * 10) / 10 : step)),
         values: looks.logarithmic ? positive(smoothed(values, looks.smoothing)) : smoothed(values, looks.smoothing),
       };
     });
+    this.runs = curves.map((curve) => curve.run);
+    this.colors = colors;
+    this.byTime = looks.byTime;
     const { steps, values } = aligned(drawn);
-    const lasts = curves.map((curve) => curve.points[curve.points.length - 1]);
-    const words = lasts.map((point) => (point ? `${short(point[2])} at step ${point[0].toLocaleString()}` : ""));
-    this.latest.textContent = words[0] ?? "";
-    this.place.setAttribute("aria-label", `${this.tag}: ${curves.map((curve, i) => `${curve.run} ${words[i]}`).join("; ")}`);
     const data = [steps, ...values] as uPlot.AlignedData;
     const isDark = document.documentElement.dataset.bsTheme === "dark";
-    const shape = JSON.stringify([drawn.map((one) => one.name), looks.logarithmic, looks.byTime, isDark]);
-    if (this.plot && shape === this.shape) {
-      this.plot.setData(data);
-      return;
+    const shape = JSON.stringify([this.runs, looks.logarithmic, looks.byTime, isDark]);
+    if (this.plot && shape === this.shape) this.plot.setData(data);
+    else {
+      this.shape = shape;
+      this.plot?.destroy();
+      this.plot = new uPlot(this.options(looks, isDark), data, this.place);
     }
-    this.shape = shape;
-    this.plot?.destroy();
-    this.plot = new uPlot(this.options(drawn.map((one) => one.name), looks, isDark), data, this.place);
+    this.read(null);
+    this.place.setAttribute("aria-label", `${this.tag}. ${this.reading.textContent}`);
   }
 
-  private options(names: string[], looks: Looks, isDark: boolean): uPlot.Options {
-    const ink = isDark ? "#9ba9be" : "#5c6672";
-    const line = isDark ? "rgba(155,169,190,.16)" : "rgba(92,102,114,.16)";
-    const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "11px system-ui" };
+  /** Say the values at a place of the data; null: the latest of each run. */
+  private read(at: number | null): void {
+    const [steps, ...values] = (this.plot?.data ?? [[]]) as [number[], ...(number | null | undefined)[][]];
+    const words = this.runs.map((run, i) => {
+      const known = values[i] ?? [];
+      let place = at ?? known.length - 1;
+      while (place > 0 && (known[place] === undefined || known[place] === null)) place -= 1;
+      const value = el("span", { class: "curve-value" }, dot(this.colors.get(run)), this.runs.length > 1 ? `${run} ` : "", short(known[place]));
+      return value;
+    });
+    const step = steps[at ?? steps.length - 1];
+    const where = step === undefined ? "" : this.byTime ? `${short(step)} s` : `step ${step.toLocaleString()}`;
+    this.reading.replaceChildren(...words, el("span", { class: "curve-step" }, where));
+  }
+
+  private options(looks: Looks, isDark: boolean): uPlot.Options {
+    const ink = isDark ? "#a3a9b5" : "#5f6672";
+    const line = isDark ? "rgba(163,169,181,.16)" : "rgba(95,102,114,.16)";
+    const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
     return {
       width: Math.max(120, this.place.clientWidth),
       height: HEIGHT,
+      padding: [8, 12, 0, 0],
       scales: { x: { time: false }, y: looks.logarithmic ? { distr: 3 } : {} },
       axes: [
         { ...axis, values: (_, ticks) => ticks.map((tick) => (looks.byTime ? `${short(tick)} s` : compact(tick))), size: 26 },
-        { ...axis, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))), size: 54 },
+        { ...axis, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))), size: 58 },
       ],
       cursor: { sync: { key: "curves" }, points: { size: 6 } },
-      legend: { show: true, live: true },
+      legend: { show: false },
+      hooks: { setCursor: [(plot) => this.read(plot.cursor.idx ?? null)] },
       series: [
-        { label: looks.byTime ? "second" : "step", value: (_, value) => (value === null ? "–" : value.toLocaleString()) },
-        ...names.map((name, i) => ({
-          label: name || this.tag,
-          stroke: COLORS[i % COLORS.length] ?? "#4299e1",
+        {},
+        ...this.runs.map((run) => ({
+          stroke: this.colors.get(run) ?? "#4299e1",
           width: 1.6,
           spanGaps: true,
           points: { show: false },
-          value: (_: uPlot, value: number | null) => short(value),
         })),
       ],
     };
   }
+}
+
+/** A spot of a run's colour. */
+export function dot(color = "#4299e1"): SVGElement {
+  const spot = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  spot.setAttribute("viewBox", "0 0 8 8");
+  spot.setAttribute("class", "curve-dot");
+  spot.setAttribute("aria-hidden", "true");
+  const circle = document.createElementNS("http://www.w3.org/2000/svg", "circle");
+  for (const [name, value] of [["cx", "4"], ["cy", "4"], ["r", "4"], ["fill", color]] as const) circle.setAttribute(name, value);
+  spot.append(circle);
+  return spot;
 }
 
 function compact(tick: number): string {

@@ -54,6 +54,6 @@ export function byTag(curves: readonly Curve[]): Map<string, Curve[]> {
 export function short(value: number | null | undefined): string {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 0.001 || size >= 1e6)) return value.toExponential(2);
+  if (size !== 0 && (size < 0.001 || size >= 1e6)) return value.toExponential(2).replace(/\.?0+e/, "e");
   return String(Number(value.toPrecision(4)));
 }

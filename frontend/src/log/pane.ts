@@ -12,6 +12,7 @@ export interface Strip {
 
 const MORE = 15;
 const RESTING = 160;
+const TOUCHED = 1_500;
 const SLOW = 3; // lines a second that a screen reader can still read out
 
 export interface PaneListener {
@@ -36,6 +37,7 @@ export class Pane {
   private scroll = 0;
   private frame = 0;
   private scrolledAt = 0;
+  private touchedAt = 0;
   private arrivals: number[] = [];
 
   constructor(
@@ -46,6 +48,9 @@ export class Pane {
     this.spacer = el("div", { class: "log-spacer" }, this.list);
     this.scroller = el("div", { class: "log-scroller", tabindex: "0", role: "region", "aria-label": "Log lines" }, this.spacer);
     this.scroller.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    for (const event of ["wheel", "touchmove", "pointerdown", "keydown"]) {
+      this.scroller.addEventListener(event, () => (this.touchedAt = performance.now()), { passive: true });
+    }
     new ResizeObserver(() => {
       this.heights = new WeakMap();
       this.draw();
@@ -141,15 +146,20 @@ export class Pane {
     const to = this.scroller.scrollTop;
     const from = this.scroll;
     if (Math.abs(to - from) < 1) return;
+    const now = performance.now();
+    if (to === 0 && this.following && now - this.touchedAt > TOUCHED) {
+      this.draw(); // nobody scrolled: the browser has laid the page out anew
+      return;
+    }
     this.scroll = to;
-    this.scrolledAt = performance.now();
+    this.scrolledAt = now;
     const view = this.view();
-    const end = contentHeight(view) - view.height;
-    if (to <= 0) this.anchor = { row: 0, offset: 0 };
-    else this.anchor = anchorAfter(this.following ? atEnd(view) : this.anchor, from, to, view);
-    if (to >= end - 1 && to > from) this.anchor = atEnd(view);
+    this.anchor = anchorAfter(this.following ? atEnd(view) : this.anchor, from, to, view);
     const last = atEnd(view);
-    this.follow(to > from ? this.anchor.row > last.row || (this.anchor.row === last.row && this.anchor.offset >= last.offset - 2) : false);
+    const isLast = this.anchor.row > last.row || (this.anchor.row === last.row && this.anchor.offset >= last.offset - 2);
+    this.follow(to > from && isLast);
+    const isAtEdge = to <= 0 || to >= contentHeight(view) - view.height - 1;
+    if (isAtEdge) this.scrolledAt = 0; // there may be more rows that way than the scroll bar has pixels left
     this.draw();
     setTimeout(() => this.draw(), RESTING + 20); // then the scroll bar is put where it belongs
   }
@@ -175,7 +185,7 @@ export class Pane {
     }
     this.place(range.first, view);
     this.strip.want(range.first, range.end);
-    this.listener.drawn(this.anchor.row, Math.max(this.anchor.row, range.end - MORE));
+    this.listener.drawn(this.top, drawn(this.anchor, view, 0).end);
   }
 
   /** Have exactly these rows in the page, and touch no other: what is selected stays selected. */

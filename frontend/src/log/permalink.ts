@@ -12,7 +12,7 @@ const FORM = /^#?([a-z]+-\d{1,6}):L(\d{1,15})(?:-L?(\d{1,15}))?$/;
 
 /** The lines that a hash names, or null. */
 export function linesOf(hash: string): Lines | null {
-  const found = FORM.exec(decodeURIComponent(hash));
+  const found = FORM.exec(hash);
   if (!found) return null;
   const one = Number(found[2]);
   const other = found[3] === undefined ? one : Number(found[3]);

@@ -3,6 +3,7 @@ import { el } from "../dom";
 import { runsOf, type Run } from "./ansi";
 import { levelOf } from "./levels";
 import type { Row } from "./tape";
+import { zone } from "../times";
 
 const LONGEST = 5_000;
 
@@ -22,7 +23,7 @@ export function rowElement(row: Row, marks: Marks): HTMLElement {
     "div",
     level === "error" || level === "warning" ? { class: "log-row", "data-level": level } : { class: "log-row" },
     number(row),
-    el("time", { class: "log-time", datetime: time.toISOString(), title: time.toLocaleString() }, clock(time)),
+    el("time", { class: "log-time", datetime: time.toISOString(), title: time.toLocaleString(undefined, { timeZone: zone() }) }, clock(time)),
     el("span", { class: `log-task log-${row.task.replace(/-\d+$/, "")}` }, row.task),
     textElement(row, marks, LONGEST),
   );
@@ -83,7 +84,11 @@ export function marked(runs: Run[], pattern: RegExp | null): MarkedRun[] {
   return cut;
 }
 
+const IN_ZONE = new Intl.DateTimeFormat("en-GB", {
+  hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hourCycle: "h23", timeZone: zone(),
+});
+
+/** `09:58:45.123`, in the zone that the reader chose. */
 function clock(time: Date): string {
-  const two = (amount: number) => String(amount).padStart(2, "0");
-  return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}.${String(time.getMilliseconds()).padStart(3, "0")}`;
+  return IN_ZONE.format(time);
 }

@@ -147,6 +147,7 @@ export class Viewer {
     this.jump.textContent = unseen > 0 && !this.pane.following ? `Jump to newest (${unseen.toLocaleString()} new)` : "Jump to newest";
     const isEmpty = (this.filtered ?? this.reader).total === 0;
     this.root.classList.toggle("log-is-empty", isEmpty);
+    this.root.style.setProperty("--log-digits", String(Math.max(3, String(total).length)));
     this.pane.scroller.dataset.empty = this.filtered
       ? this.filtered.isSearching ? "Searching the whole log …" : `No ${this.filtered.level === "error" ? "errors" : "warnings or errors"} in this log.`
       : this.config.isOver ? "No lines: its tasks wrote nothing." : "No lines yet. They appear here as soon as a task writes one.";
@@ -425,6 +426,18 @@ async function copy(text: string, says: string): Promise<void> {
   }
 }
 
+/** A log that is the page begins at once, one inside another page when it is nearly seen: most readers never scroll there. */
 export function startViewers(): void {
-  for (const root of document.querySelectorAll<HTMLElement>("[data-log]")) new Viewer(root);
+  for (const root of document.querySelectorAll<HTMLElement>("[data-log]")) {
+    if ("page" in root.dataset) {
+      new Viewer(root);
+      continue;
+    }
+    const nearly = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      nearly.disconnect();
+      new Viewer(root);
+    }, { rootMargin: "200px" });
+    nearly.observe(root);
+  }
 }

@@ -1,6 +1,7 @@
-// The page of one job. The server renders all that changes; this script asks for it when the portal says that the job has
-// changed, keeps the tab's title and icon in step, counts down, and starts the curves and the log.
-import { startCurves } from "../curves/card";
+// The page of one job, and the page of its log. The server renders all that changes of a job; this script asks for it when
+// the portal says that the job has changed, keeps the tab's title and icon in step, counts down, and starts what lives by
+// itself: the curves and the log. One script for both pages: who reads a log comes from its job.
+import { startCurves, type CurvesCard } from "../curves/card";
 import { startViewers } from "../log/viewer";
 import { keepConnected } from "../sockets";
 import { duration } from "../words";
@@ -9,54 +10,59 @@ const LOOK_AGAIN = 20_000; // nudges may be lost; the page is then late, never w
 const TOGETHER = 300;
 const RESTS = 1_000;
 
-const jobId = document.body.dataset.job ?? "";
 const status = () => document.getElementById("job-status");
+const isOver = () => status()?.dataset.over === "yes";
 
-// --- What changes ------------------------------------------------------------------------------------------------------
+function startJob(jobId: string, curves: CurvesCard | null): void {
+  let due = 0;
+  let last = 0;
+  const soon = () => {
+    due ||= window.setTimeout(
+      () => {
+        due = 0;
+        last = Date.now();
+        document.body.dispatchEvent(new CustomEvent("job-changed"));
+        curves?.changed();
+      },
+      Math.max(TOGETHER, last + RESTS - Date.now()),
+    );
+  };
+  let isNew = true; // what the first greeting would tell, the page has just been told
+  const message = ({ type }: { type: string }) => {
+    if (type === "job" || (type === "ready" && !isNew)) soon();
+    isNew = false;
+  };
+  // Also while the tab is hidden: that is when its title and icon are looked at.
+  keepConnected({ address: () => `/ws/jobs/${jobId}/`, message });
+  setInterval(() => !isOver() && soon(), LOOK_AGAIN);
+  swapOnlyWhatChanged();
+  document.addEventListener("htmx:afterRequest", () => {
+    showInTab();
+    countDown();
+  });
+  countDown();
+  setInterval(() => !document.hidden && countDown(), 1_000);
+}
 
-// Words of a time differ at every look though nothing has happened.
-const still = (html: string) => html.replace(/<time[^>]*>[^<]*<\/time>/g, "");
-const shown = new Map<string, string>();
-
-document.addEventListener("htmx:oobBeforeSwap", (event) => {
-  const detail = (event as CustomEvent<{ target: Element; fragment: ParentNode; shouldSwap: boolean }>).detail;
-  const fresh = still(detail.fragment.querySelector(`#${detail.target.id}`)?.outerHTML ?? "");
-  if (shown.get(detail.target.id) === fresh) detail.shouldSwap = false;
-  shown.set(detail.target.id, fresh);
-});
+/** Parts that came as they were stay in place, with what is selected or focused in them. */
+function swapOnlyWhatChanged(): void {
+  // Words of a time differ at every look though nothing has happened.
+  const still = (html: string) => html.replace(/<time[^>]*>[^<]*<\/time>/g, "");
+  const shown = new Map<string, string>();
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    const detail = (event as CustomEvent<{ target: Element; fragment: ParentNode; shouldSwap: boolean }>).detail;
+    const fresh = still(detail.fragment.querySelector(`#${detail.target.id}`)?.outerHTML ?? "");
+    if (shown.get(detail.target.id) === fresh) detail.shouldSwap = false;
+    shown.set(detail.target.id, fresh);
+  });
+}
 
 function showInTab(): void {
-  const now = status();
-  if (!now) return;
-  if (now.dataset.title && document.title !== now.dataset.title) document.title = now.dataset.title;
-  const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
-  if (icon && now.dataset.icon && icon.getAttribute("href") !== now.dataset.icon) icon.href = now.dataset.icon;
+  const { title, icon } = status()?.dataset ?? {};
+  if (title && document.title !== title) document.title = title;
+  const link = document.querySelector<HTMLLinkElement>("link[rel=icon]");
+  if (link && icon && link.getAttribute("href") !== icon) link.href = icon;
 }
-
-document.addEventListener("htmx:afterRequest", () => {
-  showInTab();
-  countDown();
-});
-
-let due = 0;
-let last = 0;
-function soon(): void {
-  due ||= window.setTimeout(
-    () => {
-      due = 0;
-      last = Date.now();
-      document.body.dispatchEvent(new CustomEvent("job-changed"));
-      curves?.changed();
-    },
-    Math.max(TOGETHER, last + RESTS - Date.now()),
-  );
-}
-
-// Also while the tab is hidden: that is when its title and icon are looked at.
-keepConnected({ address: () => `/ws/jobs/${jobId}/`, message: (data) => data.type !== "ping" && soon() });
-setInterval(() => status()?.dataset.over !== "yes" && soon(), LOOK_AGAIN);
-
-// --- Times to come -----------------------------------------------------------------------------------------------------
 
 function countDown(): void {
   for (const time of document.querySelectorAll<HTMLTimeElement>("time[data-countdown]")) {
@@ -66,9 +72,7 @@ function countDown(): void {
   }
 }
 
-countDown();
-setInterval(() => !document.hidden && countDown(), 1_000);
-
 const card = document.getElementById("job-curves");
-const curves = card && startCurves(card, () => status()?.dataset.phase === "RUNNING");
+const { job } = document.body.dataset;
+if (job) startJob(job, card && startCurves(card, isOver));
 startViewers();

@@ -99,7 +99,7 @@ class TestStates:
         )  # fmt: skip
         page = see(ada, job)
         words = words_of(page)
-        assert "Running since" in words
+        assert "Running for" in words
         assert re.search(r"Worker 0.*Worker 1.*Parameter server 0", words)
         assert "1.5 of 1 core" in words
         assert "512 MiB, peak 512 MiB of 1.0 GiB" in words

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -131,32 +133,10 @@ def test_a_query_must_be_something_to_look_for(text: str) -> None:
         Query(text)
 
 
-@pytest.mark.parametrize(
-    ("line", "level"),
-    [
-        (b"ERROR:root:it broke", Level.ERROR),
-        (b"2026-01-02 10:00:00,123 - app - CRITICAL - it broke", Level.ERROR),
-        (b"[WARNING] careful", Level.WARNING),
-        (b"INFO:tensorflow:loss = 1.2", Level.INFO),
-        (b"DEBUG x", Level.DEBUG),
-        (b"E0000 00:00:1712345678.123456   12 cuda.cc:31] failed", Level.ERROR),
-        (b"W0502 12:00:00.000000 140 file.py:3] careful", Level.WARNING),
-        (b"I0502 12:00:00.000000 140 file.py:3] fine", Level.INFO),
-        (b"2026-05-01 12:00:00.123456: E external/local_xla/xla.cc:1] no", Level.ERROR),
-        (b"2026-05-01 12:00:00.123456: W tensorflow/core/x.cc:1] hm", Level.WARNING),
-        (b"2026-05-01 12:00:00.123456: I tensorflow/core/x.cc:1] ok", Level.INFO),
-        (b"Traceback (most recent call last):", Level.ERROR),
-        (b"tensorflow.python.framework.errors_impl.NotFoundError: no such file", Level.ERROR),
-        (b"KeyboardInterrupt", Level.ERROR),
-        (b"/x/y.py:12: DeprecationWarning: old", Level.WARNING),
-        (b"Epoch 3: no error so far", None),
-        (b"the word ERRORS is none", None),
-        (b"x" * 200 + b" ERROR", None),
-        (b"", None),
-    ],
-)
-def test_a_line_s_lead_tells_its_level(line: bytes, level: Level | None) -> None:
-    assert level_of(line) == level
+@pytest.mark.parametrize(("line", "level"), json.loads(Path(__file__).with_name("level_cases.json").read_text()))
+def test_a_line_s_lead_tells_its_level(line: str, level: str | None) -> None:
+    """The browser's rules are tested with the same lines (frontend/tests/levels.test.ts)."""
+    assert level_of(line.encode()) == (None if level is None else Level[level.upper()])
 
 
 @settings(max_examples=200)

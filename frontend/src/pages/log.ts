@@ -1,4 +1,0 @@
-// The page of a job's log.
-import { startViewers } from "../log/viewer";
-
-startViewers();
