@@ -17,9 +17,23 @@ function coarse(seconds: number): string {
   return seconds >= 60 ? `${Math.floor(seconds / 60)} min` : `${Math.floor(seconds)} s`;
 }
 
-/** The zone that the reader chose on the account's page; undefined: the browser's. */
+/** The zone that the reader chose on the account's page; undefined: the browser's, also where it does not know that one. */
 export function zone(): string | undefined {
-  return document.documentElement.dataset.timeZone || undefined;
+  const chosen = document.documentElement.dataset.timeZone;
+  try {
+    new Intl.DateTimeFormat(undefined, { timeZone: chosen });
+    return chosen;
+  } catch {
+    return undefined;
+  }
+}
+
+let absolute: Intl.DateTimeFormat | undefined;
+
+/** A moment with its date, in the reader's zone. */
+export function inFull(time: number | Date): string {
+  absolute ??= new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long", timeZone: zone() });
+  return absolute.format(time);
 }
 
 function say(element: HTMLTimeElement, words: string): void {
@@ -37,7 +51,7 @@ export function tick(): void {
     } else say(element, relative(time, now));
     if (!element.dataset.local) {
       element.dataset.local = "1"; // pointing at it tells the reader's own clock
-      element.title = new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long", timeZone: zone() });
+      element.title = inFull(time);
     }
   }
 }

@@ -3,7 +3,7 @@ import { el } from "../dom";
 import { runsOf, type Run } from "./ansi";
 import { levelOf } from "./levels";
 import type { Row } from "./tape";
-import { zone } from "../times";
+import { inFull, zone } from "../times";
 
 const LONGEST = 5_000;
 
@@ -23,7 +23,7 @@ export function rowElement(row: Row, marks: Marks): HTMLElement {
     "div",
     level === "error" || level === "warning" ? { class: "log-row", "data-level": level } : { class: "log-row" },
     number(row),
-    el("time", { class: "log-time", datetime: time.toISOString(), title: time.toLocaleString(undefined, { timeZone: zone() }) }, clock(time)),
+    el("time", { class: "log-time", datetime: time.toISOString(), title: inFull(time) }, clock(time)),
     el("span", { class: `log-task log-${row.task.replace(/-\d+$/, "")}` }, row.task),
     textElement(row, marks, LONGEST),
   );
@@ -84,11 +84,17 @@ export function marked(runs: Run[], pattern: RegExp | null): MarkedRun[] {
   return cut;
 }
 
-const IN_ZONE = new Intl.DateTimeFormat("en-GB", {
-  hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hourCycle: "h23", timeZone: zone(),
-});
+let inZone: Intl.DateTimeFormat | undefined;
 
 /** `09:58:45.123`, in the zone that the reader chose. */
 function clock(time: Date): string {
-  return IN_ZONE.format(time);
+  inZone ??= new Intl.DateTimeFormat("en-GB", {
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    fractionalSecondDigits: 3,
+    hourCycle: "h23",
+    timeZone: zone(),
+  });
+  return inZone.format(time);
 }
