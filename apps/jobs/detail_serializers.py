@@ -53,6 +53,8 @@ class WhySerializer(serializers.Serializer[Any]):
 class AttemptSerializer(serializers.ModelSerializer[JobAttempt]):
     """How one attempt ended; `phase` is empty while it goes on."""
 
+    role = serializers.CharField(read_only=True, help_text="Of the task that decided it; empty where none did.")
+
     class Meta:
         model = JobAttempt
         fields = [

@@ -86,7 +86,7 @@ class WhichLogs(QueryOf):
 class LineNumbers(serializers.Field[Any, Any, Any, Any]):
     """A JSON object in an address: line numbers by task, `{"worker-0": 120}`."""
 
-    default_error_messages = {"shape": 'Expected a JSON object of line numbers by task, such as {"worker-0": 120}.'}
+    default_error_messages = {"shape": 'Expected a JSON object of line numbers by task, such as {{"worker-0": 120}}.'}
 
     def to_internal_value(self, data: Any) -> dict[str, int]:
         try:
