@@ -17,12 +17,14 @@ from apps.jobs.launch_form import duration_text, memory_text
 from apps.jobs.models import Job, ScalarPoint
 from apps.jobs.row_words import Row, rows_of, shorten
 from yardmaster.quantity import format_cpu
+from yardmaster.spec import Paths
 
 MOST_JOBS = 8
 MOST_TAGS = 200
 MOST_CHOSEN = 6
 MOST_CURVES = 200
 _ABSENT = "–"
+_PATHS = Paths()
 _SECONDS = ("max_runtime", "grace_period", "reclaim_delay")
 _USUAL = ("loss", "accuracy", "acc")
 
@@ -86,8 +88,15 @@ def spec_lines(specs: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> 
     titles: dict[str, None] = {}
     for one in flat:
         titles |= dict.fromkeys(one)
+    titles = {one: None for one in titles if not (one.startswith("paths ") and _is_default(one, flat))}
     order = sorted(titles, key=lambda title: _ORDER.index(title.partition(" ")[0]))
     return [Line(title, tuple(one.get(title, _ABSENT) for one in flat)) for title in order]
+
+
+def _is_default(title: str, flat: Sequence[Mapping[str, str]]) -> bool:
+    """Whether every job that has this path has what everybody has: it would only lengthen the table."""
+    usual = getattr(_PATHS, title.partition(" ")[2], "") or _ABSENT
+    return all(one.get(title, usual) == usual for one in flat)
 
 
 def labels_of(jobs: Sequence[Job]) -> list[str]:

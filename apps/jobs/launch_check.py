@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apps.accounts.models import User
@@ -74,18 +74,15 @@ def _shown(found: JobCheck) -> Verdict:
             "It would start at once." if not found.warnings else "It would start at once, but look at the notes below."
         )
         return Verdict("fits", "Fits now", message, icon="circle-check", warnings=found.warnings)
-    kind, word, icon = "never", "Can never fit", "circle-x"
-    if found.verdict == Fit.WAITS.value:
-        ahead = found.position or 0
-        kind, word = "waits", f"Waits behind {ahead}" if ahead else "Waits"
-        icon = "hourglass"
     shape = found.largest_fit or {}
-    return Verdict(
-        kind,
-        word,
-        found.message,
-        found.remedy,
-        icon=icon,
+    ahead = found.position or 0
+    verdict = (
+        Verdict("waits", f"Waits behind {ahead}" if ahead else "Waits", found.message, found.remedy, icon="hourglass")
+        if found.verdict == Fit.WAITS.value
+        else Verdict("never", "Can never fit", found.message, found.remedy, icon="circle-x")
+    )
+    return replace(
+        verdict,
         lacks=[_lack(one) for one in found.numbers],
         shape=",".join(f"{role}={count}" for role, count in shape.items()),
         shape_words=", ".join(count_words(role, count) for role, count in shape.items()),

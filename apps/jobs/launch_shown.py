@@ -30,6 +30,18 @@ class Field:
         """Of its element."""
         return f"f-{self.name.replace('.', '-')}"
 
+    @property
+    def label(self) -> str:
+        """What the form calls it."""
+        first, _, rest = self.name.partition(".")
+        if first == "roles":
+            role, _, what = rest.partition(".")
+            return f"{count_words(role, 1).removeprefix('1 ').capitalize()}: {_LABELS.get(what, what)}"
+        if first == "inputs":
+            number, _, what = rest.partition(".")
+            return f"Dataset {int(number) + 1}" + (": folder" if what == "name" else "")
+        return _PATH_TITLES.get(rest) or _LABELS.get(self.name, self.name)
+
 
 @dataclass(frozen=True)
 class RoleShown:
@@ -102,6 +114,13 @@ _TITLES = {
     "chief": ("A chief", "that leads, and saves checkpoints and the model"),
     "evaluator": ("An evaluator", "that tests checkpoints beside the training"),
 }
+_LABELS = {
+    "name": "Name", "strategy": "Strategy", "code": "Code", "entry_point": "Script to run", "arguments": "Arguments",
+    "environment": "Environment variables", "retries": "Restarts", "max_runtime": "Longest time",
+    "grace_period": "Time to end", "reclaim_delay": "Release after", "priority": "Priority",
+    "success.rule": "Who decides", "success.percent": "Percent of the workers", "namespace": "Namespace",
+    "engine": "Engine", "replicas": "how many", "cpu": "CPU", "memory": "memory", "gpus": "GPUs", "extended": "others",
+}  # fmt: skip
 _ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR)
 _PATH_TITLES = {
     "data_flag": "Flag for the data", "log_flag": "Flag for logs and checkpoints", "model_flag": "Flag for the model",

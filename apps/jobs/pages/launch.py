@@ -26,7 +26,7 @@ from apps.code.shelf import CODE
 from apps.datasets.shelf import DATASETS
 from apps.jobs import launch_choices as choices
 from apps.jobs.engine_list import engines_for
-from apps.jobs.launch_check import Verdict, verdict_of
+from apps.jobs.launch_check import verdict_of
 from apps.jobs.launch_form import (
     Reading,
     Values,
@@ -191,20 +191,21 @@ def _page(request: HttpRequest, user: User, answer: Answer, *, check: bool = Fal
     """The whole page; with the verdict where somebody asks for it: a script asks by itself."""
     context = _context(request, user, answer) | {"form_id": secrets.token_hex(16)}
     if check:
-        context["verdict"] = _verdict(request, user, context)
+        context |= _verdict(request, user, context)
     return render(request, "jobs/launch.html", context, status=answer.status)
 
 
 def _part(request: HttpRequest, user: User, answer: Answer, *, fields: bool) -> HttpResponse:
     context = _context(request, user, answer)
-    context["verdict"] = _verdict(request, user, context)
+    context |= _verdict(request, user, context)
     template = "jobs/parts/launch_taken.html" if fields else "jobs/parts/launch_beside.html"
     return render(request, template, context)
 
 
-def _verdict(request: HttpRequest, user: User, context: dict[str, Any]) -> Verdict:
+def _verdict(request: HttpRequest, user: User, context: dict[str, Any]) -> dict[str, Any]:
     values = context["form"].values
-    return verdict_of(user, _namespace(request, user, values), context["reading"], values.get("engine", ""))
+    verdict = verdict_of(user, _namespace(request, user, values), context["reading"], values.get("engine", ""))
+    return {"verdict": verdict, "missing": FormShown(values, verdict.problems)}
 
 
 def _context(request: HttpRequest, user: User, answer: Answer) -> dict[str, Any]:

@@ -52,18 +52,6 @@ file.addEventListener("scroll", () => {
   colours.scrollTop = file.scrollTop;
   colours.scrollLeft = file.scrollLeft;
 });
-file.addEventListener("keydown", (event) => {
-  // Only where somebody writes in it already; Escape, then Tab, leaves.
-  if (event.key === "Escape") file.dataset.leave = "";
-  else if (event.key === "Tab" && !event.shiftKey && file.dataset.leave === undefined && file.dataset.edited !== undefined) {
-    event.preventDefault();
-    file.setRangeText("  ", file.selectionStart, file.selectionEnd, "end");
-    file.dispatchEvent(new Event("input", { bubbles: true }));
-  }
-});
-file.addEventListener("focus", () => delete file.dataset.leave);
-file.addEventListener("blur", () => delete file.dataset.edited);
-file.addEventListener("input", () => (file.dataset.edited = ""));
 
 const copy = byId("launch-copy-file") as HTMLButtonElement;
 copy.hidden = !navigator.clipboard;

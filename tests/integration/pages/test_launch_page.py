@@ -302,7 +302,8 @@ class TestPreview:
     def test_what_is_missing_is_named(self, signed, data):
         text = self.look(signed, data | {"name": "", "roles.worker.cpu": "lots"})
         assert "Not complete" in text
-        assert "roles.worker.cpu" in text
+        assert "Worker: CPU" in text
+        assert 'href="#f-roles-worker-cpu"' in text
 
     def test_warnings_about_the_code_are_shown_before_the_launch(self, signed, ada, world, data):
         """Keras 3 has no parameter-server training: said before the launch."""
