@@ -67,7 +67,8 @@ class TaskCard:
 
     @property
     def step(self) -> int | None:
-        return self.fact.progress.get("step")
+        step: int | None = self.fact.progress.get("step")
+        return step
 
     @property
     def total(self) -> int | None:
@@ -89,7 +90,8 @@ class TaskCard:
 
     @property
     def memory(self) -> int | None:
-        return self.fact.usage.get("memory")
+        memory: int | None = self.fact.usage.get("memory")
+        return memory
 
     @property
     def peak_memory(self) -> int | None:

@@ -206,7 +206,7 @@ class LinePlace(serializers.Serializer[Any]):
 
 
 class LevelsAnswer(serializers.Serializer[Any]):
-    errors = serializers.IntegerField()
+    errors = serializers.IntegerField()  # type: ignore[assignment]  # a field named as DRF's own property
     warnings = serializers.IntegerField()
     lines = serializers.IntegerField(help_text="So many lines were looked at. Ask again where it is less than `of`.")
     of = serializers.IntegerField(help_text="So many lines there are.")

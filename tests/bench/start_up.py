@@ -43,6 +43,7 @@ def _ready_and_memory(home: Path, settle: float) -> tuple[float, float]:
         time.sleep(settle)
         memory = sum(_memory(one) for one in [psutil.Process(child.pid), *psutil.Process(child.pid).children(True)])
         child.terminate()
+        child.stdout.read()  # to its end, so that it can say goodbye
     return ready, memory / 1e6
 
 

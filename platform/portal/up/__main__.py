@@ -37,6 +37,8 @@ def main() -> int:
             finally:
                 keeper.stop()
             _farewell(home)
+    except BrokenPipeError:  # whoever read our words has gone; everything is stopped all the same
+        return 0
     except (portal_home.HomeInUse, ServerMissing, CouldNotStart, OSError) as error:
         print(f"The portal could not start: {error}", file=sys.stderr)
         return 1
