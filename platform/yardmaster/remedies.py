@@ -53,7 +53,9 @@ def _lacked_memory(
         return True
     if explanation is not None and explanation.reason == "OutOfMemory" and "main memory" in explanation.message:
         return True
-    if verdict.role is None or verdict.role not in spec.roles or peak_memory is None or signal_of(verdict.exit_code) != 9:
+    if verdict.role is None or verdict.role not in spec.roles:
+        return False
+    if peak_memory is None or signal_of(verdict.exit_code) != 9:
         return False
     return peak_memory >= _NEARLY_ALL * spec.roles[verdict.role].resources.memory
 
