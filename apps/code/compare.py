@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 CONTEXT = 3
 MOST_LINES = 4_000
@@ -39,12 +39,27 @@ class Hunk:
 
 @dataclass(frozen=True)
 class TextDiff:
-    """`too_large`: a side has more lines than are compared, and there are no hunks."""
+    """`too_large`: a side has more lines than are compared, and there are no hunks. `cut`: not all hunks are here."""
 
     hunks: list[Hunk]
     added: int = 0
     removed: int = 0
     too_large: bool = False
+    cut: bool = False
+
+    @property
+    def length(self) -> int:
+        return sum(len(hunk.lines) for hunk in self.hunks)
+
+    def first(self, lines: int) -> TextDiff:
+        """No more than so many lines of it."""
+        kept: list[Hunk] = []
+        for hunk in self.hunks:
+            if lines <= 0:
+                break
+            kept.append(Hunk(hunk.lines[:lines]))
+            lines -= len(hunk.lines)
+        return replace(self, hunks=kept, cut=lines < 0 or len(kept) < len(self.hunks))
 
 
 def compare_texts(before: str, after: str) -> TextDiff:

@@ -1,6 +1,6 @@
 """Source text as lines of HTML with classes for colours. Pure and bounded; what has no grammar stays plain.
 
-Not here: the colours (`frontend/src/pages/code.css` has one rule per class, for light and dark).
+Not here: the colours (`frontend/src/code.css` has one rule per class, for light and dark).
 """
 
 from __future__ import annotations

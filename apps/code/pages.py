@@ -11,7 +11,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from apps.code.compare import TextDiff, compare_texts
 from apps.code.highlight import highlight
-from apps.code.models import CodeVersion
+from apps.code.models import Code, CodeVersion
 from apps.code.shelf import CODE
 from apps.code.source import read_source
 from apps.code.tree import rows_of, tree_of
@@ -26,7 +26,6 @@ WORDS = pages.Words(
 LINES_SHOWN = 1_000
 TREE_SHOWN = 1_000
 DIFFS_SHOWN = 20
-DIFF_LINES_SHOWN = 1_500
 _ENTRY_POINTS = ("train.py", "main.py", "README.md")
 
 
@@ -83,8 +82,8 @@ class CodeComparePage(pages.ShelfPage):
     words = WORDS
 
     def get(self, request: HttpRequest, collection_id: UUID) -> HttpResponse:
-        item = self.collection(collection_id)
-        after = cast(CodeVersion, selectors.version_numbered(CODE, item, pages.number_in(request, "to")))
+        item = cast(Code, self.collection(collection_id))
+        after = selectors.version_numbered(CODE, item, pages.number_in(request, "to"))
         since = pages.number_in(request, "from")
         before = None
         if after is not None:
@@ -99,7 +98,7 @@ class CodeComparePage(pages.ShelfPage):
             "after": after,
             "versions": list(selectors.versions_of(CODE, item).order_by("-number")[:100]),
             "breadcrumbs": self.way_to(item),
-            **(self._changes(cast(CodeVersion, before), after) if before and after else {}),
+            **(self._changes(before, after) if before and after else {}),
         }
         return self.show("code/compare.html", context)
 
@@ -110,16 +109,17 @@ class CodeComparePage(pages.ShelfPage):
         wanted = self.request.GET.get("path", "")
         paths = sorted([wanted] if wanted in kinds else kinds)
         shown: list[FileChange] = []
-        lines = 0
+        room = LINES_SHOWN
         for file_path in paths[:DIFFS_SHOWN]:
-            if lines > DIFF_LINES_SHOWN and not wanted:
+            if room <= 0:
                 break
-            shown.append(_change_of(file_path, kinds[file_path], before, after))
-            lines += sum(len(hunk.lines) for hunk in shown[-1].diff.hunks) if shown[-1].diff else 1
+            shown.append(_change_of(file_path, kinds[file_path], before, after, room))
+            room -= shown[-1].diff.length if shown[-1].diff else 1
         return {"changes": found, "shown": shown, "unshown": paths[len(shown) :], "wanted": wanted}
 
 
-def _change_of(file_path: str, kind: str, before: CodeVersion, after: CodeVersion) -> FileChange:
+def _change_of(file_path: str, kind: str, before: CodeVersion, after: CodeVersion, room: int) -> FileChange:
+    """The change of one file, with no more than `room` lines of it."""
     texts = []
     for version, lacks in ((before, kind == "added"), (after, kind == "removed")):
         if lacks:
@@ -134,7 +134,7 @@ def _change_of(file_path: str, kind: str, before: CodeVersion, after: CodeVersio
         return FileChange(file_path, kind, note="This file has too many lines to be compared here.")
     if not diff.hunks:
         return FileChange(file_path, kind, note=_SAME_LINES if kind == "changed" else "This file is empty.")
-    return FileChange(file_path, kind, diff)
+    return FileChange(file_path, kind, diff.first(room))
 
 
 _SAME_LINES = "Only line ends, or what stands after the last line, differ."

@@ -64,17 +64,19 @@ class Row:
 def rows_of(top: Branch) -> list[Row]:
     """The tree in the order of the page, folders first: a template walks it without calling itself."""
     rows: list[Row] = []
-    waiting: list[Row | Branch] = [*reversed([*top.branches, *_files(top)])]
+    waiting: list[Row | Branch] = _last_first(top)
     while waiting:
         one = waiting.pop()
         if isinstance(one, Branch):
             rows.append(Row("open", branch=one))
             waiting.append(Row("close"))
-            waiting.extend(reversed([*one.branches, *_files(one)]))
+            waiting.extend(_last_first(one))
         else:
             rows.append(one)
     return rows
 
 
-def _files(branch: Branch) -> list[Row]:
-    return [Row("file", leaf=leaf) for leaf in branch.leaves]
+def _last_first(branch: Branch) -> list[Row | Branch]:
+    """What lies in a folder, in reverse: the last is taken first."""
+    inside: list[Row | Branch] = [*branch.branches, *(Row("file", leaf=leaf) for leaf in branch.leaves)]
+    return inside[::-1]

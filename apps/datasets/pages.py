@@ -14,7 +14,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from apps.datasets.class_bars import bars_of
 from apps.datasets.integrity import version_check
-from apps.datasets.models import DatasetFile, DatasetVersion
+from apps.datasets.models import Dataset, DatasetFile, DatasetVersion
 from apps.datasets.preview import Preview, preview_file
 from apps.datasets.shelf import DATASETS
 from apps.uploads.media import content_type_of
@@ -85,7 +85,7 @@ class DatasetChangesPage(pages.ShelfPage):
     words = WORDS
 
     def get(self, request: HttpRequest, collection_id: UUID) -> HttpResponse:
-        item = self.collection(collection_id)
+        item = cast(Dataset, self.collection(collection_id))
         version = selectors.version_numbered(DATASETS, item, pages.number_in(request, "version"))
         since = pages.number_in(request, "since")
         before = None
@@ -146,8 +146,8 @@ def picture_address(version: DatasetVersion, file: DatasetFile) -> str:
 
 
 def _telling(rows: list[DatasetFile]) -> DatasetFile | None:
-    """The file to look into where none was chosen: the first with records, else the first."""
-    return next((file for file in rows if file.records and not file.fault), rows[0] if rows else None)
+    """The file to look into where none was chosen: the one with the most records, else the first."""
+    return max(rows, key=lambda file: 0 if file.fault else file.records or 0, default=None)
 
 
 def _bars(preview: Preview) -> Any:

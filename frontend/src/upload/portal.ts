@@ -64,7 +64,7 @@ async function patient<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 /** Send one part to its signed address, with progress. Raises `Refusal`; status 0 is a network that failed. */
-export function put(signed: Signed, body: ArrayBuffer | Blob, signal: AbortSignal, sent: (bytes: number) => void): Promise<void> {
+export function put(signed: Signed, body: Blob, signal: AbortSignal, sent: (bytes: number) => void): Promise<void> {
   return new Promise((done, fail) => {
     const request = new XMLHttpRequest(); // fetch does not say how far it has come
     const abort = () => request.abort();

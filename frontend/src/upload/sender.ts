@@ -7,7 +7,6 @@ import { put, sign, type OpenUpload, type Signed } from "./portal";
 const LANES = 4; // browsers open six connections to one host; the page keeps two
 const SIGNED_AT_ONCE = 50;
 const ADDRESS_LIFE = 45 * 60_000; // they are good for an hour
-const READ_AT_ONCE = 32 << 20;
 
 /** A file that cannot be read any more: it was changed, moved or deleted while it was sent. */
 export class Unreadable extends Error {
@@ -17,10 +16,10 @@ export class Unreadable extends Error {
 }
 
 export class Sender {
-  /** Called when something about progress may have changed. */
-  changed = (): void => {};
-  /** Why nothing moves at the moment, and until when; null while parts are moving. */
-  waits: { why: string; until: number } | null = null;
+  /** Why nothing moves at the moment; empty while parts are moving. */
+  waits = "";
+  /** Bytes of all files. */
+  readonly size: number;
 
   private readonly arrived = new Map<number, number>();
   private readonly moving = new Map<string, number>();
@@ -36,6 +35,7 @@ export class Sender {
     private readonly sources: Map<number, File>,
     private readonly here: (url: string) => string,
   ) {
+    this.size = upload.files.reduce((sum, file) => sum + file.size, 0);
     for (const file of upload.files) {
       this.arrived.set(file.index, arrivedOf(file, upload.part_size));
       for (const number of lackingOf(file)) this.todo.push({ file, number });
@@ -63,7 +63,6 @@ export class Sender {
   resume(): void {
     this.paused?.go();
     this.paused = null;
-    this.changed();
   }
 
   stop(): void {
@@ -108,12 +107,11 @@ export class Sender {
     const { signal } = this.control;
     try {
       const signed = await this.addressOf(part);
-      const body = await this.bytesOf(part);
+      const body = this.bytesOf(part);
       if (signal.aborted) return false;
       this.moving.set(key, 0);
       await put({ ...signed, url: this.here(signed.url) }, body, signal, (bytes) => {
         this.moving.set(key, bytes);
-        this.changed();
       });
     } catch (error) {
       if (signal.aborted) return false;
@@ -125,8 +123,7 @@ export class Sender {
     const [from, to] = rangeOf(part.file, part.number, this.upload.part_size);
     this.arrived.set(part.file.index, (this.arrived.get(part.file.index) ?? 0) + to - from);
     this.failures = 0;
-    this.waits = null;
-    this.changed();
+    this.waits = "";
     return true;
   }
 
@@ -136,11 +133,11 @@ export class Sender {
     const passes = error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500;
     const outdated = error.status === 403 && this.failures < 5; // an address that is over; a new one is signed
     if (!passes && !outdated) throw error;
+    if (error.status === 0) await this.checkReadable(part.file);
     this.addresses.delete(this.batchOf(part));
     this.failures += 1;
     const rest = restAfter(Math.ceil(this.failures / LANES), Math.random());
-    this.waits = { why: error.message, until: Date.now() + rest };
-    this.changed();
+    this.waits = error.message;
     await restOrOnline(rest, this.control.signal);
   }
 
@@ -166,25 +163,30 @@ export class Sender {
     return found;
   }
 
-  /** The part's bytes, read before they are sent: a file that is gone is then not taken for a network that is. */
-  private async bytesOf({ file, number }: PartToSend): Promise<ArrayBuffer | Blob> {
-    const source = this.sources.get(file.index);
-    if (!source || source.size !== file.size) throw new Unreadable(file);
-    const [from, to] = rangeOf(file, number, this.upload.part_size);
-    const slice = source.slice(from, to);
-    if (to - from > READ_AT_ONCE) return slice;
+  /** The part's bytes. Not read here: the browser streams them from the disk. */
+  private bytesOf({ file, number }: PartToSend): Blob {
+    return this.sourceOf(file).slice(...rangeOf(file, number, this.upload.part_size));
+  }
+
+  /** A file that is gone fails like a network that is away; this tells them apart. */
+  private async checkReadable(file: ServerFile): Promise<void> {
     try {
-      return await slice.arrayBuffer();
+      await this.sourceOf(file).slice(0, 1).arrayBuffer();
     } catch {
       throw new Unreadable(file);
     }
   }
 
+  private sourceOf(file: ServerFile): File {
+    const source = this.sources.get(file.index);
+    if (!source || source.size !== file.size) throw new Unreadable(file);
+    return source;
+  }
+
   private abort(): void {
     this.control.abort();
     this.control = new AbortController();
-    this.waits = null;
-    this.changed();
+    this.waits = "";
   }
 }
 

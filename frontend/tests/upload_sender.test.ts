@@ -1,0 +1,152 @@
+// Sending parts over a network and a portal that fail in every way they can. Both are played here.
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+import { Refusal } from "../src/api";
+import type { OpenUpload } from "../src/upload/portal";
+import { Sender, Unreadable } from "../src/upload/sender";
+
+const PART = 10;
+/** What answers a PUT: a status, or null while it hangs until it is aborted. */
+let answer: (url: string) => number | null;
+let sent: string[] = [];
+let signed = 0;
+
+class PlayedRequest {
+  readonly upload = { addEventListener: () => {} };
+  status = 0;
+  responseText = "";
+  private url = "";
+  private ended = () => {};
+  addEventListener(_name: string, act: () => void): void {
+    this.ended = act;
+  }
+  open(_method: string, url: string): void {
+    this.url = url;
+  }
+  setRequestHeader(): void {}
+  abort(): void {
+    this.ended();
+  }
+  send(body: Blob): void {
+    const status = answer(this.url);
+    if (status === null) return;
+    this.status = status;
+    if (status === 200) sent.push(`${this.url}:${body.size}`);
+    setTimeout(() => this.ended());
+  }
+}
+
+Object.assign(globalThis, {
+  XMLHttpRequest: PlayedRequest,
+  document: { querySelector: () => null },
+  addEventListener: () => {},
+  removeEventListener: () => {},
+  fetch: (_path: string, { body }: { body: string }) => {
+    signed += 1;
+    const { file, parts } = JSON.parse(body) as { file: number; parts: number[] };
+    const urls = parts.map((part) => ({ part, method: "PUT", headers: {}, url: `https://portal/${file}/${part}/${signed}` }));
+    return Promise.resolve(new Response(JSON.stringify({ urls })));
+  },
+});
+
+beforeEach(() => {
+  answer = () => 200;
+  sent = [];
+  signed = 0;
+});
+
+function senderOf(...files: { size: number; done?: number[]; source?: File }[]): Sender {
+  const upload = {
+    id: "u",
+    part_size: PART,
+    files: files.map(({ size, done = [] }, index) => ({ index, path: `f${index}`, size, parts: Math.ceil(size / PART), done })),
+  } as unknown as OpenUpload;
+  const sources = new Map(files.map(({ size, source }, index) => [index, source ?? new File([new Uint8Array(size)], "f")]));
+  return new Sender(upload, sources, (url) => url.replace("https://portal", ""));
+}
+
+const places = () => sent.map((one) => one.replace(/\/\d+:/, ":")).sort();
+
+test("every part is sent once, with its bytes, to this page's own origin", async () => {
+  const sender = senderOf({ size: 25 }, { size: 0 }, { size: 10 });
+  await sender.run();
+  assert.deepEqual(places(), ["/0/1:10", "/0/2:10", "/0/3:5", "/2/1:10"]);
+  assert.equal(sender.sent(), 35);
+});
+
+test("what the portal has is not sent again (mlflow#8539, kubeflow/pipelines#5651)", async () => {
+  const sender = senderOf({ size: 25, done: [1, 3] });
+  assert.equal(sender.sent(), 15);
+  await sender.run();
+  assert.deepEqual(places(), ["/0/2:10"]);
+});
+
+for (const status of [0, 429, 500, 503]) {
+  test(`an answer ${status || "that never comes"} is tried again, and says why nothing moves`, async () => {
+    let failures = 0;
+    answer = () => (failures++ < 1 ? status : 200);
+    const sender = senderOf({ size: 5 });
+    const run = sender.run();
+    await new Promise((done) => setTimeout(done, 100));
+    assert.notEqual(sender.waits, "");
+    await run;
+    assert.equal(sender.waits, "");
+    assert.deepEqual(places(), ["/0/1:5"]);
+  });
+}
+
+test("an address that is over is signed anew", async () => {
+  answer = (url) => (url.endsWith("/1") ? 403 : 200);
+  await senderOf({ size: 5 }).run();
+  assert.deepEqual(sent, ["/0/1/2:5"]);
+});
+
+test("what trying again cannot help ends it", async () => {
+  answer = () => 404;
+  await assert.rejects(senderOf({ size: 100 }).run(), (error) => error instanceof Refusal && error.status === 404);
+});
+
+test("a file that can no longer be read is told from a network that is away", async () => {
+  answer = () => 0;
+  const broken = { size: 5, slice: () => ({ size: 5, arrayBuffer: () => Promise.reject(new Error("gone")), slice: () => null }) } as unknown as File;
+  await assert.rejects(senderOf({ size: 5, source: broken }).run(), Unreadable);
+});
+
+test("a file that has another size by now is not sent", async () => {
+  await assert.rejects(senderOf({ size: 5, source: new File(["longer than that"], "f") }).run(), Unreadable);
+  assert.deepEqual(sent, []);
+});
+
+test("nothing moves while it is paused, and all of it afterwards", async () => {
+  answer = () => null;
+  const sender = senderOf({ size: 50 });
+  const run = sender.run();
+  await new Promise((done) => setTimeout(done, 20));
+  sender.pause();
+  answer = () => 200;
+  await new Promise((done) => setTimeout(done, 50));
+  assert.deepEqual(sent, []);
+  assert.ok(sender.isPaused);
+  sender.resume();
+  await run;
+  assert.equal(sent.length, 5);
+});
+
+test("stopping ends it at once, also while it is paused", async () => {
+  answer = () => null;
+  for (const isPaused of [false, true]) {
+    const sender = senderOf({ size: 50 });
+    const run = sender.run();
+    await new Promise((done) => setTimeout(done, 20));
+    if (isPaused) sender.pause();
+    sender.stop();
+    await run;
+  }
+  assert.deepEqual(sent, []);
+});
+
+test("parts of one file are signed together, not one by one", async () => {
+  await senderOf({ size: 400 }).run();
+  assert.equal(sent.length, 40);
+  assert.ok(signed <= 2, `${signed} requests`);
+});

@@ -1,0 +1,89 @@
+"""The pages of models: what jobs produced."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.jobs.models import Job
+from apps.registry.models import Model
+from apps.uploads.storage import storage
+
+pytestmark = pytest.mark.django_db
+
+HOSTILE = "<script>alert(1)</script>\"'\u05d0"
+
+
+@pytest.fixture
+def web(ada, client):
+    client.force_login(ada)
+    return client
+
+
+def make(user, name: str = "digits", attempt: int = 1) -> Model:
+    now = timezone.now()
+    job = Job.objects.create(
+        namespace=user.personal_namespace, owner=user, name=name, engine="local", spec={}, needs={}, queued_at=now
+    )
+    key = f"jobs/{job.pk}/{attempt}/model/saved_model.pb"
+    storage().put(key, b"weights")
+    return Model.objects.create(
+        namespace=job.namespace, job=job, attempt=attempt, name=name, upload_id=uuid.uuid4(), size=7,
+        files=[{"path": "saved_model.pb", "size": 7, "sha256": "ab" * 32, "key": key}], completed_at=now,
+    )  # fmt: skip
+
+
+def test_without_models_the_page_says_how_one_comes_about(web):
+    text = web.get(reverse("models_page")).content.decode()
+    assert "No models yet" in text
+    assert "MODEL_DIR" in text
+
+
+def test_the_list_leads_to_the_model_its_job_and_its_files(web, ada, django_assert_max_num_queries):
+    found = [make(ada, f"digits-{n}", attempt=n) for n in (1, 2)]
+    with django_assert_max_num_queries(8):
+        text = web.get(reverse("models_page")).content.decode()
+    for model in found:
+        assert reverse("model_page", args=[model.pk]) in text
+        assert reverse("job_page", args=[model.job_id]) in text
+        assert reverse("model_archive_page", args=[model.pk]) in text
+    assert "attempt 2" in text
+    assert "digits-1" not in web.get(reverse("models_page"), {"search": "ts-2"}).content.decode()
+
+
+def test_a_model_shows_its_files_and_how_to_fetch_them(web, ada, django_assert_max_num_queries):
+    model = make(ada)
+    with django_assert_max_num_queries(12):
+        text = web.get(reverse("model_page", args=[model.pk])).content.decode()
+    assert "saved_model.pb" in text
+    assert f"yardmaster models download {model.pk}" in text
+
+
+def test_a_file_is_a_redirect_to_a_short_lived_address(web, ada):
+    address = reverse("model_file_page", args=[make(ada).pk])
+    answer = web.get(address, {"path": "saved_model.pb"})
+    assert answer.status_code == 302
+    assert "/storage/objects/" in answer.headers["Location"]
+    assert web.get(address, {"path": "nothing"}).status_code == 404
+
+
+def test_all_files_come_as_one_zip(web, ada):
+    answer = web.get(reverse("model_archive_page", args=[make(ada).pk]))
+    assert b"saved_model.pb" in b"".join(answer.streaming_content)
+
+
+def test_a_foreign_model_is_a_404(ada, bob, client):
+    model = make(ada)
+    client.force_login(bob)
+    for name in ("model_page", "model_file_page", "model_archive_page"):
+        assert client.get(reverse(name, args=[model.pk])).status_code == 404
+    assert str(model.pk) not in client.get(reverse("models_page")).content.decode()
+
+
+def test_a_hostile_name_harms_no_page(web, ada):
+    model = make(ada, HOSTILE)
+    for address in (reverse("models_page"), reverse("model_page", args=[model.pk])):
+        assert "<script>alert" not in web.get(address).content.decode()
