@@ -24,9 +24,10 @@ export function keepConnected(line: Line): () => void {
 
   const listen = () => {
     clearTimeout(timer);
-    timer = window.setTimeout(() => socket?.close(4000), SILENCE);
+    timer = window.setTimeout(lost, SILENCE);
   };
   const connect = () => {
+    clearTimeout(timer);
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     const mine = new WebSocket(`${scheme}://${location.host}${line.address()}`);
     socket = mine;
@@ -40,21 +41,35 @@ export function keepConnected(line: Line): () => void {
       line.message(JSON.parse(event.data as string));
     };
     mine.onclose = (event) => {
-      clearTimeout(timer);
-      if (stopped) return;
-      if (FINAL.has(event.code)) {
-        line.closed?.(event.code);
-        return;
-      }
-      line.state?.(false);
-      timer = window.setTimeout(connect, wait * (0.5 + Math.random()));
-      wait = Math.min(wait * 2, LONGEST_WAIT);
+      if (!FINAL.has(event.code)) return lost();
+      stop();
+      line.closed?.(event.code);
     };
   };
-  connect();
-  return () => {
-    stopped = true;
+  /** Let go of the connection and try again. A socket that nobody answers is not waited for. */
+  const lost = () => {
     clearTimeout(timer);
+    if (socket) socket.onopen = socket.onmessage = socket.onclose = null;
     socket?.close();
+    socket = null;
+    if (stopped) return;
+    line.state?.(false);
+    timer = window.setTimeout(connect, wait * (0.5 + Math.random()));
+    wait = Math.min(wait * 2, LONGEST_WAIT);
   };
+  const gone = () => socket && lost();
+  const back = () => {
+    wait = FIRST_WAIT;
+    if (!stopped && !socket) connect();
+  };
+  const stop = () => {
+    stopped = true;
+    window.removeEventListener("offline", gone);
+    window.removeEventListener("online", back);
+    lost();
+  };
+  window.addEventListener("offline", gone);
+  window.addEventListener("online", back);
+  connect();
+  return stop;
 }

@@ -33,12 +33,14 @@ const LOOSE = /ERROR|CRITICAL|FATAL|Error|Exception|Traceback|KeyboardInterrupt|
 
 /** The line's level, or null where it does not say. */
 export function levelOf(line: string): Level | null {
-  const lead = line.length > NEAR_START ? line.slice(0, NEAR_START) : line;
+  const start = line.slice(0, 4 * NEAR_START);
+  const lead = (start.includes("\x1b") ? start.replace(COLOURS, "") : start).slice(0, NEAR_START);
   if (!LOOSE.test(lead)) return null;
   for (const [level, form] of PATTERNS) if (form.test(lead)) return level;
   return null;
 }
 
+const COLOURS = /\x1b\[[0-9;:]*m/g;
 const GRAVITY: Record<Level, number> = { debug: 0, info: 1, warning: 2, error: 3 };
 
 /** Whether the level is the wanted one or a graver one. */

@@ -35,6 +35,7 @@ export class Pane {
   private widest = 0;
   private anchor: Anchor = { row: 0, offset: 0 };
   private scroll = 0;
+  private height = 0;
   private frame = 0;
   private scrolledAt = 0;
   private touchedAt = 0;
@@ -147,8 +148,9 @@ export class Pane {
     const from = this.scroll;
     if (Math.abs(to - from) < 1) return;
     const now = performance.now();
-    if (to === 0 && this.following && now - this.touchedAt > TOUCHED) {
-      this.draw(); // nobody scrolled: the browser has laid the page out anew
+    const isLaidOutAnew = this.scroller.clientHeight !== this.height || (to === 0 && now - this.touchedAt > TOUCHED);
+    if (this.following && isLaidOutAnew) {
+      this.draw(); // the browser has moved it, nobody else
       return;
     }
     this.scroll = to;
@@ -237,6 +239,7 @@ export class Pane {
   /** Put the rows where they are seen, and the scroll bar where it belongs, unless the reader is moving it. */
   private place(first: number, view: View): void {
     this.spacer.style.height = `${contentHeight(view)}px`;
+    this.height = view.height;
     const wanted = scrollOf(this.anchor, view);
     const isMoving = performance.now() - this.scrolledAt < RESTING && !this.following;
     if (!isMoving && Math.abs(this.scroller.scrollTop - wanted) >= 1) this.scroller.scrollTop = wanted;

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.levels import Level, level_of
+from yardmaster.logs.lines import without_colours
 from yardmaster.logs.reading import Gap, Line
 from yardmaster.logs.search import Query, finder_for, found_lines
 from yardmaster.logs.store import LogStore
@@ -37,7 +38,7 @@ def count_levels(store: LogStore, stream: StreamKey, known: LevelCounts, deadlin
             if isinstance(piece, Gap):
                 lines = piece.first_line + piece.lines
                 continue
-            for line in found_lines(piece, _FIND(piece.data)):
+            for line in found_lines(piece, _FIND(without_colours(piece.data))):
                 if level_of(line.text) is Level.ERROR:
                     errors += 1
                     first_error = first_error or line._replace(text=b"")

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 
+from yardmaster.logs.lines import without_colours
+
 
 class Level(IntEnum):
     """A level includes those above it when one looks for "at least"."""
@@ -55,7 +57,7 @@ _LOOSE = {
 
 def level_of(line: bytes) -> Level | None:
     """The line's level, or None when it does not say. A line's lead decides; the gravest form that fits wins."""
-    lead = line[:_NEAR_START]
+    lead = without_colours(line[: 4 * _NEAR_START])[:_NEAR_START]
     for level, pattern in _PATTERNS.items():
         if pattern.match(lead):
             return level

@@ -5,6 +5,7 @@ Every function leans on `bytes.count`, `find` and `rfind`, which run at memory s
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ BLOCK_BYTES = 1 << 18
 TIME_STEP = 10
 """Milliseconds. Lines read within one step share the first one's time: finer order between tasks means nothing."""
 _FIRST_STEP = 4096
+_COLOURS = re.compile(rb"\x1b\[[0-9;:]*m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,11 @@ def line_start(data: bytes, line: int, start: int = 0) -> int:
         if growing:
             step *= 2
     return position
+
+
+def without_colours(data: bytes) -> bytes:
+    """The data without what colours it on a terminal: as people see it, in as many lines."""
+    return _COLOURS.sub(b"", data) if b"\x1b" in data else data
 
 
 def has_longer_line(data: bytes, limit: int) -> bool:

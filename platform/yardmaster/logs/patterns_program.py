@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from yardmaster.logs.levels import Level, level_of
+from yardmaster.logs.lines import without_colours
 from yardmaster.logs.reading import Gap, Line, open_for_reading
 
 _REPORT_EVERY = 0.1
@@ -58,7 +59,7 @@ def search(task: dict[str, Any], pattern: re.Pattern[str], reports: Reports) -> 
         with open_for_reading(Path(task["folders"][stream])) as reader:
             for piece in reader.spans(first_line if stream == first_stream else 0) if reader else ():
                 for line in () if isinstance(piece, Gap) else piece.lines():
-                    if pattern.search(line.text.decode("utf-8", "replace")) and (
+                    if pattern.search(without_colours(line.text).decode("utf-8", "replace")) and (
                         task["level"] is None or (level_of(line.text) or 0) >= level
                     ):
                         reports.add(stream, line)

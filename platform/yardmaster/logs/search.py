@@ -1,8 +1,8 @@
 """Finding lines by text, regular expression and level, over the whole log where it lies, never over what a browser has.
 
-Each call works for a bounded time and says where to go on. Plain text is looked for in whole blocks, at memory speed.
-Regular expressions come from strangers and Python's can take for ever, so they run in a process of their own that is
-killed when it is late (`patterns`). Not here: who may search.
+What is searched is what people see: colours are left out. Each call works for a bounded time and says where to go on.
+Plain text is looked for in whole blocks, at memory speed. Regular expressions come from strangers and Python's can take
+for ever, so they run in a process of their own that is killed when it is late (`patterns`). Not here: who may search.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import AnyStr
 
 from yardmaster.logs.keys import LinesRejected, StreamKey
 from yardmaster.logs.levels import Level, candidates, level_of
-from yardmaster.logs.lines import line_start
+from yardmaster.logs.lines import line_start, without_colours
 from yardmaster.logs.reading import Gap, Line, Span
 from yardmaster.logs.store import LogStore
 
@@ -87,7 +87,7 @@ def scan(
                     continue
                 if time.monotonic() >= deadline:
                     return SearchPage(tuple(matches), Place(position, piece.first))
-                for line in found_lines(piece, find(piece.data)):
+                for line in found_lines(piece, find(without_colours(piece.data))):
                     matches.append((streams[position], line))
                     size += len(line.text)
                     if len(matches) >= limit or size >= PAGE_BYTES:

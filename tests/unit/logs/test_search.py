@@ -139,6 +139,14 @@ def test_a_line_s_lead_tells_its_level(line: str, level: str | None) -> None:
     assert level_of(line.encode()) == (None if level is None else Level[level.upper()])
 
 
+def test_a_text_is_found_as_people_see_it_across_colours(store: LogStore) -> None:
+    store.append(stream(), 0, b"\x1b[32mstep\x1b[0m 41\n\x1b[32mstep\x1b[0m \x1b[1m42\x1b[0m\nstep 43\n", [(0, 1)])
+    assert found(store, Query("step 42")) == [1]
+    assert found(store, Query("^step 4[23]$", regex=True)) == [1, 2]
+    page = search(store, [stream()], Query("step 42"), BEGIN, 10, 5.0)
+    assert page.matches[0][1].text.startswith(b"\x1b[32m"), "the line itself is as it was written"
+
+
 @settings(max_examples=200)
 @given(st.text("EWIF ERORWARNING:[]0123456789-.Trace\t", max_size=40).map(str.encode))
 def test_every_line_of_a_level_is_a_candidate(line: bytes) -> None:
