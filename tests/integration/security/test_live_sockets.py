@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.models import PersonalToken, User
-from apps.accounts.services import token_create, user_deactivate
+from apps.accounts.services import token_create, user_change
 from apps.accounts.websocket_auth import TokenOrSession, still_signed_in
 from apps.jobs import consumers
 from portal.asgi import application
@@ -62,7 +62,7 @@ async def test_an_expired_token_hears_no_more(token):
 
 async def test_who_is_locked_out_hears_no_more(token, ada, admin):
     socket = await opened("/ws/jobs/", token[1])
-    await database_sync_to_async(user_deactivate)(user=ada, actor=admin)
+    await database_sync_to_async(user_change)(user=ada, actor=admin, is_active=False)
     assert await code_at_the_end(socket) == consumers.NOT_SIGNED_IN
 
 
