@@ -100,6 +100,8 @@ def values_of_spec(spec: TrainingSpec) -> Values:
 def with_strategy(values: Values, strategy: str) -> Values:
     """The same form for another strategy: what both have stays as it was typed, what is new gets the preset's."""
     changed = values | {"strategy": strategy}
+    if not any(name.startswith("roles.") and not name.startswith("roles.worker.") for name in values):
+        changed.pop("roles.worker.replicas", None)  # of a single task: nobody chose that there is one
     for role, rule in ROLES[Strategy(strategy)].items():
         count = f"roles.{role.value}.replicas"
         preset = str(_SHAPES[Strategy(strategy)].get(role, 0))
