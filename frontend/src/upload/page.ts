@@ -236,7 +236,9 @@ export class UploadPage {
     } else if (error instanceof Refusal) {
       this.blameFiles(error);
       if (error.code === "name_taken" || error.errors.some((one) => one.field === "name")) this.fields.blameName(`${error.message} ${error.remedy}`);
-      this.complain(error);
+      const marked = this.faults.size;
+      const many = marked === 1 ? "One file cannot be sent as it is." : `${marked} files cannot be sent as they are.`;
+      this.complain(error.code === "invalid" && marked ? new Refusal(error.status, many, "What is wrong is said beside it; nothing was sent.") : error);
     } else {
       throw error;
     }
