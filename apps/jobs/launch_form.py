@@ -105,8 +105,9 @@ def with_strategy(values: Values, strategy: str) -> Values:
     for role, rule in ROLES[Strategy(strategy)].items():
         count = f"roles.{role.value}.replicas"
         preset = str(_SHAPES[Strategy(strategy)].get(role, 0))
-        if not values.get(count) or (values[count] == "0" and rule.least) or rule.most == 1:
-            changed[count] = preset if rule.least else values.get(count, "") or "0"
+        typed = changed.get(count, "")
+        if not typed or (typed == "0" and rule.least) or rule.most == 1:
+            changed[count] = preset if rule.least else typed or "0"
         changed.setdefault(f"roles.{role.value}.cpu", "1" if strategy == Strategy.SINGLE.value else _CPU)
         changed.setdefault(f"roles.{role.value}.memory", _MEMORY)
     return changed
