@@ -16,6 +16,7 @@ from apps.namespaces.models import Membership, Namespace, Quota, Role
 from tests.integration.jobs.conftest import engine_settings, stores, world
 from yardmaster.ids import new_id
 
+UNKNOWN = uuid.UUID("01900000-0000-7000-8000-000000000001")
 __all__ = ["engine_settings", "stores", "world"]
 
 pytestmark = pytest.mark.django_db
@@ -105,7 +106,7 @@ class TestForm:
         assert f'<option value="{other.pk}" selected>' in page
         assert value_of(page, "entry_point") == "other.py"
 
-    @pytest.mark.parametrize("query", ["code=x", "dataset=x", "code_version=x", f"code={uuid.uuid4()}", "preset=x"])
+    @pytest.mark.parametrize("query", ["code=x", "dataset=x", "code_version=x", f"code={UNKNOWN}", "preset=x"])
     def test_an_address_that_names_nothing_does_no_harm(self, signed, code, query):
         assert signed.get(f"/jobs/launch/?{query}").status_code == 200
 
