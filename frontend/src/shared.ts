@@ -2,7 +2,6 @@
 // a browser loads once, and not a chunk for every combination of scripts.
 import "./api";
 import "./browser_notes_choice";
-import "./browser_notes_choice";
 import "./dom";
 import "./htmx";
 import "./phases";

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
 from django import template
-from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -27,6 +27,18 @@ _STRATEGIES = {
 }
 _RESOURCES = {"cpu": "CPU cores", "memory": "Memory", "gpus": "GPUs", "running_jobs": "Running jobs"}
 _POOLS = {"quota": "in the namespace's quota", "capacity": "free on the engine", "machine": "on one machine"}
+
+
+_TAB_ICONS = {
+    "QUEUED": ("#4299e1", "M10 7h12M10 25h12M11 7c0 6 10 12 10 18M21 7c0 6-10 12-10 18", "none"),
+    "STARTING": ("#1d4ed8", "M16 7a9 9 0 1 1-9 9", "none"),
+    "RUNNING": ("#1d4ed8", "M12 9l11 7-11 7z", "#fff"),
+    "STOPPING": ("#d9480f", "M12 9v14M20 9v14", "none"),
+    "SUCCEEDED": ("#2b8a3e", "M8 17l5 5L24 11", "none"),
+    "FAILED": ("#c92a2a", "M10 10l12 12M22 10L10 22", "none"),
+    "STOPPED": ("#5c6672", "M11 11h10v10H11z", "#fff"),
+}
+"""Ground, shape and fill: told apart by shape, not by colour alone."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +67,14 @@ def phase_word(phase: str) -> str:
 
 @register.simple_tag
 def phase_favicon(phase: str) -> str:
-    """The address of the tab's icon for this phase."""
-    return static(f"favicons/{phase.lower()}.svg")
+    """The tab's icon for this phase, as an address that holds it: no request of its own."""
+    ground, shape, fill = _TAB_ICONS.get(phase, _TAB_ICONS["STOPPED"])
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" '
+        f'fill="{ground}"/><path d="{shape}" fill="{fill}" stroke="#fff" stroke-width="3" stroke-linecap="round" '
+        f'stroke-linejoin="round"/></svg>'
+    )
+    return f"data:image/svg+xml,{quote(svg)}"
 
 
 @register.filter

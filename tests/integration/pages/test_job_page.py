@@ -86,7 +86,8 @@ class TestStates:
         assert "1 of other namespaces" in words
         assert "CPU cores" in words
         assert "Short by" in words
-        assert "favicons/queued" in page
+        assert 'data-phase="QUEUED"' in page
+        assert 'rel="icon" href="data:image/svg+xml,' in page
 
     def test_a_running_job_says_since_when_and_shows_every_task_with_its_use(self, world, ada, see):
         job = world.launch(ada)
@@ -107,7 +108,7 @@ class TestStates:
         assert "rack-7" in words
         assert "step 40 of 100" in words
         assert page.count("<polyline") == 2
-        assert "favicons/running" in page
+        assert 'data-phase="RUNNING"' in page
 
     def test_a_job_that_succeeded_counts_down_to_the_release_of_its_parameter_servers(self, world, ada, see):
         job = world.launch(ada, reclaim_delay=300)
@@ -136,7 +137,7 @@ class TestStates:
         assert "ModuleNotFoundError: No module named &#x27;pandas&#x27;" in page
         assert "\x1b" not in page
         assert f"/jobs/{job.pk}/logs/?attempt=1&amp;task=worker-1" in page
-        assert "favicons/failed" in page
+        assert 'data-phase="FAILED"' in page
 
     def test_an_attempt_says_how_the_ones_before_it_ended(self, world, ada, see, client):
         job = fail(world, world.launch(ada), exit_code=1)
