@@ -48,7 +48,9 @@ if task.startswith("ps"):
     while True:
         time.sleep(60)
 for number in range(int(flags["lines"])):
-    print(task, number, flush=True)
+    # In one write: print() makes several of it, and a task that is stopped between two leaves a torn last line.
+    sys.stdout.write(f"{task} {number}\\n")
+    sys.stdout.flush()
     time.sleep(0.012)
 note("end")
 """
