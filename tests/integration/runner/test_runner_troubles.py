@@ -191,16 +191,18 @@ def test_a_killed_runner_takes_its_script_along_and_its_successor_ships_what_was
 def test_a_script_that_forks_and_lingers_neither_hangs_the_runner_nor_leaves_orphans(task, portal):
     lingering = """
         import os, sys, time
+        said, say = os.pipe()
         for escape in (False, True):
             if os.fork() == 0:
                 if escape:
                     os.setsid()
                     if os.fork():
                         os._exit(0)
-                print("child", os.getpid(), flush=True)
+                os.write(1, f"child {os.getpid()}\\n".encode())  # in one piece: print() would write four
+                os.write(say, b".")
                 time.sleep(60)
                 os._exit(0)
-        time.sleep(0.5)
+            os.read(said, 1)
         print("parent ends")
     """
     portal.orders(script(lingering))
@@ -216,11 +218,13 @@ def test_a_script_that_forks_and_lingers_neither_hangs_the_runner_nor_leaves_orp
 def test_the_last_words_of_a_lingering_child_are_kept(task, portal):
     lingering = """
         import os, signal, sys, time
+        said, say = os.pipe()
         if os.fork() == 0:
             signal.signal(signal.SIGTERM, lambda *_: (print("last words", flush=True), os._exit(0)))
             print("ready", flush=True)
+            os.write(say, b".")
             time.sleep(60)
-        time.sleep(0.5)
+        os.read(said, 1)
     """
     portal.orders(script(lingering))
     assert task.run() == 0
