@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.browser.visitor import chromium_path
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -35,11 +37,16 @@ def _lacks_linux() -> str:
     return "" if sys.platform == "linux" else f"needs Linux, this is {sys.platform}"
 
 
+def _lacks_chromium() -> str:
+    return "" if chromium_path() else "no Chromium (Debian: apt install chromium)"
+
+
 def _lacks_tensorflow() -> str:
     return "" if find_spec("tensorflow") else "TensorFlow is not installed (make setup)"
 
 
 SUITES = (
+    Suite("pages in a real Chromium", "browser", _lacks_chromium),
     Suite("real PostgreSQL", "postgres", _lacks_postgres),
     Suite("memory limits and process groups of Linux", "linux", _lacks_linux),
     Suite("training with TensorFlow", "tensorflow", _lacks_tensorflow),

@@ -28,3 +28,9 @@ addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll<HTMLFormElement>('form[aria-busy="true"]')) form.ariaBusy = null;
   for (const button of document.querySelectorAll(".is-sending")) button.classList.remove("is-sending");
 });
+
+/** Who was sent here to sign in meant a place in a page, such as a line of a log: the server never hears of it. */
+if (location.hash) {
+  const next = document.querySelector<HTMLInputElement>("input[type=hidden][name=next]");
+  if (next && !next.value.includes("#")) next.value += location.hash;
+}

@@ -62,11 +62,13 @@ def _by_hand(folder: Path, data: Path) -> float:
 
 
 def _through(portal: BenchPortal, spec: dict[str, Any]) -> float:
-    """From the request to the verdict. The queue must be empty: the run before is waited for, not measured."""
+    """From the request to the verdict, waited for as the command line does it.
+
+    The queue must be empty: the run before is waited for, not measured.
+    """
     begun = time.monotonic()
     job = portal.client.jobs.launch(spec)
-    while not (job := portal.client.jobs.get(job.id)).is_final:
-        time.sleep(0.1)
+    job = portal.client.jobs.wait(job.id, timeout=300)
     took = time.monotonic() - begun
     if job.phase != "SUCCEEDED":
         raise RuntimeError(f"the job ended as {job.phase}: {job.message}")

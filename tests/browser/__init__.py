@@ -1,0 +1,1 @@
+"""The portal's pages in a real Chromium, as people use them."""

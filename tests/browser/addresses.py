@@ -1,0 +1,79 @@
+"""Every page of the portal: its address, and who may see it.
+
+A page that is missing here is not looked at by the tests of all pages: `test_every_page.py` compares this list with the
+portal's addresses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.browser.world import World
+
+UNKNOWN = "01890a5d-ac96-774b-bcce-b302099a8057"
+
+
+@dataclass(frozen=True)
+class Address:
+    """A page: a name for files and test ids, its path with `{…}` for ids of the world, the name of its view."""
+
+    name: str
+    path: str
+    view: str
+    is_open: bool = False
+    status: int = 200
+    is_list: bool = False
+
+    def of(self, world: World) -> str:
+        return self.path.format(**world.ids)
+
+
+ADDRESSES = (
+    Address("sign-in", "/accounts/login/", "account_login", is_open=True),
+    Address("password-forgotten", "/accounts/password/reset/", "account_reset_password", is_open=True),
+    Address("home", "/", "home"),
+    Address("find", "/find/?q=digits", "find"),
+    Address("jobs", "/jobs/", "jobs_page", is_list=True),
+    Address("jobs-filtered", "/jobs/?phase=FAILED&search=once", "jobs_page", is_list=True),
+    Address("jobs-none", "/jobs/?search=nothing-is-called-so", "jobs_page", is_list=True),
+    Address("compare", "/jobs/compare/?job={trained}&job={running}&job={failed}", "job_compare_page"),
+    Address("launch", "/jobs/launch/", "launch_page"),
+    Address("launch-clone", "/jobs/launch/?from={trained}", "launch_page"),
+    Address("job-running", "/jobs/{running}/", "job_page"),
+    Address("job-waiting", "/jobs/{waiting}/", "job_page"),
+    Address("job-failed", "/jobs/{failed}/", "job_page"),
+    Address("job-succeeded", "/jobs/{trained}/", "job_page"),
+    Address("job-delete", "/jobs/{failed}/delete/", "job_delete_page"),
+    Address("log", "/jobs/{logged}/logs/", "log_page"),
+    Address("log-merged", "/jobs/{trained}/logs/", "log_page"),
+    Address("datasets", "/datasets/", "datasets_page", is_list=True),
+    Address("dataset-records", "/datasets/{dataset}/?path=train-00000-of-00004.tfrecord", "dataset_page"),
+    Address("dataset-picture", "/datasets/{dataset}/?path=sample.png", "dataset_page"),
+    Address("dataset-table", "/datasets/{dataset}/?path=classes.csv", "dataset_page"),
+    Address("dataset-text", "/datasets/{dataset}/?path=README.md", "dataset_page"),
+    Address("dataset-changes", "/datasets/{dataset}/changes/", "dataset_changes_page"),
+    Address("dataset-check", "/datasets/versions/{dataset-version}/check/", "dataset_check_page"),
+    Address("dataset-edit", "/datasets/{dataset}/edit/", "dataset_edit_page"),
+    Address("dataset-delete", "/datasets/{dataset}/delete/", "dataset_delete_page"),
+    Address("dataset-upload", "/datasets/upload/", "dataset_upload_page"),
+    Address("dataset-version-upload", "/datasets/{dataset}/upload/", "dataset_upload_page"),
+    Address("code-list", "/code/", "code_list_page", is_list=True),
+    Address("code", "/code/{code}/?path=between_graph.py", "code_page"),
+    Address("code-compare", "/code/{code}/compare/", "code_compare_page"),
+    Address("code-edit", "/code/{code}/edit/", "code_edit_page"),
+    Address("code-delete", "/code/{code}/delete/", "code_delete_page"),
+    Address("code-upload", "/code/upload/", "code_upload_page"),
+    Address("code-version-upload", "/code/{code}/upload/", "code_upload_page"),
+    Address("models", "/models/", "models_page", is_list=True),
+    Address("model", "/models/{model}/", "model_page"),
+    Address("account", "/account/", "account_page"),
+    Address("tokens", "/account/tokens/", "tokens_page", is_list=True),
+    Address("sessions", "/account/sessions/", "sessions_page", is_list=True),
+    Address("notifications", "/account/notifications/", "notifications_page"),
+    Address("password-change", "/accounts/password/change/", "account_change_password"),
+    Address("sign-out", "/accounts/logout/", "account_logout"),
+    Address("namespaces", "/namespaces/", "namespaces_page", is_list=True),
+    Address("namespace", "/namespaces/{team}/", "namespace_page"),
+    Address("not-found", f"/jobs/{UNKNOWN}/", "job_page", status=404),
+)
+"""Maintenance, 403 and 500 have no address: `test_trouble.py` brings them about."""

@@ -1,0 +1,28 @@
+"""What axe-core finds on a page: https://github.com/dequelabs/axe-core, from the front end's development packages."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page
+
+SCRIPT = Path(__file__).resolve().parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+SERIOUS = {"serious", "critical"}
+_RUN = "() => axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations)"
+
+
+@cache
+def _script() -> str:
+    return SCRIPT.read_text()
+
+
+def serious_findings(page: Page) -> list[str]:
+    """One line for each element that axe finds seriously or critically wrong: rule, place, and what to do."""
+    page.evaluate(_script())
+    found: list[dict[str, Any]] = page.evaluate(_RUN)
+    return [
+        f"{one['id']} ({one['impact']}) at {' '.join(map(str, node['target']))}: {node.get('failureSummary', '')}"
+        for one in found if one["impact"] in SERIOUS for node in one["nodes"]
+    ]  # fmt: skip

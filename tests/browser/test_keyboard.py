@@ -1,0 +1,126 @@
+"""The pages without a mouse."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.visitor import LOOKS, Look, Visitor
+from tests.browser.world import World
+
+_FOCUS = """() => {
+    const one = document.activeElement;
+    if (!one || one === document.body) return null;
+    const box = one.getBoundingClientRect();
+    const look = getComputedStyle(one);
+    const label = one.closest("label") ? getComputedStyle(one.closest("label")) : null;
+    const next = one.nextElementSibling ? getComputedStyle(one.nextElementSibling) : null;
+    const isMarked = [look, label, next].some((css) => css && (css.outlineStyle !== "none" || css.boxShadow !== "none"));
+    return { name: `${one.tagName} ${one.id} ${one.className} ${one.textContent.trim().slice(0, 30)}`, isMarked, width: box.width };
+}"""
+
+
+def focused(page: Page) -> str:
+    return page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()")
+
+
+def tabbed_to(page: Page, wanted: str, most: int = 80) -> None:
+    """Press Tab until the element with this id has the focus."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == wanted:
+            return
+    raise AssertionError(f"Tab does not reach #{wanted} in {most} steps")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/jobs/", "/jobs/launch/", "/datasets/", "/account/tokens/", "/jobs/{running}/", "/jobs/{logged}/logs/"],
+)
+@pytest.mark.parametrize("look", [LOOKS[0], LOOKS[1]], ids=str)
+def test_what_has_the_focus_is_seen(ada: Visitor, full_world: World, path: str, look: Look):
+    ada.goto(path.format(**full_world.ids))
+    ada.page.wait_for_load_state("networkidle")
+    unseen = []
+    for _ in range(45):
+        ada.page.keyboard.press("Tab")
+        at = ada.page.evaluate(_FOCUS)
+        if at is None:
+            break
+        if not at["isMarked"]:
+            unseen.append(at["name"])
+    assert unseen == []
+
+
+def test_the_first_stop_skips_to_the_content(ada: Visitor):
+    ada.goto("/jobs/")
+    ada.page.keyboard.press("Tab")
+    assert focused(ada.page) == "Skip to the content"
+    ada.page.keyboard.press("Enter")
+    assert focused(ada.page) == "content"
+
+
+def test_find_opens_moves_and_goes(ada: Visitor, full_world: World):
+    page = ada.page
+    ada.goto("/account/")
+    page.keyboard.press("Control+k")
+    expect(page.locator("#palette-words")).to_be_focused()
+    page.keyboard.type("motley")
+    option = page.get_by_role("option").filter(has_text="motley log")
+    expect(option).to_be_visible()
+    for _ in range(10):
+        if option.get_attribute("aria-selected") == "true":
+            break
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(full_world.ids["logged"]))
+    page.keyboard.press("Control+k")
+    page.keyboard.press("Escape")
+    expect(page.locator("#palette")).to_be_hidden()
+
+
+def test_menus_open_close_and_give_the_focus_back(ada: Visitor):
+    page = ada.page
+    ada.goto("/")
+    page.locator(".account-menu summary").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Sessions")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Sessions")).to_be_hidden()
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+
+
+def test_a_job_is_prepared_with_the_keyboard_alone(ada: Visitor, full_world: World):
+    """From the presets through the counts to the button; the verdict follows what is typed."""
+    page = ada.page
+    ada.goto(f"/jobs/launch/?code={full_world.ids['code-version']}")
+    page.locator("input[name=strategy]:checked").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("input[name=strategy]:checked")).to_be_focused()
+    page.locator("#preset-between_graph").focus()
+    page.keyboard.press("Space")
+    expect(page.locator("input[data-role=ps]")).to_be_visible()
+    tabbed_to(page, page.locator("input[data-role=ps]").get_attribute("id") or "")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#launch-words")).to_contain_text("2 parameter servers")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#launch-words")).to_contain_text("1 parameter server")
+    tabbed_to(page, "launch-button")
+
+
+def test_the_log_is_read_with_the_keyboard(ada: Visitor, full_world: World):
+    page = ada.page
+    ada.goto(f"/jobs/{full_world.ids['logged']}/logs/")
+    expect(page.locator(".log-row").first).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.locator("#log-key-list")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("e")
+    expect(page.locator(".log-row").filter(has_text="ERROR")).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("line 150 of")
+    expect(page.locator(".log-row mark")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".log-scroller")).to_be_focused()

@@ -1,0 +1,256 @@
+"""The log viewer, over a long log and a live one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, StorageState, expect
+
+from tests.browser.visitor import Visitor, visitor
+from tests.browser.world import World, script
+from tests.integration.faults.scene import until
+from yardmaster_client import LogLine
+
+LINES = 200_000
+LONG = f"""
+import sys
+for number in range({LINES}):
+    if number == 60_000:
+        print("ERROR: the first thing that went wrong")
+    elif number == 150_000:
+        print("WARNING: needle-in-the-haystack was found")
+    elif number == 150_001:
+        print("\\x1b[31mred\\x1b[0m <script>alert(1)</script> \\x1b]0;title\\x07 end")
+    else:
+        print("line", number)
+"""
+LIVE = """
+import time
+for number in range(100_000):
+    print("beat", number, flush=True)
+    time.sleep(0.02)
+"""
+
+
+@pytest.fixture(scope="module")
+def jobs(empty_world: World, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A job whose log is long and whole, and one that goes on writing 50 lines a second."""
+    folder = tmp_path_factory.mktemp("scripts")
+    (folder / "long.py").write_text(LONG)
+    (folder / "live.py").write_text(LIVE)
+    latest = empty_world.client.code.put("talkers", [folder]).latest
+    assert latest is not None
+    launched = {
+        name: empty_world.client.jobs.launch(script(empty_world, name, f"{name}.py", code=latest.id)).id
+        for name in ("long", "live")
+    }
+    empty_world.client.jobs.wait(launched["long"], timeout=90)
+    until(lambda: any(empty_world.client.jobs.lines(launched["live"])), 60, "the first line")
+    return launched
+
+
+@pytest.fixture(scope="module")
+def state(browser: Browser, empty_world: World) -> StorageState:
+    with visitor(browser, empty_world.url) as ada:
+        ada.sign_in("ada")
+        return ada.context.storage_state()
+
+
+@pytest.fixture
+def reader(browser: Browser, empty_world: World, jobs: dict[str, str], state: StorageState) -> Iterator[Visitor]:
+    with visitor(browser, empty_world.url, storage_state=state) as one:
+        yield one
+
+
+def numbers(page: Page) -> list[int]:
+    """The numbers of the lines that are in the page."""
+    return page.locator(".log-rows a.log-number").evaluate_all("all => all.map((one) => Number(one.textContent))")
+
+
+def line(page: Page, number: int):
+    return page.locator(".log-row").filter(has=page.locator(f"a.log-number[href$=':L{number}']"))
+
+
+def opened(reader: Visitor, job: str, rest: str = "") -> Page:
+    reader.goto(f"/jobs/{job}/logs/{rest}")
+    expect(reader.page.locator(".log-rows .log-row").first).to_be_visible()
+    return reader.page
+
+
+class TestLong:
+    def test_its_end_is_there_after_two_requests_and_few_rows_are_in_the_page(self, reader, jobs):
+        asked: list[str] = []
+        reader.page.on("request", lambda one: asked.append(one.url) if "/api/" in one.url else None)
+        page = opened(reader, jobs["long"])
+        expect(line(page, LINES)).to_be_visible()
+        assert len(asked) <= 2
+        assert len(numbers(page)) < 200
+        expect(page.locator("[data-total]")).to_have_text(f"{LINES:,} lines")
+        expect(page.locator("[data-state]")).to_have_text("Complete")
+
+    def test_keys_lead_to_the_start_the_end_and_the_first_error(self, reader, jobs):
+        page = opened(reader, jobs["long"])
+        page.keyboard.press("g")
+        expect(line(page, 1)).to_be_visible()
+        page.keyboard.press("j")
+        page.keyboard.press("e")
+        expect(line(page, 60_001)).to_contain_text("the first thing that went wrong")
+        page.keyboard.press("Shift+G")
+        expect(line(page, LINES)).to_be_visible()
+
+    def test_levels_are_counted_and_filtered(self, reader, jobs):
+        page = opened(reader, jobs["long"])
+        page.locator(".log-viewer").hover()
+        errors = page.locator("button[data-level=error]")
+        expect(errors).to_contain_text("1", timeout=30_000)
+        expect(page.locator("[data-count=warnings]")).to_have_text("1", timeout=30_000)
+        errors.click()
+        expect(page.locator(".log-row")).to_have_count(1)
+        expect(page.locator(".log-row")).to_contain_text("the first thing that went wrong")
+        expect(page).to_have_url(re.compile("level=error"))
+        page.reload()
+        expect(page.locator(".log-row")).to_have_count(1)
+
+    def test_the_search_looks_through_all_of_it_and_steps(self, reader, jobs):
+        page = opened(reader, jobs["long"])
+        page.keyboard.press("/")
+        page.keyboard.type("needle-in")
+        expect(line(page, 150_001)).to_be_visible()
+        expect(line(page, 150_001).locator("mark")).to_have_text("needle-in")
+        expect(page.locator("[data-found]")).to_contain_text("1")
+        page.locator("#log-query").fill("line 1777")
+        expect(page.locator("[data-found]")).to_contain_text("of", timeout=20_000)
+        page.keyboard.press("Enter")
+        first = page.locator(".log-row.log-chosen .log-text").inner_text()
+        page.get_by_role("button", name="Next match").click()
+        expect(page.locator(".log-row.log-chosen .log-text")).not_to_have_text(first)
+        page.get_by_role("button", name="Previous match").click()
+        expect(page.locator(".log-row.log-chosen .log-text")).to_have_text(first)
+
+    def test_a_regular_expression_finds_and_a_wrong_one_is_explained(self, reader, jobs):
+        page = opened(reader, jobs["long"])
+        page.get_by_role("button", name="Regular expression").click()
+        page.locator("#log-query").fill("needle-(in|on)")
+        expect(line(page, 150_001)).to_be_visible()
+        reader.forgive("status of 400")
+        page.locator("#log-query").fill("needle-(")
+        expect(page.locator("[data-note]")).to_be_visible()
+
+    def test_what_a_script_writes_is_coloured_text_and_nothing_else(self, reader, jobs):
+        page = opened(reader, jobs["long"], "#worker-0:L150002")
+        row = line(page, 150_002)
+        expect(row).to_contain_text("red <script>alert(1)</script>")
+        expect(row.locator(".log-text span").first).to_have_text("red")
+        assert page.title() != "title"
+
+    def test_a_line_and_a_range_have_addresses(self, reader, jobs):
+        page = opened(reader, jobs["long"], "#worker-0:L1000")
+        expect(line(page, 1_000)).to_have_class(re.compile("log-chosen"))
+        line(page, 1_003).locator("a.log-number").click(modifiers=["Shift"])
+        expect(page.locator(".log-row.log-chosen")).to_have_count(4)
+        page.get_by_role("button", name="Copy link").click()
+        link = page.evaluate("navigator.clipboard.readText()")
+        page.get_by_role("button", name="Copy 4 lines").click()
+        expect(page.locator(".toast-note").last).to_contain_text("copied")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied.splitlines() == [f"line {number}" for number in range(999, 1_003)]
+        page.goto("about:blank")
+        page.goto(link)
+        expect(page.locator(".log-row.log-chosen")).to_have_count(4)
+
+    def test_a_line_that_is_not_there_is_told(self, reader, jobs):
+        page = opened(reader, jobs["long"], "#worker-0:L999999999")
+        expect(page.locator(".toast-note")).to_contain_text("no line 999999999")
+
+    def test_times_and_wrapping_are_chosen_and_remembered(self, reader, jobs):
+        page = opened(reader, jobs["long"])
+        assert page.locator(".log-time").first.is_visible()
+        page.get_by_role("button", name="Time stamps").click()
+        expect(page.locator(".log-time").first).to_be_hidden()
+        page.get_by_role("button", name="Wrap long lines").click()
+        expect(page.locator(".log-scroller")).to_have_class(re.compile("log-wraps"))
+        page.reload()
+        expect(page.locator(".log-rows .log-row").first).to_be_visible()
+        expect(page.locator(".log-time").first).to_be_hidden()
+        expect(page.locator(".log-scroller")).to_have_class(re.compile("log-wraps"))
+
+    def test_all_of_it_can_be_downloaded(self, reader, jobs, tmp_path: Path):
+        page = opened(reader, jobs["long"], "?task=worker-0")
+        with page.expect_download() as download:
+            page.locator("[data-raw]").click()
+        download.value.save_as(tmp_path / "log")
+        lines = (tmp_path / "log").read_bytes().splitlines()
+        assert len(lines) == LINES
+        assert lines[5] == b"line 5"
+
+    def test_a_wheel_through_the_whole_log_meets_no_hole(self, reader, jobs):
+        page = opened(reader, jobs["long"])
+        page.locator(".log-scroller").hover()
+        for _ in range(30):
+            page.mouse.wheel(0, -4_000)
+            page.wait_for_timeout(30)
+        page.wait_for_timeout(600)
+        shown = numbers(page)
+        assert shown == list(range(shown[0], shown[0] + len(shown)))
+        assert shown[0] < LINES - 1_000
+        expect(page.get_by_role("button", name="Jump to newest")).to_be_visible()
+
+
+class TestLive:
+    def test_it_follows_until_one_scrolls_up_and_again_from_the_button_on(self, reader, jobs):
+        page = opened(reader, jobs["live"])
+        expect(page.locator("[data-state]")).to_have_text("Live")
+        last = numbers(page)[-1]
+        page.wait_for_function(
+            "last => Number([...document.querySelectorAll('a.log-number')].at(-1).textContent) > last", arg=last
+        )
+        page.locator(".log-scroller").hover()
+        page.mouse.wheel(0, -600)
+        jump = page.get_by_role("button", name="Jump to newest")
+        expect(jump).to_be_visible()
+        held = numbers(page)[0]
+        expect(jump).to_contain_text("new)")
+        assert numbers(page)[0] == held
+        jump.click()
+        expect(jump).to_be_hidden()
+        page.wait_for_function(
+            "held => Number(document.querySelector('a.log-number').textContent) > held + 50", arg=held
+        )
+
+    def test_a_cut_is_shown_and_healed_without_a_lost_or_doubled_line(self, reader, jobs, empty_world: World):
+        page = opened(reader, jobs["live"])
+        reader.forgive("ERR_INTERNET_DISCONNECTED|ERR_CONNECTION|WebSocket")
+        for _ in range(3):
+            expect(page.locator("[data-state]")).to_have_text("Live")
+            reader.context.set_offline(True)
+            expect(page.locator("[data-state]")).to_contain_text("reconnecting")
+            page.wait_for_timeout(700)
+            reader.context.set_offline(False)
+        expect(page.locator("[data-state]")).to_have_text("Live")
+        page.locator(".log-scroller").hover()
+        page.mouse.wheel(0, -1_500)
+        page.wait_for_timeout(500)
+        texts = page.locator(".log-rows .log-row").evaluate_all(
+            "all => all.map((one) => [one.querySelector('.log-number').textContent, one.querySelector('.log-text').textContent])"
+        )
+        assert texts == [
+            [str(first), f"beat {first - 1}"] for first in range(int(texts[0][0]), int(texts[0][0]) + len(texts))
+        ]
+
+    def test_it_outlives_a_killed_web_process(self, reader, jobs, empty_world: World):
+        page = opened(reader, jobs["live"])
+        expect(page.locator("[data-state]")).to_have_text("Live")
+        reader.forgive("ERR_CONNECTION|WebSocket|status of 50|net::")
+        empty_world.portal.kill("web")
+        expect(page.locator("[data-state]")).to_contain_text("reconnecting")
+        empty_world.portal.start("web")
+        expect(page.locator("[data-state]")).to_have_text("Live", timeout=40_000)
+        known = sum(isinstance(one, LogLine) for one in empty_world.client.jobs.lines(jobs["live"]))
+        page.wait_for_function(
+            "known => Number([...document.querySelectorAll('a.log-number')].at(-1).textContent) >= known", arg=known
+        )
+        shown = numbers(page)
+        assert shown == list(range(shown[0], shown[0] + len(shown)))

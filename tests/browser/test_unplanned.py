@@ -1,0 +1,156 @@
+"""What nobody plans: a tab left open over a restart, two people at once, a double click, a job that goes away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, StorageState, expect
+
+from tests.browser.visitor import Visitor, visitor
+from tests.browser.world import World, script
+from tests.integration.faults.scene import until
+
+WAIT = "import time\nprint('begun', flush=True)\ntime.sleep(600)\n"
+
+
+@pytest.fixture(scope="module")
+def code(empty_world: World, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("scripts")
+    (folder / "wait.py").write_text(WAIT)
+    (folder / "quick.py").write_text("print('done')\n")
+    latest = empty_world.client.code.put("scripts", [folder]).latest
+    assert latest is not None
+    return latest.id
+
+
+@pytest.fixture(scope="module")
+def state(browser: Browser, empty_world: World) -> StorageState:
+    with visitor(browser, empty_world.url) as ada:
+        ada.sign_in("ada")
+        return ada.context.storage_state()
+
+
+@pytest.fixture
+def ada(browser: Browser, empty_world: World, state: StorageState) -> Iterator[Visitor]:
+    with visitor(browser, empty_world.url, storage_state=state) as one:
+        yield one
+
+
+def launched(world: World, code: str, name: str, entry_point: str = "wait.py") -> str:
+    job = world.client.jobs.launch(script(world, name, entry_point, code=code))
+    if entry_point == "wait.py":
+        until(lambda: world.client.jobs.get(job.id).phase == "RUNNING", 60, "the job to run")
+    else:
+        until(lambda: world.client.jobs.get(job.id).tidied_at, 60, "the job to end")
+    return job.id
+
+
+def phase(page: Page, wanted: str):
+    return page.locator(f"#job-status[data-phase={wanted}]")
+
+
+def test_tabs_left_open_over_a_restart_go_on_by_themselves(ada: Visitor, empty_world: World, code: str):
+    job = launched(empty_world, code, "restarted")
+    ada.goto(f"/jobs/{job}/")
+    jobs_tab = ada.another_tab()
+    jobs_tab.goto(f"{ada.url}/jobs/")
+    expect(jobs_tab.locator(f"#job-{job}[data-phase=RUNNING]")).to_be_visible()
+    ada.forgive("ERR_|WebSocket|status of 50|net::|50. from")
+    for name in ("web", "worker", "beat", "conductor"):
+        empty_world.portal.kill(name)
+    ada.page.wait_for_timeout(1_000)
+    empty_world.portal.start("web", "worker", "beat", "conductor")
+    ada.page.locator("#job-stop").click()
+    expect(phase(ada.page, "STOPPED")).to_be_visible(timeout=60_000)
+    expect(jobs_tab.locator(f"#job-{job}[data-phase=STOPPED]")).to_be_visible(timeout=60_000)
+
+
+def test_two_who_stop_one_job_are_both_told_well(ada: Visitor, empty_world: World, code: str):
+    job = launched(empty_world, code, "stopped twice")
+    ada.goto(f"/jobs/{job}/")
+    other = ada.another_tab()
+    other.goto(f"{ada.url}/jobs/{job}/")
+    form = other.locator("#job-actions form").first.evaluate_handle("one => one")
+    ada.page.locator("#job-stop").click()
+    form.evaluate("one => one.isConnected ? one.requestSubmit() : location.reload()")
+    for page in (ada.page, other):
+        expect(phase(page, "STOPPED")).to_be_visible(timeout=60_000)
+        assert page.locator(".toast-note[data-kind=error]").count() == 0
+
+
+def test_a_double_click_launches_one_job(ada: Visitor, empty_world: World, code: str):
+    before = {job.id for job in empty_world.client.jobs.list()}
+    source = launched(empty_world, code, "clicked", "quick.py")
+    ada.goto(f"/jobs/launch/?from={source}")
+    expect(ada.page.locator("#launch-verdict")).to_contain_text("Fits now")
+    ada.page.get_by_role("button", name="Launch").locator("visible=true").first.dblclick()
+    expect(ada.page.locator("#job-status")).to_be_visible()
+    ada.page.wait_for_timeout(500)
+    made = {job.id for job in empty_world.client.jobs.list()} - before - {source}
+    assert len(made) == 1
+    ada.page.go_back()
+    expect(ada.page.get_by_role("heading", name="Launch a job")).to_be_visible()
+
+
+def test_a_job_that_is_deleted_elsewhere_leaves_its_page_with_words(ada: Visitor, empty_world: World, code: str):
+    job = launched(empty_world, code, "deleted", "quick.py")
+    ada.goto(f"/jobs/{job}/")
+    empty_world.client.jobs.delete(job)
+    ada.forgive("status of 404|WebSocket")
+    ada.page.locator("#job-delete").click()
+    expect(ada.page.locator(".problem")).to_contain_text("may have been deleted")
+
+
+def test_a_session_that_was_ended_elsewhere_asks_to_sign_in_and_comes_back(browser: Browser, empty_world: World):
+    with visitor(browser, empty_world.url) as here, visitor(browser, empty_world.url) as there:
+        here.sign_in("ada")
+        there.sign_in("ada")
+        here.goto("/datasets/")
+        there.goto("/account/sessions/")
+        there.page.get_by_role("button", name=re.compile("End all|all other|others", re.I)).first.click()
+        confirm = there.page.get_by_role("button", name=re.compile("^End", re.I)).last
+        if confirm.is_visible():
+            confirm.click()
+        there.page.wait_for_load_state()
+        here.page.get_by_role("link", name="Code", exact=True).click()
+        expect(here.page.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()
+        here.page.get_by_label("Name or e-mail address").fill("ada")
+        here.page.get_by_label("Password").fill("correct horse battery")
+        here.page.get_by_role("button", name="Sign in").click()
+        expect(here.page.get_by_role("heading", name="Code", exact=True)).to_be_visible()
+
+
+def test_what_was_typed_is_there_when_the_job_is_refused(ada: Visitor, empty_world: World, code: str):
+    ada.goto(f"/jobs/launch/?code={code}")
+    page = ada.page
+    page.get_by_label("Name", exact=True).fill("refused")
+    page.get_by_label("Script to run").fill("missing.py")
+    page.locator("#launch-script > summary").click()
+    page.get_by_label("Arguments").fill("--steps=12\n--kept=yes")
+    page.get_by_role("button", name="Launch").locator("visible=true").first.click()
+    expect(page.locator("#launch-trouble")).to_contain_text("Everything you typed is still here")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("refused")
+    expect(page.get_by_label("Arguments")).to_have_value("--steps=12\n--kept=yes")
+
+
+def test_a_script_from_the_web_for_another_platform_is_met_with_advice(
+    ada: Visitor, empty_world: World, tmp_path: Path
+):
+    """It reads another platform's folders and variables; before it runs the page says which of them lead nowhere here."""
+    (tmp_path / "train.py").write_text(
+        "import os, argparse\n"
+        "parser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--train', default=os.environ.get('SM_CHANNEL_TRAINING'))\n"
+        "parser.add_argument('--model-dir', default='/opt/ml/model')\n"
+        "arguments, _ = parser.parse_known_args()\n"
+        "print(os.listdir('/kaggle/input'))\n"
+    )
+    latest = empty_world.client.code.put("from the web", [tmp_path]).latest
+    assert latest is not None
+    ada.goto(f"/jobs/launch/?code={latest.id}")
+    ada.page.get_by_label("Name", exact=True).fill("web")
+    ada.page.get_by_label("Script to run").fill("train.py")
+    expect(ada.page.locator("#launch-verdict")).to_contain_text("/kaggle/input")

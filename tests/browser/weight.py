@@ -1,0 +1,51 @@
+"""What the first view of a page costs: requests, bytes over the wire, and when its largest part was painted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tests.browser.visitor import Visitor
+
+MOST_REQUESTS = 10
+MOST_BYTES = 300_000
+_PAINT = """() => new Promise((done) => {
+    let last = 0;
+    new PerformanceObserver((list) => { for (const entry of list.getEntries()) last = entry.startTime; })
+        .observe({ type: "largest-contentful-paint", buffered: true });
+    setTimeout(() => done(last), 100);
+})"""
+
+
+@dataclass
+class Weight:
+    """Requests that went out (no WebSockets, nothing inlined), bytes as transferred, largest paint in seconds."""
+
+    addresses: list[str] = field(default_factory=list)
+    bytes: int = 0
+    largest_paint: float = 0.0
+
+    @property
+    def requests(self) -> int:
+        return len(self.addresses)
+
+
+def weigh(visitor: Visitor, path: str) -> Weight:
+    """Open the page with an empty cache and let it come to rest."""
+    weight = Weight()
+    protocol = visitor.context.new_cdp_session(visitor.page)
+    protocol.send("Network.enable")
+    protocol.send("Network.setCacheDisabled", {"cacheDisabled": False})
+
+    def sent(event: dict) -> None:
+        if not event["request"]["url"].startswith("data:"):
+            weight.addresses.append(event["request"]["url"])
+
+    def finished(event: dict) -> None:
+        weight.bytes += int(event["encodedDataLength"])
+
+    protocol.on("Network.requestWillBeSent", sent)
+    protocol.on("Network.loadingFinished", finished)
+    visitor.page.goto(visitor.url + path)
+    visitor.page.wait_for_load_state("networkidle")
+    weight.largest_paint = visitor.page.evaluate(_PAINT) / 1000
+    return weight

@@ -1,0 +1,166 @@
+"""A portal with everything on its pages: jobs in every phase that lasts, data of every kind, a team, two people.
+
+Made through the SDK and the REST API, as users make it; the digits are really trained. Ada is the administrator (who
+alone may use the local engine by default), Bob a colleague.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from sklearn.datasets import load_sample_images
+
+from tests.integration.faults.scene import until
+from tests.real.portal import ROOT, WHOLE, RealPortal, real_portal
+from yardmaster_client import Job, Yardmaster
+
+EXAMPLE = ROOT / "examples" / "digits"
+SMALL = {"cpu": 0.1, "memory": "256Mi"}
+TASK = {"cpu": 0.25, "memory": "1.5Gi"}
+EATER = """
+import time
+kept = []
+for number in range(40):
+    kept.append(b"x" * (32 << 20))
+    print(f"batch {number}: {len(kept) * 32} MiB in memory", flush=True)
+    time.sleep(0.1)
+time.sleep(60)
+"""
+MOTLEY = """
+import logging, sys, time
+print("\\x1b[1mstep\\x1b[0m 1 \\x1b[32mloss 0.31\\x1b[0m", flush=True)
+print("WARNING: the learning rate is high", flush=True)
+print("ERROR: a shard could not be read, trying again", file=sys.stderr, flush=True)
+for number in range(200):
+    print(f"line {number} of the quiet part", flush=True)
+"""
+QUICK = {"YARDMASTER_LOOK_AGAIN": "1", "YARDMASTER_JOB_LEASE": "5"}
+
+
+@dataclass
+class World:
+    """A running portal and the ids of what is in it."""
+
+    portal: RealPortal
+    client: Yardmaster
+    ids: dict[str, str]
+
+    @property
+    def url(self) -> str:
+        return self.portal.url
+
+
+@contextmanager
+def world(*, trained: bool = True) -> Iterator[World]:
+    """A portal with all its processes and Ada in it; with `trained` also everything that pages can show."""
+    with (
+        tempfile.TemporaryDirectory(prefix="yardmaster-browser-") as home,
+        real_portal(Path(home), WHOLE, QUICK) as portal,
+        Yardmaster(portal.url, portal.token_of("ada", is_staff=True)) as client,
+    ):
+        one = World(portal, client, {})
+        portal.token_of("bob")
+        _stores(one, Path(home) / "material")
+        if trained:
+            _team(one)
+            _jobs(one)
+        yield one
+        for job in client.jobs.list():
+            if not job.is_final:
+                client.jobs.stop(job.id)
+        until(lambda: all(job.tidied_at for job in client.jobs.list()), 90, "all jobs to be tidied up")
+
+
+def digits(folder: Path, shards: int = 4) -> Path:
+    """The digits as TFRecord shards."""
+    command = [sys.executable, str(EXAMPLE / "prepare.py"), str(folder), "--shards", str(shards)]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder
+
+
+def _stores(one: World, material: Path) -> None:
+    data = digits(material / "digits")
+    (data / "README.md").write_text("# Digits\n\nHandwritten, 8 x 8 pixels, 1,797 of them.\n")
+    one.ids["dataset-first"] = _latest(one.client.datasets.put("digits", [data]))
+    (data / "classes.csv").write_text("label,word\n" + "".join(f"{n},digit {n}\n" for n in range(10)))
+    Image.fromarray(load_sample_images().images[0]).resize((320, 214)).save(data / "sample.png")
+    item = one.client.datasets.put("digits", [data])
+    one.ids |= {"dataset": item.id, "dataset-version": _latest(item)}
+    one.ids["code-first"] = _latest(one.client.code.put("digits", [EXAMPLE]))
+    with tempfile.TemporaryDirectory() as folder:
+        for file in EXAMPLE.glob("*.py"):
+            text = file.read_text()
+            (Path(folder) / file.name).write_text(re.sub(r"default=0\.003", "default=0.005", text))
+        (Path(folder) / "eater.py").write_text(EATER)
+        (Path(folder) / "motley.py").write_text(MOTLEY)
+        item = one.client.code.put("digits", [Path(folder)])
+    one.ids |= {"code": item.id, "code-version": _latest(item)}
+
+
+def _latest(item: Any) -> str:
+    assert item.latest is not None
+    return str(item.latest.id)
+
+
+def _team(one: World) -> None:
+    transport = one.client.transport
+    team = transport.post("namespaces/", {"slug": "vision", "title": "Computer vision", "manager": "ada"})
+    transport.post(f"namespaces/{team['id']}/members/", {"username": "bob", "role": "viewer"})
+    one.ids["team"] = team["id"]
+    one.client.token_create("notebook", ["read"])
+
+
+def training(one: World, name: str, *arguments: str, **changes: Any) -> dict[str, Any]:
+    """The digits with 1 parameter server and 2 workers."""
+    return {
+        "name": name, "strategy": "between_graph", "code": one.ids["code-version"], "entry_point": "between_graph.py",
+        "arguments": list(arguments), "inputs": [{"dataset_version": one.ids["dataset-version"]}], "reclaim_delay": 1,
+        "environment": {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_USE_LEGACY_KERAS": "1"}, "grace_period": 5,
+        "roles": {"ps": {"replicas": 1, **TASK}, "worker": {"replicas": 2, **TASK}}, **changes,
+    }  # fmt: skip
+
+
+def script(one: World, name: str, entry_point: str, **changes: Any) -> dict[str, Any]:
+    """One small task that runs a script of the code without any flag."""
+    return {
+        "name": name, "strategy": "single", "roles": {"worker": dict(SMALL)}, "code": one.ids["code-version"],
+        "entry_point": entry_point, "paths": {"data_flag": "", "log_flag": ""}, "retries": 0, "grace_period": 5,
+        "reclaim_delay": 1, **changes,
+    }  # fmt: skip
+
+
+def _jobs(one: World) -> None:
+    jobs = one.client.jobs
+    trained = jobs.launch(training(one, "digits", "--steps=200"))
+    failed = jobs.launch(script(one, "all at once", "eater.py"))
+    logged = jobs.launch(script(one, "motley log", "motley.py"))
+    assert jobs.wait(trained.id, timeout=180).phase == "SUCCEEDED"
+    assert jobs.wait(failed.id, timeout=90).phase == "FAILED"
+    jobs.wait(logged.id, timeout=90)
+    runs = jobs.launch(training(one, "digits, slowly", "--steps=100000", "--step_sleep=0.25", "--log_every=1"))
+    until(lambda: _step(jobs.get(runs.id)) > 20, 120, "the first steps")
+    roles = {"worker": {"cpu": 1.5, "memory": "1Gi"}}
+    waits = jobs.launch(script(one, "waits for its turn", "motley.py", roles=roles))
+    until(lambda: jobs.get(waits.id).phase == "QUEUED" and jobs.why(waits.id), 30, "a queued job")
+    until(lambda: next(iter(one.client.models()), None), 60, "the model")
+    one.ids |= {
+        "trained": trained.id,
+        "failed": failed.id,
+        "logged": logged.id,
+        "running": runs.id,
+        "waiting": waits.id,
+    }
+    one.ids["model"] = next(iter(one.client.models())).id
+
+
+def _step(job: Job) -> int:
+    return int((job.progress or {}).get("step") or 0)
