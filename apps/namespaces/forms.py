@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, cast
 
 from django import forms
@@ -44,6 +45,8 @@ class QuotaForm(forms.Form):
     gpus = forms.CharField(label="GPUs", max_length=30, required=False)
     storage = forms.CharField(label="Storage", max_length=30, required=False)
     running_jobs = forms.CharField(label="Jobs at once", max_length=30, required=False)
+    seen = forms.CharField(max_length=300, required=False, widget=forms.HiddenInput)
+    """The limits that the form was made with, so that nobody undoes a change that they have not seen."""
 
     @staticmethod
     def values_of(quota: Quota) -> dict[str, str]:
@@ -53,10 +56,11 @@ class QuotaForm(forms.Form):
                 return ""
             return _exact_bytes(value) if name in ("memory", "storage") else f"{value:f}".rstrip("0").rstrip(".")
 
-        return {name: text(name) for name in QuotaForm.base_fields}
+        values = {name: text(name) for name in Limits.__annotations__}
+        return {**values, "seen": json.dumps(values)}
 
     def clean(self) -> dict[str, Any]:
-        wish = {name: self.cleaned_data.get(name) or None for name in self.fields}
+        wish = {name: self.cleaned_data.get(name) or None for name in Limits.__annotations__}
         read = LimitsSerializer(data=wish)
         if not read.is_valid():
             for name, errors in read.errors.items():
@@ -66,6 +70,17 @@ class QuotaForm(forms.Form):
 
     def limits(self) -> Limits:
         return cast(Limits, self.cleaned_data)
+
+    def limits_seen(self) -> Limits | None:
+        """None: whoever sent this had no form of ours before them."""
+        try:
+            values = json.loads(self.data.get("seen", ""))
+        except ValueError:
+            return None
+        if not isinstance(values, dict):
+            return None
+        read = LimitsSerializer(data={name: value or None for name, value in values.items()})
+        return cast(Limits, dict(read.validated_data)) if read.is_valid() else None
 
 
 def _exact_bytes(amount: int) -> str:

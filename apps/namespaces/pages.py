@@ -17,7 +17,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import user_by_id, user_by_name
 from apps.api.form_problems import show_in_form
 from apps.api.paging import page_of
-from apps.api.problems import ApiProblem, Forbidden
+from apps.api.problems import ApiProblem, Conflict, Forbidden
 from apps.jobs.holders import holdings_in
 from apps.namespaces import selectors, services
 from apps.namespaces.context import own_namespaces
@@ -163,7 +163,13 @@ def quota(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
     form = QuotaForm(request.POST)
     if not form.is_valid():
         return _page(request, shown, quota_form=form)
-    services.quota_set(namespace=shown, limits=form.limits(), actor=user)
+    try:
+        services.quota_set(namespace=shown, limits=form.limits(), actor=user, seen=form.limits_seen())
+    except Conflict as problem:
+        now = QuotaForm.values_of(selectors.quota_of(shown))
+        form = QuotaForm({**request.POST.dict(), "seen": now["seen"]})
+        show_in_form(form, problem)
+        return _page(request, shown, quota_form=form)
     messages.success(request, "The quota holds from now on. What runs goes on.")
     return redirect("namespace_page", shown.pk)
 

@@ -65,7 +65,7 @@ def member_add(*, namespace: Namespace, user: User, role: Role, actor: User) -> 
         if made:
             record(actor, "member.add", _name(namespace), namespace=namespace, user=user.username, role=role.value)
         elif member.role != role:
-            raise Conflict(f"{user.username} is a {member.role} already.", remedy="Change the role with PATCH.")
+            raise Conflict(f"{user.username} is a {member.role} already.", remedy="Change that role instead.")
     return member
 
 
@@ -113,11 +113,19 @@ def _refuse_personal(namespace: Namespace) -> None:
         )
 
 
-def quota_set(*, namespace: Namespace, limits: Limits, actor: User) -> Quota:
-    """Set every limit. One below what is held now takes nothing away: it only admits nothing new."""
+def quota_set(*, namespace: Namespace, limits: Limits, actor: User, seen: Limits | None = None) -> Quota:
+    """Set every limit. One below what is held now takes nothing away: it only admits nothing new.
+
+    `seen` is what the actor had before their eyes: where somebody has changed it since, 409 instead of undoing that.
+    """
     with transaction.atomic():
         default_quota_create(namespace)
         quota = Quota.objects.select_for_update().get(pk=namespace.pk)
+        if seen is not None and any(getattr(quota, name) != value for name, value in seen.items()):
+            raise Conflict(
+                "Somebody changed these limits while you did. Nothing of yours is saved yet.",
+                remedy="Look at what holds now, and set yours again.",
+            )
         before = _facts(quota)
         for name, value in limits.items():
             setattr(quota, name, value)

@@ -198,7 +198,8 @@ def _doubled_flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
 
 
 _FOREIGN = re.compile(
-    r"(?P<notebook>/content/|/kaggle/)|(?P<home>/home/[^/]+/|/Users/[^/]+/|~/|[A-Za-z]:\\|[A-Za-z]:/[^/])"
+    r"(?P<result>/kaggle/working|/opt/ml/(?:model|output|checkpoints))"
+    r"|(?P<notebook>/content/|/kaggle/|/opt/ml/)|(?P<home>/home/[^/]+/|/Users/[^/]+/|~/|[A-Za-z]:\\|[A-Za-z]:/[^/])"
     r"|(?P<store>(?:s3|s3a|gs|hdfs|abfss?|wasbs?|dbfs|oss)://|dbfs:/)"
 )
 
@@ -218,7 +219,22 @@ def _foreign_paths(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
         else:
             message = f"{shorten(text)} is a path of another machine and leads nowhere in a task."
         remedy = f"Attach the data as a dataset and read it below {_where(spec)}."
+        if sign["result"]:
+            remedy = f"Write it below {spec.paths.model_flag or spec.paths.model_env or 'the working directory'}."
         yield _warn("foreign_path", message, remedy, place)
+
+
+_FOREIGN_VARIABLE = re.compile(r"(?:SM|KAGGLE|AIP)_[A-Z][A-Z_]+")
+
+
+def _foreign_variables(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
+    """Variables that only another platform sets: the script would get nothing, or end with a KeyError."""
+    found = {text: place for text, place in reversed(facts.texts) if _FOREIGN_VARIABLE.fullmatch(text)}
+    foreign = sorted(set(found) - spec.environment.keys())
+    if foreign:
+        message = f"{', '.join(foreign[:_MOST_OF_ONE_KIND])}: set on another platform only."
+        remedy = f"Read data below {_where(spec)}, or set the variables in the job's environment."
+        yield _warn("foreign_variable", message, remedy, found[foreign[0]])
 
 
 def _where(spec: TrainingSpec) -> str:
@@ -292,6 +308,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
     _flags,
     _doubled_flags,
     _foreign_paths,
+    _foreign_variables,
     _old_tensorflow,
     _not_in_a_task,
 )

@@ -199,13 +199,21 @@ class _Module:
             name = self._dotted(node.func)
             if name == "print" or name.rpartition(".")[2] in _TALK:
                 for one in node.args:
-                    yield from ast.walk(one)
+                    yield from self._said(one)
             if name in ("os.environ.get", "os.getenv"):
                 for one in node.args[1:]:
                     yield from ast.walk(one)
             for keyword in node.keywords:
                 if keyword.arg in ("help", "description", "epilog", "usage"):
                     yield from ast.walk(keyword.value)
+
+    def _said(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What of this is only said. What another call in it gets is worked with: `print(os.listdir("/data"))`."""
+        if isinstance(node, ast.Call) and self._dotted(node.func).rpartition(".")[2] not in ("format", "join"):
+            return
+        yield node
+        for one in ast.iter_child_nodes(node):
+            yield from self._said(one)
 
     def _read_use(self, node: ast.AST, idle: set[int]) -> None:
         if isinstance(node, (ast.Attribute, ast.Name)):

@@ -151,6 +151,27 @@ class TestQuota:
         assert {name: getattr(quota, name) for name in limits} == limits
         assert len(client.get(page_of(team)).context["quota_changes"]) == 1
 
+    def test_a_change_that_somebody_else_made_meanwhile_is_not_undone(self, team, admin, client):
+        limits = {"cpu": Decimal("1.5"), "memory": 1 << 30, "gpus": 0, "storage": 5 << 40, "running_jobs": 100}
+        quota_set(namespace=team, limits=limits, actor=admin)
+        client.force_login(admin)
+        shown = client.get(page_of(team)).context["quota_form"].initial
+        quota_set(namespace=team, limits={**limits, "gpus": 4}, actor=admin)
+        refused = client.post(f"{page_of(team)}quota/", {**shown, "cpu": "3"})
+        assert "Somebody changed these limits" in refused.content.decode()
+        assert Quota.objects.get(namespace=team).gpus == 4
+        again = refused.context["quota_form"].data
+        assert again["cpu"] == "3"
+        client.post(f"{page_of(team)}quota/", {**again, "gpus": "4"})
+        quota = Quota.objects.get(namespace=team)
+        assert (quota.cpu, quota.gpus) == (3, 4)
+
+    @pytest.mark.parametrize("seen", ["", "[]", "{", '{"cpu": "1"}', '{"cpu": {}}'])
+    def test_what_was_seen_may_be_anything_and_is_then_nothing(self, team, admin, client, seen):
+        client.force_login(admin)
+        client.post(f"{page_of(team)}quota/", {"cpu": "2", "seen": seen})
+        assert Quota.objects.get(namespace=team).cpu == 2
+
     @pytest.mark.parametrize(
         ("field", "value"), [("cpu", "many"), ("cpu", "-1"), ("memory", "1Xi"), ("gpus", "1.5"), ("storage", "9" * 29)]
     )

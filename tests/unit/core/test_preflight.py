@@ -285,6 +285,26 @@ def test_an_ordinary_path_is_left_alone(path: str) -> None:
     assert find(SINGLE, f'x = open("{path}")\n') == []
 
 
+def test_a_path_in_a_call_within_a_print_is_worked_with() -> None:
+    assert codes(SINGLE, 'import os\nprint(os.listdir("/kaggle/input"))\n') == ["foreign_path"]
+    assert codes(SINGLE, 'print("was in {}".format("/kaggle/input"))\n') == []
+
+
+@pytest.mark.parametrize("path", ["/kaggle/working/model", "/opt/ml/model", "/opt/ml/output/data"])
+def test_a_place_for_results_on_another_platform_is_told_ours(path: str) -> None:
+    (found,) = find(SINGLE, f'model.save("{path}")\n')
+    assert found.code == "foreign_path"
+    assert found.remedy == "Write it below MODEL_DIR."
+
+
+def test_variables_of_another_platform_are_told_once_unless_the_job_sets_them() -> None:
+    script = 'import os\na = os.environ["SM_CHANNEL_TRAINING"]\nb = os.environ.get("SM_MODEL_DIR")\nc = "SM"\n'
+    (found,) = find(SINGLE, script)
+    assert (found.code, found.line) == ("foreign_variable", 2)
+    assert found.message.startswith("SM_CHANNEL_TRAINING, SM_MODEL_DIR:")
+    assert codes(SINGLE, script, environment={"SM_CHANNEL_TRAINING": "x", "SM_MODEL_DIR": "y"}) == []
+
+
 def test_many_foreign_paths_are_not_all_listed() -> None:
     assert len(find(SINGLE, "\n".join(f'open("/kaggle/input/{n}")' for n in range(50)))) == 5
 
