@@ -99,13 +99,20 @@ def _launch(day: Visitor, name: str) -> str:
     page.locator("input[data-role=worker]").fill("2")
     page.get_by_label("Name", exact=True).fill(name)
     page.get_by_label("Script to run").fill("between_graph.py")
-    page.get_by_label("Dataset 1", exact=True).select_option(index=1)
+    _choose(page, "select[name$=dataset_version]", name)
     _open(page, "#launch-script")
     page.get_by_label("Arguments").fill("--steps=20000\n--step_sleep=0.02\n--log_every=1")
     page.get_by_label("Environment variables").fill("TF_CPP_MIN_LOG_LEVEL=3\nTF_USE_LEGACY_KERAS=1")
     _small(page, "ps", "worker")
     expect(page.locator("#launch-words")).to_contain_text("1 parameter server")
     return _launched(page)
+
+
+def _choose(page: Page, select: str, name: str) -> None:
+    """The newest version of what has this name."""
+    field = page.locator(select).first
+    option = field.locator("option").filter(has_text=f"{name}, version").first
+    field.select_option(option.get_attribute("value"))
 
 
 def _open(page: Page, section: str) -> None:
@@ -157,9 +164,7 @@ def _lose_the_network_and_come_back(day: Visitor, world: World, job: str) -> Non
     day.context.set_offline(False)
     expect(state).to_have_text("Live")
     page.wait_for_timeout(500)
-    shown = page.locator(".log-box a.log-number").evaluate_all(
-        "all => all.map((one) => Number(one.textContent.replace(/\\D/g, '')))"
-    )
+    shown = page.locator("a.log-number").evaluate_all("all => all.map((one) => Number(one.textContent))")
     assert shown == list(range(shown[0], shown[0] + len(shown)))
     lines = [one.number for one in world.client.jobs.lines(job, role="worker", index=0) if isinstance(one, LogLine)]
     assert shown[-1] <= len(lines)
@@ -188,6 +193,7 @@ def _compare(day: Visitor, first: str, second: str) -> None:
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_role("heading", name="Compare jobs")).to_be_visible()
     expect(page.locator(".compare-differs").filter(has_text="learning_rate")).to_be_visible()
+    page.locator("#compare-scalars").scroll_into_view_if_needed()
     expect(page.locator(".compare-chart canvas").first).to_be_visible()
 
 
@@ -197,8 +203,8 @@ def _fail_and_retry(day: Visitor, name: str) -> None:
     day.goto("/jobs/launch/")
     page.locator("label:has(#preset-single)").click()
     expect(page.locator(".launch-single")).to_be_visible()
-    page.locator("select[name=code]").select_option(index=1)
-    expect(page.locator("#launch-scripts option").first).to_be_attached()
+    _choose(page, "select[name=code]", name)
+    expect(page.locator("#launch-scripts option[value='hungry.py']")).to_be_attached()
     page.get_by_label("Name", exact=True).fill(f"{name} hungry")
     page.get_by_label("Script to run").fill("hungry.py")
     _open(page, "#launch-resources")
