@@ -16,6 +16,7 @@ import { Sender, Unreadable } from "./sender";
 
 const REDRAW = 250;
 const ZIP = /\.zip$/i;
+const TRY_AGAIN = "What has arrived is kept. Try again when it is there.";
 const CHANGED = "This file has changed since the upload began. Cancel the upload and begin anew.";
 
 export class UploadPage {
@@ -230,7 +231,10 @@ export class UploadPage {
 
   /** Put what went wrong beside what it is about, and see what can be gone on with. */
   private async explain(error: unknown): Promise<void> {
-    if (error instanceof Unreadable) {
+    if (error instanceof Refusal && error.status === 0) {
+      // Parts are tried again by themselves; the beginning and the end of an upload are not.
+      this.complain(new Refusal(0, error.message, TRY_AGAIN));
+    } else if (error instanceof Unreadable) {
       this.faults.set(error.file.path, error.message);
       this.complain(new Refusal(0, "A file can no longer be read.", "It is marked below. What has arrived is kept."));
     } else if (error instanceof Refusal) {
