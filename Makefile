@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/platform:$(CURDIR)
 PORT ?= 8080
 ENGINE ?= local
 
-.PHONY: help setup assets up demo stop-jobs test check bench lint types contracts audit lock clean
+.PHONY: help setup assets up demo stop-jobs test check bench screenshots lint types contracts audit lock clean
 
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ contracts: setup
 
 bench: setup ## measure speed and memory against the goals; writes bench-results/
 	@$(BIN)/python -m tests.bench
+
+screenshots: setup ## take a picture of every page, light and dark, wide and narrow (FOLDER=screenshots)
+	@$(BIN)/python -m tests.browser.screenshots $(or $(FOLDER),screenshots) $(PAGES)
 
 audit: setup ## ask the package index whether a locked requirement has a known vulnerability
 	@$(BIN)/pip-audit --requirement requirements.txt --require-hashes --disable-pip --progress-spinner off

@@ -4,6 +4,7 @@ import { levelOf, type Level } from "./levels";
 import type { Levels, LogPages } from "./pages";
 import { nameOf, taskOf } from "./places";
 import type { Row } from "./tape";
+import { toast } from "../toast";
 
 const ROUNDS = 120;
 
@@ -61,6 +62,7 @@ export function levelTools(root: HTMLElement, pages: LogPages, first: Levels, li
   const firstError = async () => {
     if (!isWhole()) await countOn();
     if (counts.first_error) listener.toLine(nameOf(counts.first_error), counts.first_error.n);
+    else toast("No error in this log.", "info");
   };
   root.querySelector("[data-first-error]")?.addEventListener("click", () => void firstError());
   if (!isWhole()) {

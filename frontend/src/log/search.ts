@@ -1,4 +1,5 @@
 // Searching the whole log on the server: matches come page by page, and one walks through those that are known.
+import { runsOf } from "./ansi";
 import type { LogPages, Query } from "./pages";
 import type { Row } from "./tape";
 
@@ -13,6 +14,7 @@ export interface Match {
 
 export class Search {
   private matches: Match[] = [];
+  private readonly known = new Set<string>();
   private isDone = false;
   private isClosed = false;
   private at = -1;
@@ -40,6 +42,13 @@ export class Search {
       this.isDone = true;
       if (!this.isClosed) this.trouble(error);
     }
+  }
+
+  /** Lines that have just come and match: they join those that were found. */
+  arrived(rows: Row[]): void {
+    if (!rows.length || this.matches.length >= MOST) return;
+    this.add(rows);
+    this.changed();
   }
 
   close(): void {
@@ -78,7 +87,12 @@ export class Search {
 
   private add(rows: Row[]): void {
     const here = this.current;
-    for (const { task, line, time } of rows) this.matches.push({ task, line, time });
+    for (const { task, line, time } of rows) {
+      const key = `${task}:${line}`;
+      if (this.known.has(key)) continue; // the search and the live log may both bring it
+      this.known.add(key);
+      this.matches.push({ task, line, time });
+    }
     this.matches.sort((a, b) => a.time - b.time || (a.task === b.task ? a.line - b.line : a.task < b.task ? -1 : 1));
     if (here) this.at = this.matches.indexOf(here);
   }
@@ -86,6 +100,12 @@ export class Search {
 
 function isBefore(match: Match, row: Row): boolean {
   return match.task === row.task ? match.line < row.line : match.time < row.time;
+}
+
+/** Whether the expression is in what people see of the line. */
+export function isMatch(row: Row, pattern: RegExp): boolean {
+  const text = runsOf(row.text).map((run) => run.text).join("");
+  return !row.gap && text.search(pattern) >= 0;
 }
 
 /** What marks the matches in a line, or null where the expression is not one that browsers know. */

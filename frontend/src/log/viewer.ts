@@ -11,7 +11,7 @@ import { Pane } from "./pane";
 import { extended, hashOf, holds, linesOf, type Lines } from "./permalink";
 import type { Places } from "./places";
 import { LogReader, type Connection } from "./reader";
-import { Search, patternOf } from "./search";
+import { Search, isMatch, patternOf } from "./search";
 import type { Row } from "./tape";
 import type { Level } from "./levels";
 
@@ -46,6 +46,7 @@ export class Viewer {
   private search: Search | null = null;
   private chosen: Lines | null = null;
   private unseenFrom = 0;
+  private connection: Connection = "idle";
 
   constructor(private readonly root: HTMLElement) {
     this.config = JSON.parse(root.dataset.log ?? "{}") as Config;
@@ -120,13 +121,22 @@ export class Viewer {
 
   private arrived(rows: Row[], before: number): void {
     this.filtered?.arrived(rows);
+    const { pattern } = this.pane.marks;
+    if (pattern) this.search?.arrived(rows.filter((row) => isMatch(row, pattern)));
     this.levels.arrived(rows, before);
     this.pane.arrived(rows.length);
   }
 
   private connected(state: Connection): void {
+    this.connection = state;
     this.root.dataset.connection = state;
     this.find("state").textContent = SAYS[state];
+    this.settled();
+  }
+
+  /** What there was to complain about is over: the note tells of the connection alone. */
+  private settled(): void {
+    const state = this.connection;
     const note = this.find("note");
     note.hidden = state !== "lost" && state !== "refused";
     note.textContent = state === "lost" ? "Connection lost, reconnecting … No line will be missing." : SAYS[state];
@@ -222,6 +232,7 @@ export class Viewer {
     this.remember();
     this.search = null;
     found.textContent = "";
+    this.settled();
     if (!text) return;
     let hasGone = !goes;
     const search = new Search(this.pages, { text, regex, level: "" }, () => {
