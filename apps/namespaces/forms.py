@@ -73,14 +73,22 @@ class QuotaForm(forms.Form):
 
     def limits_seen(self) -> Limits | None:
         """None: whoever sent this had no form of ours before them."""
+        values = self._seen()
+        read = LimitsSerializer(data={name: value or None for name, value in values.items()})
+        return cast(Limits, dict(read.validated_data)) if values and read.is_valid() else None
+
+    def over(self, now: dict[str, str]) -> dict[str, str]:
+        """What holds now, with what was typed over it."""
+        seen = self._seen()
+        typed = {name: str(self.data.get(name, "")) for name in Limits.__annotations__}
+        return {**now, **{name: text for name, text in typed.items() if text != seen.get(name)}}
+
+    def _seen(self) -> dict[str, Any]:
         try:
             values = json.loads(self.data.get("seen", ""))
         except ValueError:
-            return None
-        if not isinstance(values, dict):
-            return None
-        read = LimitsSerializer(data={name: value or None for name, value in values.items()})
-        return cast(Limits, dict(read.validated_data)) if read.is_valid() else None
+            return {}
+        return values if isinstance(values, dict) else {}
 
 
 def _exact_bytes(amount: int) -> str:

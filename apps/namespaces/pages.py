@@ -167,7 +167,7 @@ def quota(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
         services.quota_set(namespace=shown, limits=form.limits(), actor=user, seen=form.limits_seen())
     except Conflict as problem:
         now = QuotaForm.values_of(selectors.quota_of(shown))
-        form = QuotaForm({**request.POST.dict(), "seen": now["seen"]})
+        form = QuotaForm(form.over(now))
         show_in_form(form, problem)
         return _page(request, shown, quota_form=form)
     messages.success(request, "The quota holds from now on. What runs goes on.")

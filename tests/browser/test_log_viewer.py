@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect
 
 from tests.browser.visitor import Visitor, visitor
-from tests.browser.world import World, script
+from tests.browser.world import SMALL, World, script
 from tests.integration.faults.scene import until
 from yardmaster_client import LogLine
 
@@ -27,6 +27,18 @@ for number in range({LINES}):
     else:
         print("line", number)
 """
+CREW = """
+import os, time
+me = f"{os.environ['YARDMASTER_ROLE']}-{os.environ['YARDMASTER_INDEX']}"
+print("begun at", time.time_ns(), flush=True)
+for number in range(400):
+    is_lone = (me, number) == ("worker-1", 300)
+    print("ERROR: only one of us saw this" if is_lone else f"{me} counts {number}", flush=True)
+    time.sleep(0.001)
+if me == "ps-0":
+    time.sleep(600)
+"""
+CREW_LINES = 401
 LIVE = """
 import time
 for number in range(100_000):
@@ -37,18 +49,27 @@ for number in range(100_000):
 
 @pytest.fixture(scope="module")
 def jobs(empty_world: World, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A job whose log is long and whole, and one that goes on writing 50 lines a second."""
+    """A job whose log is long, one with three tasks and two attempts, and one that writes 50 lines a second."""
     folder = tmp_path_factory.mktemp("scripts")
     (folder / "long.py").write_text(LONG)
+    (folder / "crew.py").write_text(CREW)
     (folder / "live.py").write_text(LIVE)
     latest = empty_world.client.code.put("talkers", [folder]).latest
     assert latest is not None
+    jobs = empty_world.client.jobs
+    roles = {"ps": {"replicas": 1, **SMALL}, "worker": {"replicas": 2, **SMALL}}
+    crew = {"strategy": "between_graph", "roles": roles}
     launched = {
-        name: empty_world.client.jobs.launch(script(empty_world, name, f"{name}.py", code=latest.id)).id
-        for name in ("long", "live")
+        name: jobs.launch(script(empty_world, name, f"{name}.py", code=latest.id, **more)).id
+        for name, more in (("crew", crew), ("long", {}), ("live", {}))
     }
-    empty_world.client.jobs.wait(launched["long"], timeout=90)
-    until(lambda: any(empty_world.client.jobs.lines(launched["live"])), 60, "the first line")
+    for _ in range(2):
+        assert jobs.wait(launched["crew"], timeout=90).phase == "SUCCEEDED"
+        until(lambda: jobs.get(launched["crew"]).tidied_at, 60, "the crew to be gone")
+        if jobs.get(launched["crew"]).attempt == 1:
+            jobs.retry(launched["crew"])
+    jobs.wait(launched["long"], timeout=90)
+    until(lambda: any(jobs.lines(launched["live"])), 60, "the first line")
     return launched
 
 
@@ -137,7 +158,10 @@ class TestLong:
         expect(line(page, 150_001)).to_be_visible()
         reader.forgive("status of 400")
         page.locator("#log-query").fill("needle-(")
-        expect(page.locator("[data-note]")).to_be_visible()
+        expect(page.locator("[data-note]")).to_contain_text("regular expression")
+        page.locator("#log-query").fill("needle-on")
+        expect(page.locator("[data-found]")).to_have_text("none")
+        expect(page.locator("[data-note]")).to_be_hidden()
 
     def test_what_a_script_writes_is_coloured_text_and_nothing_else(self, reader, jobs):
         page = opened(reader, jobs["long"], "#worker-0:L150002")
@@ -152,9 +176,10 @@ class TestLong:
         line(page, 1_003).locator("a.log-number").click(modifiers=["Shift"])
         expect(page.locator(".log-row.log-chosen")).to_have_count(4)
         page.get_by_role("button", name="Copy link").click()
+        expect(page.locator(".toast-note").filter(has_text="The link is copied.")).to_be_visible()
         link = page.evaluate("navigator.clipboard.readText()")
         page.get_by_role("button", name="Copy 4 lines").click()
-        expect(page.locator(".toast-note").last).to_contain_text("copied")
+        expect(page.locator(".toast-note").filter(has_text="The lines are copied.")).to_be_visible()
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied.splitlines() == [f"line {number}" for number in range(999, 1_003)]
         page.goto("about:blank")
@@ -199,7 +224,82 @@ class TestLong:
         expect(page.get_by_role("button", name="Jump to newest")).to_be_visible()
 
 
+class TestSeveral:
+    def test_all_tasks_lines_are_there_by_time_and_each_tasks_in_order(self, reader, jobs):
+        page = opened(reader, jobs["crew"])
+        expect(page.locator("[data-total]")).to_have_text(f"{3 * CREW_LINES:,} lines")
+        page.keyboard.press("g")
+        expect(page.locator(".log-row").filter(has_text="begun at").first).to_be_visible()
+        rows = page.locator(".log-rows .log-row").evaluate_all(
+            """all => all.map((one) => [one.querySelector('.log-task').textContent,
+                Number(one.querySelector('a').textContent), one.querySelector('time').dateTime])"""
+        )
+        assert [time for *_, time in rows] == sorted(time for *_, time in rows)
+        for task in {task for task, *_ in rows}:
+            mine = [number for name, number, _ in rows if name == task]
+            assert mine == list(range(1, len(mine) + 1)), task
+
+    def test_the_search_over_all_tasks_leads_to_the_one_task_that_wrote_it(self, reader, jobs):
+        page = opened(reader, jobs["crew"])
+        page.keyboard.press("/")
+        page.keyboard.type("only one of us")
+        chosen = page.locator(".log-row.log-chosen")
+        expect(chosen.locator(".log-task")).to_have_text("worker-1")
+        expect(chosen.locator("a.log-number")).to_have_text("302")
+        expect(page.locator("[data-found]")).to_have_text("1 of 1")
+        page.locator("#log-query").fill("counts 7")
+        expect(page.locator("[data-found]")).to_contain_text(f"of {3 * 11}")
+        expect(chosen.locator("mark")).to_have_text("counts 7")
+        seen = []
+        for _ in range(3 * 11):
+            seen.append(chosen.locator(".log-text").inner_text())
+            page.get_by_role("button", name="Next match").click()
+            expect(chosen.locator(".log-text")).not_to_have_text(seen[-1])
+        assert len(set(seen)) == len(seen)
+
+    def test_one_task_is_chosen_and_the_search_goes_along(self, reader, jobs):
+        page = opened(reader, jobs["crew"], "?q=counts+39")
+        expect(page.locator("[data-found]")).to_contain_text(f"of {3 * 11}")
+        page.get_by_label("Lines of").select_option("worker-1")
+        expect(page).to_have_url(re.compile("task=worker-1"))
+        expect(page.locator("[data-total]")).to_have_text(f"{CREW_LINES} lines")
+        expect(page.locator("[data-found]")).to_contain_text("of 11")
+        assert set(page.locator(".log-row .log-text").all_inner_texts()) <= {
+            f"worker-1 counts {number}" for number in range(400)
+        } | {"ERROR: only one of us saw this"}
+
+    def test_every_attempt_has_its_own_log(self, reader, jobs, empty_world: World):
+        lines = empty_world.client.jobs.lines
+        begun = [next(lines(jobs["crew"], role="worker", attempt=number)).text for number in (1, 2)]
+        assert begun[0] != begun[1]
+        page = opened(reader, jobs["crew"], "?task=worker-0")
+        expect(page.get_by_label("Attempt")).to_have_value("2")
+        for number in (1, 2):
+            page.get_by_label("Attempt").select_option(str(number))
+            expect(page).to_have_url(re.compile(f"attempt={number}"))
+            expect(page.locator("[data-state]")).to_have_text("Complete")
+            page.keyboard.press("g")
+            expect(line(page, 1)).to_contain_text(begun[number - 1])
+
+
 class TestLive:
+    def test_a_log_without_errors_says_so(self, reader, jobs):
+        page = opened(reader, jobs["live"])
+        expect(page.locator("[data-state]")).to_have_text("Live")
+        page.keyboard.press("e")
+        expect(page.locator(".toast-note")).to_contain_text("No error in this log")
+
+    def test_what_is_searched_for_is_also_found_in_lines_that_come_later(self, reader, jobs):
+        page = opened(reader, jobs["live"])
+        expect(page.locator("[data-state]")).to_have_text("Live")
+        page.get_by_role("button", name="Regular expression").click()
+        page.locator("#log-query").fill("beat .*0$")
+        found = page.locator("[data-found]")
+        expect(found).to_have_text(re.compile(r"of [\d,]+$"))
+        count = found.inner_text()
+        expect(found).not_to_have_text(count)
+        expect(found).to_have_text(re.compile(r"of [\d,]+$"))
+
     def test_it_follows_until_one_scrolls_up_and_again_from_the_button_on(self, reader, jobs):
         page = opened(reader, jobs["live"])
         expect(page.locator("[data-state]")).to_have_text("Live")
@@ -234,7 +334,8 @@ class TestLive:
         page.mouse.wheel(0, -1_500)
         page.wait_for_timeout(500)
         texts = page.locator(".log-rows .log-row").evaluate_all(
-            "all => all.map((one) => [one.querySelector('.log-number').textContent, one.querySelector('.log-text').textContent])"
+            """all => all.map((one) =>
+                [one.querySelector('.log-number').textContent, one.querySelector('.log-text').textContent])"""
         )
         assert texts == [
             [str(first), f"beat {first - 1}"] for first in range(int(texts[0][0]), int(texts[0][0]) + len(texts))

@@ -161,8 +161,8 @@ class TestQuota:
         assert "Somebody changed these limits" in refused.content.decode()
         assert Quota.objects.get(namespace=team).gpus == 4
         again = refused.context["quota_form"].data
-        assert again["cpu"] == "3"
-        client.post(f"{page_of(team)}quota/", {**again, "gpus": "4"})
+        assert (again["cpu"], again["gpus"]) == ("3", "4")
+        client.post(f"{page_of(team)}quota/", again)
         quota = Quota.objects.get(namespace=team)
         assert (quota.cpu, quota.gpus) == (3, 4)
 
