@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Dialog, StorageState
+from playwright.sync_api import Browser, Dialog, StorageState, expect
 
 from tests.browser.visitor import Look, Visitor, visitor
 from tests.browser.world import World, script
 
+pytestmark = pytest.mark.timeout(300)  # the first test of a module waits for its portal, too
 NAME = "\"'><img src=x onerror=alert(1)><script>alert(2)</script>{{ 7*7 }}{% csrf_token %}`${alert(3)}` e\u0301\u0301"
 NASTY = f"{NAME} \u202egpj.exe\u2066 \U0001f469\u200d\U0001f52c"
 # Names and paths of what is stored may have no invisible signs, and that is all.
@@ -117,3 +119,17 @@ def test_no_page_runs_what_it_shows_or_breaks(reader: Visitor, places: list[str]
     reader.assert_content()
     assert opened == []
     assert wrong == {}, "\n".join(f"{place}: {found}" for place, found in wrong.items())
+
+
+def test_a_file_of_a_nasty_name_is_text_on_the_page_that_refuses_it(reader: Visitor, tmp_path: Path):
+    page, name = reader.page, long(NASTY.replace("/", ""), 200)
+    (tmp_path / name).write_text("a,b\n1,2\n")
+    reader.goto("/datasets/upload/")
+    page.locator("#pick-files").set_input_files(tmp_path / name)
+    page.locator("#name").fill(long(NAME, 100))
+    reader.forgive("status of 422|status of 400")
+    page.locator("#start").click()
+    expect(page.locator("#files .fault")).to_contain_text("control character")
+    expect(page.locator("#files")).to_contain_text("onerror=alert(1)")
+    assert page.locator("[onerror], img[src=x], main script").count() == 0
+    assert (page.evaluate(_TOO_WIDE), page.evaluate(_TURNED)) == ([], [])
