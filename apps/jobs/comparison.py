@@ -201,5 +201,10 @@ def _scalars(jobs: Sequence[Job], tags: Sequence[str]) -> list[Scalar]:
     found: dict[str, list[CurveEnd]] = {tag: [] for tag in tags}
     for end in sorted(ends, key=lambda end: (place[end["job_id"]], end["run"])):
         last, lowest, highest = (_number(end[name]) for name in ("last", "lowest", "highest"))
-        found[end["tag"]].append(CurveEnd(labels[end["job_id"]], end["run"], last, end["last_step"], lowest, highest))
+        found[end["tag"]].append(CurveEnd(labels[end["job_id"]], _run_words(end["run"]), last, end["last_step"], lowest, highest))
     return [Scalar(tag, curves) for tag, curves in found.items()]
+
+
+def _run_words(run: str) -> str:
+    """The folder of the events below the log directory; the directory itself has no name of its own."""
+    return _ABSENT if run in ("", ".") else run

@@ -4,6 +4,12 @@ import { toast } from "./toast";
 
 Object.assign(htmx.config, { allowEval: false, includeIndicatorStyles: false, historyCacheSize: 0, selfRequestsOnly: true });
 
+// A request that a newer one replaces is no error, yet htmx writes it into the console as two. It writes what has `error`,
+// after it has shown it to the logger.
+htmx.logger = (_: Element, event: string, detail: { error?: string }) => {
+  if (event === "htmx:sendAbort" || event === "htmx:afterRequest") delete detail.error;
+};
+
 interface HtmxEvent {
   headers: Record<string, string>;
   xhr: XMLHttpRequest;

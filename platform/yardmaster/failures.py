@@ -259,11 +259,17 @@ def verdict_for(task: TaskState) -> Verdict:
         task=task_name(task.role, task.index),
         exit="no exit code" if task.exit_code is None else f"exit code {task.exit_code}",
         signal=_signal_name(task.exit_code),
-        peak="" if task.peak_memory is None else f", peak memory {format_bytes(task.peak_memory)}",
+        peak=_peak(task),
     )
     if task.message.strip():
         sentence += f" {_as_sentence(task.message.strip())}"
     return Verdict(word, sentence, known.remedy, known.blame, task.role, task.index, task.exit_code)
+
+
+def _peak(task: TaskState) -> str:
+    """The most memory it held, unless the engine's message tells it."""
+    words = "" if task.peak_memory is None else format_bytes(task.peak_memory)
+    return f", peak memory {words}" if words and words not in task.message else ""
 
 
 def _as_sentence(text: str) -> str:

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.bench import job_list, log_lines, scaling, start_up, whole_job
+from tests.bench import job_list, log_lines, log_viewer, pages, scaling, start_up, whole_job
 from tests.bench.apart import run_apart
 from tests.bench.lines import Line, Measurement, chosen, write_report
 
@@ -16,6 +16,8 @@ MEASUREMENTS: dict[str, Measurement] = {
     "logs": log_lines.measure,
     "job": whole_job.measure,
     "scaling": scaling.measure_all,
+    "pages": pages.measure,
+    "viewer": log_viewer.measure,
 }
 RESULTS = Path(__file__).resolve().parents[2] / "bench-results"
 

@@ -34,6 +34,8 @@ export function levelTools(root: HTMLElement, pages: LogPages, first: Levels, li
     for (const kind of ["errors", "warnings"] as const) {
       const place = root.querySelector(`[data-count="${kind}"]`);
       if (place) place.textContent = `${counts[kind].toLocaleString()}${isWhole() ? "" : "+"}`;
+      const words = place?.nextElementSibling as HTMLElement | null;
+      if (words) words.textContent = (counts[kind] === 1 ? words.dataset.one : words.dataset.many) ?? "";
     }
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.level === pressed));
     root.classList.toggle("log-has-errors", counts.errors > 0);
