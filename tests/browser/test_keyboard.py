@@ -10,15 +10,28 @@ from playwright.sync_api import Page, expect
 from tests.browser.visitor import LOOKS, Look, Visitor
 from tests.browser.world import World
 
-_FOCUS = """() => {
+# How the focused element and what shows its focus for it (its label, the card beside a hidden radio button) look now;
+# and how those that had the focus before look without it.
+_LOOK = """() => {
+    const parts = (one) => [one, one.closest("label"), one.nextElementSibling].filter(Boolean);
+    const look = (one) => parts(one).map((part) => {
+        const css = getComputedStyle(part);
+        const { outlineStyle, outlineColor, outlineWidth, boxShadow, borderColor, backgroundColor } = css;
+        return [outlineStyle, outlineColor, outlineWidth, boxShadow, borderColor, backgroundColor];
+    }).join(";");
+    const before = window.hadFocus;
+    const isThere = before && before.one.isConnected;
+    const lost = isThere ? { name: before.name, isMarked: before.look !== look(before.one) } : null;
     const one = document.activeElement;
-    if (!one || one === document.body) return null;
-    const box = one.getBoundingClientRect();
-    const look = getComputedStyle(one);
-    const label = one.closest("label") ? getComputedStyle(one.closest("label")) : null;
-    const next = one.nextElementSibling ? getComputedStyle(one.nextElementSibling) : null;
-    const isMarked = [look, label, next].some((css) => css && (css.outlineStyle !== "none" || css.boxShadow !== "none"));
-    return { name: `${one.tagName} ${one.id} ${one.className} ${one.textContent.trim().slice(0, 30)}`, isMarked, width: box.width };
+    window.hadFocus = null;
+    if (!one || one === document.body) return { lost, name: null };
+    const text = (one.textContent || one.getAttribute("aria-label") || "").trim().slice(0, 30);
+    const name = `${one.tagName} ${one.id} ${one.className} ${text}`;
+    window.hadFocus = { one, name, look: look(one) };
+    const box = (one.closest("label") ?? one).getBoundingClientRect();
+    const isInHeight = box.bottom > 0 && box.top < innerHeight;
+    const isOnScreen = isInHeight && box.width > 0 && box.right > 0 && box.left < innerWidth;
+    return { lost, name, isOnScreen };
 }"""
 
 
@@ -43,15 +56,19 @@ def tabbed_to(page: Page, wanted: str, most: int = 80) -> None:
 def test_what_has_the_focus_is_seen(ada: Visitor, full_world: World, path: str, look: Look):
     ada.goto(path.format(**full_world.ids))
     ada.page.wait_for_load_state("networkidle")
-    unseen = []
+    unseen, stops = [], 0
     for _ in range(45):
         ada.page.keyboard.press("Tab")
-        at = ada.page.evaluate(_FOCUS)
-        if at is None:
+        at = ada.page.evaluate(_LOOK)
+        if at["lost"] and not at["lost"]["isMarked"]:
+            unseen.append(f"looks the same without the focus: {at['lost']['name']}")
+        if at["name"] is None:
             break
-        if not at["isMarked"]:
-            unseen.append(at["name"])
+        stops += 1
+        if not at["isOnScreen"]:
+            unseen.append(f"not on the screen: {at['name']}")
     assert unseen == []
+    assert stops > 10
 
 
 def test_the_first_stop_skips_to_the_content(ada: Visitor):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, StorageState, expect
+from playwright.sync_api import Browser, Page, Route, StorageState, expect
 
 from tests.browser.visitor import Visitor, visitor
 from tests.browser.world import World, script
@@ -135,6 +135,17 @@ def test_what_was_typed_is_there_when_the_job_is_refused(ada: Visitor, empty_wor
     expect(page.locator("#launch-trouble")).to_contain_text("Everything you typed is still here")
     expect(page.get_by_label("Name", exact=True)).to_have_value("refused")
     expect(page.get_by_label("Arguments")).to_have_value("--steps=12\n--kept=yes")
+
+
+def test_an_answer_that_is_late_is_replaced_by_that_to_what_was_typed_since(ada: Visitor, code: str):
+    """The portal is slow: the first question is given up for the second, and the console stays empty."""
+    late: list[Route] = []
+    page = ada.page
+    page.route("**/jobs/launch/preview/", lambda route: route.fallback() if late else late.append(route))
+    with page.expect_event("requestfailed", lambda one: "preview" in one.url):
+        ada.goto(f"/jobs/launch/?code={code}")
+        page.get_by_label("Script to run").fill("missing.py")
+    expect(page.locator("#launch-verdict")).to_contain_text("missing.py")
 
 
 def test_a_script_from_the_web_for_another_platform_is_met_with_advice(
