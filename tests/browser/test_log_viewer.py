@@ -217,11 +217,11 @@ class TestLong:
         for _ in range(30):
             page.mouse.wheel(0, -4_000)
             page.wait_for_timeout(30)
-        page.wait_for_timeout(600)
+        expect(page.get_by_role("button", name="Jump to newest")).to_be_visible()
+        expect(page.locator(".log-unread")).to_have_count(0)
         shown = numbers(page)
         assert shown == list(range(shown[0], shown[0] + len(shown)))
         assert shown[0] < LINES - 1_000
-        expect(page.get_by_role("button", name="Jump to newest")).to_be_visible()
 
 
 class TestSeveral:
@@ -332,7 +332,8 @@ class TestLive:
         expect(page.locator("[data-state]")).to_have_text("Live")
         page.locator(".log-scroller").hover()
         page.mouse.wheel(0, -1_500)
-        page.wait_for_timeout(500)
+        expect(page.get_by_role("button", name="Jump to newest")).to_be_visible()
+        expect(page.locator(".log-unread")).to_have_count(0)
         texts = page.locator(".log-rows .log-row").evaluate_all(
             """all => all.map((one) =>
                 [one.querySelector('.log-number').textContent, one.querySelector('.log-text').textContent])"""
