@@ -116,6 +116,9 @@ def _team(one: World) -> None:
     team = transport.post("namespaces/", {"slug": "vision", "title": "Computer vision", "manager": "ada"})
     transport.post(f"namespaces/{team['id']}/members/", {"username": "bob", "role": "viewer"})
     one.ids["team"] = team["id"]
+    own = next(space for space in one.client.namespaces() if space.slug == "ada")
+    limits = {"cpu": "4", "memory": "16Gi", "gpus": None, "storage": "20Mi", "running_jobs": 5}
+    transport.put(f"namespaces/{own.id}/quota/", limits)
     one.client.token_create("notebook", ["read"])
 
 

@@ -2,7 +2,7 @@
 import { get, Refusal } from "../api";
 import { el } from "../dom";
 import { Chart, dot, type Looks } from "./chart";
-import { byTag, type Curve } from "./series";
+import { byTag, runWords, type Curve } from "./series";
 
 const POINTS = 600;
 const EVERY = 5_000;
@@ -114,7 +114,7 @@ class Card implements CurvesCard {
     if (names.length < 2 || this.runs.childElementCount === names.length) return;
     this.runs.replaceChildren(
       ...names.map((name) => {
-        const button = this.toggle(name || "(no run)", (on) => (on ? this.hidden.delete(name) : this.hidden.add(name)), !this.hidden.has(name));
+        const button = this.toggle(runWords(name), (on) => (on ? this.hidden.delete(name) : this.hidden.add(name)), !this.hidden.has(name));
         button.prepend(dot(this.colors.get(name)));
         return button;
       }),

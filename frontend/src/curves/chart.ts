@@ -1,7 +1,7 @@
 // One chart: the curves of one tag, a line for each run. What the pointer is at, and else the latest, stands above it.
 import uPlot from "uplot";
 import { el } from "../dom";
-import { aligned, positive, short, smoothed, type Curve } from "./series";
+import { aligned, positive, runWords, short, smoothed, type Curve } from "./series";
 
 export interface Looks {
   /** 0: as it is; towards 1: smoother. */
@@ -65,7 +65,7 @@ export class Chart {
       const known = values[i] ?? [];
       let place = at ?? known.length - 1;
       while (place > 0 && (known[place] === undefined || known[place] === null)) place -= 1;
-      const value = el("span", { class: "curve-value" }, dot(this.colors.get(run)), this.runs.length > 1 ? `${run} ` : "", short(known[place]));
+      const value = el("span", { class: "curve-value" }, dot(this.colors.get(run)), this.runs.length > 1 ? `${runWords(run)} ` : "", short(known[place]));
       return value;
     });
     const step = steps[at ?? steps.length - 1];

@@ -8,6 +8,11 @@ export interface Curve {
   points: Point[];
 }
 
+/** A run is a folder of event files below the log directory; the directory itself has no name of its own. */
+export function runWords(run: string): string {
+  return run === "" || run === "." ? "main" : run;
+}
+
 /** Exponential smoothing, begun without a bias towards zero. Weight 0 leaves values as they are. */
 export function smoothed(values: readonly (number | null)[], weight: number): (number | null)[] {
   if (weight <= 0) return [...values];
