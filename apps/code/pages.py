@@ -83,15 +83,7 @@ class CodeComparePage(pages.ShelfPage):
 
     def get(self, request: HttpRequest, collection_id: UUID) -> HttpResponse:
         item = cast(Code, self.collection(collection_id))
-        after = selectors.version_numbered(CODE, item, pages.number_in(request, "to"))
-        since = pages.number_in(request, "from")
-        before = None
-        if after is not None:
-            before = (
-                selectors.version_before(CODE, after)
-                if since is None
-                else selectors.version_numbered(CODE, item, since)
-            )
+        before, after = self.pair(item, "to", "from")
         context = {
             "item": item,
             "before": before,

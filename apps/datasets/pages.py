@@ -86,15 +86,7 @@ class DatasetChangesPage(pages.ShelfPage):
 
     def get(self, request: HttpRequest, collection_id: UUID) -> HttpResponse:
         item = cast(Dataset, self.collection(collection_id))
-        version = selectors.version_numbered(DATASETS, item, pages.number_in(request, "version"))
-        since = pages.number_in(request, "since")
-        before = None
-        if version is not None:
-            before = (
-                selectors.version_before(DATASETS, version)
-                if since is None
-                else selectors.version_numbered(DATASETS, item, since)
-            )
+        before, version = self.pair(item, "version", "since")
         changes = selectors.changes_in(DATASETS, before, version) if version else None
         context = {
             "item": item,

@@ -85,6 +85,17 @@ class ShelfPage(LoginRequiredMixin, View):
         way = [(reverse(self.words.list_page), self.words.title)]
         return [*way, (reverse(self.words.page, args=[item.pk]), item.name)] if item else way
 
+    def pair(self, item: Collection, after: str, before: str) -> tuple[Version | None, Version | None]:
+        """Two versions to compare, the older first, named by these parameters: without them the newest and the one
+        before it. None: there is no such version."""
+        newer = selectors.version_numbered(self.shelf, item, number_in(self.request, after))
+        if newer is None:
+            return None, None
+        since = number_in(self.request, before)
+        if since is None:
+            return selectors.version_before(self.shelf, newer), newer
+        return selectors.version_numbered(self.shelf, item, since), newer
+
     def address_of(self, item: Collection, **query: Any) -> str:
         address = reverse(self.words.page, args=[item.pk])
         return f"{address}?{urlencode(query)}" if query else address
