@@ -201,7 +201,8 @@ def _scalars(jobs: Sequence[Job], tags: Sequence[str]) -> list[Scalar]:
     found: dict[str, list[CurveEnd]] = {tag: [] for tag in tags}
     for end in sorted(ends, key=lambda end: (place[end["job_id"]], end["run"])):
         last, lowest, highest = (_number(end[name]) for name in ("last", "lowest", "highest"))
-        found[end["tag"]].append(CurveEnd(labels[end["job_id"]], _run_words(end["run"]), last, end["last_step"], lowest, highest))
+        label, run = labels[end["job_id"]], _run_words(end["run"])
+        found[end["tag"]].append(CurveEnd(label, run, last, end["last_step"], lowest, highest))
     return [Scalar(tag, curves) for tag, curves in found.items()]
 
 

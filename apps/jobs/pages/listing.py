@@ -22,6 +22,7 @@ from apps.accounts.models import User
 from apps.api.paging import page_of
 from apps.jobs.bulk import Outcome, jobs_chosen, jobs_delete, jobs_stop, why_not_deleted
 from apps.jobs.job_list import JobFilters, job_list
+from apps.jobs.models import Job
 from apps.jobs.row_words import STRATEGY_WORDS, rows_of
 from apps.namespaces.context import current_namespace
 from yardmaster.phases import Phase
@@ -92,17 +93,28 @@ def bulk(request: HttpRequest) -> HttpResponse:
             return redirect(f"{reverse('job_compare_page')}?{query.urlencode()}")
         case "stop":
             _tell(request, "Stopping", jobs_stop(user, chosen))
-        case "delete" if request.POST.get("confirmed"):
-            _tell(request, "Deleted", jobs_delete(user, chosen))
         case "delete":
-            reasons = [(job, why_not_deleted(job)) for job in chosen]
-            context = {
-                "deletable": [job for job, reason in reasons if not reason],
-                "kept": [(job, reason) for job, reason in reasons if reason],
-                "back": back,
-            }
-            return render(request, "jobs/bulk_delete.html", context)
+            return _delete(request, chosen, back)
     return redirect(back)
+
+
+def _delete(request: HttpRequest, chosen: list[Job], back: str) -> HttpResponse:
+    """Delete the chosen jobs once their words have been typed: the name of one, the number of several."""
+    reasons = [(job, why_not_deleted(job)) for job in chosen]
+    deletable = [job for job, reason in reasons if not reason]
+    words = deletable[0].name if len(deletable) == 1 else _count(deletable)
+    typed = request.POST.get("typed")
+    if deletable and typed is not None and typed.strip() == words.strip():
+        _tell(request, "Deleted", jobs_delete(_user(request), chosen))
+        return redirect(back)
+    context = {
+        "deletable": deletable,
+        "kept": [(job, reason) for job, reason in reasons if reason],
+        "back": back,
+        "words": words,
+        "error": "" if typed is None else "These are not the words. Nothing was deleted.",
+    }
+    return render(request, "jobs/bulk_delete.html", context, status=200 if typed is None else 422)
 
 
 def filters_of(query: QueryDict, namespace: str | None) -> JobFilters:

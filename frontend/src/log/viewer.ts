@@ -3,7 +3,9 @@
 import { Refusal } from "../api";
 import { el } from "../dom";
 import { toast } from "../toast";
+import { ChosenBar } from "./chosen";
 import { FilteredLog, MOST as MOST_FILTERED } from "./filtered";
+import { keptSwitch } from "./kept_switch";
 import { listenForKeys } from "./keys";
 import { levelTools, type LevelTools } from "./level_tools";
 import { LogPages, type Levels } from "./pages";
@@ -40,7 +42,7 @@ export class Viewer {
   private readonly reader: LogReader;
   private readonly pane: Pane;
   private readonly jump: HTMLButtonElement;
-  private readonly bar: HTMLElement;
+  private readonly bar: ChosenBar;
   private readonly levels: LevelTools;
   private filtered: FilteredLog | null = null;
   private search: Search | null = null;
@@ -64,8 +66,10 @@ export class Viewer {
     this.jump = el("button", { type: "button", class: "btn btn-primary log-jump" }) as HTMLButtonElement;
     this.jump.hidden = true;
     this.jump.addEventListener("click", () => void this.toEnd());
-    this.bar = el("div", { class: "log-chosen-bar" });
-    this.bar.hidden = true;
+    this.bar = new ChosenBar(this.config, (task) => new LogPages({ ...this.config, task }), {
+      clear: () => this.choose(null),
+      trouble: (error) => this.complain(error),
+    });
     this.levels = levelTools(this.find("levels"), this.pages, this.config.levels, {
       filter: (level) => this.filter(level),
       toLine: (task, line) => void this.toLine(task, line),
@@ -96,7 +100,7 @@ export class Viewer {
     if (this.chosen) await this.toLine(this.chosen.task, this.chosen.first);
     else if (Object.keys(this.config.lines).length) await this.reader.toEnd();
     this.find("static").remove();
-    box.append(this.pane.scroller, this.jump, this.bar);
+    box.append(this.pane.scroller, this.jump, this.bar.element);
     if (this.chosen) await this.toLine(this.chosen.task, this.chosen.first);
     this.showChosen();
     if (this.config.isOver) this.connected("ended");
@@ -275,47 +279,16 @@ export class Viewer {
   }
 
   private showChosen(): void {
-    const lines = this.chosen;
-    this.bar.hidden = !lines;
+    this.bar.show(this.chosen);
     this.pane.draw();
-    if (!lines) return;
-    const count = lines.last - lines.first + 1;
-    const words = `${lines.task}, line${count > 1 ? `s ${lines.first + 1} to ${lines.last + 1}` : ` ${lines.first + 1}`}`;
-    const button = (label: string, act: () => void) => {
-      const made = el("button", { type: "button", class: "btn btn-sm" }, label);
-      made.addEventListener("click", act);
-      return made;
-    };
-    this.bar.replaceChildren(
-      el("span", {}, words),
-      button("Copy link", () => void copy(this.linkOf(lines), "The link is copied.")),
-      button(count > 1 ? `Copy ${count.toLocaleString()} lines` : "Copy line", () => void this.copyLines(lines)),
-      button("Clear", () => this.choose(null)),
-    );
-  }
-
-  private linkOf(lines: Lines): string {
-    const path = this.isPage ? location.pathname : `/jobs/${this.config.job}/logs/`;
-    const task = this.config.task ? `&task=${this.config.task}` : "";
-    return `${location.origin}${path}?attempt=${this.config.attempt}${task}${hashOf(lines)}`;
-  }
-
-  private async copyLines(lines: Lines): Promise<void> {
-    const pages = new LogPages({ ...this.config, task: lines.task });
-    try {
-      const page = await pages.from(lines.first, Math.min(10_000, lines.last - lines.first + 1));
-      await copy(page.rows.map((row) => row.text).join("\n"), "The lines are copied.");
-    } catch (error) {
-      this.complain(error);
-    }
   }
 
   // --- Tools ---------------------------------------------------------------------------------------------------------
 
   private tools(): void {
     for (const name of ["levels", "search", "times", "wrap", "keys"]) this.find(name).hidden = false;
-    this.toggle("wrap", false, (on) => this.pane.wrap(on));
-    this.toggle("times", matchMedia("(min-width: 768px)").matches, (on) => {
+    keptSwitch(this.find("wrap"), "wrap", false, (on) => this.pane.wrap(on));
+    keptSwitch(this.find("times"), "times", matchMedia("(min-width: 768px)").matches, (on) => {
       this.root.classList.toggle("log-without-times", !on);
       this.pane.draw();
     });
@@ -373,32 +346,6 @@ export class Viewer {
     if (this.filtered) void this.toLine(lines.task, lines.first);
   }
 
-  /** A switch whose state the browser remembers. */
-  private toggle(name: string, initially: boolean, act: (on: boolean) => void): void {
-    const button = this.find(name);
-    const key = `yardmaster-log-${name}`;
-    const show = (on: boolean) => {
-      button.setAttribute("aria-pressed", String(on));
-      act(on);
-    };
-    let on = initially;
-    try {
-      on = (localStorage.getItem(key) ?? String(initially)) === "true";
-    } catch {
-      // Without storage it is as it is at first.
-    }
-    button.addEventListener("click", () => {
-      on = !on;
-      show(on);
-      try {
-        localStorage.setItem(key, String(on));
-      } catch {
-        // Then the choice holds for this page.
-      }
-    });
-    show(on);
-  }
-
   /** Another task or attempt is another log: a page of its own, with the same search. */
   private elsewhere(): void {
     const query = this.query();
@@ -425,15 +372,6 @@ export class Viewer {
     if (!this.isPage) return;
     const query = this.query().toString();
     history.replaceState(null, "", `${location.pathname}${query ? `?${query}` : ""}${location.hash}`);
-  }
-}
-
-async function copy(text: string, says: string): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(text);
-    toast(says, "success");
-  } catch {
-    toast("The browser did not let this page copy.", "warning");
   }
 }
 

@@ -154,9 +154,17 @@ class TestBulk:
         assert "1 job will be deleted" in text
         assert "has not ended: stop it first" in text
         assert not Job.objects.filter(deleted_at__isnull=False).exists()
-        text = self.send(client, ada, "delete", ended, running, confirmed="yes").content.decode()
+        text = self.send(client, ada, "delete", ended, running, typed="Ended").content.decode()
+        assert "Nothing was deleted" in text
+        assert not Job.objects.filter(deleted_at__isnull=False).exists()
+        text = self.send(client, ada, "delete", ended, running, typed=" ended").content.decode()
         assert "Deleted 1 job." in text
         assert list(Job.objects.filter(deleted_at__isnull=False)) == [ended]
+
+    def test_several_are_deleted_by_typing_how_many(self, ada, client):
+        jobs = [make_job(ada, phase="FAILED") for _ in range(3)]
+        assert "3 jobs" in self.send(client, ada, "delete", *jobs).content.decode()
+        assert "Deleted 3 jobs." in self.send(client, ada, "delete", *jobs, typed="3 jobs").content.decode()
 
     def test_a_job_whose_tasks_are_still_being_released_is_kept(self, ada, client):
         job = make_job(ada, phase="SUCCEEDED", tidied_at=None)
