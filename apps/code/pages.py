@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
@@ -11,7 +12,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from apps.code.compare import TextDiff, compare_texts
 from apps.code.highlight import highlight
-from apps.code.models import Code, CodeVersion
+from apps.code.models import Code, CodeFile, CodeVersion
 from apps.code.shelf import CODE
 from apps.code.source import read_source
 from apps.code.tree import rows_of, tree_of
@@ -83,7 +84,7 @@ class CodeComparePage(pages.ShelfPage):
 
     def get(self, request: HttpRequest, collection_id: UUID) -> HttpResponse:
         item = cast(Code, self.collection(collection_id))
-        before, after = self.pair(item, "to", "from")
+        before, after = cast(tuple[CodeVersion | None, CodeVersion | None], self.pair(item, "to", "from"))
         context = {
             "item": item,
             "before": before,
@@ -102,22 +103,27 @@ class CodeComparePage(pages.ShelfPage):
         paths = sorted([wanted] if wanted in kinds else kinds)
         shown: list[FileChange] = []
         room = LINES_SHOWN
+        old = selectors.files_at(CODE, before, paths[:DIFFS_SHOWN])
+        new = selectors.files_at(CODE, after, paths[:DIFFS_SHOWN])
         for file_path in paths[:DIFFS_SHOWN]:
             if room <= 0:
                 break
-            shown.append(_change_of(file_path, kinds[file_path], before, after, room))
+            sides = ((before, old.get(file_path)), (after, new.get(file_path)))
+            shown.append(_change_of(file_path, kinds[file_path], sides, room))
             room -= shown[-1].diff.length if shown[-1].diff else 1
         return {"changes": found, "shown": shown, "unshown": paths[len(shown) :], "wanted": wanted}
 
 
-def _change_of(file_path: str, kind: str, before: CodeVersion, after: CodeVersion, room: int) -> FileChange:
-    """The change of one file, with no more than `room` lines of it."""
+def _change_of(
+    file_path: str, kind: str, sides: Iterable[tuple[CodeVersion, CodeFile | None]], room: int
+) -> FileChange:
+    """The change of one file between two versions, with no more than `room` lines of it. A side may lack the file."""
     texts = []
-    for version, lacks in ((before, kind == "added"), (after, kind == "removed")):
-        if lacks:
+    for version, file in sides:
+        if file is None:
             texts.append("")
             continue
-        source = read_source(version, selectors.file_for(CODE, version, file_path))
+        source = read_source(version, file)
         if source.fault:
             return FileChange(file_path, kind, note=source.fault)
         texts.append(source.text)

@@ -86,7 +86,8 @@ class DatasetChangesPage(pages.ShelfPage):
 
     def get(self, request: HttpRequest, collection_id: UUID) -> HttpResponse:
         item = cast(Dataset, self.collection(collection_id))
-        before, version = self.pair(item, "version", "since")
+        pair = self.pair(item, "version", "since")
+        before, version = cast(tuple[DatasetVersion | None, DatasetVersion | None], pair)
         changes = selectors.changes_in(DATASETS, before, version) if version else None
         context = {
             "item": item,

@@ -51,8 +51,7 @@ def _launch(portal: BenchPortal, name: str, text: str) -> str:
 
 def _sign_in_link(portal: BenchPortal) -> str:
     me = portal.client.me()
-    link = portal.client.transport.post(f"users/{me['id']}/sign-in-link/")["link"]
-    return str(link)
+    return str(portal.client.transport.post(f"users/{me['id']}/sign-in-link/")["url"])
 
 
 def _requests_to_the_end(reader: Visitor, job: str) -> Line:

@@ -16,6 +16,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "tests/browser" in str(item.path):
             item.add_marker("browser")
             item.add_marker("slow")
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(300))  # the first of a module waits for its portal, too
 
 
 @pytest.fixture(autouse=True)

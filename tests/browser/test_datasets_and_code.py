@@ -12,8 +12,6 @@ from playwright.sync_api import Browser, Page, StorageState, expect
 from tests.browser.visitor import Visitor, visitor
 from tests.browser.world import World
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a module waits for its portal, too
-
 
 @pytest.fixture(scope="module")
 def state(browser: Browser, empty_world: World) -> StorageState:

@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, Dialog, StorageState, expect
 from tests.browser.visitor import Look, Visitor, visitor
 from tests.browser.world import World, script
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a module waits for its portal, too
 NAME = "\"'><img src=x onerror=alert(1)><script>alert(2)</script>{{ 7*7 }}{% csrf_token %}`${alert(3)}` e\u0301\u0301"
 NASTY = f"{NAME} \u202egpj.exe\u2066 \U0001f469\u200d\U0001f52c"
 # Names and paths of what is stored may have no invisible signs, and that is all.

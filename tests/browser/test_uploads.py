@@ -14,7 +14,6 @@ from playwright.sync_api import Browser, Page, Response, Route, StorageState, ex
 from tests.browser.visitor import Visitor, visitor
 from tests.browser.world import World
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a module waits for its portal, too
 MIB = 1 << 20
 PARTS = re.compile("/storage/parts/")
 

@@ -52,7 +52,7 @@ def chromium_path() -> str | None:
 
 @contextmanager
 def chromium(*extra: str) -> Iterator[Browser]:
-    """A browser without a window. Its sandbox does not work for root, in most containers; it sees only our own pages."""
+    """A browser without a window. Its sandbox does not work for root; it sees only our own pages."""
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         flags = [*sandbox, "--disable-dev-shm-usage", *extra]
@@ -96,7 +96,7 @@ class Visitor:
         left = [one for one in self.faults if not any(re.search(pattern, one) for pattern in self.forgiven)]
         assert not left, "\n".join(left)
 
-    # --- Going about ---------------------------------------------------------------------------------------------------
+    # --- Going about --------------------------------------------------------------------------------------------------
 
     def goto(self, path: str, status: int = 200) -> None:
         """Open an address of the portal, which must answer with this status."""

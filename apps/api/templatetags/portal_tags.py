@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 from django import template
 from django.templatetags.static import static
@@ -23,6 +24,11 @@ from apps.namespaces.models import Namespace
 
 register = template.Library()
 
+_BRAND = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#1d4ed8"/>'
+    '<path d="M16 27V17M16 17C16 12 8 13 8 6M16 17V6M16 17c0-5 8-4 8-11" fill="none" stroke="#fff" '
+    'stroke-width="2.6" stroke-linecap="round"/></svg>'
+)
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -52,6 +58,12 @@ LOOKS: Mapping[str, Look] = {
 def look_of(phase: str) -> Look:
     """How a job's or a task's phase looks; an unknown one is its own word."""
     return LOOKS.get(phase) or Look(str(phase).capitalize(), icon="minus", color="secondary")
+
+
+@register.simple_tag
+def brand_icon() -> str:
+    """The portal's icon, as an address that holds it: no request of its own."""
+    return f"data:image/svg+xml,{quote(_BRAND)}"
 
 
 @register.simple_tag

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection as Some
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -129,6 +130,11 @@ def file_for(shelf: Shelf[C, V, F], version: V, path: str) -> F:
     if found is None:
         raise NotFound("This version has no such file.", remedy="Its files/ address lists them.")
     return found
+
+
+def files_at(shelf: Shelf[C, V, F], version: V, paths: Some[str]) -> dict[str, F]:
+    """Several files by their paths; those that the version has not are left out. One query."""
+    return {file.path: file for file in file_rows(shelf, version).filter(path__in=paths)}
 
 
 def file_key(version: Version, path: str) -> str:
