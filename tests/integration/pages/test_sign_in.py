@@ -113,7 +113,7 @@ class TestLink:
         token = link.rstrip("/").rpartition("/")[2]
         assert token not in str(SignInLink.objects.values())
         response = client.get(link)
-        assert response.headers["Referrer-Policy"] == "no-referrer"
+        assert response.headers["Referrer-Policy"] == "strict-origin"
         assert "no-store" in response.headers["Cache-Control"]
 
     def test_somebody_elses_session_ends_with_it(self, ada, bob, client):
