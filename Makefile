@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/platform:$(CURDIR)
 PORT ?= 8080
 ENGINE ?= local
 
-.PHONY: help setup assets up demo stop-jobs test check bench screenshots lint types contracts audit lock clean
+.PHONY: help setup assets up demo stop-jobs test check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster
 
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,18 @@ stop-jobs: setup ## end every job that runs on this machine
 test: setup ## run all tests that this machine can run; says which it cannot, and why
 	@$(BIN)/python -m tests.run
 
+cluster: ## bring up a real Kubernetes on this machine, with the project's images (Debian, root)
+	@deploy/devcluster/devcluster up
+
+cluster-down: ## end it, and leave nothing but its cache
+	@deploy/devcluster/devcluster down
+
+cluster-status: ## say what of it runs
+	@deploy/devcluster/devcluster status
+
+test-cluster: setup ## run the tests that need a cluster, on KUBECONFIG or else on that of `make cluster`
+	@$(BIN)/python -m pytest -m cluster tests/cluster
+
 # The checks need a secret, not the portal's.
 check: export YARDMASTER_SECRET_KEY := only-for-checks-0123456789-0123456789
 check: setup lint types contracts ## lint, types, import contracts, schema, migrations
@@ -56,8 +68,8 @@ types: setup
 contracts: setup
 	@$(BIN)/lint-imports
 
-bench: setup ## measure speed and memory against the goals; writes bench-results/
-	@$(BIN)/python -m tests.bench
+bench: setup ## measure speed and memory against the goals; writes bench-results/ (ONLY="start logs")
+	@$(BIN)/python -m tests.bench $(ONLY)
 
 screenshots: setup ## take a picture of every page, light and dark, wide and narrow (FOLDER=screenshots)
 	@$(BIN)/python -m tests.browser.screenshots $(or $(FOLDER),screenshots) $(PAGES)
@@ -68,6 +80,8 @@ audit: setup ## ask the package index whether a locked requirement has a known v
 lock: $(VENV)/.installed ## compile the groups of pyproject.toml into requirements.txt
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--group portal --group tasks --group dev -o requirements.txt --custom-compile-command "make lock"
+	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--group tasks -c requirements.txt -o deploy/images/task/requirements.txt --custom-compile-command "make lock"
 
 clean: ## remove what was built (not the portal's home)
 	@rm -rf $(VENV) .static frontend/node_modules frontend/static/built bench-results
