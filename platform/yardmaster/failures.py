@@ -134,6 +134,13 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "{task} was stopped because the job's maximum runtime was over.",
             "Raise max_runtime, or train less per job and go on from the checkpoint.",
         ),
+        "QuotaRefused": Reason(
+            _LIMIT,
+            "The cluster's quota is used up",
+            "{task} could not start: the cluster's own quota of the namespace has no room for it.",
+            "Wait until other jobs of the namespace have ended, or ask an administrator to compare the quota of the "
+            "cluster with that of the portal.",
+        ),
         "StartTimeout": Reason(
             _LIMIT,
             "Not started in time",

@@ -11,8 +11,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
+from tests.fakes.kubernetes_api import KubernetesApi
+from tests.fakes.kubernetes_cluster import Cluster
 from yardmaster.engines.base import Engine, TaskAccess
 from yardmaster.engines.fake import FakeEngine
+from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.engines.kubernetes.api import Api
+from yardmaster.engines.kubernetes.connection import connect_to
 from yardmaster.engines.local import LocalEngine
 from yardmaster.engines.local.facts import key_from_json
 from yardmaster.ids import JobKey, new_id
@@ -124,6 +129,29 @@ class LocalHarness:
         for key in set(self.keys):
             self.engine.tidy(key)
         os.environ.pop("STAND_IN", None)
+
+
+class KubernetesHarness:
+    """The Kubernetes engine on an API server in a thread, with controllers and a kubelet that do as they are told."""
+
+    def __init__(self, **tasks: object) -> None:
+        self.api = KubernetesApi()
+        self.cluster = Cluster(self.api.store)
+        self.engine = KubernetesEngine(tasks={"image": "tasks:1", **tasks}, api=Api(connect_to(self.api.url)))
+
+    def let_begin(self, key: JobKey) -> None:
+        self.cluster.let_begin(key.name)
+        wait_until(self.engine, key, lambda seen: all(task.phase is TaskPhase.RUNNING for task in seen.tasks))
+
+    def let_end(self, key: JobKey, role: Role, index: int, exit_code: int) -> None:
+        self.cluster.end(key.name, role.value, index, exit_code)
+
+    def make_stubborn(self, key: JobKey, role: Role, index: int) -> None:
+        self.cluster.stubborn.add((key.name, role.value, index))
+
+    def close(self) -> None:
+        self.cluster.close()
+        self.api.close()
 
 
 def wait_until(

@@ -13,6 +13,7 @@ from tests.contract.engine_harness import (
     ACCESS,
     FakeHarness,
     Harness,
+    KubernetesHarness,
     LocalHarness,
     all_ended,
     has_phase,
@@ -31,14 +32,14 @@ SHORT = timedelta(seconds=0.3)
 LONG = timedelta(seconds=600)
 
 
-@pytest.fixture(params=["fake", "local"])
+@pytest.fixture(params=["fake", "local", "kubernetes"])
 def harness(request, tmp_path: Path) -> Iterator[Harness]:
     if request.param == "fake":
         yield FakeHarness()
         return
-    local = LocalHarness(tmp_path)
-    yield local
-    local.close()
+    made = LocalHarness(tmp_path) if request.param == "local" else KubernetesHarness()
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -1,0 +1,126 @@
+"""What a cluster has for jobs: its usable nodes' allocatable resources, less what others' pods ask for. Pure.
+
+Our own pods are not subtracted: the portal's ledger does that, also for those not made yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from yardmaster.engines.base import Capacity
+from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.quantity import NotAQuantity, parse_cpu, parse_memory
+from yardmaster.spec import NOTHING, Resources
+
+Raw = Mapping[str, Any]
+_SPARES = {"n": 1e-9, "u": 1e-6}
+
+
+def capacity_of(nodes: Sequence[Raw], pods: Iterable[Raw], options: TaskOptions) -> Capacity:
+    """Sums over the nodes that tasks may use. `largest_task` is the most of each resource on any one node, less what
+    runs on every node."""
+    usable = {node["metadata"]["name"]: amounts(node["status"].get("allocatable", {}), options)
+              for node in nodes if is_usable(node, options)}  # fmt: skip
+    taken = dict.fromkeys(usable, NOTHING)
+    everywhere = dict.fromkeys(usable, NOTHING)
+    for pod in pods:
+        node = pod["spec"].get("nodeName", "")
+        if node in usable and not _is_ours(pod) and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
+            asked = requests(pod, options)
+            taken[node] += asked
+            if any(one["kind"] == "DaemonSet" for one in pod["metadata"].get("ownerReferences") or ()):
+                everywhere[node] += asked
+    total = sum(usable.values(), NOTHING)
+    free = sum((_less(usable[name], taken[name]) for name in usable), NOTHING)
+    largest = [_less(usable[name], everywhere[name]) for name in usable]
+    return Capacity(total=total, free=free, largest_task=_most(largest))
+
+
+def is_usable(node: Raw, options: TaskOptions) -> bool:
+    """Whether the scheduler would put tasks there."""
+    spec, labels = node.get("spec", {}), node["metadata"].get("labels") or {}
+    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in node["status"].get("conditions") or ())
+    if not ready or spec.get("unschedulable") or any(labels.get(k) != v for k, v in options.node_selector.items()):
+        return False
+    return all(
+        taint.get("effect") == "PreferNoSchedule" or any(_tolerates(one, taint) for one in options.tolerations)
+        for taint in spec.get("taints") or ()
+    )
+
+
+def _tolerates(toleration: Raw, taint: Raw) -> bool:
+    if toleration.get("effect") not in (None, "", taint.get("effect")):
+        return False
+    if toleration.get("key") in (None, ""):
+        return toleration.get("operator") == "Exists"
+    if toleration["key"] != taint.get("key"):
+        return False
+    return toleration.get("operator") == "Exists" or toleration.get("value", "") == taint.get("value", "")
+
+
+def requests(pod: Raw, options: TaskOptions) -> Resources:
+    """What a pod asks for: its containers together, or its largest init container."""
+    asked = sum((_of_container(one, options) for one in pod["spec"].get("containers") or ()), NOTHING)
+    first = [_of_container(one, options) for one in pod["spec"].get("initContainers") or ()]
+    return _most([asked, *first])
+
+
+def amounts(found: Mapping[str, Any], options: TaskOptions) -> Resources:
+    """A table of Kubernetes amounts as the portal counts them. Storage and counts of pods are not for jobs."""
+    extended = {
+        name: int(_count(value)) for name, value in found.items() if "/" in name and name != options.gpu_resource
+    }
+    return Resources(
+        cpu=_cores(str(found.get("cpu", "0"))),
+        memory=_bytes(str(found.get("memory", "0"))),
+        gpus=int(_count(found.get(options.gpu_resource, 0))),
+        extended=extended,
+    )
+
+
+def _of_container(container: Raw, options: TaskOptions) -> Resources:
+    return amounts((container.get("resources") or {}).get("requests") or {}, options)
+
+
+def _cores(text: str) -> float:
+    scale = _SPARES.get(text[-1:])
+    return round(float(text[:-1]) * scale, 3) if scale else parse_cpu(text)
+
+
+def _bytes(text: str) -> int:
+    """Also thousandths of a byte, which Kubernetes writes where a sum had a fraction."""
+    return int(text[:-1]) // 1000 if text.endswith("m") else parse_memory(text)
+
+
+def _count(value: Any) -> float:
+    try:
+        return float(parse_memory(str(value)))
+    except NotAQuantity:
+        return 0.0
+
+
+def _less(one: Resources, other: Resources) -> Resources:
+    """What is left; never less than nothing."""
+    return Resources(
+        cpu=max(0.0, round(one.cpu - other.cpu, 3)),
+        memory=max(0, one.memory - other.memory),
+        gpus=max(0, one.gpus - other.gpus),
+        extended={name: max(0, amount - other.extended.get(name, 0)) for name, amount in one.extended.items()},
+    )
+
+
+def _most(some: Sequence[Resources]) -> Resources:
+    """The largest of each."""
+    names_ = {name for one in some for name in one.extended}
+    return Resources(
+        cpu=max((one.cpu for one in some), default=0.0),
+        memory=max((one.memory for one in some), default=0),
+        gpus=max((one.gpus for one in some), default=0),
+        extended={name: max(one.extended.get(name, 0) for one in some) for name in names_},
+    )
+
+
+def _is_ours(pod: Raw) -> bool:
+    return (pod["metadata"].get("labels") or {}).get(names.MANAGED_BY) == names.US

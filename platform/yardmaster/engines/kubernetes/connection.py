@@ -1,0 +1,46 @@
+"""How the portal reaches a cluster: a kubeconfig, or the account of the pod that it runs in itself.
+
+Library errors end here, as `Misconfigured`. Nothing is sent.
+"""
+
+from __future__ import annotations
+
+import urllib3
+from kubernetes import client, config
+from kubernetes.config.config_exception import ConfigException
+
+from yardmaster.errors import Misconfigured
+
+
+def connect(kubeconfig: str = "", context: str = "") -> client.ApiClient:
+    """A client for the cluster that `kubeconfig` names; without one, for the cluster that we run in, else for the one
+    of the usual kubeconfig. Raises `Misconfigured`."""
+    chosen = client.Configuration()
+    try:
+        if kubeconfig or not _is_in_cluster():
+            config.load_kube_config(kubeconfig or None, context or None, client_configuration=chosen)  # type: ignore[no-untyped-call]
+        else:
+            config.load_incluster_config(client_configuration=chosen)  # type: ignore[no-untyped-call]
+    except (ConfigException, OSError, ValueError, KeyError, TypeError) as error:
+        raise Misconfigured(
+            f"The Kubernetes engine's kubeconfig cannot be used: {error}",
+            remedy="Set YARDMASTER_KUBECONFIG to a kubeconfig that kubectl can use.",
+        ) from error
+    # One more try where a kept-alive connection was closed meanwhile; every other retry is the portal's.
+    chosen.retries = urllib3.Retry(total=1, redirect=0, status=0)
+    return client.ApiClient(chosen)
+
+
+def connect_to(url: str) -> client.ApiClient:
+    """A client for an API server that asks for no credentials: `kubectl proxy`, or a test's."""
+    chosen = client.Configuration(host=url)
+    chosen.retries = urllib3.Retry(total=1, redirect=0, status=0)
+    return client.ApiClient(chosen)
+
+
+def _is_in_cluster() -> bool:
+    try:
+        config.load_incluster_config(client_configuration=client.Configuration())  # type: ignore[no-untyped-call]
+    except ConfigException:
+        return False
+    return True

@@ -1,0 +1,209 @@
+"""The engine that runs a job's tasks as pods. The cluster is the truth: any process of the portal may call any verb.
+
+Every run is a few objects that belong to one owner. A submission is complete when the owner says so: one that was cut
+off counts as absent and is submitted again, which finishes it. What is to end is first written into the owner, with
+the facts of its tasks, and then deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from math import ceil
+from typing import Any
+
+from yardmaster.engines.base import Capacity, TaskAccess
+from yardmaster.engines.kubernetes import manifests, names
+from yardmaster.engines.kubernetes.api import Api
+from yardmaster.engines.kubernetes.capacity import capacity_of
+from yardmaster.engines.kubernetes.connection import connect
+from yardmaster.engines.kubernetes.facts import observation_of
+from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.reading import Reader
+from yardmaster.engines.kubernetes.shape import RECORD, RunShape, release_of, released_in, released_key
+from yardmaster.engines.kubernetes.troubles import Absent, Conflict
+from yardmaster.engines.kubernetes.watching import Watching
+from yardmaster.engines.kubernetes.workloads import workload_kind
+from yardmaster.errors import SpecRejected, Unavailable
+from yardmaster.ids import JobKey
+from yardmaster.phases import Observation
+from yardmaster.spec import Role, TrainingSpec
+
+_LIVING = "status.phase!=Succeeded,status.phase!=Failed"
+_TRIES = 20
+_TO_SHOW = TaskAccess("<the portal's address>", "<the job's token>")
+
+
+class KubernetesEngine:
+    """`tasks` is the table of `TaskOptions`. `kubeconfig` (a file) and `context` say which cluster; without them the
+    one that the portal runs in, or that of the usual kubeconfig. `api` takes the place of both."""
+
+    isolates = True
+
+    def __init__(
+        self,
+        *,
+        tasks: Mapping[str, Any],
+        name: str = "kubernetes",
+        kubeconfig: str = "",
+        context: str = "",
+        api: Api | None = None,
+    ) -> None:
+        self.name = name
+        self.options = TaskOptions.from_table(tasks)
+        self._api = api or Api(connect(str(kubeconfig), context))
+        self._reader = Reader(self._api, self.options)
+
+    # --- questions ---------------------------------------------------------------------------------------------------
+
+    def capacity(self) -> Capacity:
+        """What the nodes have that tasks may use, less what others' pods ask for."""
+        return capacity_of(self._api.find("Node"), self._api.find("Pod", fields=_LIVING), self.options)
+
+    def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
+        """One list per kind for all keys together; events only where something is held up without saying why."""
+        return self._reader.observe(keys)
+
+    def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
+        """The manifests in the order in which they are applied, the token and the owner's uid left out."""
+        self._refuse_impossible(spec)
+        return manifests.whole_run(spec, key, _TO_SHOW, self.options)
+
+    def tail(self, key: JobKey, role: Role, index: int, lines: int) -> list[str]:
+        """The last lines of the container's own output, of its last life that printed any (of 2 MiB at most)."""
+        pod = self._reader.newest_pod(key, role, index)
+        if pod is None or lines <= 0:
+            return []
+        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        text = self._api.log(namespace, name, names.CONTAINER, lines)
+        text = text or self._api.log(namespace, name, names.CONTAINER, lines, previous=True)
+        return text.splitlines()[-lines:]
+
+    def changes(self) -> Iterator[JobKey]:
+        """Runs that have changed, for ever, from this call on."""
+        return Watching(self._api, self.options.namespace_prefix).keys()
+
+    # --- deeds -------------------------------------------------------------------------------------------------------
+
+    def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
+        """Ask the server about the workloads, then apply everything. Where it was begun before, finish it."""
+        owner = self._owner(key)
+        if owner is not None and _is_settled(owner):
+            return
+        self._refuse_impossible(spec)
+        if owner is None:
+            self._ask(spec, key, access)
+            owner = self._api.apply(manifests.owner(spec, key, self.options))
+        for one in manifests.belongings(spec, key, access, self.options, owner["metadata"]["uid"]):
+            self._api.apply(one)
+        self._settle(key, owner)
+
+    def release(self, key: JobKey, roles: Collection[Role]) -> None:
+        """Note the facts of these roles' tasks, then delete their workloads; the spec's grace period holds."""
+        owner = self._owner(key)
+        if owner is not None:
+            shape = _shape_of(owner)
+            self._end(key, [role for role in shape.roles if role in roles], shape.grace)
+
+    def stop(self, key: JobKey, grace: timedelta) -> None:
+        """The same for all roles, with this grace period (whole seconds, at least one)."""
+        owner = self._owner(key)
+        if owner is not None:
+            self._end(key, list(_shape_of(owner).roles), ceil(grace.total_seconds()))
+
+    def tidy(self, key: JobKey) -> None:
+        """Delete every object of the run, pods by force, the owner last. Cut off, it is repeated; should the portal
+        never come back, the owner's end takes the rest along."""
+        owner = self._owner(key)
+        if owner is None:
+            return
+        namespace = self._namespace(key)
+        for role in _shape_of(owner).roles:
+            self._api.delete(workload_kind(role), namespace, names.workload_name(key, role))
+        self._api.delete_pods(namespace, f"{names.RUN}={key.name}", 0)
+        self._api.delete("Service", namespace, key.name)
+        self._api.delete("Secret", namespace, names.token_name(key))
+        self._api.delete("ConfigMap", namespace, key.name)
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    def _namespace(self, key: JobKey) -> str:
+        return names.namespace_name(key.namespace_id, self.options)
+
+    def _owner(self, key: JobKey) -> dict[str, Any] | None:
+        return self._api.get("ConfigMap", self._namespace(key), key.name)
+
+    def _refuse_impossible(self, spec: TrainingSpec) -> None:
+        problems = manifests.refused_resources(spec, self.options)
+        if problems:
+            raise SpecRejected(problems)
+
+    def _ask(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
+        """Let the server judge the workloads before anything is made. Raises what it says; makes the namespace where
+        that is missing."""
+        judged = manifests.workloads(spec, key, access, self.options)
+        try:
+            self._api.apply(judged[0], dry_run=True)
+        except Absent:
+            self._api.apply(manifests.namespace(key, self.options))
+            self._api.apply(judged[0], dry_run=True)
+        for one in judged[1:]:
+            self._api.apply(one, dry_run=True)
+
+    def _settle(self, key: JobKey, owner: Mapping[str, Any]) -> None:
+        """Note that the submission is complete. What was told to end meanwhile ends again: some of it may have been
+        made only afterwards. Tidied meanwhile: what was made belongs to nobody and goes by itself."""
+        note = {"metadata": {"uid": owner["metadata"]["uid"], "annotations": {names.COMPLETE: "true"}}}
+        try:
+            settled = self._api.patch("ConfigMap", self._namespace(key), key.name, note)
+        except Absent:
+            return
+        ended = released_in(settled.get("data") or {})
+        if ended:
+            self._delete(key, ended, owner["metadata"]["uid"], _shape_of(owner).grace)
+
+    def _end(self, key: JobKey, roles: Collection[Role], grace: int) -> None:
+        """Note, then delete. Who comes second finds it noted and deletes again, which hastens and harms nothing."""
+        for _ in range(_TRIES):
+            seen = self._reader.see([key])[key]
+            if seen.owner is None or not roles:
+                return
+            data, observed = seen.owner.get("data") or {}, observation_of(seen).tasks
+            now, known = datetime.now(UTC), released_in(data)
+            notes = {
+                released_key(role): release_of(role, now, observed).to_json() for role in roles if role not in known
+            }
+            try:
+                if notes:
+                    self._note(key, seen.owner, notes)
+            except Conflict:
+                continue
+            except Absent:
+                return
+            self._delete(key, roles, seen.owner["metadata"]["uid"], grace)
+            return
+        raise Unavailable(f"The record of {key.name} changes all the time.")
+
+    def _note(self, key: JobKey, owner: Mapping[str, Any], notes: Mapping[str, str]) -> None:
+        """Into the owner as it was read, or not at all: two who end a run at once must not lose each other's notes."""
+        version = owner["metadata"]["resourceVersion"]
+        change = {"metadata": {"resourceVersion": version}, "data": notes}
+        self._api.patch("ConfigMap", self._namespace(key), key.name, change)
+
+    def _delete(self, key: JobKey, roles: Iterable[Role], owner_uid: str, grace: int) -> None:
+        """The workloads first, so that no pod is made anew; then their pods, with this grace period."""
+        namespace, some = self._namespace(key), sorted(role.value for role in roles)
+        for role in some:
+            self._api.delete(workload_kind(Role(role)), namespace, names.workload_name(key, Role(role)))
+        labels = f"{names.OWNER}={owner_uid},{names.ROLE} in ({','.join(some)})"
+        self._api.delete_pods(namespace, labels, max(1, grace))
+
+
+def _shape_of(owner: Mapping[str, Any]) -> RunShape:
+    return RunShape.from_json(owner["data"][RECORD])
+
+
+def _is_settled(owner: Mapping[str, Any]) -> bool:
+    """Whether there is nothing (more) to submit: all is there, or has been told to end."""
+    is_complete = names.COMPLETE in (owner["metadata"].get("annotations") or {})
+    return is_complete or bool(released_in(owner.get("data") or {}))

@@ -1,0 +1,122 @@
+"""All objects of a run, as plain dicts in the order in which they are applied. Pure.
+
+Their number depends on the roles, never on the replicas: the owner, the token, the service that gives tasks their
+names, and one workload per role. Everything belongs to the owner (`ownerReferences`), so that its end is the end of
+all. Not here: applying them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yardmaster.engines.base import TaskAccess
+from yardmaster.engines.kubernetes import environment as env
+from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.shape import RECORD, RunShape
+from yardmaster.engines.kubernetes.workloads import workload
+from yardmaster.errors import Problem
+from yardmaster.ids import JobKey
+from yardmaster.spec import TrainingSpec
+
+TO_BE_KNOWN = "known-when-applied"
+"""Stands for the owner's uid where the owner does not exist yet."""
+
+
+def namespace(key: JobKey, options: TaskOptions) -> dict[str, Any]:
+    """The cluster's namespace of the run's namespace in the portal, with Pod Security at its strictest."""
+    level = "restricted"
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": names.namespace_name(key.namespace_id, options),
+            "labels": {
+                names.MANAGED_BY: names.US,
+                names.NAMESPACE_ID: str(key.namespace_id),
+                "pod-security.kubernetes.io/enforce": level,
+                "pod-security.kubernetes.io/warn": level,
+            },
+        },
+    }
+
+
+def owner(spec: TrainingSpec, key: JobKey, options: TaskOptions) -> dict[str, Any]:
+    """The object that all others belong to, and the run's record."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": _metadata(key.name, key, options),
+        "data": {RECORD: RunShape.of(spec).to_json()},
+    }
+
+
+def belongings(
+    spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions, owner_uid: str
+) -> list[dict[str, Any]]:
+    """Everything but the owner, which has this uid."""
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": key.name, "uid": owner_uid, "controller": True}
+    portal_url = options.portal_url or access.portal_url
+    made = [
+        _token(key, access.token, options),
+        _service(key, options),
+        *(workload(spec, key, role, portal_url, options, owner_uid) for role in spec.roles),
+    ]
+    for one in made:
+        one["metadata"]["ownerReferences"] = [dict(reference)]
+        one["metadata"]["labels"][names.OWNER] = owner_uid
+    return made
+
+
+def workloads(spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions) -> list[dict[str, Any]]:
+    """The workloads alone and without owner: what the server is asked about before anything is made."""
+    portal_url = options.portal_url or access.portal_url
+    return [workload(spec, key, role, portal_url, options, TO_BE_KNOWN) for role in spec.roles]
+
+
+def whole_run(spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions) -> list[dict[str, Any]]:
+    """What `submit` would apply, in its order."""
+    return [owner(spec, key, options), *belongings(spec, key, access, options, TO_BE_KNOWN)]
+
+
+def refused_resources(spec: TrainingSpec, options: TaskOptions) -> list[Problem]:
+    """What the operator does not let jobs ask for."""
+    problems = []
+    for role, one in spec.roles.items():
+        for name, amount in one.resources.extended.items():
+            if not options.allows(name):
+                field = f"roles.{role.value}.extended.{name}"
+                remedy = "Ask for gpus." if name == options.gpu_resource else "Leave it out, or ask an administrator."
+                message = f"Jobs on this cluster may not ask for {name} in this way."
+                problems.append(Problem(field, "no_such_resource", message, remedy, str(amount)))
+    return problems
+
+
+def _metadata(name: str, key: JobKey, options: TaskOptions) -> dict[str, Any]:
+    namespace = names.namespace_name(key.namespace_id, options)
+    return {"name": name, "namespace": namespace, "labels": names.labels(key)}
+
+
+def _token(key: JobKey, token: str, options: TaskOptions) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": _metadata(names.token_name(key), key, options),
+        "type": "Opaque",
+        "stringData": {env.TOKEN_KEY: token},
+    }
+
+
+def _service(key: JobKey, options: TaskOptions) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(key.name, key, options),
+        "spec": {
+            "clusterIP": "None",
+            # Tasks look for each other before any of them could be called ready.
+            "publishNotReadyAddresses": True,
+            "selector": {names.RUN: key.name},
+            "ports": [{"name": "tensorflow", "port": options.port, "targetPort": options.port, "protocol": "TCP"}],
+        },
+    }

@@ -1,0 +1,93 @@
+"""What everything on the cluster is called: from ids alone, so that a repeated verb meets its own objects and no user
+text is ever a name, a label or a selector.
+
+Names are DNS labels: `<prefix><namespace>` for a namespace, `j<job>-<attempt>` for the run, `…-<role>` for the workload
+of a role, `…-<role>-<index>` for the host name of a task, which both controllers form in the same way.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping
+
+from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.ids import JobKey, short
+from yardmaster.spec import Role, TrainingSpec
+from yardmaster.strategy import server_roles
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+US = "yardmaster"
+RUN = "yardmaster/run"
+NAMESPACE_ID = "yardmaster/namespace"
+JOB_ID = "yardmaster/job"
+ATTEMPT = "yardmaster/attempt"
+ROLE = "yardmaster/role"
+OWNER = "yardmaster/owner"
+"""The uid of the run's owner object: tells what belongs to this submission from what is left of an earlier one."""
+COMPLETE = "yardmaster/complete"
+"""The annotation of an owner whose run was applied to its last object."""
+
+JOB_INDEX = "batch.kubernetes.io/job-completion-index"
+JOB_FAILURES = "batch.kubernetes.io/job-index-failure-count"
+JOB_IGNORED_FAILURES = "batch.kubernetes.io/job-index-ignored-failure-count"
+SET_INDEX = "apps.kubernetes.io/pod-index"
+
+CONTAINER = "task"
+
+
+def namespace_name(namespace_id: uuid.UUID, options: TaskOptions) -> str:
+    """The cluster's namespace for one of the portal."""
+    return options.namespace_prefix + short(namespace_id)
+
+
+def workload_name(key: JobKey, role: Role) -> str:
+    return f"{key.name}-{role.value}"
+
+
+def token_name(key: JobKey) -> str:
+    return f"{key.name}-token"
+
+
+def host_name(key: JobKey, role: Role, index: int, options: TaskOptions) -> str:
+    """A task's DNS name, for as long as the run is there, whichever pod it is by now."""
+    name = f"{workload_name(key, role)}-{index}.{key.name}"
+    if not options.service_domain:
+        return name
+    return f"{name}.{namespace_name(key.namespace_id, options)}.svc.{options.service_domain}"
+
+
+def cluster_map(spec: TrainingSpec, key: JobKey, options: TaskOptions) -> dict[str, list[str]]:
+    """`YARDMASTER_CLUSTER`: every role with a server, in order of index."""
+    return {
+        role.value: [f"{host_name(key, role, index, options)}:{options.port}" for index in range(spec.replicas(role))]
+        for role in server_roles(spec)
+    }
+
+
+def labels(key: JobKey) -> dict[str, str]:
+    """On every object of a run, and enough to know its key again."""
+    return {
+        MANAGED_BY: US,
+        RUN: key.name,
+        NAMESPACE_ID: str(key.namespace_id),
+        JOB_ID: str(key.job_id),
+        ATTEMPT: str(key.attempt),
+    }
+
+
+def key_from_labels(found: Mapping[str, str]) -> JobKey | None:
+    """The run that an object belongs to; None where it is none of ours."""
+    try:
+        return JobKey(uuid.UUID(found[NAMESPACE_ID]), uuid.UUID(found[JOB_ID]), int(found[ATTEMPT]))
+    except (KeyError, ValueError):
+        return None
+
+
+def selector(keys: Collection[JobKey]) -> str:
+    """Of all objects of these runs, in any namespace."""
+    return f"{RUN} in ({','.join(sorted(key.name for key in keys))})"
+
+
+def ours() -> str:
+    """The selector of everything that any portal made."""
+    return f"{MANAGED_BY}={US}"

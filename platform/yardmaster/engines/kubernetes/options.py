@@ -1,0 +1,105 @@
+"""What the operator chooses for the tasks on a cluster: frozen, checked once, with every mistake named.
+
+Not here: how the portal reaches the cluster (`connection`), and anything that a user may choose (the spec).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from yardmaster.errors import Misconfigured
+
+PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_DOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+_LONGEST_PREFIX = 20
+
+
+@dataclass(frozen=True)
+class TaskOptions:
+    """The setting's `tasks` table. Only `image` is required."""
+
+    image: str
+    """The tasks' image. It has Python, TensorFlow and, unless `runner_image` is set, the runner."""
+    image_pull_policy: str = "IfNotPresent"
+    image_pull_secrets: tuple[str, ...] = ()
+    """Secrets that are in every namespace of the portal."""
+    python: str = "python3"
+    """The interpreter, by the image's search path or by its own."""
+    runner_path: str = ""
+    """The folder with the package `yardmaster_runner`, in the image or in `runner_image`; empty: Python finds it."""
+    runner_image: str = ""
+    """An image from which `runner_path` is copied into every pod, for images of tasks that lack the runner."""
+    namespace_prefix: str = "yardmaster-"
+    """Keeps the namespaces of several portals on one cluster apart."""
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Mapping[str, Any], ...] = ()
+    priority_class: str = ""
+    service_domain: str = "cluster.local"
+    """The cluster's DNS domain; empty: names are left relative to the pod's own search path."""
+    portal_url: str = ""
+    """The portal as seen from pods, where that is not what other tasks are given (`YARDMASTER_TASK_URL`)."""
+    gpu_resource: str = "nvidia.com/gpu"
+    extended_resources: tuple[str, ...] = ("*/*",)
+    """Names or patterns (`rdma/*`) of what jobs may ask for beside cpu, memory and GPUs."""
+    user: int = 1000
+    """The number of the user and group that tasks run as. Never root."""
+    scratch: str = ""
+    """The most that a task may write to its folders (`20Gi`); empty: what the node gives."""
+    port: int = 2222
+    """Where each task's TensorFlow server listens. Every pod has an address of its own."""
+
+    def __post_init__(self) -> None:
+        for problem in _problems(self):
+            raise Misconfigured(f"The Kubernetes engine's tasks.{problem}", remedy="See docs/kubernetes.md.")
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> TaskOptions:
+        """From the setting. Raises `Misconfigured` with the name of the option that is wrong."""
+        known = {one.name: one for one in fields(cls)}
+        for name in table:
+            if name not in known:
+                raise Misconfigured(
+                    f"The Kubernetes engine's tasks.{name} is no option.", remedy=f"It has: {', '.join(known)}."
+                )
+        if "image" not in table:
+            raise Misconfigured("The Kubernetes engine's tasks lack an image.", remedy="Set tasks.image.")
+        return cls(**{name: _frozen(value) for name, value in table.items()})
+
+    def allows(self, resource: str) -> bool:
+        """Whether jobs may ask for this extended resource."""
+        return resource != self.gpu_resource and any(
+            fnmatch.fnmatchcase(resource, one) for one in self.extended_resources
+        )
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def _problems(options: TaskOptions) -> list[str]:
+    found = []
+    for one in fields(TaskOptions):
+        expected = {"int": int, "str": str}.get(str(one.type))
+        value = getattr(options, one.name)
+        if expected is not None and (not isinstance(value, expected) or isinstance(value, bool)):
+            return [f"{one.name} is {value!r}: it must be {'a number' if expected is int else 'a text'}."]
+    if not options.image.strip():
+        found.append("image is empty.")
+    if options.image_pull_policy not in PULL_POLICIES:
+        found.append(f"image_pull_policy is {options.image_pull_policy!r}: it is one of {', '.join(PULL_POLICIES)}.")
+    if not _LABEL.fullmatch(options.namespace_prefix + "0") or len(options.namespace_prefix) > _LONGEST_PREFIX:
+        found.append("namespace_prefix has at most 20 lower-case letters, digits and dashes, and begins with a letter.")
+    if options.service_domain and not _DOMAIN.fullmatch(options.service_domain):
+        found.append("service_domain is no DNS name.")
+    if options.user < 1:
+        found.append("user is root: tasks run as somebody else.")
+    if not 1024 <= options.port <= 65_535:
+        found.append("port is between 1024 and 65535.")
+    if options.runner_image and not options.runner_path:
+        found.append("runner_image needs runner_path: which folder of it to copy.")
+    return found

@@ -1,0 +1,120 @@
+"""The pod of a task: what Pod Security `restricted` asks for, whatever the spec and the options say.
+
+Not here: who makes pods of it and how often (`workloads`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yardmaster.engines.kubernetes import environment as env
+from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.ids import JobKey
+from yardmaster.quantity import format_cpu
+from yardmaster.spec import Resources, Role, TrainingSpec
+
+_LOCKED = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "privileged": False,
+    "readOnlyRootFilesystem": True,
+}
+
+
+def pod_template(
+    spec: TrainingSpec, key: JobKey, role: Role, portal_url: str, options: TaskOptions, labels: dict[str, str]
+) -> dict[str, Any]:
+    """The template of all pods of a role."""
+    pod: dict[str, Any] = {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "subdomain": key.name,
+        "restartPolicy": "Always" if role is Role.PS else "Never",
+        # A pod told to end in 0 s would vanish from the API before its containers have ended.
+        "terminationGracePeriodSeconds": max(1, int(spec.grace_period.total_seconds())),
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": options.user,
+            "runAsGroup": options.user,
+            "fsGroup": options.user,
+            "fsGroupChangePolicy": "OnRootMismatch",
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(spec, key, role, portal_url, options)],
+        "volumes": _volumes(key, options),
+        **_placement(options),
+    }
+    if options.runner_image:
+        pod["initContainers"] = [_runner_copy(options)]
+    return {"metadata": {"labels": labels}, "spec": pod}
+
+
+def _container(spec: TrainingSpec, key: JobKey, role: Role, portal_url: str, options: TaskOptions) -> dict[str, Any]:
+    return {
+        "name": names.CONTAINER,
+        "image": options.image,
+        "imagePullPolicy": options.image_pull_policy,
+        "command": [options.python, "-m", "yardmaster_runner"],
+        "workingDir": env.WORK_DIR,
+        "env": env.task_environment(spec, key, role, portal_url, options),
+        "ports": [{"name": "tensorflow", "containerPort": options.port, "protocol": "TCP"}],
+        "resources": resources(spec.roles[role].resources, options),
+        "securityContext": _LOCKED,
+        # The runner's last words are the end of its output: that is how a failure says why.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [
+            {"name": "work", "mountPath": env.WORK_DIR},
+            {"name": "tmp", "mountPath": "/tmp"},
+            {"name": "shm", "mountPath": "/dev/shm"},
+            {"name": "token", "mountPath": env.TOKEN_DIR, "readOnly": True},
+            *([{"name": "runner", "mountPath": env.RUNNER_DIR, "readOnly": True}] if options.runner_image else []),
+        ],
+    }
+
+
+def resources(asked: Resources, options: TaskOptions) -> dict[str, Any]:
+    """Requests equal limits: what was admitted is what a task has, no more and no less."""
+    amounts = {"cpu": format_cpu(asked.cpu), "memory": str(asked.memory)}
+    if asked.gpus:
+        amounts[options.gpu_resource] = str(asked.gpus)
+    amounts.update({name: str(amount) for name, amount in asked.extended.items()})
+    return {"requests": amounts, "limits": dict(amounts)}
+
+
+def _volumes(key: JobKey, options: TaskOptions) -> list[dict[str, Any]]:
+    limit = {"sizeLimit": options.scratch} if options.scratch else {}
+    volumes: list[dict[str, Any]] = [
+        {"name": "work", "emptyDir": dict(limit)},
+        {"name": "tmp", "emptyDir": dict(limit)},
+        {"name": "shm", "emptyDir": {"medium": "Memory"}},
+        {"name": "token", "secret": {"secretName": names.token_name(key), "defaultMode": 0o440}},
+    ]
+    return [*volumes, {"name": "runner", "emptyDir": {}}] if options.runner_image else volumes
+
+
+def _runner_copy(options: TaskOptions) -> dict[str, Any]:
+    """Brings the runner into a pod whose image lacks it."""
+    small = {"cpu": "100m", "memory": "64Mi"}
+    return {
+        "name": "runner",
+        "image": options.runner_image,
+        "imagePullPolicy": options.image_pull_policy,
+        "command": ["cp", "-R", f"{options.runner_path.rstrip('/')}/.", env.RUNNER_DIR],
+        "resources": {"requests": small, "limits": dict(small)},
+        "securityContext": _LOCKED,
+        "volumeMounts": [{"name": "runner", "mountPath": env.RUNNER_DIR}],
+    }
+
+
+def _placement(options: TaskOptions) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if options.node_selector:
+        found["nodeSelector"] = dict(options.node_selector)
+    if options.tolerations:
+        found["tolerations"] = [dict(one) for one in options.tolerations]
+    if options.priority_class:
+        found["priorityClassName"] = options.priority_class
+    if options.image_pull_secrets:
+        found["imagePullSecrets"] = [{"name": name} for name in options.image_pull_secrets]
+    return found

@@ -1,0 +1,92 @@
+"""Who makes and re-makes the pods of a role: an Indexed Job, or for parameter servers a StatefulSet.
+
+Restarts. A failed pod is made anew with its index, after a back-off, while the spec's `retries` of that task last: of
+each task here, where the local engine counts all tasks of a job together. A pod that the cluster itself took away
+(eviction, preemption, a drained node: the condition `DisruptionTarget`) costs nothing. Exit codes of the runner that a
+restart cannot mend fail the index at once. A failed index leaves the others alone: whether the job can do without it is
+the portal's verdict. The members of a collective crash with the one they lost, and so come back together.
+
+A chief of `parameter_server` gets no restart: a new one cannot adopt servers that hold the old one's resources, so that
+its loss ends the attempt, and the next goes on from the checkpoint. Memory passed (137) cannot be told from another
+SIGKILL by these rules and is tried again like it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.pods import pod_template
+from yardmaster.failures import EXIT_STAGE_IN_FAILED, EXIT_TOKEN_REFUSED
+from yardmaster.ids import JobKey
+from yardmaster.spec import Role, Strategy, TrainingSpec
+
+HOPELESS = (EXIT_STAGE_IN_FAILED, EXIT_TOKEN_REFUSED)
+JOBS, SETS = "Job", "StatefulSet"
+
+
+def workload_kind(role: Role) -> str:
+    """What makes the pods of this role."""
+    return SETS if role is Role.PS else JOBS
+
+
+def restarts_of(strategy: Strategy, role: Role, retries: int) -> int:
+    """How often the cluster may start one task of this role again."""
+    return 0 if strategy is Strategy.PARAMETER_SERVER and role is Role.CHIEF else retries
+
+
+def workload(
+    spec: TrainingSpec, key: JobKey, role: Role, portal_url: str, options: TaskOptions, owner_uid: str
+) -> dict[str, Any]:
+    """The manifest of the role's workload, without owner."""
+    labels = {**names.labels(key), names.ROLE: role.value, names.OWNER: owner_uid}
+    template = pod_template(spec, key, role, portal_url, options, labels)
+    body = _set(spec, key, role, template) if role is Role.PS else _job(spec, role, template)
+    kind = workload_kind(role)
+    return {
+        "apiVersion": "apps/v1" if kind == SETS else "batch/v1",
+        "kind": kind,
+        "metadata": {
+            "name": names.workload_name(key, role),
+            "namespace": names.namespace_name(key.namespace_id, options),
+            "labels": dict(labels),
+        },
+        "spec": body,
+    }
+
+
+def _job(spec: TrainingSpec, role: Role, template: dict[str, Any]) -> dict[str, Any]:
+    replicas = spec.replicas(role)
+    return {
+        "completionMode": "Indexed",
+        "completions": replicas,
+        "parallelism": replicas,
+        "backoffLimitPerIndex": restarts_of(spec.strategy, role, spec.retries),
+        # A pod is replaced when it has ended, not when it begins to: two of one index would share its DNS name.
+        "podReplacementPolicy": "Failed",
+        "podFailurePolicy": {
+            "rules": [
+                {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+                {
+                    "action": "FailIndex",
+                    "onExitCodes": {"containerName": names.CONTAINER, "operator": "In", "values": list(HOPELESS)},
+                },
+            ]
+        },
+        "template": template,
+    }
+
+
+def _set(spec: TrainingSpec, key: JobKey, role: Role, template: dict[str, Any]) -> dict[str, Any]:
+    # The owner in the selector: a set adopts every pod that fits it, also one that an earlier run left.
+    selected = {name: template["metadata"]["labels"][name] for name in (names.RUN, names.ROLE, names.OWNER)}
+    return {
+        "serviceName": key.name,
+        "replicas": spec.replicas(role),
+        "podManagementPolicy": "Parallel",
+        "updateStrategy": {"type": "OnDelete"},
+        "revisionHistoryLimit": 0,
+        "selector": {"matchLabels": selected},
+        "template": template,
+    }

@@ -1,0 +1,232 @@
+"""What an API server keeps, in memory: objects, their versions, who belongs to whom, and what has happened to them.
+
+As the real one as far as the engine can tell: server-side apply removes what its manager no longer says, a merge patch
+heeds `resourceVersion` and `uid`, an owner's end takes its belongings along, a pod's deletion is graceful, and names,
+labels and pods that a cluster would refuse are refused.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import threading
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+Object = dict[str, Any]
+Place = tuple[str, str, str]
+"""Plural, namespace, name."""
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
+_LABEL_NAME = re.compile(r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+UNSPACED = ("namespaces", "nodes")
+
+
+class Refusal(Exception):
+    """An answer that is no success."""
+
+    def __init__(self, status: int, message: str, causes: list[dict[str, str]] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.causes = status, message, causes or []
+
+
+class Store:
+    """All verbs are atomic. `happened` wakes those who watch."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.happened = threading.Condition(self.lock)
+        self.objects: dict[Place, Object] = {}
+        self.events: list[tuple[int, str, str, Object]] = []
+        self.oldest = 0
+        self.version = 0
+        self.logs: dict[tuple[str, str], str] = {}
+        self._applied: dict[tuple[Place, str], Object] = {}
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def get(self, place: Place) -> Object:
+        with self.lock:
+            if place not in self.objects:
+                raise Refusal(404, f'{place[0]} "{place[2]}" not found')
+            return copy.deepcopy(self.objects[place])
+
+    def find(self, plural: str, namespace: str = "", labels: str = "", fields: str = "") -> list[Object]:
+        with self.lock:
+            return [
+                copy.deepcopy(one)
+                for (kind, space, _), one in sorted(self.objects.items())
+                if kind == plural and namespace in ("", space) and fits(one, labels) and has_fields(one, fields)
+            ]
+
+    def forget_history(self) -> None:
+        """Watches from before now get 410."""
+        with self.lock:
+            self.events.clear()
+            self.oldest = self.version
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def apply(self, place: Place, manifest: Object, manager: str, dry_run: bool) -> Object:
+        with self.lock:
+            self._check_place(place)
+            check(manifest)
+            old = self.objects.get(place)
+            before = self._applied.get((place, manager), {})
+            new = merged(without(copy.deepcopy(old or {}), before, manifest), manifest)
+            if old is not None and _immutable(old) != _immutable(new):
+                raise Refusal(422, f'{place[0]} "{place[2]}" is invalid: spec: field is immutable')
+            if dry_run:
+                return new
+            self._applied[place, manager] = copy.deepcopy(manifest)
+            return self.write(place, new)
+
+    def merge(self, place: Place, change: Object) -> Object:
+        with self.lock:
+            old = self.get(place)
+            for name in ("resourceVersion", "uid"):
+                if change.get("metadata", {}).get(name, old["metadata"][name]) != old["metadata"][name]:
+                    raise Refusal(409, "the object has been modified")
+            return self.write(place, merged(old, change))
+
+    def write(self, place: Place, new: Object) -> Object:
+        """Unchanged: nothing happens."""
+        with self.lock:
+            old = self.objects.get(place)
+            if old == new:
+                return copy.deepcopy(new)
+            metadata = new["metadata"]
+            metadata.setdefault("uid", str(uuid.uuid4()))
+            metadata.setdefault("creationTimestamp", moment())
+            self._happen("MODIFIED" if old else "ADDED", place, new)
+            self.objects[place] = new
+            return copy.deepcopy(new)
+
+    def delete(self, place: Place, grace: int | None = None) -> None:
+        with self.lock:
+            found = self.objects.get(place)
+            if found is None:
+                raise Refusal(404, f'{place[0]} "{place[2]}" not found')
+            if place[0] == "pods" and grace != 0 and found["spec"].get("nodeName"):
+                self._end_gently(place, found, grace)
+            else:
+                self.remove(place)
+
+    def remove(self, place: Place) -> None:
+        """It is gone, and what belonged to it alone goes."""
+        with self.lock:
+            found = self.objects.pop(place)
+            for key in [key for key in self._applied if key[0] == place]:
+                del self._applied[key]
+            self._happen("DELETED", place, found)
+            uid = found["metadata"]["uid"]
+            for other, one in list(self.objects.items()):
+                if any(owner["uid"] == uid for owner in one["metadata"].get("ownerReferences", ())):
+                    self.delete(other)
+
+    def _end_gently(self, place: Place, found: Object, grace: int | None) -> None:
+        """A second deletion can only hasten."""
+        seconds = found["spec"].get("terminationGracePeriodSeconds", 30) if grace is None else grace
+        end = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
+        asked = found["metadata"].get("deletionTimestamp")
+        if asked is None or end < asked:
+            new = copy.deepcopy(found)
+            new["metadata"].update(deletionTimestamp=end, deletionGracePeriodSeconds=seconds)
+            self.write(place, new)
+
+    def _happen(self, kind: str, place: Place, found: Object) -> None:
+        self.version += 1
+        found["metadata"]["resourceVersion"] = str(self.version)
+        self.events.append((self.version, kind, place[0], copy.deepcopy(found)))
+        self.happened.notify_all()
+
+    def _check_place(self, place: Place) -> None:
+        plural, namespace, name = place
+        if plural not in UNSPACED and ("namespaces", "", namespace) not in self.objects:
+            raise Refusal(404, f'namespaces "{namespace}" not found')
+        if not _NAME.fullmatch(name) or len(name) > 63:
+            raise Refusal(422, f"{name!r} is no DNS label", [{"field": "metadata.name", "message": "Invalid value"}])
+
+
+def fits(found: Object, selector: str) -> bool:
+    """`a=b`, `a in (b,c)`, and several of them."""
+    labels = found["metadata"].get("labels") or {}
+    for name, some, one in re.findall(r"([^\s,=]+)(?:\s+in\s+\(([^)]*)\)|=([^,]*))", selector):
+        if labels.get(name) not in (some.split(",") if some else [one]):
+            return False
+    return True
+
+
+def has_fields(found: Object, selector: str) -> bool:
+    for part in filter(None, selector.split(",")):
+        path, unequal, value = re.fullmatch(r"([\w.]+)(!?)=(.*)", part).groups()
+        here: Any = found
+        for step in path.split("."):
+            here = (here or {}).get(step)
+        if ((here or "") == value) == bool(unequal):
+            return False
+    return True
+
+
+def merged(old: Any, change: Any) -> Any:
+    """RFC 7396; server-side apply of maps and replaced lists is the same."""
+    if not isinstance(change, dict):
+        return copy.deepcopy(change)
+    result = dict(old) if isinstance(old, dict) else {}
+    for name, value in change.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name), value)
+    return result
+
+
+def without(old: Object, before: Object, now: Object) -> Object:
+    """`old` less what its manager said before and does not say now."""
+    for name, value in before.items():
+        if name not in now:
+            old.pop(name, None)
+        elif isinstance(value, dict) and isinstance(now[name], dict) and isinstance(old.get(name), dict):
+            without(old[name], value, now[name])
+    return old
+
+
+def check(manifest: Object) -> None:
+    """Labels of a form that a cluster takes, and pods that Pod Security `restricted` lets through."""
+    template = manifest.get("spec", {}).get("template", {})
+    for metadata in (manifest["metadata"], template.get("metadata", {})):
+        for name, value in metadata.get("labels", {}).items():
+            if not _LABEL_NAME.fullmatch(name) or not _LABEL_VALUE.fullmatch(value):
+                raise Refusal(422, f"label {name}={value} is invalid")
+    if template and (found := violations(template["spec"])):
+        raise Refusal(403, f'violates PodSecurity "restricted:latest": {", ".join(found)}')
+
+
+def violations(pod: Object) -> list[str]:
+    """What Pod Security `restricted` would say."""
+    found = [] if pod.get("securityContext", {}).get("runAsNonRoot") else ["runAsNonRoot"]
+    if pod["securityContext"].get("seccompProfile", {}).get("type") not in ("RuntimeDefault", "Localhost"):
+        found.append("seccompProfile")
+    found += [name for name in ("hostNetwork", "hostPID", "hostIPC") if pod.get(name)]
+    allowed = {"emptyDir", "secret", "configMap", "projected", "downwardAPI", "persistentVolumeClaim", "name"}
+    found += [str(one) for one in pod.get("volumes", ()) if not set(one) <= allowed]
+    for container in [*pod["containers"], *pod.get("initContainers", ())]:
+        context = container.get("securityContext", {})
+        if context.get("allowPrivilegeEscalation") is not False or context.get("privileged"):
+            found.append("privileges")
+        if context.get("capabilities", {}).get("drop") != ["ALL"] or context["capabilities"].get("add"):
+            found.append("capabilities")
+    return found
+
+
+def _immutable(found: Object) -> Any:
+    spec = found.get("spec", {})
+    if found.get("kind") == "Job":
+        return spec.get("template"), spec.get("completions"), spec.get("completionMode")
+    return (spec.get("selector"), spec.get("serviceName")) if found.get("kind") == "StatefulSet" else None
+
+
+def moment() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
