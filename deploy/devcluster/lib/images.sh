@@ -1,0 +1,123 @@
+# shellcheck shell=bash
+# The project's images: built with buildah, copied into the node's containerd. Sourced by ../devcluster.
+#
+# An image is named after its inputs, `localhost/yardmaster/task:<key>`, so that the same inputs are never built or
+# loaded twice; tests and people use the name that moves along, `localhost/yardmaster/task:dev`.
+
+IMAGES_OF=localhost/yardmaster
+PROJECT_IMAGES=(probe task)
+IMAGE_INPUTS=(deploy/images/task platform/yardmaster_runner)
+
+build_and_load_images() {
+    node_pid >/dev/null || fail "the cluster is down: there is no node to load images into"
+    local image
+    build_small_images
+    load_missing "$PAUSE_IMAGE" "$BUSYBOX_IMAGE"
+    for image in "${PROJECT_IMAGES[@]}"; do
+        bring_image "$image"
+    done
+}
+
+# The image of a stage of deploy/images/task/Dockerfile.
+bring_image() {
+    local name=$IMAGES_OF/$1 key
+    key=$(image_key)
+    node_has "$name:$key" "$name:dev" && return
+    if ! is_built "$name:$key"; then
+        build_python_image
+        say "building $name ..."
+        build_project_image "$1" "$name:$key"
+    fi
+    forget_older "$name" "$key"
+    say "loading $name ..."
+    load_images "$name:$key"
+    # Last, and only ever beside the key of the same image: so the two together tell that all was done.
+    in_containerd images tag --force "$name:$key" "$name:dev" >/dev/null
+}
+
+# Names and contents, so that a file that moved counts as a change.
+image_key() {
+    (
+        cd "$PROJECT"
+        find "${IMAGE_INPUTS[@]}" -type f -not -path '*/__pycache__/*' -print0 | sort -z | xargs -0 sha256sum
+        echo "$PYTHON_IMAGE"
+    ) | sha256sum | cut -c1-16
+}
+
+build_project_image() {
+    local target=$1 tag=$2 settings
+    settings=$(mktemp -d)
+    # pip's settings are this machine's own and may hold a password: they are mounted, and stay out of the image.
+    "$(a_python)" "$HERE/lib/pip_settings.py" "$settings/pip.conf" >"$settings/folders"
+    local -a mounts=(--volume "$settings/pip.conf:/etc/pip.conf:ro" --volume /etc/ssl/certs:/etc/ssl/certs:ro)
+    local folder
+    while read -r folder; do mounts+=(--volume "$folder:$folder:ro"); done <"$settings/folders"
+    local rc=0
+    quietly buildah_here bud --layers --target "$target" --build-arg "BASE=$PYTHON_IMAGE" "${mounts[@]}" \
+        --file "$PROJECT/deploy/images/task/Dockerfile" --ignorefile "$PROJECT/deploy/images/task/Dockerfile.dockerignore" \
+        --tag "$tag" "$PROJECT" || rc=$?
+    rm -rf "$settings"
+    return $rc
+}
+
+# The checkout's own has pip for certain; Debian's may not.
+a_python() {
+    if [ -x "$PROJECT/.venv/bin/python" ]; then echo "$PROJECT/.venv/bin/python"; else echo python3; fi
+}
+
+# Copy images from buildah's store into the node's, through a pipe: the largest has gigabytes.
+load_images() {
+    local image
+    for image in "$@"; do
+        buildah_here push --quiet "$image" "docker-archive:/dev/stdout:$image" | in_containerd images import - >/dev/null
+    done
+}
+
+load_missing() {
+    local image
+    for image in "$@"; do
+        node_has "$image" || load_images "$image"
+    done
+}
+
+# Images of older inputs, which would fill the disk by gigabytes.
+forget_older() {
+    local image
+    for image in $(in_containerd images list --quiet); do
+        [[ $image != "$1:"* || $image == "$1:$2" ]] || in_containerd images remove "$image" >/dev/null
+    done
+    for image in $(buildah_here images --format '{{.Name}}:{{.Tag}}'); do
+        # A layer of it may still be in use by the newer one.
+        [[ $image != "$1:"* || $image == "$1:$2" ]] || buildah_here rmi "$image" >/dev/null 2>&1 || true
+    done
+}
+
+# Whether the node has all of these images.
+node_has() {
+    local images image
+    images=$(in_containerd images list --quiet)
+    for image in "$@"; do
+        [[ $'\n'$images$'\n' == *$'\n'$image$'\n'* ]] || return 1
+    done
+}
+
+is_built() { buildah_here inspect --type image "$1" >/dev/null 2>&1; }
+
+in_containerd() { ctr --address "$CONTAINERD" --namespace k8s.io "$@"; }
+
+# A store of our own: the cache is deleted as a whole, and another user's images stay out of it.
+buildah_here() {
+    BUILDAH_ISOLATION=chroot nice -n 10 buildah --root "$IMAGE_STORE" --runroot "$CACHE/buildah" --storage-driver overlay "$@"
+}
+
+# Show what a command said only if it fails.
+quietly() {
+    local output
+    output=$(mktemp)
+    if ! "$@" >"$output" 2>&1; then
+        tail -n 40 "$output" >&2
+        rm -f "$output"
+        return 1
+    fi
+    rm -f "$output"
+}
