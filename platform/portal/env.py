@@ -6,6 +6,7 @@ Not here: which variables there are (`settings`).
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tempfile
 from collections.abc import Callable
@@ -60,6 +61,18 @@ def limit(name: str, read: Callable[[str], float]) -> float | None:
 def words(name: str, default: str = "") -> list[str]:
     """A comma-separated list; empty entries are dropped."""
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
+
+
+def table(name: str) -> dict[str, Any]:
+    """A JSON object; unset: an empty one."""
+    value = text(name, "{}")
+    try:
+        result = json.loads(value)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} is no JSON: {error}.") from error
+    if not isinstance(result, dict):
+        raise ImproperlyConfigured(f'{name}={value!r} is no JSON object: write {{"name": value}}.')
+    return result
 
 
 def secret(name: str, file: Path) -> str:

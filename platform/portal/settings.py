@@ -229,6 +229,17 @@ YARDMASTER_LOGS_ROOT = Path(env.text("YARDMASTER_LOGS_ROOT", str(HOME / "logs"))
 YARDMASTER_ENGINES = {
     "local": {"class": "yardmaster.engines.local.LocalEngine", "options": {"root": HOME / "local"}},
 }
+_KUBECONFIG = env.text("YARDMASTER_KUBECONFIG")
+if env.flag("YARDMASTER_KUBERNETES", default=bool(_KUBECONFIG)):
+    _TASKS = {"image": env.text("YARDMASTER_KUBERNETES_IMAGE"), **env.table("YARDMASTER_KUBERNETES_TASKS")}
+    YARDMASTER_ENGINES["kubernetes"] = {
+        "class": "yardmaster.engines.kubernetes.KubernetesEngine",
+        "options": {
+            "kubeconfig": _KUBECONFIG,
+            "context": env.text("YARDMASTER_KUBERNETES_CONTEXT"),
+            "tasks": _TASKS,
+        },
+    }
 YARDMASTER_DEFAULT_ENGINE = env.text("YARDMASTER_DEFAULT_ENGINE", "local")
 YARDMASTER_LOCAL_ENGINE_FOR_ALL = env.flag("YARDMASTER_LOCAL_ENGINE_FOR_ALL")
 """The local engine isolates nobody: by default only administrators may launch on it."""

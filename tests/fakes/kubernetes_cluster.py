@@ -1,4 +1,4 @@
-"""What brings the objects of an API server to life: the controllers of Jobs and StatefulSets, a scheduler and a kubelet,
+"""What brings the objects of an API server to life: the controllers of Jobs and StatefulSets, a scheduler, a kubelet,
 in a thread. Pods run when a test lets them, end as it says, and end by themselves when they are deleted.
 """
 

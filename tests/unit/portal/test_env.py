@@ -18,6 +18,8 @@ def test_a_flag_reads_the_usual_words(monkeypatch):
     ("read", "value", "said"),
     [
         (env.flag, "perhaps", "YARDMASTER_X='perhaps'"),
+        (env.table, "[1]", "YARDMASTER_X='[1]' is no JSON object"),
+        (env.table, "{", "YARDMASTER_X is no JSON"),
         (lambda name: env.number(name, 1), "ten", "YARDMASTER_X='ten'"),
         (lambda name: env.number(name, 1, least=5), "4", "at least 5"),
         (lambda name: env.database(name, Path("x")), "mysql://h/d", "YARDMASTER_X begins with 'mysql'"),

@@ -4,7 +4,8 @@ options, names      what the operator chooses; what everything is called
 shape               what of a run the cluster must remember: the record in its owner object
 environment, pods,  pure builders: spec and key in, plain dicts out
 workloads, manifests
-podfacts, facts     pure: what the API server shows, as states of tasks
+podfacts, rolefacts,
+facts               pure: what the API server shows, as states of tasks
 capacity            pure: what nodes have and what others use of it
 connection, api     the client, and the one place that knows the `kubernetes` package
 watching            who changed, from one watch per kind

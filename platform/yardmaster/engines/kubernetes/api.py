@@ -36,6 +36,7 @@ GROUPS: Mapping[str, tuple[str, str]] = {
     "Node": ("/api/v1", "nodes"),
     "Namespace": ("/api/v1", "namespaces"),
     "Job": ("/apis/batch/v1", "jobs"),
+    "RoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "rolebindings"),
     "StatefulSet": ("/apis/apps/v1", "statefulsets"),
 }
 """Kind → where it is served."""

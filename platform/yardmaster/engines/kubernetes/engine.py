@@ -145,7 +145,10 @@ class KubernetesEngine:
         try:
             self._api.apply(judged[0], dry_run=True)
         except Absent:
-            self._api.apply(manifests.namespace(key, self.options))
+            for one in manifests.namespace(key, self.options):
+                self._api.apply(one)
+            if self.options.bound_role:  # which takes a moment to be heeded
+                raise Unavailable("The cluster's namespace was made just now; the job goes on in a moment.") from None
             self._api.apply(judged[0], dry_run=True)
         for one in judged[1:]:
             self._api.apply(one, dry_run=True)

@@ -39,8 +39,9 @@ class TaskOptions:
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
     priority_class: str = ""
-    service_domain: str = "cluster.local"
-    """The cluster's DNS domain; empty: names are left relative to the pod's own search path."""
+    service_domain: str = ""
+    """The cluster's DNS domain, for full names. Empty: short ones, which every pod of the namespace finds first; with
+    them the map of 1,000 tasks fits into one variable."""
     portal_url: str = ""
     """The portal as seen from pods, where that is not what other tasks are given (`YARDMASTER_TASK_URL`)."""
     gpu_resource: str = "nvidia.com/gpu"
@@ -52,6 +53,11 @@ class TaskOptions:
     """The most that a task may write to its folders (`20Gi`); empty: what the node gives."""
     port: int = 2222
     """Where each task's TensorFlow server listens. Every pod has an address of its own."""
+
+    bound_role: str = ""
+    """A ClusterRole that is given to `bound_account` in each namespace that the engine makes; empty: none is given."""
+    bound_account: str = ""
+    """The portal's own service account, as `namespace/name`."""
 
     def __post_init__(self) -> None:
         for problem in _problems(self):
@@ -102,4 +108,6 @@ def _problems(options: TaskOptions) -> list[str]:
         found.append("port is between 1024 and 65535.")
     if options.runner_image and not options.runner_path:
         found.append("runner_image needs runner_path: which folder of it to copy.")
+    if bool(options.bound_role) != bool(options.bound_account) or options.bound_account.count("/") not in (0, 1):
+        found.append("bound_role and bound_account (namespace/name) belong together.")
     return found

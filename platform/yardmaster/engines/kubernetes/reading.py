@@ -11,8 +11,9 @@ from typing import Any
 
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.facts import Seen, needs_events, newest_of, observation_of
+from yardmaster.engines.kubernetes.facts import Seen, needs_events, observation_of
 from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.rolefacts import newest_of
 from yardmaster.ids import JobKey
 from yardmaster.phases import ABSENT, Observation
 from yardmaster.spec import Role

@@ -1,0 +1,202 @@
+"""From what the API server shows of one role of a run to the states of its tasks. Pure.
+
+A task is PENDING as long as its controller will (again) make a pod for it, FAILED when it will not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes import podfacts as pods
+from yardmaster.engines.kubernetes.podfacts import Hindrance, Raw
+from yardmaster.engines.kubernetes.shape import Released, RunShape
+from yardmaster.engines.kubernetes.workloads import HOPELESS
+from yardmaster.failures import REASONS
+from yardmaster.phases import TaskPhase, TaskState
+from yardmaster.spec import Role
+
+_OVER = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True)
+class RoleSeen:
+    """One role of one run, sorted for the questions that are asked of it."""
+
+    role: Role
+    shape: RunShape
+    workload: Raw | None
+    pods: Mapping[int, Raw]
+    events: tuple[Raw, ...]
+    failed: frozenset[int] = field(init=False)
+    completed: frozenset[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        status = (self.workload or {}).get("status", {})
+        object.__setattr__(self, "failed", indexes(status.get("failedIndexes", "")))
+        object.__setattr__(self, "completed", indexes(status.get("completedIndexes", "")))
+
+    @property
+    def memory(self) -> int:
+        return self.shape.roles[self.role].memory
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its controller makes no more pods."""
+        found = self.workload or {}
+        return any(pods.condition(found, kind).get("status") == "True" for kind in ("Failed", "Complete"))
+
+    def budget(self) -> int:
+        """The restarts that one of its tasks may have: as its Job says, for sets the run's."""
+        return int((self.workload or {}).get("spec", {}).get("backoffLimitPerIndex", self.shape.retries))
+
+
+def indexes(text: str) -> frozenset[int]:
+    """`0,2-4` as a Job's status writes it."""
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return frozenset(found)
+
+
+def newest_of(found: Iterable[Raw]) -> dict[int, Any]:
+    """Of the pods of one role, the last of each index."""
+    newest: dict[int, Any] = {}
+    for pod in sorted(found, key=_age):
+        index = _index_of(pod)
+        if index is not None:
+            newest[index] = pod
+    return newest
+
+
+def _age(pod: Raw) -> tuple[int, str, str]:
+    """Later pods of an index sort later, also those of the same second."""
+    return _restarts(pod), pod["metadata"].get("creationTimestamp") or "", pod["metadata"]["name"]
+
+
+def _index_of(pod: Raw) -> int | None:
+    metadata = pod["metadata"]
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    text = annotations.get(names.JOB_INDEX) or labels.get(names.SET_INDEX) or metadata["name"].rpartition("-")[2]
+    return int(text) if text.isdigit() else None
+
+
+def _restarts(pod: Raw) -> int:
+    """How often this task was started before: by its Job, which counts, or by the kubelet within the pod."""
+    annotations = pod["metadata"].get("annotations") or {}
+    made = sum(int(annotations.get(one) or 0) for one in (names.JOB_FAILURES, names.JOB_IGNORED_FAILURES))
+    return made + int(pods.container_status(pod).get("restartCount") or 0)
+
+
+def released_task(one: RoleSeen, index: int, released: Released) -> TaskState:
+    """Ended before: as it was. Still there: as it is. Gone: released."""
+    kept = released.tasks.get(index) or TaskState(one.role, index, TaskPhase.PENDING)
+    pod = one.pods.get(index)
+    if kept.phase.is_ended:
+        return kept
+    phase = (pod or {}).get("status", {}).get("phase", "Pending")
+    if pod is not None and phase not in _OVER:
+        living = TaskPhase.PENDING if phase == "Pending" else TaskPhase.RUNNING
+        return replace(kept, phase=living, started_at=_started(pod) or kept.started_at)
+    return replace(kept, phase=TaskPhase.RELEASED, reason="", message="", exit_code=None, finished_at=released.at)
+
+
+def task_of(one: RoleSeen, index: int) -> TaskState:
+    pod = one.pods.get(index)
+    if pod is None:
+        return _without_pod(one, index)
+    state = TaskState(
+        one.role, index, TaskPhase.PENDING, restarts=_restarts(pod), node=pod.get("spec", {}).get("nodeName") or ""
+    )
+    phase = pod.get("status", {}).get("phase") or "Pending"
+    if phase == "Pending":
+        why = pods.hindrance_of(pod, _events_of(one, pod["metadata"]["name"]))
+        return replace(state, reason=why.reason, message=why.message)
+    if phase == "Succeeded":
+        ending = pods.ending_of_container(_terminated(pod), one.memory)
+        done = replace(state, phase=TaskPhase.SUCCEEDED, exit_code=0)
+        return replace(done, started_at=ending.started_at, finished_at=ending.finished_at)
+    return _failed_pod(one, pod, state) if phase == "Failed" else _living_pod(one, pod, state)
+
+
+def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
+    """FAILED where its controller makes no other; else PENDING, with what happened."""
+    ending = pods.ending_of(pod, one.memory)
+    why = replace(state, reason=ending.why.reason, message=ending.why.message)
+    comes_again = one.role is Role.PS or not (
+        one.is_over
+        or state.index in one.failed
+        or (ending.exit_code in HOPELESS and not pods.was_taken_away(pod))
+        or (_failures(pod) >= one.budget() and not pods.was_taken_away(pod))
+    )
+    if comes_again and one.workload is not None:
+        return replace(why, restarts=state.restarts + 1)
+    failed = replace(why, phase=TaskPhase.FAILED, exit_code=ending.exit_code)
+    return replace(failed, started_at=ending.started_at, finished_at=ending.finished_at)
+
+
+def _failures(pod: Raw) -> int:
+    return int((pod["metadata"].get("annotations") or {}).get(names.JOB_FAILURES) or 0)
+
+
+def _living_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
+    """Running, or between two starts of its container. What has been started too often has failed: the kubelet would
+    go on for ever."""
+    status = pods.container_status(pod)
+    last = status.get("lastState", {}).get("terminated") or {}
+    ending = pods.ending_of_container(last, one.memory)
+    running = status.get("state", {}).get("running")
+    why = replace(state, reason=ending.why.reason, message=ending.why.message)
+    hopeless = ending.why.reason in REASONS and REASONS[ending.why.reason].permanent
+    if last and ending.exit_code != 0 and (hopeless or state.restarts > one.budget()):
+        failed = replace(why, phase=TaskPhase.FAILED, exit_code=ending.exit_code)
+        return replace(failed, started_at=ending.started_at, finished_at=ending.finished_at)
+    if running is None and status.get("state", {}).get("waiting"):
+        return why
+    message = "Its node does not answer." if pod["status"].get("phase") == "Unknown" else ""
+    return replace(state, phase=TaskPhase.RUNNING, started_at=_started(pod), message=message)
+
+
+def _without_pod(one: RoleSeen, index: int) -> TaskState:
+    """Not made yet, or refused; or its end was noted by its Job; or somebody else removed it."""
+    state = TaskState(one.role, index, TaskPhase.PENDING)
+    if one.workload is None:
+        return replace(state, phase=TaskPhase.FAILED, reason="StoppedOutside")
+    if index in one.completed:
+        return replace(state, phase=TaskPhase.SUCCEEDED, exit_code=0)
+    if index in one.failed or one.is_over:
+        return replace(state, phase=TaskPhase.FAILED, reason="Lost", message="Its pod was removed.")
+    why = _refused(_events_of(one, one.workload["metadata"]["name"]))
+    return replace(state, reason=why.reason, message=why.message)
+
+
+def _refused(events: Iterable[Raw]) -> Hindrance:
+    """Why a controller could not make pods."""
+    for event in events:
+        if event.get("reason") == "FailedCreate":
+            message = str(event.get("message", ""))[:1000]
+            return Hindrance("QuotaRefused" if "exceeded quota" in message else "StartFailed", message)
+    return pods.NOTHING
+
+
+def _events_of(one: RoleSeen, name: str) -> tuple[Raw, ...]:
+    """The events about the object of this name, newest first."""
+    mine = [event for event in one.events if (event.get("involvedObject") or {}).get("name") == name]
+    return tuple(sorted(mine, key=_event_time, reverse=True))
+
+
+def _event_time(event: Raw) -> str:
+    times: list[Any] = [event.get("lastTimestamp"), event.get("eventTime"), event["metadata"].get("creationTimestamp")]
+    return str(next((one for one in times if one), ""))
+
+
+def _terminated(pod: Raw) -> Raw:
+    return pods.container_status(pod).get("state", {}).get("terminated") or {}
+
+
+def _started(pod: Raw) -> Any:
+    running = pods.container_status(pod).get("state", {}).get("running") or {}
+    return pods.moment(running.get("startedAt") or pod.get("status", {}).get("startTime"))

@@ -1,0 +1,61 @@
+"""Raw objects as an API server shows them, for the tests of what the Kubernetes engine makes of them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.facts import Seen, observation_of
+from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.shape import RECORD, RunShape
+from yardmaster.ids import JobKey
+from yardmaster.phases import TaskState
+from yardmaster.spec import Role, TrainingSpec
+
+OPTIONS = TaskOptions(image="tasks:1")
+KEY = JobKey(uuid.UUID(int=1 << 100), uuid.UUID(int=2 << 100), 1)
+UID = "the-owner"
+BEGUN, ENDED = "2026-11-20T12:00:00Z", "2026-11-20T12:05:00Z"
+Raw = dict[str, Any]
+
+
+def owner(spec: TrainingSpec, *, is_complete: bool = True) -> Raw:
+    annotations = {names.COMPLETE: "true"} if is_complete else {}
+    return {
+        "metadata": {"uid": UID, "name": KEY.name, "annotations": annotations},
+        "data": {RECORD: RunShape.of(spec).to_json()},
+    }
+
+
+def labels(role: Role) -> dict[str, str]:
+    return {**names.labels(KEY), names.ROLE: role.value, names.OWNER: UID}
+
+
+def workload(role: Role, limit: int = 0, **status: Any) -> Raw:
+    metadata = {"name": names.workload_name(KEY, role), "labels": labels(role)}
+    return {"metadata": metadata, "spec": {"backoffLimitPerIndex": limit}, "status": status}
+
+
+def pod(role: Role, index: int, phase: str, failures: int = 0, **status: Any) -> Raw:
+    annotations = {} if role is Role.PS else {names.JOB_INDEX: str(index), names.JOB_FAILURES: str(failures)}
+    marks = {names.SET_INDEX: str(index)} if role is Role.PS else {}
+    name = f"{names.workload_name(KEY, role)}-{index}" + ("" if role is Role.PS else f"-{failures}x")
+    metadata = {"name": name, "labels": {**labels(role), **marks}, "annotations": annotations}
+    return {"metadata": metadata, "spec": {"nodeName": "node-1"}, "status": {"phase": phase, **status}}
+
+
+def container(**status: Any) -> list[Raw]:
+    return [{"name": names.CONTAINER, "restartCount": 0, **status}]
+
+
+def terminated(exit_code: int, **more: Any) -> list[Raw]:
+    ended = {"exitCode": exit_code, "startedAt": BEGUN, "finishedAt": ENDED, **more}
+    return container(state={"terminated": ended})
+
+
+def states(
+    spec: TrainingSpec, *pods: Raw, workloads: list[Raw] | None = None, events: list[Raw] = ()
+) -> list[TaskState]:
+    made = [workload(role, spec.retries) for role in spec.roles] if workloads is None else workloads
+    return list(observation_of(Seen(owner(spec), made, pods, events)).tasks)

@@ -1,0 +1,240 @@
+"""The objects of a run: few, restricted, named by ids alone, and with no word of a user in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+
+from tests.fakes.kubernetes_store import violations
+from tests.unit.core.generators import make_spec, specs
+from tests.unit.engines.kubernetes_objects import KEY, OPTIONS, UID
+from yardmaster.engines.base import TaskAccess
+from yardmaster.engines.kubernetes import manifests, names
+from yardmaster.engines.kubernetes.environment import TOKEN_DIR
+from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.errors import Misconfigured
+from yardmaster.spec import Paths, Resources, Role, Strategy
+from yardmaster_runner.settings import read_settings
+
+ACCESS = TaskAccess("http://portal:8080", "the-token")
+EVERY_OPTION = TaskOptions.from_table(
+    {
+        "image": "tasks:1",
+        "image_pull_secrets": ["registry"],
+        "runner_image": "runner:1",
+        "runner_path": "/opt/yardmaster",
+        "node_selector": {"pool": "gpu"},
+        "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        "priority_class": "training",
+        "service_domain": "cluster.local",
+        "scratch": "20Gi",
+    }
+)
+DNS_LABEL = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
+HOSTILE = "'\"`$(id) $HOME {{ .Values }} ${X} %s\n---\nprivileged: true\n# \u202e\\"
+
+
+def made_for(spec, options=OPTIONS, access=ACCESS):
+    return [manifests.owner(spec, KEY, options), *manifests.belongings(spec, KEY, access, options, UID)]
+
+
+def workloads(spec, options=OPTIONS):
+    return {
+        one["metadata"]["labels"][names.ROLE]: one
+        for one in made_for(spec, options)
+        if "template" in one.get("spec", {})
+    }
+
+
+def pod_of(spec, role, options=OPTIONS):
+    return workloads(spec, options)[role]["spec"]["template"]["spec"]
+
+
+def variables(spec, role, options=OPTIONS):
+    return {one["name"]: one for one in pod_of(spec, role, options)["containers"][0]["env"]}
+
+
+@settings(deadline=None)
+@given(specs())
+def test_any_valid_spec_becomes_objects_that_a_cluster_takes(spec):
+    for options in (OPTIONS, EVERY_OPTION):
+        made = made_for(spec, options)
+        assert len(made) == 3 + len(spec.roles) <= 7
+        assert len({(one["kind"], one["metadata"]["name"]) for one in made}) == len(made)
+        for one in made:
+            json.dumps(one)
+            assert DNS_LABEL.fullmatch(one["metadata"]["name"])
+            assert one["metadata"]["namespace"] == names.namespace_name(KEY.namespace_id, options)
+            assert names.key_from_labels(one["metadata"]["labels"]) == KEY
+        for role, one in workloads(spec, options).items():
+            assert violations(one["spec"]["template"]["spec"]) == []
+            assert len(f"{one['metadata']['name']}-{spec.replicas(Role(role)) - 1}") <= 63
+
+
+@settings(deadline=None)
+@given(specs())
+def test_requests_equal_limits_and_are_what_the_spec_asks_for(spec):
+    for role, one in spec.roles.items():
+        given_ = pod_of(spec, role)["containers"][0]["resources"]
+        assert given_["requests"] == given_["limits"]
+        assert int(given_["limits"]["memory"]) == one.resources.memory
+        assert float(given_["limits"]["cpu"]) == one.resources.cpu
+        assert int(given_["limits"].get("nvidia.com/gpu", 0)) == one.resources.gpus
+        assert {name: given_["limits"][name] for name in one.resources.extended} == {
+            name: str(amount) for name, amount in one.resources.extended.items()
+        }
+
+
+def test_the_number_of_objects_does_not_grow_with_the_workers():
+    few, many = (make_spec(shape={Role.WORKER: count, Role.PS: count}) for count in (2, 8))
+    assert [one["kind"] for one in made_for(few)] == [one["kind"] for one in made_for(many)]
+    assert len(made_for(few)) == 5
+
+
+def test_everything_belongs_to_one_owner():
+    owner, *rest = made_for(make_spec(Strategy.PARAMETER_SERVER))
+    assert owner["kind"] == "ConfigMap"
+    for one in rest:
+        assert [(ref["kind"], ref["uid"]) for ref in one["metadata"]["ownerReferences"]] == [("ConfigMap", UID)]
+
+
+def test_no_word_of_a_user_is_in_any_object():
+    spec = replace(
+        make_spec(Strategy.BETWEEN_GRAPH),
+        name=HOSTILE,
+        entry_point=f"{HOSTILE}.py",
+        arguments=(HOSTILE, "--x=y-of-the-user"),
+        environment={"A_VARIABLE_OF_THE_USER": HOSTILE},
+        paths=Paths(data_flag="--flag-of-the-user"),
+    )
+    text = json.dumps(made_for(spec))
+    assert text == json.dumps(made_for(replace(make_spec(Strategy.BETWEEN_GRAPH))))
+    for word in ("privileged: true", "of-the-user", "OF_THE_USER", "$(id)"):
+        assert word not in text
+
+
+def test_the_token_is_in_the_secret_and_nowhere_else():
+    made = made_for(make_spec())
+    assert [one["kind"] for one in made if "the-token" in json.dumps(one)] == ["Secret"]
+    token = next(one for one in pod_of(make_spec(), "worker")["volumes"] if one["name"] == "token")
+    assert token["secret"]["secretName"] == names.token_name(KEY)
+
+
+@pytest.mark.parametrize("role", ["chief", "worker", "ps"])
+def test_the_runner_reads_the_environment_that_a_task_gets(role):
+    spec = make_spec(Strategy.PARAMETER_SERVER)
+    known = variables(spec, role)
+    plain = {name: one["value"] for name, one in known.items() if "value" in one}
+    read = read_settings({**plain, "YARDMASTER_INDEX": "0", "YARDMASTER_RESTART": ""})
+    host = f"{KEY.name}-worker-1.{KEY.name}"
+    assert (read.url, read.role, read.restart) == ("http://portal:8080", role, 0)
+    assert read.token_file.startswith(TOKEN_DIR)
+    assert read.cluster["worker"][1] == f"{host}:2222"
+    assert set(read.cluster) == {"chief", "worker", "ps"}
+
+
+def test_full_names_for_clusters_that_need_them():
+    found = names.cluster_map(make_spec(), KEY, EVERY_OPTION)["ps"]
+    space = names.namespace_name(KEY.namespace_id, EVERY_OPTION)
+    assert found == [f"{KEY.name}-ps-0.{KEY.name}.{space}.svc.cluster.local:2222"]
+
+
+def test_a_task_learns_its_index_from_its_own_pod():
+    spec = make_spec()
+    worker, server = variables(spec, "worker"), variables(spec, "ps")
+    assert names.JOB_INDEX in worker["YARDMASTER_INDEX"]["valueFrom"]["fieldRef"]["fieldPath"]
+    assert names.JOB_FAILURES in worker["YARDMASTER_RESTART"]["valueFrom"]["fieldRef"]["fieldPath"]
+    assert names.SET_INDEX in server["YARDMASTER_INDEX"]["valueFrom"]["fieldRef"]["fieldPath"]
+    assert "YARDMASTER_RESTART" not in server
+
+
+def test_a_dollar_in_a_value_stays_a_dollar():
+    options = replace(OPTIONS, portal_url="http://portal/$(HOME)")
+    assert variables(make_spec(), "worker", options)["YARDMASTER_URL"]["value"] == "http://portal/$$(HOME)"
+
+
+def test_the_cluster_map_of_the_most_tasks_fits_into_one_variable():
+    spec = make_spec(shape={Role.WORKER: 900, Role.PS: 100})
+    assert len(variables(spec, "worker")["YARDMASTER_CLUSTER"]["value"]) < 131_000
+
+
+def test_eviction_costs_no_restart_and_what_no_restart_can_mend_fails_at_once():
+    job = workloads(make_spec(retries=3))["worker"]["spec"]
+    assert (job["completionMode"], job["completions"], job["parallelism"]) == ("Indexed", 2, 2)
+    assert job["backoffLimitPerIndex"] == 3
+    ignore, fail = job["podFailurePolicy"]["rules"]
+    assert (ignore["action"], ignore["onPodConditions"][0]["type"]) == ("Ignore", "DisruptionTarget")
+    assert (fail["action"], fail["onExitCodes"]["values"]) == ("FailIndex", [90, 92])
+    assert job["template"]["spec"]["restartPolicy"] == "Never"
+
+
+def test_a_coordinator_that_could_not_go_on_is_not_started_again():
+    made = workloads(make_spec(Strategy.PARAMETER_SERVER, retries=3))
+    assert made["chief"]["spec"]["backoffLimitPerIndex"] == 0
+    assert made["worker"]["spec"]["backoffLimitPerIndex"] == 3
+
+
+def test_parameter_servers_have_names_that_stay_and_come_up_together():
+    found = workloads(make_spec())["ps"]
+    assert found["kind"] == "StatefulSet"
+    assert found["spec"]["podManagementPolicy"] == "Parallel"
+    assert found["spec"]["serviceName"] == pod_of(make_spec(), "ps")["subdomain"] == KEY.name
+    service = next(one for one in made_for(make_spec()) if one["kind"] == "Service")
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["publishNotReadyAddresses"] is True
+
+
+def test_the_grace_period_is_the_specs_and_never_none():
+    assert pod_of(make_spec(grace_period=timedelta(seconds=45)), "worker")["terminationGracePeriodSeconds"] == 45
+    assert pod_of(make_spec(grace_period=timedelta(0)), "worker")["terminationGracePeriodSeconds"] == 1
+
+
+def test_tasks_without_gpus_see_none():
+    with_gpus = make_spec(resources=Resources(gpus=1))
+    assert variables(make_spec(), "worker")["NVIDIA_VISIBLE_DEVICES"]["value"] == "void"
+    assert "NVIDIA_VISIBLE_DEVICES" not in variables(with_gpus, "worker")
+
+
+def test_what_the_operator_chose_is_in_every_pod():
+    pod = pod_of(make_spec(), "worker", EVERY_OPTION)
+    assert pod["nodeSelector"] == {"pool": "gpu"}
+    assert pod["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
+    assert pod["priorityClassName"] == "training"
+    assert pod["imagePullSecrets"] == [{"name": "registry"}]
+    assert pod["initContainers"][0]["image"] == "runner:1"
+    assert variables(make_spec(), "worker", EVERY_OPTION)["PYTHONPATH"]["value"] == "/yardmaster/runner"
+
+
+def test_resources_that_the_operator_does_not_give_are_refused_by_name():
+    spec = make_spec(resources=Resources(extended={"rdma/hca": 1, "nvidia.com/gpu": 1, "plain": 1}))
+    refused = {problem.field for problem in manifests.refused_resources(spec, OPTIONS)}
+    assert refused == {
+        f"roles.{role}.extended.{name}" for role in ("worker", "ps") for name in ("nvidia.com/gpu", "plain")
+    }
+    narrow = replace(OPTIONS, extended_resources=("vendor.example/*",))
+    assert len(manifests.refused_resources(spec, narrow)) == 6
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({}, "image"),
+        ({"image": " "}, "image"),
+        ({"image": "a", "imagee": "b"}, "imagee"),
+        ({"image": "a", "user": 0}, "root"),
+        ({"image": "a", "user": "root"}, "user"),
+        ({"image": "a", "port": 80}, "port"),
+        ({"image": "a", "namespace_prefix": "Kube_"}, "namespace_prefix"),
+        ({"image": "a", "image_pull_policy": "Sometimes"}, "image_pull_policy"),
+        ({"image": "a", "runner_image": "b"}, "runner_path"),
+        ({"image": "a", "bound_role": "b"}, "bound_account"),
+    ],
+)
+def test_an_option_that_is_wrong_is_named(table, said):
+    with pytest.raises(Misconfigured, match=said):
+        TaskOptions.from_table(table)
