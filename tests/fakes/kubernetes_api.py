@@ -40,6 +40,7 @@ class KubernetesApi:
         """(verb, plural) of every request; verbs as RBAC has them, `dry-run` for patches that change nothing."""
         self.faults: list[Fault] = []
         self.closing = False
+        self.generation = 0
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"api": self}))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -60,6 +61,12 @@ class KubernetesApi:
 
     def count(self, *verbs: str) -> int:
         return sum(verb in verbs for verb, _ in self.requests)
+
+    def end_watches(self) -> None:
+        """As a server does that is restarted: every open stream ends."""
+        with self.store.happened:
+            self.generation += 1
+            self.store.happened.notify_all()
 
     def close(self) -> None:
         self.closing = True
@@ -91,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         asked = self._asked()
-        fault = self.api.fault_for(asked.verb, asked.place[0])
+        fault = self.api.fault_for(asked.verb, "/".join(filter(None, (asked.place[0], asked.part))))
         try:
             if isinstance(fault, int):
                 raise Refusal(fault, f"told to answer {fault}")
@@ -153,8 +160,8 @@ class _Handler(BaseHTTPRequestHandler):
         if since < store.oldest:
             raise Refusal(410, "too old resource version")
         self._head(200, chunked=True)
-        until = time.monotonic() + float(asked.query["timeoutSeconds"])
-        while time.monotonic() < until and not self.api.closing:
+        until, generation = time.monotonic() + float(asked.query["timeoutSeconds"]), self.api.generation
+        while time.monotonic() < until and not self.api.closing and generation == self.api.generation:
             with store.happened:
                 if not any(version > since for version, *_ in store.events):
                     store.happened.wait(BOOKMARK_EVERY)

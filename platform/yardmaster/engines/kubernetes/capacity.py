@@ -5,17 +5,23 @@ Our own pods are not subtracted: the portal's ledger does that, also for those n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from yardmaster.engines.base import Capacity
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.options import TaskOptions
-from yardmaster.quantity import NotAQuantity, parse_cpu, parse_memory
 from yardmaster.spec import NOTHING, Resources
 
 Raw = Mapping[str, Any]
-_SPARES = {"n": 1e-9, "u": 1e-6}
+_SCALES: Mapping[str, str | int] = {
+    **{"": 1, "n": "1e-9", "u": "1e-6", "m": "1e-3", "k": 10**3},
+    **{letter: 1000**power for power, letter in enumerate("MGTPE", 2)},
+    **{f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", 1)},
+}
+_QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?)([numkMGTPE]|[KMGTPE]i|)", re.ASCII)
 
 
 def capacity_of(nodes: Sequence[Raw], pods: Iterable[Raw], options: TaskOptions) -> Capacity:
@@ -70,12 +76,12 @@ def requests(pod: Raw, options: TaskOptions) -> Resources:
 def amounts(found: Mapping[str, Any], options: TaskOptions) -> Resources:
     """A table of Kubernetes amounts as the portal counts them. Storage and counts of pods are not for jobs."""
     extended = {
-        name: int(_count(value)) for name, value in found.items() if "/" in name and name != options.gpu_resource
+        name: int(amount_of(value)) for name, value in found.items() if "/" in name and name != options.gpu_resource
     }
     return Resources(
-        cpu=_cores(str(found.get("cpu", "0"))),
-        memory=_bytes(str(found.get("memory", "0"))),
-        gpus=int(_count(found.get(options.gpu_resource, 0))),
+        cpu=round(float(amount_of(found.get("cpu", 0))), 3),
+        memory=int(amount_of(found.get("memory", 0))),
+        gpus=int(amount_of(found.get(options.gpu_resource, 0))),
         extended=extended,
     )
 
@@ -84,21 +90,13 @@ def _of_container(container: Raw, options: TaskOptions) -> Resources:
     return amounts((container.get("resources") or {}).get("requests") or {}, options)
 
 
-def _cores(text: str) -> float:
-    scale = _SPARES.get(text[-1:])
-    return round(float(text[:-1]) * scale, 3) if scale else parse_cpu(text)
-
-
-def _bytes(text: str) -> int:
-    """Also thousandths of a byte, which Kubernetes writes where a sum had a fraction."""
-    return int(text[:-1]) // 1000 if text.endswith("m") else parse_memory(text)
-
-
-def _count(value: Any) -> float:
-    try:
-        return float(parse_memory(str(value)))
-    except NotAQuantity:
-        return 0.0
+def amount_of(text: object) -> Decimal:
+    """A quantity as Kubernetes writes it: `1500m`, `32Gi`, `250000000n`, `1e3`. What is none counts as nothing: it
+    stands in somebody else's pod."""
+    found = _QUANTITY.fullmatch(str(text))
+    if found is None:
+        return Decimal(0)
+    return Decimal(found[1]) * Decimal(_SCALES[found[2]])
 
 
 def _less(one: Resources, other: Resources) -> Resources:

@@ -35,22 +35,22 @@ class Watching:
 
     def __init__(self, api: Api, namespace_prefix: str, longest_pause: float = LONGEST_PAUSE) -> None:
         self._api, self._prefix, self._longest = api, namespace_prefix, longest_pause
-        self._changed: queue.SimpleQueue[JobKey] = queue.SimpleQueue()
+        self._changed: queue.SimpleQueue[JobKey | None] = queue.SimpleQueue()
         self._closed = threading.Event()
         for kind in KINDS:
             threading.Thread(target=self._follow, args=(kind,), name=f"watch-{kind}", daemon=True).start()
 
     def keys(self) -> Iterator[JobKey]:
-        """For ever; blocks between them."""
+        """Until somebody closes; blocks between them."""
         try:
-            while True:
-                yield self._changed.get()
+            yield from iter(self._changed.get, None)
         finally:
             self.close()
 
     def close(self) -> None:
         """Each watch ends when it next hears of something, or by itself."""
         self._closed.set()
+        self._changed.put(None)
 
     def _follow(self, kind: str) -> None:
         watch, pause = _Watch(kind), SHORTEST_PAUSE

@@ -1,0 +1,377 @@
+"""The Kubernetes engine beyond the common contract: what it asks of an API server, and what it makes of its moods."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.contract.engine_harness import (
+    ACCESS,
+    SMALL,
+    KubernetesHarness,
+    all_ended,
+    has_phase,
+    new_key,
+    spec_of,
+    task_in,
+    wait_until,
+)
+from tests.fakes.kubernetes_api import DONE_BUT_UNANSWERED, HALF_AN_ANSWER, NO_ANSWER
+from tests.fakes.kubernetes_store import Refusal
+from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.watching import Watching
+from yardmaster.errors import Misconfigured, SpecRejected, Unavailable
+from yardmaster.ids import JobKey
+from yardmaster.phases import ABSENT, TaskPhase
+from yardmaster.spec import Role, RoleSpec, Strategy
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "kubernetes.md"
+SOON = timedelta(seconds=1)
+WRITES = ("patch", "delete", "deletecollection")
+
+
+@pytest.fixture
+def harness() -> Iterator[KubernetesHarness]:
+    made = KubernetesHarness()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def key() -> JobKey:
+    return new_key()
+
+
+def workers(count: int):
+    return spec_of(roles={Role.WORKER: RoleSpec(count, SMALL), Role.PS: RoleSpec(1, SMALL)})
+
+
+def running(harness: KubernetesHarness, key: JobKey, spec=None) -> JobKey:
+    harness.engine.submit(spec or spec_of(), key, ACCESS)
+    harness.let_begin(key)
+    return key
+
+
+def of_kind(harness: KubernetesHarness, plural: str):
+    return harness.api.store.find(plural)
+
+
+# --- what it asks of the server --------------------------------------------------------------------------------------
+
+
+def test_a_job_takes_few_writes_and_as_many_for_eight_workers_as_for_two(harness: KubernetesHarness):
+    harness.engine.submit(workers(1), JobKey(new_key().namespace_id, new_key().job_id, 1), ACCESS)
+    counts = []
+    for count in (2, 8):
+        before = harness.api.count(*WRITES)
+        harness.engine.submit(workers(count), new_key(), ACCESS)
+        counts.append(harness.api.count(*WRITES) - before)
+    assert counts[0] == counts[1] <= 8
+
+
+def test_many_runs_are_observed_with_one_list_per_kind(harness: KubernetesHarness):
+    keys = [running(harness, new_key()) for _ in range(3)]
+    del harness.api.requests[:]
+    seen = harness.engine.observe([*keys, new_key()])
+    assert sum(one.exists for one in seen.values()) == 3
+    asked = ["configmaps", "jobs", "pods", "statefulsets"]
+    assert sorted(harness.api.requests) == [("list", plural) for plural in asked]
+
+
+def test_the_rights_on_the_page_are_those_that_are_used_and_no_other(key: JobKey):
+    rights = {"bound_role": "yardmaster-tasks", "bound_account": "yardmaster/portal"}
+    harness = KubernetesHarness(**rights)
+    try:
+        with pytest.raises(Unavailable, match="just now"):
+            harness.engine.submit(spec_of(), key, ACCESS)
+        live_through_everything(harness, key)
+        used = {(verb.replace("dry-run", "patch"), plural) for verb, plural in harness.api.requests}
+    finally:
+        harness.close()
+    used |= {("create", plural) for verb, plural in used if verb == "patch"} | {("bind", "clusterroles")}
+    assert granted() == used
+
+
+def granted() -> set[tuple[str, str]]:
+    """(verb, resource) of every rule on the page; no wildcard anywhere."""
+    text = re.search(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
+    roles = [one for one in yaml.safe_load_all(text) if one["kind"] == "ClusterRole"]
+    pairs = {
+        (verb, what) for one in roles for rule in one["rules"] for verb in rule["verbs"] for what in rule["resources"]
+    }
+    assert not any("*" in word for pair in pairs for word in pair)
+    cluster_wide = next(one for one in roles if one["metadata"]["name"] == "yardmaster-portal")
+    assert "secrets" not in [what for rule in cluster_wide["rules"] for what in rule["resources"]]
+    return pairs
+
+
+def live_through_everything(harness: KubernetesHarness, key: JobKey) -> None:
+    engine = harness.engine
+    engine.submit(spec_of(), key, ACCESS)
+    engine.observe([key])
+    harness.let_begin(key)
+    engine.capacity()
+    engine.tail(key, Role.WORKER, 0, 10)
+    changes = engine.changes()
+    harness.let_end(key, Role.WORKER, 0, 0)
+    assert next(changes) == key
+    for kind in ("pods", "jobs", "statefulsets"):
+        wait_for(lambda kind=kind: ("watch", kind) in harness.api.requests)
+    engine.release(key, [Role.PS])
+    engine.stop(key, SOON)
+    engine.tidy(key)
+
+
+def wait_for(holds) -> None:
+    for _ in range(500):
+        if holds():
+            return
+        threading.Event().wait(0.01)
+    pytest.fail("never came")
+
+
+def test_the_server_is_asked_before_anything_is_made(harness: KubernetesHarness, key: JobKey):
+    harness.engine.submit(spec_of(), new_key(), ACCESS)
+    before = len(of_kind(harness, "configmaps"))
+    harness.api.refuse("dry-run", "statefulsets", 422)
+    with pytest.raises(SpecRejected, match="refuses the job"):
+        harness.engine.submit(spec_of(), key, ACCESS)
+    assert len(of_kind(harness, "configmaps")) == before
+
+
+def test_the_preview_is_what_is_made(harness: KubernetesHarness, key: JobKey):
+    shown = harness.engine.preview(spec_of(), key)
+    harness.engine.submit(spec_of(), key, ACCESS)
+    for one in shown:
+        plural = f"{one['kind'].lower()}s"
+        made = harness.api.store.get((plural, one["metadata"]["namespace"], one["metadata"]["name"]))
+        assert set(one) <= set(made)
+    assert "a-token" not in str(shown)
+
+
+# --- its moods -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("what", "error"),
+    [
+        (401, Misconfigured),
+        (403, Misconfigured),
+        (409, Unavailable),
+        (422, SpecRejected),
+        (429, Unavailable),
+        (500, Unavailable),
+        (503, Unavailable),
+        (NO_ANSWER, Unavailable),
+        (HALF_AN_ANSWER, Unavailable),
+        (DONE_BUT_UNANSWERED, Unavailable),
+    ],
+)
+def test_every_mood_of_the_server_is_a_typed_error(harness: KubernetesHarness, key: JobKey, what, error):
+    harness.api.refuse("patch", "configmaps", what)
+    with pytest.raises(error):
+        harness.engine.submit(spec_of(), key, ACCESS)
+    running(harness, key)
+
+
+@pytest.mark.parametrize("what", [NO_ANSWER, DONE_BUT_UNANSWERED])
+@pytest.mark.parametrize("plural", ["secrets", "services", "jobs", "statefulsets"])
+def test_a_submission_that_was_cut_off_is_absent_and_the_next_one_finishes_it(harness, key: JobKey, plural, what):
+    harness.api.refuse("patch", plural, what)
+    with pytest.raises(Unavailable):
+        harness.engine.submit(spec_of(), key, ACCESS)
+    assert harness.engine.observe([key])[key] == ABSENT
+    running(harness, key)
+    assert len(of_kind(harness, "pods")) == 3
+
+
+def test_a_submission_that_was_cut_off_and_is_stopped_stays_stopped(harness: KubernetesHarness, key: JobKey):
+    harness.api.refuse("patch", "statefulsets", NO_ANSWER)
+    with pytest.raises(Unavailable):
+        harness.engine.submit(spec_of(), key, ACCESS)
+    harness.engine.stop(key, SOON)
+    harness.engine.submit(spec_of(), key, ACCESS)
+    wait_for(lambda: of_kind(harness, "pods") == [])
+    assert of_kind(harness, "jobs") == of_kind(harness, "statefulsets") == []
+
+
+def test_a_stop_between_two_of_its_writes_is_not_undone(harness: KubernetesHarness, key: JobKey):
+    """The stop comes while the submission still makes objects: what came too late goes as well."""
+    api, apply = harness.engine._api, harness.engine._api.apply
+
+    def applied(manifest, **more):
+        made = apply(manifest, **more)
+        if manifest["kind"] == "Service":
+            harness.engine.stop(key, SOON)
+        return made
+
+    api.apply = applied
+    harness.engine.submit(spec_of(), key, ACCESS)
+    seen = wait_until(harness.engine, key, all_ended)
+    assert {task.phase for task in seen.tasks} == {TaskPhase.RELEASED}
+    assert of_kind(harness, "jobs") == []
+
+
+def test_a_stop_that_was_cut_off_is_finished_by_the_next(harness: KubernetesHarness, key: JobKey):
+    running(harness, key)
+    harness.api.refuse("delete", "jobs", 500)
+    with pytest.raises(Unavailable):
+        harness.engine.stop(key, SOON)
+    harness.engine.stop(key, SOON)
+    wait_until(harness.engine, key, all_ended)
+
+
+def test_who_ends_a_run_from_two_sides_loses_no_note(harness: KubernetesHarness, key: JobKey):
+    running(harness, key)
+    harness.let_end(key, Role.WORKER, 0, 7)
+    wait_until(harness.engine, key, has_phase(Role.WORKER, 0, TaskPhase.FAILED))
+    sides = [lambda role=role: harness.engine.release(key, [role]) for role in (Role.PS, Role.WORKER)] * 4
+    threads = [threading.Thread(target=side) for side in sides]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seen = wait_until(harness.engine, key, all_ended)
+    assert [str(task.phase) for task in seen.tasks] == ["FAILED", "RELEASED", "RELEASED"]
+    assert seen.tasks[0].exit_code == 7
+
+
+# --- what happens on the cluster -------------------------------------------------------------------------------------
+
+
+def test_a_failed_worker_is_started_again_alone(harness: KubernetesHarness, key: JobKey):
+    running(harness, key, spec_of(retries=1))
+    harness.let_end(key, Role.WORKER, 1, 1)
+    seen = wait_until(
+        harness.engine, key, lambda seen: task_in(seen, Role.WORKER, 1).restarts == 1 and all_running(seen)
+    )
+    assert task_in(seen, Role.WORKER, 0).restarts == 0
+    harness.let_end(key, Role.WORKER, 1, 1)
+    wait_until(harness.engine, key, has_phase(Role.WORKER, 1, TaskPhase.FAILED))
+
+
+def all_running(seen) -> bool:
+    return all(task.phase is TaskPhase.RUNNING for task in seen.tasks)
+
+
+def test_an_evicted_worker_comes_again_without_a_restart_to_spend(harness: KubernetesHarness, key: JobKey):
+    running(harness, key)
+    harness.cluster.evict(key.name, "worker", 0)
+    wait_until(harness.engine, key, lambda seen: task_in(seen, Role.WORKER, 0).restarts == 1 and all_running(seen))
+
+
+def test_an_evaluator_and_a_chief_are_jobs_of_their_own(harness: KubernetesHarness, key: JobKey):
+    roles = {role: RoleSpec(1, SMALL) for role in (Role.CHIEF, Role.WORKER, Role.PS, Role.EVALUATOR)}
+    running(harness, key, spec_of(Strategy.PARAMETER_SERVER, roles=roles))
+    assert len(of_kind(harness, "jobs")) == 3
+    harness.let_end(key, Role.CHIEF, 0, 0)
+    wait_until(harness.engine, key, has_phase(Role.CHIEF, 0, TaskPhase.SUCCEEDED))
+
+
+def test_a_workload_that_somebody_deleted_is_said_to_be_stopped_outside(harness: KubernetesHarness, key: JobKey):
+    running(harness, key)
+    harness.api.store.delete(("jobs", namespace(harness, key), names.workload_name(key, Role.WORKER)))
+    seen = wait_until(harness.engine, key, lambda seen: task_in(seen, Role.WORKER, 0).phase.is_ended)
+    assert task_in(seen, Role.WORKER, 0).reason == "StoppedOutside"
+    assert task_in(seen, Role.PS, 0).phase is TaskPhase.RUNNING
+
+
+def test_the_owners_end_is_the_end_of_everything(harness: KubernetesHarness, key: JobKey):
+    running(harness, key)
+    harness.api.store.delete(("configmaps", namespace(harness, key), key.name))
+    assert harness.engine.observe([key])[key] == ABSENT
+    wait_for(lambda: not any(of_kind(harness, one) for one in ("pods", "jobs", "statefulsets", "services", "secrets")))
+
+
+def test_kubeflow_4758_nothing_is_left_after_tidy(harness: KubernetesHarness, key: JobKey):
+    running(harness, key)
+    harness.make_stubborn(key, Role.WORKER, 0)
+    harness.engine.tidy(key)
+    left = [place for place in harness.api.store.objects if place[0] not in ("namespaces", "nodes")]
+    assert left == []
+
+
+def test_its_own_namespace_is_restricted_and_made_when_first_needed(harness: KubernetesHarness, key: JobKey):
+    harness.engine.submit(spec_of(), key, ACCESS)
+    (made,) = of_kind(harness, "namespaces")
+    assert made["metadata"]["name"] == namespace(harness, key)
+    assert made["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+def test_the_tail_is_the_end_of_the_containers_own_output(harness: KubernetesHarness, key: JobKey):
+    running(harness, key)
+    (pod,) = [one for one in of_kind(harness, "pods") if one["metadata"]["name"].endswith("worker-1-0x")]
+    harness.api.store.logs[pod["metadata"]["namespace"], pod["metadata"]["name"]] = "one\ntwo\nthree\n"
+    assert harness.engine.tail(key, Role.WORKER, 1, 2) == ["two", "three"]
+    assert harness.engine.tail(key, Role.WORKER, 0, 2) == []
+
+
+def namespace(harness: KubernetesHarness, key: JobKey) -> str:
+    return names.namespace_name(key.namespace_id, harness.engine.options)
+
+
+# --- watching --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def heard(harness: KubernetesHarness, key: JobKey) -> Iterator[list[JobKey]]:
+    """What a reader has heard so far, of a run that is there and quiet."""
+    running(harness, key)
+    watching = Watching(harness.engine._api, harness.engine.options.namespace_prefix, longest_pause=0.05)
+    so_far: list[JobKey] = []
+    reader = threading.Thread(target=lambda: so_far.extend(watching.keys()))
+    reader.start()
+    wait_for(lambda: harness.api.count("watch") == 3 and so_far)
+    yield so_far
+    watching.close()
+    reader.join()
+
+
+def test_a_quiet_cluster_is_listed_once_and_then_only_watched(harness: KubernetesHarness, heard):
+    before = harness.api.count("list")
+    threading.Event().wait(0.5)
+    assert (harness.api.count("list"), harness.api.count("watch")) == (before, 3)
+
+
+@pytest.mark.parametrize("mood", [410, 429, 500, NO_ANSWER, HALF_AN_ANSWER])
+def test_a_watch_outlives_every_mood_of_the_server(harness: KubernetesHarness, heard, key: JobKey, mood):
+    for plural in ("pods", "jobs", "statefulsets"):
+        harness.api.refuse("watch", plural, mood, times=2)
+    harness.api.end_watches()
+    wait_for(lambda: all(fault.times == 0 for fault in harness.api.faults))
+    threading.Event().wait(0.2)
+    before = len(heard)
+    harness.let_end(key, Role.WORKER, 0, 0)
+    wait_for(lambda: len(heard) > before)
+    assert set(heard) == {key}
+
+
+def test_a_version_that_is_too_old_is_listed_anew(harness: KubernetesHarness, heard):
+    before, lists = len(heard), harness.api.count("list")
+    harness.api.refuse("watch", "pods", 410)
+    harness.api.end_watches()
+    wait_for(lambda: harness.api.count("list") > lists and len(heard) > before)
+
+
+def test_a_stream_that_ends_is_taken_up_where_it_ended(harness: KubernetesHarness, heard, key: JobKey):
+    before, lists = len(heard), harness.api.count("list")
+    harness.api.end_watches()
+    wait_for(lambda: harness.api.count("watch") >= 6)
+    harness.let_end(key, Role.WORKER, 0, 0)
+    wait_for(lambda: len(heard) > before)
+    assert harness.api.count("list") == lists
+
+
+def test_the_fake_refuses_what_a_cluster_would(harness: KubernetesHarness, key: JobKey):
+    harness.engine.submit(spec_of(), key, ACCESS)
+    (job, *_) = of_kind(harness, "jobs")
+    place = ("jobs", namespace(harness, key), job["metadata"]["name"])
+    job["spec"]["template"]["spec"]["containers"][0]["securityContext"]["privileged"] = True
+    with pytest.raises(Refusal, match="PodSecurity"):
+        harness.api.store.apply(place, job, "somebody", False)

@@ -1,0 +1,106 @@
+"""What a cluster has for jobs: usable nodes only, less what others use, never less than nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes.kubernetes_cluster import node
+from tests.unit.engines.kubernetes_objects import OPTIONS
+from yardmaster.engines.kubernetes.capacity import amounts, capacity_of
+from yardmaster.engines.kubernetes.connection import connect
+from yardmaster.engines.kubernetes.names import MANAGED_BY, US
+from yardmaster.engines.registry import engine_from
+from yardmaster.errors import Misconfigured
+
+GIB = 1 << 30
+KUBERNETES = "yardmaster.engines.kubernetes.KubernetesEngine"
+
+
+def pod_on(name, cpu="1", memory="1Gi", *, is_ours=False, phase="Running", maker="ReplicaSet"):
+    return {
+        "metadata": {"labels": {MANAGED_BY: US} if is_ours else {}, "ownerReferences": [{"kind": maker}]},
+        "spec": {"nodeName": name, "containers": [{"resources": {"requests": {"cpu": cpu, "memory": memory}}}]},
+        "status": {"phase": phase},
+    }
+
+
+def test_sums_over_nodes_and_the_most_of_one():
+    found = capacity_of([node("a"), node("b", cpu="16", memory="8Gi")], [], OPTIONS)
+    assert (found.total.cpu, found.total.memory) == (24, 40 * GIB)
+    assert found.free == found.total
+    assert (found.largest_task.cpu, found.largest_task.memory) == (16, 32 * GIB)
+
+
+def test_what_others_use_is_not_free_and_our_own_is():
+    pods = [pod_on("a", "500m"), pod_on("a", is_ours=True), pod_on("a", phase="Succeeded"), pod_on("elsewhere")]
+    found = capacity_of([node("a")], pods, OPTIONS)
+    assert (found.total.cpu, found.free.cpu, found.free.memory) == (8, 7.5, 31 * GIB)
+    assert found.largest_task.cpu == 8
+
+
+def test_what_runs_on_every_node_no_task_can_ever_get():
+    found = capacity_of([node("a")], [pod_on("a", "100m", "1Gi", maker="DaemonSet")], OPTIONS)
+    assert (found.largest_task.cpu, found.largest_task.memory) == (7.9, 31 * GIB)
+
+
+def test_a_node_that_is_overbooked_has_nothing_free():
+    assert capacity_of([node("a")], [pod_on("a", "20")], OPTIONS).free.cpu == 0
+
+
+def test_nodes_that_the_scheduler_would_not_use_do_not_count():
+    cordoned, tainted, away, other = (node(name) for name in ("cordoned", "tainted", "away", "other"))
+    cordoned["spec"]["unschedulable"] = True
+    tainted["spec"]["taints"] = [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
+    away["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    nodes = [cordoned, tainted, away, other]
+    assert capacity_of(nodes, [], OPTIONS).total.cpu == 8
+    tolerant = replace(OPTIONS, tolerations=({"key": "gpu", "operator": "Exists"},))
+    assert capacity_of(nodes, [], tolerant).total.cpu == 16
+    picky = replace(OPTIONS, node_selector={"pool": "training"})
+    assert capacity_of(nodes, [], picky).total.cpu == 0
+    other["metadata"]["labels"]["pool"] = "training"
+    assert capacity_of(nodes, [], picky).total.cpu == 8
+
+
+def test_gpus_and_extended_resources_are_counted_by_their_names():
+    one = node("a", **{"nvidia.com/gpu": "4", "rdma/hca": "1k", "hugepages-2Mi": "0", "ephemeral-storage": "95Gi"})
+    total = capacity_of([one], [], OPTIONS).total
+    assert total.gpus == 4
+    assert dict(total.extended) == {"rdma/hca": 1000}
+
+
+@pytest.mark.parametrize(("cpu", "cores"), [("8", 8), ("3920m", 3.92), ("1500000u", 1.5), ("250000000n", 0.25), (2, 2)])
+def test_cores_as_kubernetes_writes_them(cpu, cores):
+    assert amounts({"cpu": cpu}, OPTIONS).cpu == cores
+
+
+@pytest.mark.parametrize(
+    ("memory", "size"),
+    [("32Gi", 32 * GIB), ("16384Ki", 16 << 20), ("128974848000m", 128974848), ("1e3", 1000), ("1.2.3", 0), ("odd", 0)],
+)
+def test_memory_as_kubernetes_writes_it(memory, size):
+    assert amounts({"memory": memory}, OPTIONS).memory == size
+
+
+def test_a_kubeconfig_that_is_not_there_is_the_operators_to_mend(tmp_path):
+    with pytest.raises(Misconfigured, match="kubeconfig"):
+        connect(str(tmp_path / "absent"))
+    (tmp_path / "odd").write_text("clusters: 7\n")
+    with pytest.raises(Misconfigured, match="kubeconfig"):
+        connect(str(tmp_path / "odd"))
+
+
+def test_the_setting_makes_the_engine_and_names_what_is_wrong_in_it(tmp_path):
+    config = tmp_path / "config"
+    config.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: a\n"
+        "contexts: [{name: a, context: {cluster: a, user: a}}]\n"
+        "clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]\nusers: [{name: a, user: {}}]\n"
+    )
+    setting = {"class": KUBERNETES, "options": {"kubeconfig": str(config), "tasks": {"image": "a"}}}
+    assert engine_from("cluster", setting).name == "cluster"
+    for tasks in ({"image": ""}, {"image": "a", "odd": 1}):
+        with pytest.raises(Misconfigured, match=r"tasks\."):
+            engine_from("cluster", {"class": KUBERNETES, "options": {"kubeconfig": str(config), "tasks": tasks}})
