@@ -11,6 +11,9 @@ from kubernetes.config.config_exception import ConfigException
 
 from yardmaster.errors import Misconfigured
 
+_CONNECTIONS = 32
+"""Kept open: as many as threads that ask at once."""
+
 
 def connect(kubeconfig: str = "", context: str = "") -> client.ApiClient:
     """A client for the cluster that `kubeconfig` names; without one, for the cluster that we run in, else for the one
@@ -26,15 +29,18 @@ def connect(kubeconfig: str = "", context: str = "") -> client.ApiClient:
             f"The Kubernetes engine's kubeconfig cannot be used: {error}",
             remedy="Set YARDMASTER_KUBECONFIG to a kubeconfig that kubectl can use.",
         ) from error
-    # One more try where a kept-alive connection was closed meanwhile; every other retry is the portal's.
-    chosen.retries = urllib3.Retry(total=1, redirect=0, status=0)
-    return client.ApiClient(chosen)
+    return _client(chosen)
 
 
 def connect_to(url: str) -> client.ApiClient:
     """A client for an API server that asks for no credentials: `kubectl proxy`, or a test's."""
-    chosen = client.Configuration(host=url)
+    return _client(client.Configuration(host=url))
+
+
+def _client(chosen: client.Configuration) -> client.ApiClient:
+    # One more try where a kept-alive connection was closed meanwhile; every other retry is the portal's.
     chosen.retries = urllib3.Retry(total=1, redirect=0, status=0)
+    chosen.connection_pool_maxsize = _CONNECTIONS
     return client.ApiClient(chosen)
 
 
