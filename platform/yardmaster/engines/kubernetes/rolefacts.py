@@ -198,5 +198,7 @@ def _terminated(pod: Raw) -> Raw:
 
 
 def _started(pod: Raw) -> Any:
-    running = pods.container_status(pod).get("state", {}).get("running") or {}
-    return pods.moment(running.get("startedAt") or pod.get("status", {}).get("startTime"))
+    """When its container began: also of one that has ended a moment ago, which its pod does not say yet."""
+    state = pods.container_status(pod).get("state", {})
+    begun = state.get("running") or state.get("terminated") or {}
+    return pods.moment(begun.get("startedAt") or pod.get("status", {}).get("startTime"))

@@ -1,0 +1,124 @@
+"""The Kubernetes engine on a real cluster: what only a real API server, scheduler and kubelet can say."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from tests.cluster.reach import Cluster
+from tests.contract.engine_harness import ACCESS, all_ended, new_key, spec_of, task_in, wait_until
+from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.engines.kubernetes.names import namespace_name
+from yardmaster.ids import JobKey
+from yardmaster.phases import ABSENT, TaskPhase
+from yardmaster.spec import Resources, Role, RoleSpec, Strategy
+
+pytestmark = pytest.mark.cluster
+
+TINY = Resources(cpu=0.05, memory=128 << 20)
+EVERY_ROLE = {role: RoleSpec(1, TINY) for role in Role}
+SOON = timedelta(seconds=1)
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def engine(cluster: Cluster) -> KubernetesEngine:
+    tasks = {"image": cluster.probe_image, "namespace_prefix": "yardmaster-test-"}
+    return KubernetesEngine(kubeconfig=cluster.kubeconfig, tasks=tasks)
+
+
+@pytest.fixture
+def key(cluster: Cluster, engine: KubernetesEngine) -> Iterator[JobKey]:
+    made = new_key()
+    yield made
+    engine.tidy(made)
+    name = namespace_name(made.namespace_id, engine.options)
+    cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+
+
+def all_run(seen) -> bool:
+    return all(task.phase is TaskPhase.RUNNING for task in seen.tasks)
+
+
+def held_up(seen) -> bool:
+    return any(task.reason for task in seen.tasks)
+
+
+def small_spec(**changes):
+    return spec_of(roles={Role.WORKER: RoleSpec(2, TINY), Role.PS: RoleSpec(1, TINY)}, **changes)
+
+
+def test_every_role_runs_restricted_and_finds_the_others_by_name(cluster: Cluster, engine, key: JobKey):
+    engine.submit(spec_of(Strategy.PARAMETER_SERVER, roles=EVERY_ROLE), key, ACCESS)
+    wait_until(engine, key, all_run, PATIENCE)
+    look = (
+        "import json, os, socket; c = json.loads(os.environ['YARDMASTER_CLUSTER']);"
+        "print(json.dumps({r: [socket.gethostbyname(h.split(':')[0]) for h in hs] for r, hs in c.items()}),"
+        " os.getuid(), os.environ['YARDMASTER_INDEX'], open(os.environ['YARDMASTER_TOKEN_FILE']).read())"
+    )
+    name = namespace_name(key.namespace_id, engine.options)
+    pod = f"{key.name}-ps-0"
+    said = cluster.kubectl("exec", pod, "--namespace", name, "--", "python3", "-c", look)
+    found, user, index, token = said.rsplit(maxsplit=3)
+    assert {role: len(addresses) for role, addresses in json.loads(found).items()} == {"chief": 1, "worker": 1, "ps": 1}
+    assert (user, index, token) == ("1000", "0", ACCESS.token)
+
+
+def test_release_stop_and_tidy_leave_their_facts_and_then_nothing(cluster: Cluster, engine, key: JobKey):
+    engine.submit(small_spec(), key, ACCESS)
+    wait_until(engine, key, all_run, PATIENCE)
+    engine.release(key, [Role.PS])
+    seen = wait_until(engine, key, lambda seen: task_in(seen, Role.PS, 0).phase is TaskPhase.RELEASED, PATIENCE)
+    assert task_in(seen, Role.WORKER, 0).phase is TaskPhase.RUNNING
+    engine.stop(key, SOON)
+    wait_until(engine, key, all_ended, PATIENCE)
+    engine.tidy(key)
+    assert engine.observe([key])[key] == ABSENT
+    selector = f"yardmaster/run={key.name}"
+    left = cluster.kubectl("get", "all,cm,secret", "--all-namespaces", "-l", selector, "-o", "name")
+    assert left.strip() == ""
+
+
+def test_after_tidy_the_same_run_may_come_again_at_once(engine, key: JobKey):
+    for _ in range(2):
+        engine.submit(small_spec(), key, ACCESS)
+        wait_until(engine, key, all_run, PATIENCE)
+        engine.tidy(key)
+
+
+def test_trainer_2001_an_image_that_does_not_exist_is_said(cluster: Cluster, key: JobKey):
+    tasks = {"image": "localhost/no/such-image:1", "namespace_prefix": "yardmaster-test-"}
+    engine = KubernetesEngine(kubeconfig=cluster.kubeconfig, tasks=tasks)
+    engine.submit(small_spec(), key, ACCESS)
+    seen = wait_until(engine, key, held_up, PATIENCE)
+    assert {task.reason for task in seen.tasks if task.reason} == {"ImagePull"}
+
+
+def test_what_no_node_can_take_says_why(engine, key: JobKey):
+    engine.submit(spec_of(Strategy.SINGLE, roles={Role.WORKER: RoleSpec(1, Resources(cpu=4000))}), key, ACCESS)
+    (task,) = wait_until(engine, key, held_up, PATIENCE).tasks
+    assert task.reason == "Unschedulable"
+    assert "Insufficient cpu" in task.message
+
+
+def test_notebooks_64_a_quota_that_refuses_pods_is_said(cluster: Cluster, engine, key: JobKey):
+    name = namespace_name(key.namespace_id, engine.options)
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    quota = {"metadata": {"name": "tight", "namespace": name}, "spec": {"hard": {"limits.memory": "150Mi"}}}
+    cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", **quota})
+    engine.submit(spec_of(Strategy.SINGLE, roles={Role.WORKER: RoleSpec(1, Resources(memory=1 << 30))}), key, ACCESS)
+    (task,) = wait_until(engine, key, held_up, PATIENCE).tasks
+    assert task.reason == "QuotaRefused"
+    assert "exceeded quota" in task.message
+
+
+def test_changes_are_heard_within_seconds(engine, key: JobKey):
+    changes = engine.changes()
+    engine.submit(small_spec(), key, ACCESS)
+    begun = time.monotonic()
+    while next(changes) != key:
+        assert time.monotonic() - begun < 5
