@@ -24,7 +24,8 @@ start_apiserver() {
 start_controller_manager() {
     run controller-manager "$PROGRAMS/kube-controller-manager" --kubeconfig=controller-manager.kubeconfig \
         --service-account-private-key-file=pki/serviceaccounts.key --root-ca-file=pki/ca.crt \
-        --use-service-account-credentials --cluster-cidr="$PODS" --allocate-node-cidrs --leader-elect=false
+        --use-service-account-credentials --cluster-cidr="$PODS" --allocate-node-cidrs --leader-elect=false \
+        --flex-volume-plugin-dir="$STATE/kubelet/volume-plugins"
 }
 
 start_scheduler() {

@@ -105,9 +105,13 @@ is_built() { buildah_here inspect --type image "$1" >/dev/null 2>&1; }
 
 in_containerd() { ctr --address "$CONTAINERD" --namespace k8s.io "$@"; }
 
-# A store of our own: the cache is deleted as a whole, and another user's images stay out of it.
+# A store of our own, and nothing written elsewhere: the cache is deleted as a whole, and other users' images stay out of it.
 buildah_here() {
-    BUILDAH_ISOLATION=chroot nice -n 10 buildah --root "$IMAGE_STORE" --runroot "$CACHE/buildah" --storage-driver overlay "$@"
+    local own=$CACHE/buildah
+    mkdir -p "$own/tmp"
+    printf '[network]\nnetwork_config_dir = "%s"\n' "$own/networks" >"$own/containers.conf"
+    CONTAINERS_CONF=$own/containers.conf TMPDIR=$own/tmp BUILDAH_ISOLATION=chroot \
+        nice -n 10 buildah --root "$IMAGE_STORE" --runroot "$own/run" --storage-driver overlay "$@"
 }
 
 # Show what a command said only if it fails.
