@@ -17,9 +17,11 @@ pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(400)]
 TRAINS = 120_000
 HUNGRY = """
 import time
-held = b"x" * (320 << 20)
+held = bytearray(320 << 20)
 print("holding", len(held) >> 20, "MiB", flush=True)
-time.sleep(2)
+for _ in range(40):  # touched again and again: a system may take idle memory from it
+    held[::4096] = b"x" * (len(held) // 4096)
+    time.sleep(0.1)
 print("let go", flush=True)
 """
 
