@@ -2,7 +2,8 @@
 
 As the real one as far as the engine can tell: server-side apply removes what its manager no longer says, a merge patch
 heeds `resourceVersion` and `uid`, an owner's end takes its belongings along, a pod's deletion is graceful, and names,
-labels and pods that a cluster would refuse are refused.
+labels and pods that a cluster would refuse are refused. A namespace that is deleted takes what is in it along, unless
+finalizers hold that up.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class Store:
 
     def get(self, place: Place) -> Object:
         with self.lock:
+            if place[0] == "namespaces":
+                self._end_namespace(place[2])
             if place not in self.objects:
                 raise Refusal(404, f'{place[0]} "{place[2]}" not found')
             return copy.deepcopy(self.objects[place])
@@ -109,7 +112,13 @@ class Store:
             found = self.objects.get(place)
             if found is None:
                 raise Refusal(404, f'{place[0]} "{place[2]}" not found')
-            if place[0] == "pods" and grace != 0 and found["spec"].get("nodeName"):
+            if place[0] == "namespaces":
+                if "deletionTimestamp" not in found["metadata"]:
+                    new = copy.deepcopy(found)
+                    new["metadata"]["deletionTimestamp"] = moment()
+                    self.write(place, new)
+                self._end_namespace(place[2])
+            elif place[0] == "pods" and grace != 0 and found["spec"].get("nodeName"):
                 self._end_gently(place, found, grace)
             else:
                 self.remove(place)
@@ -125,6 +134,26 @@ class Store:
             for other, one in list(self.objects.items()):
                 if any(owner["uid"] == uid for owner in one["metadata"].get("ownerReferences", ())):
                     self.delete(other)
+
+    def _end_namespace(self, name: str) -> None:
+        """Where it was told to go: what is in it goes, then itself. Finalizers hold both up, and it says which."""
+        place = ("namespaces", "", name)
+        found = self.objects.get(place)
+        if found is None or "deletionTimestamp" not in found["metadata"]:
+            return
+        for inner in [one for one in self.objects if one[1] == name and one in self.objects]:
+            if inner in self.objects and not self.objects[inner]["metadata"].get("finalizers"):
+                self.remove(inner)
+        held = [one for key, one in self.objects.items() if key[1] == name]
+        if held or found["metadata"].get("finalizers"):
+            by = sorted({finalizer for one in held for finalizer in one["metadata"]["finalizers"]})
+            said = ", ".join(f"{finalizer} in 1 resource instances" for finalizer in by)
+            message = f"Some content in the namespace has finalizers remaining: {said}"
+            condition = {"type": "NamespaceFinalizersRemaining", "status": "True", "message": message}
+            status = {"phase": "Terminating", "conditions": [condition] if held else []}
+            self.write(place, {**copy.deepcopy(found), "status": status})
+        else:
+            self.remove(place)
 
     def _end_gently(self, place: Place, found: Object, grace: int | None) -> None:
         """A second deletion can only hasten."""
@@ -146,6 +175,8 @@ class Store:
         plural, namespace, name = place
         if plural not in UNSPACED and ("namespaces", "", namespace) not in self.objects:
             raise Refusal(404, f'namespaces "{namespace}" not found')
+        if plural not in UNSPACED and "deletionTimestamp" in self.objects["namespaces", "", namespace]["metadata"]:
+            raise Refusal(403, f"unable to create new content in namespace {namespace} because it is being terminated")
         if not _NAME.fullmatch(name) or len(name) > 63:
             raise Refusal(422, f"{name!r} is no DNS label", [{"field": "metadata.name", "message": "Invalid value"}])
 

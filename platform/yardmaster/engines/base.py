@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol, runtime_checkable
 
 from yardmaster.ids import JobKey
+from yardmaster.ledger import Quota
 from yardmaster.phases import Observation
 from yardmaster.spec import Resources, Role, TrainingSpec
 
@@ -83,3 +85,24 @@ class Outputs(Protocol):
 
     def tail(self, key: JobKey, role: Role, index: int, lines: int) -> list[str]:
         """The last `lines` lines, oldest first; empty where nothing was kept."""
+
+
+@dataclass(frozen=True)
+class Remains:
+    """What is still there of a namespace that is to be removed, and what holds its end up, for people to read."""
+
+    gone: bool
+    left: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Namespaces(Protocol):
+    """Optional: an engine that keeps a place of its own, with bounds, for every namespace of the portal."""
+
+    def shape(self, namespace_id: uuid.UUID, quota: Quota, portal_url: str) -> Collection[str]:
+        """Make the place, and mend whatever of it is not as it should be. Returns what was made or changed: nothing
+        where all was well. `portal_url` is how tasks reach the portal, which they must always be able to."""
+
+    def remove(self, namespace_id: uuid.UUID) -> Remains:
+        """Begin to remove the place with all that is in it. Returns at once, and is asked again until it is gone.
+        Never there: gone."""

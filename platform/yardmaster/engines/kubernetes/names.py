@@ -33,6 +33,8 @@ JOB_IGNORED_FAILURES = "batch.kubernetes.io/job-index-ignored-failure-count"
 SET_INDEX = "apps.kubernetes.io/pod-index"
 
 CONTAINER = "task"
+ACCOUNT = "tasks"
+"""The service account that pods run as."""
 
 
 def namespace_name(namespace_id: uuid.UUID, options: TaskOptions) -> str:

@@ -6,6 +6,7 @@ Not here: how the portal reaches the cluster (`connection`), and anything that a
 from __future__ import annotations
 
 import fnmatch
+import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -53,6 +54,19 @@ class TaskOptions:
     """The most that a task may write to its folders (`20Gi`); empty: what the node gives."""
     port: int = 2222
     """Where each task's TensorFlow server listens. Every pod has an address of its own."""
+
+    portal_cidrs: tuple[str, ...] = ()
+    """Where pods reach the portal, for their NetworkPolicy; empty: at the address in its URL, where that is one."""
+    portal_namespace: str = ""
+    """The namespace of the portal, where it runs on the cluster itself."""
+    portal_port: int = 0
+    """The port of the portal's own pods or machine, where it is not the URL's (behind a Service, a load balancer)."""
+    dns_namespace: str = "kube-system"
+    """Where the cluster's DNS runs."""
+    allow_egress: tuple[str, ...] = ()
+    """What else pods may reach (an object store, a registry of packages), as CIDRs."""
+    most_pods: int = 2000
+    """In one namespace, at once; also the most of each other kind of object."""
 
     bound_role: str = ""
     """A ClusterRole that is given to `bound_account` in each namespace that the engine makes; empty: none is given."""
@@ -104,10 +118,30 @@ def _problems(options: TaskOptions) -> list[str]:
         found.append("service_domain is no DNS name.")
     if options.user < 1:
         found.append("user is root: tasks run as somebody else.")
+    found += _network_problems(options)
     if not 1024 <= options.port <= 65_535:
         found.append("port is between 1024 and 65535.")
     if options.runner_image and not options.runner_path:
         found.append("runner_image needs runner_path: which folder of it to copy.")
     if bool(options.bound_role) != bool(options.bound_account) or options.bound_account.count("/") not in (0, 1):
         found.append("bound_role and bound_account (namespace/name) belong together.")
+    return found
+
+
+def _network_problems(options: TaskOptions) -> list[str]:
+    found = []
+    for name in ("portal_cidrs", "allow_egress"):
+        for cidr in getattr(options, name):
+            try:
+                ipaddress.ip_network(cidr)
+            except ValueError as error:
+                found.append(f"{name} has {cidr!r}: {error}.")
+    for name in ("portal_namespace", "dns_namespace"):
+        value = getattr(options, name)
+        if not _LABEL.fullmatch(value) and (value or name == "dns_namespace"):
+            found.append(f"{name} is {value!r}: it is the name of a namespace.")
+    if not 0 <= options.portal_port <= 65_535:
+        found.append("portal_port is between 1 and 65535, or 0: the URL's.")
+    if options.most_pods < 1:
+        found.append("most_pods is at least 1.")
     return found

@@ -27,6 +27,7 @@ def pod_template(
 ) -> dict[str, Any]:
     """The template of all pods of a role."""
     pod: dict[str, Any] = {
+        "serviceAccountName": names.ACCOUNT,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "subdomain": key.name,
@@ -46,7 +47,7 @@ def pod_template(
         **_placement(options),
     }
     if options.runner_image:
-        pod["initContainers"] = [_runner_copy(options)]
+        pod["initContainers"] = [_runner_copy(spec.roles[role].resources, options)]
     return {"metadata": {"labels": labels}, "spec": pod}
 
 
@@ -93,9 +94,10 @@ def _volumes(key: JobKey, options: TaskOptions) -> list[dict[str, Any]]:
     return [*volumes, {"name": "runner", "emptyDir": {}}] if options.runner_image else volumes
 
 
-def _runner_copy(options: TaskOptions) -> dict[str, Any]:
-    """Brings the runner into a pod whose image lacks it."""
-    small = {"cpu": "100m", "memory": "64Mi"}
+def _runner_copy(asked: Resources, options: TaskOptions) -> dict[str, Any]:
+    """Brings the runner into a pod whose image lacks it. Never asks for more than the task: a pod counts as much as
+    the larger of the two, and the portal's ledger counts the task."""
+    small = {"cpu": format_cpu(min(0.1, asked.cpu)), "memory": str(min(64 << 20, asked.memory))}
     return {
         "name": "runner",
         "image": options.runner_image,

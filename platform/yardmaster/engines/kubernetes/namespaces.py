@@ -1,0 +1,245 @@
+"""The cluster's namespace of a namespace of the portal, as plain dicts, and whether what is there still says the same.
+Pure. Not here: making and mending it (`shaping`).
+
+Four bounds lie around the pods of a namespace. Pod Security says what they may be, the ResourceQuota what they may hold
+together, the LimitRange what one container may have, the NetworkPolicies whom they may speak to. Nobody but the portal
+makes anything there, and its ledger admits no more than the quota: the cluster's bounds hold where the portal errs.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import uuid
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.capacity import amount_of
+from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.errors import Misconfigured
+from yardmaster.ledger import Quota
+from yardmaster.quantity import format_cpu
+
+LEVEL = "restricted"
+USUAL_CPU, USUAL_MEMORY = 1.0, 1 << 30
+"""What a container gets that says nothing: none of ours."""
+USUAL_REQUEST_CPU, USUAL_REQUEST_MEMORY = 0.1, 128 << 20
+OUR_WORDS = "yardmaster/hard"
+"""The annotation of the ResourceQuota that lists what of it is the portal's: so a limit that was lifted is seen."""
+_NAME_LABEL = "kubernetes.io/metadata.name"
+_EXACT = ("NetworkPolicy", "LimitRange")
+"""Kinds in which more than was asked for means something else than was asked for."""
+
+Manifest = dict[str, Any]
+
+
+def base(namespace_id: uuid.UUID, portal_url: str, options: TaskOptions) -> list[Manifest]:
+    """What every namespace has, whatever its quota, in the order in which it is to be made: the rights to make the
+    rest come second. Raises `Misconfigured` where nobody said at which address pods reach the portal."""
+    return [
+        _namespace(namespace_id, options),
+        *([_binding(namespace_id, options)] if options.bound_role else []),
+        _account(namespace_id, options),
+        _policy(namespace_id, options, "default-deny"),
+        _policy(
+            namespace_id,
+            options,
+            "tasks",
+            ingress=[{"from": [{"podSelector": {}}]}],
+            egress=_egress(options.portal_url or portal_url, options),
+        ),
+    ]
+
+
+def bounds(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions) -> list[Manifest]:
+    """What follows from the quota."""
+    return [_resource_quota(namespace_id, quota, options), _limit_range(namespace_id, quota, options)]
+
+
+def is_kept(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
+    """Whether `live` says what `wanted` does. What others added is no matter of ours, but where it would undo it."""
+    exact = wanted["kind"] in _EXACT
+    for name, value in wanted.items():
+        if name == "metadata":
+            said, found = value, live["metadata"]
+            if not all(
+                _same(said[one], found.get(one) or {}, False) for one in ("labels", "annotations") if one in said
+            ):
+                return False
+        elif name not in ("apiVersion", "kind") and not _same(value, live.get(name), exact):
+            return False
+    return True
+
+
+def is_ours(live: Mapping[str, Any], namespace_id: uuid.UUID) -> bool:
+    """Whether this namespace of the cluster was made for that one of the portal."""
+    labels = live["metadata"].get("labels") or {}
+    return labels.get(names.MANAGED_BY) == names.US and labels.get(names.NAMESPACE_ID) == str(namespace_id)
+
+
+def is_ending(live: Mapping[str, Any]) -> bool:
+    """Whether somebody has told it to go."""
+    return "deletionTimestamp" in live["metadata"]
+
+
+def what_holds_up(live: Mapping[str, Any]) -> tuple[str, ...]:
+    """Why a namespace that was told to go is still there, in the cluster's own words: finalizers by name, kinds that
+    could not be deleted. Empty as long as nothing is wrong."""
+    own = [*(live["metadata"].get("finalizers") or ()), *(live.get("spec", {}).get("finalizers") or ())]
+    odd = sorted(one for one in own if one != "kubernetes")
+    said = [f"Finalizers of the namespace itself: {', '.join(odd)}"] if odd else []
+    conditions = (live.get("status") or {}).get("conditions") or ()
+    return (*said, *(one.get("message") or one["type"] for one in conditions if one.get("status") == "True"))
+
+
+# --- the objects -----------------------------------------------------------------------------------------------------
+
+
+def _metadata(name: str, namespace_id: uuid.UUID, options: TaskOptions) -> Manifest:
+    namespace = names.namespace_name(namespace_id, options)
+    return {"name": name, "namespace": namespace, "labels": _labels(namespace_id)}
+
+
+def _labels(namespace_id: uuid.UUID) -> dict[str, str]:
+    return {names.MANAGED_BY: names.US, names.NAMESPACE_ID: str(namespace_id)}
+
+
+def _namespace(namespace_id: uuid.UUID, options: TaskOptions) -> Manifest:
+    security = {f"pod-security.kubernetes.io/{mode}": LEVEL for mode in ("enforce", "audit", "warn")}
+    metadata = {"name": names.namespace_name(namespace_id, options), "labels": {**_labels(namespace_id), **security}}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def _binding(namespace_id: uuid.UUID, options: TaskOptions) -> Manifest:
+    namespace, _, account = options.bound_account.partition("/")
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": _metadata(names.US, namespace_id, options),
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": options.bound_role},
+        "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account}],
+    }
+
+
+def _account(namespace_id: uuid.UUID, options: TaskOptions) -> Manifest:
+    """Whom pods run as: somebody without a token and without any right."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": _metadata(names.ACCOUNT, namespace_id, options),
+        "automountServiceAccountToken": False,
+    }
+
+
+def _resource_quota(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions) -> Manifest:
+    """Pods' requests equal their limits (`pods.resources`), so both have the same bound. No limit: none."""
+    hard: dict[str, str] = {
+        **{one: str(options.most_pods) for one in ("pods", "count/configmaps", "count/secrets", "count/services")},
+        **{one: str(options.most_pods) for one in ("count/jobs.batch", "count/statefulsets.apps")},
+        "services.loadbalancers": "0",
+        "services.nodeports": "0",
+    }
+    if quota.cpu is not None:
+        hard["requests.cpu"] = hard["limits.cpu"] = format_cpu(quota.cpu)
+    if quota.memory is not None:
+        hard["requests.memory"] = hard["limits.memory"] = str(quota.memory)
+    if quota.gpus is not None:
+        hard[f"requests.{options.gpu_resource}"] = str(quota.gpus)
+    metadata = _metadata(names.US, namespace_id, options)
+    metadata["annotations"] = {OUR_WORDS: ",".join(sorted(hard))}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}}
+
+
+def _limit_range(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions) -> Manifest:
+    """GPUs are left out: what has a `max` here and no default gets the `max` as its default, without having asked."""
+    most_cpu = USUAL_CPU if quota.cpu is None else min(USUAL_CPU, quota.cpu)
+    most_memory = USUAL_MEMORY if quota.memory is None else min(USUAL_MEMORY, quota.memory)
+    limit: Manifest = {
+        "type": "Container",
+        "default": {"cpu": format_cpu(most_cpu), "memory": str(most_memory)},
+        "defaultRequest": {
+            "cpu": format_cpu(min(USUAL_REQUEST_CPU, most_cpu)),
+            "memory": str(min(USUAL_REQUEST_MEMORY, most_memory)),
+        },
+    }
+    most: dict[str, str] = {}
+    if quota.cpu is not None:
+        most["cpu"] = format_cpu(quota.cpu)
+    if quota.memory is not None:
+        most["memory"] = str(quota.memory)
+    if most:
+        limit["max"] = most
+    metadata = _metadata(names.US, namespace_id, options)
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": [limit]}}
+
+
+def _policy(namespace_id: uuid.UUID, options: TaskOptions, name: str, **rules: list[Manifest]) -> Manifest:
+    """Of all pods there. Without rules: nothing in, nothing out."""
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": _metadata(name, namespace_id, options),
+        "spec": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"], **rules},
+    }
+
+
+def _egress(portal_url: str, options: TaskOptions) -> list[Manifest]:
+    """Their own namespace, names, the portal, and what the operator allows besides."""
+    names_too = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
+    found: list[Manifest] = [
+        {"to": [{"podSelector": {}}]},
+        {"to": [_in_namespace(options.dns_namespace)], "ports": names_too},
+        _to_portal(portal_url, options),
+    ]
+    if options.allow_egress:
+        found.append({"to": [{"ipBlock": {"cidr": cidr}} for cidr in options.allow_egress]})
+    return found
+
+
+def _to_portal(portal_url: str, options: TaskOptions) -> Manifest:
+    url = urlsplit(portal_url)
+    port = options.portal_port or url.port or (443 if url.scheme == "https" else 80)
+    peers = [{"ipBlock": {"cidr": cidr}} for cidr in options.portal_cidrs]
+    if options.portal_namespace:
+        peers.append(_in_namespace(options.portal_namespace))
+    if not peers:
+        peers.append({"ipBlock": {"cidr": _address_in(portal_url, url.hostname or "")}})
+    return {"to": peers, "ports": [{"protocol": "TCP", "port": port}]}
+
+
+def _address_in(portal_url: str, host: str) -> str:
+    """NetworkPolicies know addresses, not names; what a name means to pods cannot be told from here."""
+    try:
+        return str(ipaddress.ip_network(host))
+    except ValueError as error:
+        raise Misconfigured(
+            f"Pods reach the portal as {portal_url}, and a NetworkPolicy knows no names.",
+            remedy="Set portal_cidrs (its addresses) or portal_namespace (where it runs on the cluster) in "
+            "YARDMASTER_KUBERNETES_TASKS.",
+        ) from error
+
+
+def _in_namespace(name: str) -> Manifest:
+    return {"namespaceSelector": {"matchLabels": {_NAME_LABEL: name}}}
+
+
+# --- comparing -------------------------------------------------------------------------------------------------------
+
+
+def _same(wanted: Any, live: Any, exact: bool) -> bool:
+    """Nothing and an empty list are the same, as servers leave those out. An empty table is not: as a selector it takes
+    everything."""
+    if wanted in (None, []) or live in (None, []):
+        return wanted in (None, []) and live in (None, [])
+    if {} in (wanted, live):
+        return bool(wanted == live)
+    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
+        keys = {*wanted, *live} if exact else {*wanted}
+        return all(_same(wanted.get(key), live.get(key), exact) for key in keys)
+    if isinstance(wanted, list) and isinstance(live, list):
+        return len(wanted) == len(live) and all(
+            _same(one, other, exact) for one, other in zip(wanted, live, strict=True)
+        )
+    return bool(wanted == live or amount_of(wanted) == amount_of(live) != 0)

@@ -1,0 +1,72 @@
+"""Make the namespaces of a cluster, keep them in shape, and remove them.
+
+What is there is read and compared; only what differs is written. So a look costs a handful of reads, and what somebody
+edited or deleted is back after the next one. Not here: what a namespace should be (`namespaces`), and when to look.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from yardmaster.engines.base import Remains
+from yardmaster.engines.kubernetes import names, namespaces
+from yardmaster.engines.kubernetes.api import Api
+from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.errors import Misconfigured, SpecRejected, Unavailable
+from yardmaster.ledger import Quota
+
+
+class Shaper:
+    """May be shared by threads. Two that shape the same namespace at once do the same."""
+
+    def __init__(self, api: Api, options: TaskOptions) -> None:
+        self._api, self._options = api, options
+
+    def make(self, namespace_id: uuid.UUID, portal_url: str) -> tuple[str, ...]:
+        """What every namespace has, and no bounds: those are the portal's to say."""
+        return self._mend(namespaces.base(namespace_id, portal_url, self._options))
+
+    def shape(self, namespace_id: uuid.UUID, quota: Quota, portal_url: str) -> tuple[str, ...]:
+        """Everything. Returns what was made or changed."""
+        wanted = namespaces.base(namespace_id, portal_url, self._options)
+        return self._mend([*wanted, *namespaces.bounds(namespace_id, quota, self._options)])
+
+    def remove(self, namespace_id: uuid.UUID) -> Remains:
+        """Tell the namespace to go, once, and say what there is of it."""
+        name = names.namespace_name(namespace_id, self._options)
+        live = self._api.get("Namespace", "", name)
+        if live is not None and not namespaces.is_ours(live, namespace_id):
+            return Remains(gone=False, left=(f"Namespace {name} lacks this portal's labels, so it was left alone.",))
+        if live is not None and not namespaces.is_ending(live):
+            self._api.delete("Namespace", "", name)
+            live = self._api.get("Namespace", "", name)
+        if live is None:
+            return Remains(gone=True)
+        return Remains(gone=False, left=namespaces.what_holds_up(live) or (f"Namespace {name} is being removed.",))
+
+    def _mend(self, wanted: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+        changed = []
+        for one in wanted:
+            kind, metadata = one["kind"], one["metadata"]
+            live = self._api.get(kind, metadata.get("namespace", ""), metadata["name"])
+            if live is not None and namespaces.is_ending(live):
+                raise Unavailable(f"{kind} {metadata['name']} is being removed.", remedy="It is made anew after that.")
+            if live is not None and namespaces.is_kept(one, live):
+                continue
+            self._apply(one)
+            changed.append(f"{kind}/{metadata['name']}")
+            if kind == "RoleBinding":  # which takes a moment to be heeded
+                raise Unavailable("The cluster's namespace was made just now; the job goes on in a moment.")
+        return tuple(changed)
+
+    def _apply(self, manifest: Mapping[str, Any]) -> None:
+        """Nothing of these objects is a user's to change."""
+        try:
+            self._api.apply(manifest)
+        except SpecRejected as error:
+            what = f"{manifest['kind']} {manifest['metadata']['name']}"
+            raise Misconfigured(
+                f"The cluster refuses the {what}: {error.message}", remedy="See docs/kubernetes.md."
+            ) from error

@@ -1,0 +1,173 @@
+"""The Kubernetes engine's namespaces: made once, mended by comparing, removed for good, and no one else's touched."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.contract.engine_harness import ACCESS, KubernetesHarness, spec_of
+from yardmaster.engines.base import Namespaces
+from yardmaster.engines.kubernetes.names import namespace_name
+from yardmaster.errors import Misconfigured, Unavailable
+from yardmaster.ids import JobKey, new_id
+from yardmaster.ledger import Quota
+
+URL = ACCESS.portal_url
+QUOTA = Quota(cpu=4, memory=8 << 30, gpus=1)
+EVERYTHING = [
+    "Namespace/{name}",
+    "ServiceAccount/tasks",
+    "NetworkPolicy/default-deny",
+    "NetworkPolicy/tasks",
+    "ResourceQuota/yardmaster",
+    "LimitRange/yardmaster",
+]
+
+
+@pytest.fixture
+def harness() -> Iterator[KubernetesHarness]:
+    made = KubernetesHarness()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def namespace_id() -> uuid.UUID:
+    return new_id()
+
+
+@pytest.fixture
+def name(harness: KubernetesHarness, namespace_id: uuid.UUID) -> str:
+    return namespace_name(namespace_id, harness.engine.options)
+
+
+@pytest.fixture
+def shaped(harness: KubernetesHarness, namespace_id: uuid.UUID) -> KubernetesHarness:
+    harness.engine.shape(namespace_id, QUOTA, URL)
+    del harness.api.requests[:]
+    return harness
+
+
+def writes(harness: KubernetesHarness) -> int:
+    return harness.api.count("patch", "delete", "deletecollection")
+
+
+def test_the_engine_says_that_it_keeps_namespaces(harness: KubernetesHarness):
+    assert isinstance(harness.engine, Namespaces)
+
+
+def test_everything_is_made_once_and_then_only_read(harness: KubernetesHarness, namespace_id, name):
+    made = harness.engine.shape(namespace_id, QUOTA, URL)
+    assert list(made) == [one.format(name=name) for one in EVERYTHING]
+    before = writes(harness)
+    assert list(harness.engine.shape(namespace_id, QUOTA, URL)) == []
+    assert writes(harness) == before
+
+
+def test_another_quota_changes_the_quota_and_nothing_else(shaped: KubernetesHarness, namespace_id, name):
+    changed = shaped.engine.shape(namespace_id, Quota(cpu=2), URL)
+    assert list(changed) == ["ResourceQuota/yardmaster", "LimitRange/yardmaster"]
+    hard = shaped.api.store.get(("resourcequotas", name, "yardmaster"))["spec"]["hard"]
+    assert (hard["limits.cpu"], "limits.memory" in hard, "requests.nvidia.com/gpu" in hard) == ("2", False, False)
+
+
+@pytest.mark.parametrize(
+    ("plural", "object_name"),
+    [
+        ("resourcequotas", "yardmaster"),
+        ("limitranges", "yardmaster"),
+        ("networkpolicies", "default-deny"),
+        ("networkpolicies", "tasks"),
+        ("serviceaccounts", "tasks"),
+    ],
+)
+def test_what_somebody_deleted_comes_back_and_nothing_else_is_written(shaped, namespace_id, name, plural, object_name):
+    place = (plural, name, object_name)
+    before = shaped.api.store.get(place)
+    shaped.api.store.delete(place)
+    assert len(shaped.engine.shape(namespace_id, QUOTA, URL)) == writes(shaped) == 1
+    assert {**shaped.api.store.get(place), "metadata": 0} == {**before, "metadata": 0}
+
+
+def test_what_somebody_edited_is_put_right(shaped: KubernetesHarness, namespace_id, name):
+    place = ("resourcequotas", name, "yardmaster")
+    shaped.api.store.merge(place, {"spec": {"hard": {"limits.cpu": "4000"}}})
+    shaped.api.store.merge(("networkpolicies", name, "default-deny"), {"spec": {"policyTypes": ["Ingress"]}})
+    assert len(shaped.engine.shape(namespace_id, QUOTA, URL)) == 2
+    assert shaped.api.store.get(place)["spec"]["hard"]["limits.cpu"] == "4"
+
+
+def test_a_job_of_a_shaped_namespace_writes_nothing_of_it(shaped: KubernetesHarness, namespace_id):
+    shaped.engine.submit(spec_of(), JobKey(namespace_id, new_id(), 1), ACCESS)
+    written = {plural for verb, plural in shaped.api.requests if verb in ("patch", "create")}
+    assert written == {"configmaps", "secrets", "services", "jobs", "statefulsets"}
+
+
+def test_a_job_that_comes_first_finds_everything_but_the_bounds(harness: KubernetesHarness, namespace_id, name):
+    harness.engine.submit(spec_of(), JobKey(namespace_id, new_id(), 1), ACCESS)
+    changed = harness.engine.shape(namespace_id, QUOTA, URL)
+    assert list(changed) == ["ResourceQuota/yardmaster", "LimitRange/yardmaster"]
+
+
+def test_rights_come_before_what_they_are_needed_for(namespace_id):
+    harness = KubernetesHarness(bound_role="yardmaster-tasks", bound_account="yardmaster/portal")
+    try:
+        with pytest.raises(Unavailable, match="just now"):
+            harness.engine.shape(namespace_id, QUOTA, URL)
+        assert {place[0] for place in harness.api.store.objects} == {"nodes", "namespaces", "rolebindings"}
+        assert len(harness.engine.shape(namespace_id, QUOTA, URL)) == 5
+    finally:
+        harness.close()
+
+
+@pytest.mark.parametrize("mood", [429, 500, "no answer", "half an answer"])
+def test_a_shaping_that_was_cut_off_goes_on(harness: KubernetesHarness, namespace_id, mood):
+    harness.api.refuse("patch", "networkpolicies", mood)
+    with pytest.raises(Unavailable):
+        harness.engine.shape(namespace_id, QUOTA, URL)
+    harness.engine.shape(namespace_id, QUOTA, URL)
+    assert list(harness.engine.shape(namespace_id, QUOTA, URL)) == []
+
+
+def test_what_the_cluster_refuses_of_a_namespace_is_the_operators(harness: KubernetesHarness, namespace_id):
+    harness.api.refuse("patch", "limitranges", 422)
+    with pytest.raises(Misconfigured, match="LimitRange"):
+        harness.engine.shape(namespace_id, QUOTA, URL)
+
+
+class TestRemoval:
+    def test_it_goes_with_all_that_is_in_it(self, shaped: KubernetesHarness, namespace_id, name):
+        shaped.engine.submit(spec_of(), JobKey(namespace_id, new_id(), 1), ACCESS)
+        assert shaped.engine.remove(namespace_id).gone
+        assert [place for place in shaped.api.store.objects if name in place] == []
+
+    def test_what_was_never_there_is_gone(self, harness: KubernetesHarness, namespace_id):
+        assert harness.engine.remove(namespace_id).gone
+        assert writes(harness) == 0
+
+    def test_kubeflow_4496_a_stuck_one_says_what_holds_it_and_is_told_once(self, shaped, namespace_id, name):
+        place = ("configmaps", name, "stubborn")
+        shaped.api.store.write(place, {"kind": "ConfigMap", "metadata": {"finalizers": ["example.org/never"]}})
+        for _ in range(3):
+            remains = shaped.engine.remove(namespace_id)
+            assert not remains.gone
+            assert "example.org/never" in remains.left[0]
+        assert writes(shaped) == 1
+        shaped.api.store.merge(place, {"metadata": {"finalizers": None}})
+        assert shaped.engine.remove(namespace_id).gone
+
+    def test_one_that_is_going_is_not_made_anew_meanwhile(self, shaped, namespace_id, name):
+        place = ("configmaps", name, "stubborn")
+        shaped.api.store.write(place, {"kind": "ConfigMap", "metadata": {"finalizers": ["example.org/never"]}})
+        shaped.engine.remove(namespace_id)
+        with pytest.raises(Unavailable, match="being removed"):
+            shaped.engine.shape(namespace_id, QUOTA, URL)
+
+    def test_a_namespace_of_somebody_else_is_left_alone(self, harness: KubernetesHarness, namespace_id, name):
+        place = ("namespaces", "", name)
+        harness.api.store.write(place, {"kind": "Namespace", "metadata": {"name": name, "labels": {}}})
+        remains = harness.engine.remove(namespace_id)
+        assert (remains.gone, writes(harness)) == (False, 0)
+        assert "left alone" in remains.left[0]

@@ -1,0 +1,294 @@
+"""The namespace on the cluster: what lies around its pods, and when what is there no longer says so."""
+
+from __future__ import annotations
+
+import copy
+import uuid
+
+import pytest
+
+from tests.unit.core.generators import make_spec
+from yardmaster.engines.base import TaskAccess
+from yardmaster.engines.kubernetes import manifests, names, namespaces
+from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.errors import Misconfigured
+from yardmaster.ids import JobKey
+from yardmaster.ledger import Quota
+from yardmaster.spec import Resources
+
+ID = uuid.UUID(int=1 << 100)
+NAME = names.namespace_name(ID, TaskOptions(image="tasks:1"))
+OPTIONS = TaskOptions(image="tasks:1")
+URL = "http://10.1.2.3:8080"
+LABELS = {"app.kubernetes.io/managed-by": "yardmaster", "yardmaster/namespace": str(ID)}
+FULL = Quota(cpu=4, memory=8 << 30, gpus=2, running_jobs=3)
+
+
+def made(quota: Quota = FULL, url: str = URL, **options):
+    chosen = TaskOptions(image="tasks:1", **options)
+    objects = [*namespaces.base(ID, url, chosen), *namespaces.bounds(ID, quota, chosen)]
+    return {f"{one['kind']}/{one['metadata']['name']}": one for one in objects}
+
+
+def egress(url: str = URL, **options):
+    return made(url=url, **options)["NetworkPolicy/tasks"]["spec"]["egress"]
+
+
+def test_the_namespace_refuses_whatever_is_not_restricted():
+    assert made()[f"Namespace/{NAME}"] == {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": NAME,
+            "labels": {
+                **LABELS,
+                "pod-security.kubernetes.io/enforce": "restricted",
+                "pod-security.kubernetes.io/audit": "restricted",
+                "pod-security.kubernetes.io/warn": "restricted",
+            },
+        },
+    }
+
+
+def test_pods_run_as_an_account_without_a_token():
+    assert made()["ServiceAccount/tasks"] == {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "tasks", "namespace": NAME, "labels": LABELS},
+        "automountServiceAccountToken": False,
+    }
+    key = JobKey(ID, uuid.UUID(int=2 << 100), 1)
+    for one in manifests.workloads(make_spec(), key, TaskAccess(URL, "t"), OPTIONS):
+        pod = one["spec"]["template"]["spec"]
+        assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == ("tasks", False)
+
+
+def test_the_clusters_quota_says_what_the_portals_does_and_bounds_the_number_of_objects():
+    found = made()["ResourceQuota/yardmaster"]
+    assert found["spec"]["hard"] == {
+        "requests.cpu": "4",
+        "limits.cpu": "4",
+        "requests.memory": "8589934592",
+        "limits.memory": "8589934592",
+        "requests.nvidia.com/gpu": "2",
+        "pods": "2000",
+        "count/configmaps": "2000",
+        "count/secrets": "2000",
+        "count/services": "2000",
+        "count/jobs.batch": "2000",
+        "count/statefulsets.apps": "2000",
+        "services.loadbalancers": "0",
+        "services.nodeports": "0",
+    }
+    assert found["metadata"]["annotations"] == {"yardmaster/hard": ",".join(sorted(found["spec"]["hard"]))}
+
+
+def test_unlimited_is_no_limit_on_the_cluster_either():
+    hard = made(Quota())["ResourceQuota/yardmaster"]["spec"]["hard"]
+    assert not [name for name in hard if "cpu" in name or "memory" in name or "gpu" in name]
+    assert "max" not in made(Quota())["LimitRange/yardmaster"]["spec"]["limits"][0]
+
+
+def test_another_gpu_is_counted_by_its_own_name():
+    assert "requests.amd.com/gpu" in made(gpu_resource="amd.com/gpu")["ResourceQuota/yardmaster"]["spec"]["hard"]
+
+
+def test_a_container_that_says_nothing_gets_little_and_no_gpu():
+    (limit,) = made()["LimitRange/yardmaster"]["spec"]["limits"]
+    assert limit == {
+        "type": "Container",
+        "default": {"cpu": "1", "memory": "1073741824"},
+        "defaultRequest": {"cpu": "0.1", "memory": "134217728"},
+        "max": {"cpu": "4", "memory": "8589934592"},
+    }
+
+
+@pytest.mark.parametrize("quota", [Quota(cpu=0.05, memory=1 << 20), Quota(cpu=0, memory=0)])
+def test_a_small_quota_has_no_default_that_is_larger(quota):
+    (limit,) = made(quota)["LimitRange/yardmaster"]["spec"]["limits"]
+    for resource in ("cpu", "memory"):
+        amounts = [float(limit[one][resource]) for one in ("defaultRequest", "default", "max")]
+        assert amounts == sorted(amounts)
+
+
+def test_the_pod_that_copies_the_runner_asks_for_no_more_than_the_ledger_counts():
+    """The ledger counts tasks; a pod counts as much as its largest init container."""
+    options = TaskOptions(image="tasks:1", runner_image="runner:1", runner_path="/opt")
+    tiny = make_spec(resources=Resources(cpu=0.01, memory=64 << 20))
+    key = JobKey(ID, uuid.UUID(int=2 << 100), 1)
+    for one in manifests.workloads(tiny, key, TaskAccess(URL, "t"), options):
+        first = one["spec"]["template"]["spec"]["initContainers"][0]["resources"]
+        assert first["requests"] == first["limits"] == {"cpu": "0.01", "memory": str(64 << 20)}
+
+
+def test_nothing_comes_in_or_goes_out_but_what_is_named():
+    assert made()["NetworkPolicy/default-deny"]["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    both = [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
+    dns = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
+    assert made()["NetworkPolicy/tasks"]["spec"] == {
+        "podSelector": {},
+        "policyTypes": ["Ingress", "Egress"],
+        "ingress": [{"from": [{"podSelector": {}}]}],
+        "egress": [
+            {"to": [{"podSelector": {}}]},
+            {"to": [dns], "ports": both},
+            {"to": [{"ipBlock": {"cidr": "10.1.2.3/32"}}], "ports": [{"protocol": "TCP", "port": 8080}]},
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("url", "cidr", "port"),
+    [
+        ("http://10.1.2.3", "10.1.2.3/32", 80),
+        ("https://10.1.2.3/yard", "10.1.2.3/32", 443),
+        ("http://[fd00::1]:8080", "fd00::1/128", 8080),
+    ],
+)
+def test_the_portal_is_reached_at_the_address_in_its_url(url, cidr, port):
+    assert egress(url)[2] == {"to": [{"ipBlock": {"cidr": cidr}}], "ports": [{"protocol": "TCP", "port": port}]}
+
+
+def test_a_portal_that_has_a_name_needs_an_address_from_the_operator():
+    with pytest.raises(Misconfigured) as error:
+        made(url="http://portal.example:8080")
+    assert "portal_cidrs" in error.value.remedy
+    cidrs = {"portal_cidrs": ("10.9.0.0/24",), "portal_port": 8443}
+    assert egress("http://portal.example:8080", **cidrs)[2] == {
+        "to": [{"ipBlock": {"cidr": "10.9.0.0/24"}}],
+        "ports": [{"protocol": "TCP", "port": 8443}],
+    }
+    inside = egress("http://web.portal:80", portal_namespace="portal", portal_port=8080)[2]
+    assert inside == {
+        "to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "portal"}}}],
+        "ports": [{"protocol": "TCP", "port": 8080}],
+    }
+
+
+def test_what_the_operator_allows_besides_is_added_and_nothing_else():
+    assert len(egress()) == 3
+    assert egress(allow_egress=("192.0.2.0/24",))[3] == {"to": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}
+    assert egress(dns_namespace="openshift-dns")[1]["to"][0]["namespaceSelector"]["matchLabels"] == {
+        "kubernetes.io/metadata.name": "openshift-dns"
+    }
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"allow_egress": ["10.0.0.1/8"]},
+        {"portal_cidrs": ["portal.example"]},
+        {"portal_namespace": "Not A Name"},
+        {"dns_namespace": ""},
+        {"portal_port": 70_000},
+        {"most_pods": 0},
+    ],
+)
+def test_an_option_that_will_not_do_is_named(wrong):
+    with pytest.raises(Misconfigured, match=next(iter(wrong))):
+        TaskOptions.from_table({"image": "tasks:1", **wrong})
+
+
+# --- comparing -------------------------------------------------------------------------------------------------------
+
+
+def as_served(wanted):
+    """As a server gives it back: with what is its own, amounts in its own words, and without what is empty."""
+    live = copy.deepcopy(wanted)
+    live["metadata"] |= {"uid": "u", "resourceVersion": "7", "managedFields": [{}], "creationTimestamp": "now"}
+    live["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = NAME
+    if live["kind"] == "ResourceQuota":
+        live["spec"]["hard"] |= {"limits.cpu": "4000m", "limits.memory": "8Gi"}
+        live["status"] = {"used": {}}
+    return live
+
+
+def test_what_a_server_adds_is_no_difference():
+    for one in made().values():
+        assert namespaces.is_kept(one, as_served(one)), one["kind"]
+
+
+def deny_selects_less(live):
+    live["spec"]["podSelector"] = {"matchLabels": {"app": "x"}}
+
+
+def one_more_peer(live):
+    live["spec"]["egress"].append({})
+
+
+def wider_peer(live):
+    live["spec"]["ingress"][0]["from"][0]["namespaceSelector"] = {}
+
+
+def half_a_policy(live):
+    live["spec"]["policyTypes"] = ["Ingress"]
+
+
+def more_cpu(live):
+    live["spec"]["hard"]["limits.cpu"] = "400"
+
+
+def no_memory(live):
+    del live["spec"]["hard"]["limits.memory"]
+
+
+def a_limit_of_before(live):
+    live["metadata"]["annotations"]["yardmaster/hard"] += ",requests.more"
+
+
+def a_token(live):
+    live["automountServiceAccountToken"] = True
+
+
+def less_security(live):
+    live["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "baseline"
+
+
+def larger_container(live):
+    live["spec"]["limits"][0]["max"]["cpu"] = "64"
+
+
+@pytest.mark.parametrize(
+    ("what", "edit"),
+    [
+        ("NetworkPolicy/default-deny", deny_selects_less),
+        ("NetworkPolicy/tasks", one_more_peer),
+        ("NetworkPolicy/tasks", wider_peer),
+        ("NetworkPolicy/tasks", half_a_policy),
+        ("ResourceQuota/yardmaster", more_cpu),
+        ("ResourceQuota/yardmaster", no_memory),
+        ("ResourceQuota/yardmaster", a_limit_of_before),
+        ("ServiceAccount/tasks", a_token),
+        (f"Namespace/{NAME}", less_security),
+        ("LimitRange/yardmaster", larger_container),
+    ],
+)
+def test_every_edit_that_loosens_a_bound_is_seen(what, edit):
+    wanted = made()[what]
+    live = as_served(wanted)
+    edit(live)
+    assert not namespaces.is_kept(wanted, live)
+
+
+def test_a_stricter_bound_of_the_clusters_administrators_stays():
+    wanted = made()["ResourceQuota/yardmaster"]
+    live = as_served(wanted)
+    live["spec"]["hard"]["requests.storage"] = "1Gi"
+    assert namespaces.is_kept(wanted, live)
+
+
+def test_kubeflow_4496_what_holds_a_namespace_up_is_named():
+    live = {
+        "metadata": {"deletionTimestamp": "now", "finalizers": ["example.org/keep"]},
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {
+            "conditions": [
+                {"type": "NamespaceDeletionContentFailure", "status": "False", "message": "All content deleted"},
+                {"type": "NamespaceFinalizersRemaining", "status": "True", "message": "x.example/y in 1 instances"},
+            ]
+        },
+    }
+    assert namespaces.what_holds_up(live) == (
+        "Finalizers of the namespace itself: example.org/keep",
+        "x.example/y in 1 instances",
+    )
