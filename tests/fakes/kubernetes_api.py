@@ -8,16 +8,28 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import threading
 import time
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
-from tests.fakes.kubernetes_store import UNSPACED, Place, Refusal, Store, fits
+from tests.fakes.kubernetes_answers import (
+    GONE,
+    Asked,
+    answer_to,
+    asked_of,
+    bookmark,
+    check_watch,
+    news_for,
+    refused,
+)
+from tests.fakes.kubernetes_store import Refusal, Store
 
 NO_ANSWER, HALF_AN_ANSWER, DONE_BUT_UNANSWERED = "no answer", "half an answer", "done but unanswered"
+GONE_IN_THE_MIDDLE, DOUBLED_AND_REORDERED = "410 in the middle", "doubled and reordered"
+"""Of watches: the stream itself says that the server cannot go on; every event comes twice, in any order."""
 BOOKMARK_EVERY = 0.2
 
 
@@ -39,6 +51,8 @@ class KubernetesApi:
         self.requests: list[tuple[str, str]] = []
         """(verb, plural) of every request; verbs as RBAC has them, `dry-run` for patches that change nothing."""
         self.faults: list[Fault] = []
+        self.held: set[str] = set()
+        """Plurals whose watches stay open and say nothing, not even a bookmark."""
         self.closing = False
         self.generation = 0
         self._server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"api": self}))
@@ -81,15 +95,6 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128  # many come at once; who finds the queue full waits a second before he tries again
 
 
-@dataclass(frozen=True)
-class _Asked:
-    verb: str
-    place: Place
-    part: str
-    query: dict[str, str]
-    body: dict[str, Any]
-
-
 class _Handler(BaseHTTPRequestHandler):
     api: KubernetesApi
     protocol_version = "HTTP/1.1"
@@ -101,81 +106,41 @@ class _Handler(BaseHTTPRequestHandler):
     do_PATCH = do_DELETE = do_GET
 
     def _answer(self) -> None:
-        asked = self._asked()
-        fault = self.api.fault_for(asked.verb, "/".join(filter(None, (asked.place[0], asked.part))))
+        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        asked = asked_of(self.command, self.path, content, self.headers.get("Content-Type", ""))
+        fault = self.api.fault_for(asked.verb, asked.what)
         try:
             if isinstance(fault, int):
                 raise Refusal(fault, f"told to answer {fault}")
             if fault == NO_ANSWER:
                 return self._hang_up()
             if asked.verb == "watch":
-                return self._watch(asked, is_cut=fault == HALF_AN_ANSWER)
-            answer = self._do(asked)
+                return self._watch(asked, fault)
+            answer = answer_to(asked, self.api.store)
         except Refusal as refusal:
-            details = {"causes": refusal.causes} if refusal.causes else {}
-            return self._send(refusal.status, {"kind": "Status", "message": refusal.message, "code": refusal.status,
-                                               "details": details})  # fmt: skip
+            return self._send(refusal.status, refused(refusal))
         if fault == DONE_BUT_UNANSWERED:
             return self._hang_up()
         return self._send(200, answer, is_cut=fault == HALF_AN_ANSWER)
 
-    def _asked(self) -> _Asked:
-        url = urlsplit(self.path)
-        steps = url.path.strip("/").split("/")
-        steps = steps[2:] if steps[0] == "api" else steps[3:]
-        namespace = ""
-        if steps[0] == "namespaces" and len(steps) > 2:
-            namespace, steps = steps[1], steps[2:]
-        plural, name, part = (*steps, "", "")[:3]
-        query = {name: values[0] for name, values in parse_qs(url.query).items()}
-        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        verb = {"PATCH": "patch", "DELETE": "delete" if name else "deletecollection"}.get(self.command)
-        verb = verb or ("get" if name else "watch" if query.get("watch") else "list")
-        verb = "dry-run" if query.get("dryRun") else verb
-        return _Asked(verb, (plural, namespace, name), part, query, json.loads(content) if content else {})
-
-    def _do(self, asked: _Asked) -> Any:
-        store, (plural, namespace, name) = self.api.store, asked.place
-        labels, fields = asked.query.get("labelSelector", ""), asked.query.get("fieldSelector", "")
-        if asked.part == "log":
-            store.get(asked.place)
-            return store.logs.get((namespace, name), "")
-        if asked.verb == "get":
-            return store.get(asked.place)
-        if asked.verb == "list":
-            with store.lock:
-                found = store.find(plural, namespace, labels, fields)
-                return {"kind": "List", "metadata": {"resourceVersion": str(store.version)}, "items": found}
-        if asked.verb == "delete":
-            store.delete(asked.place, asked.body.get("gracePeriodSeconds"))
-            return {"kind": "Status", "status": "Success"}
-        if asked.verb == "deletecollection":
-            for one in store.find(plural, namespace, labels):
-                with contextlib.suppress(Refusal):  # gone meanwhile
-                    store.delete((plural, namespace, one["metadata"]["name"]), asked.body.get("gracePeriodSeconds"))
-            return {"kind": "Status", "status": "Success"}
-        if self.headers["Content-Type"] == "application/apply-patch+yaml":
-            manager, is_dry = asked.query["fieldManager"], "dryRun" in asked.query
-            return store.apply(asked.place, asked.body, manager, is_dry)
-        return store.merge(asked.place, asked.body)
-
-    def _watch(self, asked: _Asked, is_cut: bool) -> None:
-        store, since = self.api.store, int(asked.query["resourceVersion"])
-        if since < store.oldest:
-            raise Refusal(410, "too old resource version")
+    def _watch(self, asked: Asked, fault: int | str | None) -> None:
+        store, since = self.api.store, asked.since
+        check_watch(asked, store)
         self._head(200, chunked=True)
         until, generation = time.monotonic() + float(asked.query["timeoutSeconds"]), self.api.generation
         while time.monotonic() < until and not self.api.closing and generation == self.api.generation:
             with store.happened:
                 if not any(version > since for version, *_ in store.events):
                     store.happened.wait(BOOKMARK_EVERY)
-                news = [event for event in store.events if event[0] > since]
-                since = store.version
-            lines = [{"type": kind, "object": found} for _, kind, plural, found in news
-                     if plural == asked.place[0] and fits(found, asked.query.get("labelSelector", ""))]  # fmt: skip
-            lines = lines or [{"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(since)}}}]
+                if asked.place[0] in self.api.held:
+                    store.happened.wait(BOOKMARK_EVERY)
+                    continue
+                lines, since = news_for(asked, store, since), store.version
+            if fault == DOUBLED_AND_REORDERED:
+                lines = random.sample(lines * 2, len(lines) * 2)
+            lines = [GONE] if fault == GONE_IN_THE_MIDDLE else lines or [bookmark(since)]
             content = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-            if is_cut:
+            if fault == HALF_AN_ANSWER:
                 self._chunk(content[: len(content) // 2])
                 return self._hang_up()
             if not self._chunk(content):
@@ -193,6 +158,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _head(self, status: int, length: int = 0, chunked: bool = False) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
+        if status == 429:
+            self.send_header("Retry-After", "1")
         self.send_header("Transfer-Encoding", "chunked") if chunked else self.send_header("Content-Length", str(length))
         self.end_headers()
 
@@ -211,6 +178,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Tests count `requests` instead."""
-
-
-__all__ = ["DONE_BUT_UNANSWERED", "HALF_AN_ANSWER", "NO_ANSWER", "UNSPACED", "KubernetesApi"]

@@ -16,16 +16,13 @@ import urllib3
 from kubernetes import client
 
 from yardmaster.engines.kubernetes.troubles import Absent, no_answer, trouble_of
+from yardmaster.errors import YardmasterError
 
 MANAGER = "yardmaster"
 _TIMEOUT = (3.0, 8.0)
-_QUIET_WATCH = 330
-"""Seconds after which a watch that said nothing is taken for dead: longer than the server lets one last."""
 _MOST_OUTPUT = 2 << 20
 _CHUNK = 1 << 16
 _APPLY, _MERGE, _JSON = "application/apply-patch+yaml", "application/merge-patch+json", "application/json"
-_METADATA_ONLY = f"{_JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-_METADATA_ONLY_EVENTS = f"{_JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 GROUPS: Mapping[str, tuple[str, str]] = {
     "ConfigMap": ("/api/v1", "configmaps"),
@@ -36,6 +33,10 @@ GROUPS: Mapping[str, tuple[str, str]] = {
     "Node": ("/api/v1", "nodes"),
     "Namespace": ("/api/v1", "namespaces"),
     "Job": ("/apis/batch/v1", "jobs"),
+    "ServiceAccount": ("/api/v1", "serviceaccounts"),
+    "ResourceQuota": ("/api/v1", "resourcequotas"),
+    "LimitRange": ("/api/v1", "limitranges"),
+    "NetworkPolicy": ("/apis/networking.k8s.io/v1", "networkpolicies"),
     "RoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "rolebindings"),
     "StatefulSet": ("/apis/apps/v1", "statefulsets"),
 }
@@ -63,15 +64,15 @@ class Api:
 
     def find(self, kind: str, namespace: str = "", labels: str = "", fields: str = "") -> list[dict[str, Any]]:
         """All objects that fit, as they are now."""
-        query = _given(labelSelector=labels, fieldSelector=fields)
-        found = self._json("GET", path_of(kind, namespace), f"list {GROUPS[kind][1]}", query)["items"]
-        return list(found or [])
+        return self.find_at(kind, namespace, labels, fields)[0]
 
-    def list_metadata(self, kind: str, labels: str) -> tuple[list[dict[str, Any]], str]:
-        """The metadata of all objects that fit, and the version from which to watch on."""
-        query, accept = _given(labelSelector=labels), {"Accept": f"{_METADATA_ONLY},{_JSON}"}
-        found = self._json("GET", path_of(kind), f"list {GROUPS[kind][1]}", query, headers=accept)
-        return list(found.get("items") or []), str(found["metadata"]["resourceVersion"])
+    def find_at(
+        self, kind: str, namespace: str = "", labels: str = "", fields: str = ""
+    ) -> tuple[list[dict[str, Any]], str]:
+        """The same, and the version as of which they are so: from there a watch goes on."""
+        query = _given(labelSelector=labels, fieldSelector=fields)
+        found = self._json("GET", path_of(kind, namespace), f"list {GROUPS[kind][1]}", query)
+        return list(found.get("items") or []), str((found.get("metadata") or {}).get("resourceVersion", ""))
 
     def apply(self, manifest: Mapping[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
         """Server-side apply: made where it is not there. Applied again, nothing changes. Returns it as it then is."""
@@ -108,22 +109,24 @@ class Api:
             if answer.status in (400, 404):  # the container has not started, or the pod is gone
                 return ""
             if answer.status >= 300:
-                raise trouble_of(answer.status, answer.read(1 << 16), "read pod logs")
+                raise _refused(answer, answer.read(1 << 16), "read pod logs")
             return _text_of(answer)
 
-    def watch(self, kind: str, labels: str, version: str, seconds: int) -> Iterator[dict[str, Any]]:
-        """Events after `version` until the server ends the stream, `ERROR` among them. Metadata only, where the server
-        can. Raises `Unavailable` where the stream breaks."""
+    @contextlib.contextmanager
+    def watch(
+        self, kind: str, labels: str, version: str, seconds: int, quiet: float
+    ) -> Iterator[Iterator[dict[str, Any]]]:
+        """A context in which the server tells the events after `version`, `ERROR` and `BOOKMARK` among them, until it
+        ends the stream. Raises `Unavailable` where the stream breaks, or says nothing for `quiet` seconds."""
         query = _given(
             watch="true", labelSelector=labels, resourceVersion=version, allowWatchBookmarks="true",
             timeoutSeconds=str(seconds),
         )  # fmt: skip
-        accept = {"Accept": f"{_METADATA_ONLY_EVENTS},{_JSON}"}
         what = f"watch {GROUPS[kind][1]}"
-        with self._answer("GET", path_of(kind), query, headers=accept, timeout=(3.0, _QUIET_WATCH)) as answer:
+        with self._answer("GET", path_of(kind), query, {"Accept": _JSON}, timeout=(_TIMEOUT[0], quiet)) as answer:
             if answer.status >= 300:
-                raise trouble_of(answer.status, answer.read(1 << 16), what)
-            yield from _lines_of(answer, what)
+                raise _refused(answer, answer.read(1 << 16), what)
+            yield _lines_of(answer, what)
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
@@ -135,25 +138,24 @@ class Api:
         query: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
         content_type: str = _JSON,
-        headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        sent = {"Accept": _JSON, **(headers or {})}
-        with self._answer(method, path, query, body, {**sent, "Content-Type": content_type}) as answer:
+        headers = {"Accept": _JSON, "Content-Type": content_type}
+        with self._answer(method, path, query, headers, body) as answer:
             try:
                 content = answer.read()
                 if answer.status < 300:
                     return dict(json.loads(content))
             except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
                 raise no_answer(error, what) from error
-            raise trouble_of(answer.status, content, what)
+            raise _refused(answer, content, what)
 
     def _answer(
         self,
         method: str,
         path: str,
         query: Mapping[str, str] | None = None,
-        body: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
         timeout: tuple[float, float] = _TIMEOUT,
     ) -> contextlib.closing[urllib3.BaseHTTPResponse]:
         """The answer's head; its body is still to be read. To be used as a context."""
@@ -175,6 +177,10 @@ class Api:
 
 def _given(**parameters: str) -> dict[str, str]:
     return {name: value for name, value in parameters.items() if value}
+
+
+def _refused(answer: urllib3.BaseHTTPResponse, content: bytes, what: str) -> YardmasterError:
+    return trouble_of(answer.status, content, what, answer.headers.get("Retry-After"))
 
 
 def _text_of(answer: urllib3.BaseHTTPResponse) -> str:

@@ -1,19 +1,26 @@
-"""Fetch what the cluster has of some runs: one list per kind for all of them together. Only reads.
+"""What the cluster has of some runs: from the store that the watches fill, where that may be believed; else fetched,
+one list per kind for all of them together. Only reads.
 
-Not here: what it means (`facts`).
+Not here: what it means (`facts`), and the rule of what may be believed (`basis`).
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.api import Api
+from yardmaster.engines.kubernetes.basis import Basis, Memory, ended_in, may_be_believed
 from yardmaster.engines.kubernetes.facts import Seen, needs_events, observation_of
+from yardmaster.engines.kubernetes.held_up import HeldUp
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.rolefacts import newest_of
+from yardmaster.engines.kubernetes.store import KINDS, Raw
+from yardmaster.engines.kubernetes.troubles import version_of
+from yardmaster.engines.kubernetes.watching import Watching
 from yardmaster.ids import JobKey
 from yardmaster.phases import ABSENT, Observation
 from yardmaster.spec import Role
@@ -21,67 +28,156 @@ from yardmaster.spec import Role
 _AT_ONCE = 100
 """Runs per list: their names stand in the address."""
 _REMOVED = "StoppedOutside"
+_ASK_AGAIN = 5.0
+"""Seconds until the events of a run that is held up are asked for again, where it is not asked about at each look."""
+
+
+@dataclass
+class _Looked:
+    """A direct look: of each kind, what was found of each run (by name), and the version as of which it was."""
+
+    found: dict[str, dict[str, list[Raw]]] = field(default_factory=dict)
+    listed_at: dict[str, int] = field(default_factory=dict)
+
+    def seen(self, key: JobKey) -> Seen:
+        """All of one run."""
+        owner, jobs, sets, pods = (self.found.get(kind, {}).get(key.name, []) for kind in KINDS)
+        return Seen(next(iter(owner), None), [*jobs, *sets], pods)
+
+    def basis(self, key: JobKey, seen: Observation) -> Basis | None:
+        """None for a run that is not there: it is never believed to be absent without a look."""
+        if not seen.exists:
+            return None
+        return Basis(
+            {kind: {_name(one): _version(one) for one in self.found[kind][key.name]} for kind in KINDS},
+            self.listed_at,
+            ended_in(seen),
+        )
 
 
 class Reader:
-    """May be shared by threads."""
+    """`watching` may be left out: then every look is a direct one. May be shared by threads."""
 
-    def __init__(self, api: Api, options: TaskOptions) -> None:
-        self._api, self._options = api, options
+    def __init__(self, api: Api, options: TaskOptions, watching: Watching | None = None) -> None:
+        self._api, self._options, self._watching = api, options, watching
+        self._memory = Memory()
+        self._held_up = HeldUp(_ASK_AGAIN if watching else 0.0)
 
     def observe(self, keys: Collection[JobKey]) -> dict[JobKey, Observation]:
         """An answer for every key."""
         found: dict[JobKey, Observation] = dict.fromkeys(keys, ABSENT)
-        ordered = sorted(found)
+        if self._watching is not None:
+            self._watching.start()
+            found.update(self._told(keys))
+        ordered = sorted(key for key in found if not found[key].exists)
         for start in range(0, len(ordered), _AT_ONCE):
             found.update(self._observe(ordered[start : start + _AT_ONCE]))
         return found
 
+    def wrote(self, key: JobKey) -> None:
+        """The run was changed by us, just now: what was seen or told before is not enough any more."""
+        self._memory.wrote(key)
+
     def see(self, keys: Collection[JobKey]) -> dict[JobKey, Seen]:
-        """What there is of each, without events."""
-        owners = self._by_run("ConfigMap", keys)
-        if not any(owners.values()):
-            return {key: Seen(None) for key in keys}
-        # The controllers before their pods: a pod that is gone from the second list may be in the first one's counts.
-        jobs, sets, pods = (self._by_run(kind, keys) for kind in ("Job", "StatefulSet", "Pod"))
-        return {
-            key: Seen(next(iter(owners[key.name]), None), [*jobs[key.name], *sets[key.name]], pods[key.name])
-            for key in keys
-        }
+        """What there is of each now, without events."""
+        looked = self._look(keys)
+        return {key: looked.seen(key) for key in keys}
 
     def newest_pod(self, key: JobKey, role: Role, index: int) -> dict[str, Any] | None:
         """The pod that is, or was last, this task."""
         labels = f"{names.RUN}={key.name},{names.ROLE}={role.value}"
         return newest_of(self._api.find("Pod", self._place([key]), labels)).get(index)
 
+    # --- from the watches --------------------------------------------------------------------------------------------
+
+    def _told(self, keys: Collection[JobKey]) -> dict[JobKey, Observation]:
+        """Of those runs whose watches may be believed."""
+        if self._watching is None or not self._watching.is_live():
+            return {}
+        found: dict[JobKey, Observation] = {}
+        seen: dict[JobKey, Seen] = {}
+        for key in keys:
+            basis = self._memory.basis(key)
+            if basis is None:
+                continue
+            view = self._watching.store.view(self._place([key]), key.name)
+            seen[key] = _Looked({kind: {key.name: [*view[kind].found.values()]} for kind in KINDS}).seen(key)
+            told = observation_of(seen[key])
+            if may_be_believed(view, told, basis):
+                found[key] = told
+        return self._with_events(seen, found)
+
+    # --- from the server ---------------------------------------------------------------------------------------------
+
     def _observe(self, keys: Collection[JobKey]) -> dict[JobKey, Observation]:
-        seen = self.see(keys)
-        found = {key: observation_of(one) for key, one in seen.items()}
+        looked_at, marks = self._memory.now(), self._marks()
+        looked = self._look(keys)
+        seen = {key: looked.seen(key) for key in keys}
+        found = self._with_events(seen, {key: observation_of(one) for key, one in seen.items()})
+        again = self._again(seen, found)
+        if self._watching is not None:
+            for key in keys:
+                self._memory.remember(key, None if key in again else looked.basis(key, found[key]), looked_at)
+            if any(version < marks[kind] for kind, version in looked.listed_at.items()):
+                self._watching.list_anew()  # the server has lost a part of its history, and so has the store
+        return {**found, **again}
+
+    def _marks(self) -> dict[str, int]:
+        return {} if self._watching is None else {kind: self._watching.store.mark(kind) for kind in KINDS}
+
+    def _look(self, keys: Collection[JobKey]) -> _Looked:
+        looked = _Looked()
+        # The controllers before their pods: a pod that is gone from the second list may be in the first one's counts.
+        for kind in KINDS:
+            looked.found[kind], looked.listed_at[kind] = self._by_run(kind, keys)
+            if not any(looked.found["ConfigMap"].values()):
+                break
+        return looked
+
+    def _with_events(
+        self, seen: Mapping[JobKey, Seen], found: Mapping[JobKey, Observation]
+    ) -> dict[JobKey, Observation]:
+        """The same, with the events of what is held up without saying why."""
         held_up = [key for key, one in found.items() if needs_events(one)]
-        if held_up:
-            events = self._api.find("Event", self._place(held_up), fields="type=Warning")
-            for key in held_up:
-                found[key] = observation_of(replace(seen[key], events=_about(key, events)))
-        return {**found, **self._again(seen, found)}
+        self._held_up.forget(found.keys() - set(held_up))
+        if not held_up:
+            return dict(found)
+        now = time.monotonic()
+        known = {key: self._held_up.known(key, now) for key in held_up}
+        if unknown := [key for key, events in known.items() if events is None]:
+            events = self._api.find("Event", self._place(unknown), fields="type=Warning")
+            for key in unknown:
+                known[key] = _about(key, events)
+                self._held_up.keep(key, _about(key, events), now)
+        return {**found, **{key: observation_of(replace(seen[key], events=known[key] or ())) for key in held_up}}
 
     def _again(self, seen: Mapping[JobKey, Seen], found: Mapping[JobKey, Observation]) -> dict[JobKey, Observation]:
         """What looks removed by others may have been released by us after its owner was read: read the owner again."""
         odd = [key for key, one in found.items() if any(task.reason == _REMOVED for task in one.tasks)]
         if not odd:
             return {}
-        owners = self._by_run("ConfigMap", odd)
+        owners, _ = self._by_run("ConfigMap", odd)
         return {key: observation_of(replace(seen[key], owner=next(iter(owners[key.name]), None))) for key in odd}
 
-    def _by_run(self, kind: str, keys: Collection[JobKey]) -> dict[str, list[dict[str, Any]]]:
-        found: dict[str, list[dict[str, Any]]] = {key.name: [] for key in keys}
-        for one in self._api.find(kind, self._place(keys), names.selector(keys)):
+    def _by_run(self, kind: str, keys: Collection[JobKey]) -> tuple[dict[str, list[Raw]], int]:
+        found: dict[str, list[Raw]] = {key.name: [] for key in keys}
+        items, version = self._api.find_at(kind, self._place(keys), names.selector(keys))
+        for one in items:
             found[one["metadata"]["labels"][names.RUN]].append(one)
-        return found
+        return found, version_of(version)
 
     def _place(self, keys: Iterable[JobKey]) -> str:
         """Their namespace where it is one, else all."""
         places = {names.namespace_name(key.namespace_id, self._options) for key in keys}
         return places.pop() if len(places) == 1 else ""
+
+
+def _name(found: Raw) -> str:
+    return str(found["metadata"]["name"])
+
+
+def _version(found: Raw) -> int:
+    return version_of(found["metadata"]["resourceVersion"])
 
 
 def _about(key: JobKey, events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

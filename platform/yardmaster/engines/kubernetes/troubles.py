@@ -1,6 +1,6 @@
 """What an answer of the API server that is no success means, as typed errors. Pure.
 
-`Absent`, `Conflict` and `Expired` have a meaning within the engine; to everybody else they say: try again.
+`Absent`, `Conflict`, `Expired` and `Busy` have a meaning within the engine; to everybody else they say: try again.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from yardmaster.errors import Misconfigured, Problem, SpecRejected, Unavailable, YardmasterError
 
 _WAIT = "Wait; the job goes on when the cluster answers."
+_LONGEST_REST = 60.0
 
 
 class Absent(Unavailable):
@@ -26,7 +27,20 @@ class Expired(Unavailable):
     """410: what the server remembers does not reach back that far."""
 
 
-def trouble_of(status: int, body: bytes, what: str) -> YardmasterError:
+class Busy(Unavailable):
+    """429, and 503 with a time: come again after so many `seconds`, not before."""
+
+    seconds: float = 1.0
+
+
+def version_of(text: str) -> int:
+    """An object's or a list's version as a number: of one kind, the later is the greater. Raises `Unavailable`."""
+    if not text.isdigit():
+        raise Unavailable(f"The cluster's versions are no numbers: {text[:40]!r}.")
+    return int(text)
+
+
+def trouble_of(status: int, body: bytes, what: str, retry_after: str | None = None) -> YardmasterError:
     """The error for an answer with this status; `what` is the deed, for people ("create pods")."""
     answer = _status_object(body)
     message = str(answer.get("message") or body[:300].decode(errors="replace") or f"HTTP {status}")
@@ -44,7 +58,11 @@ def trouble_of(status: int, body: bytes, what: str) -> YardmasterError:
         return _forbidden(message, what)
     if status == 422:
         return SpecRejected(_problems(message, details))
-    if status in (408, 429) or status >= 500:
+    if status == 429 or (status == 503 and retry_after):
+        busy = Busy(f"The cluster has too much to do to {what}: {message}", remedy=_WAIT)
+        busy.seconds = _seconds_of(retry_after)
+        return busy
+    if status == 408 or status >= 500:
         return Unavailable(f"The cluster did not {what}: {message}", remedy=_WAIT)
     return Misconfigured(f"The cluster refused to {what}: {message}", remedy="See docs/kubernetes.md.")
 
@@ -52,6 +70,12 @@ def trouble_of(status: int, body: bytes, what: str) -> YardmasterError:
 def no_answer(error: Exception, what: str) -> Unavailable:
     """The server was not reached, or its answer broke off."""
     return Unavailable(f"The cluster did not answer ({what}): {error}", remedy=_WAIT)
+
+
+def _seconds_of(retry_after: str | None) -> float:
+    """A date, which servers of this kind do not send, counts as a second."""
+    text = (retry_after or "").strip()
+    return min(_LONGEST_REST, float(text)) if text.isdigit() else Busy.seconds
 
 
 def _forbidden(message: str, what: str) -> YardmasterError:

@@ -1,8 +1,10 @@
-"""Which runs have changed: one watch per kind, each in a thread of its own, for ever.
+"""The watches of one process: one per kind, each in a thread of its own, for ever. They fill the store that is read
+instead of the server, and tell which runs have changed.
 
-A watch goes on from the version that it has heard of last (bookmarks move it along in quiet times); where the server no
-longer remembers that one (410), everything is listed anew and every run counts as changed. After a failure a watch
-waits, longer each time. Not here: what has changed. Only labels are read, and an event is a reason to look.
+A watch begins with a list and goes on from the last version that the server has vouched for (a list's, a bookmark's):
+what came after it is told again after a break, and known. Where the server no longer remembers that version (410), or
+its history went back, and now and then anyway, everything is listed anew and every run counts as changed. After a
+failure a watch waits, longer each time, or as long as the server asks. Not here: what may be believed (`basis`).
 """
 
 from __future__ import annotations
@@ -12,102 +14,194 @@ import queue
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.troubles import Expired, trouble_of
+from yardmaster.engines.kubernetes.store import KINDS, RunStore
+from yardmaster.engines.kubernetes.troubles import Busy, Expired, trouble_of
 from yardmaster.errors import YardmasterError
 from yardmaster.ids import JobKey
 
 log = logging.getLogger(__name__)
 
-KINDS = ("Pod", "Job", "StatefulSet")
-LASTS = 300
-"""Seconds after which the server is asked to end a watch."""
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-_TOO_SHORT = 1.0
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The clockwork of a watch, in seconds."""
+
+    lasts: int = 300
+    """After which the server is asked to end it."""
+    quiet: float = 90.0
+    """After which one that says nothing is taken for dead: servers send a bookmark every minute."""
+    stale_after: float = 4.0
+    """How long after a break what it told is still used."""
+    list_again: float = 1800.0
+    """After which everything is listed anew, should anything have been missed that ought not to be."""
+    shortest_pause: float = 0.5
+    longest_pause: float = 30.0
+
+
+class KindWatch:
+    """The watch of one kind. `once` is one stream from its begin to its end, to be called again and again."""
+
+    def __init__(
+        self, api: Api, kind: str, store: RunStore, tell: Callable[[JobKey], None], pace: Pace, clock: Clock
+    ) -> None:
+        self.kind = kind
+        self._api, self._store, self._tell, self._pace, self._clock = api, store, tell, pace, clock
+        self._is_listed, self._must_list = False, True
+        self._list_at = 0.0
+        self._is_open, self._broken_at = False, 0.0
+        self.has_heard = False
+        """Whether the last stream told anything."""
+        self.has_listed = False
+        """Whether the last stream began with a list."""
+
+    def is_live(self) -> bool:
+        """Whether what it told is complete, and not older than a moment."""
+        if self._must_list or not self._is_listed:
+            return False
+        return self._is_open or self._clock() - self._broken_at < self._pace.stale_after
+
+    def list_anew(self) -> None:
+        """Believe nothing of what was told before, from now on."""
+        self._must_list = True
+
+    def once(self) -> None:
+        """List where that is due, then follow. Returns when the server ends the stream; raises where it breaks."""
+        self.has_heard = False
+        self.has_listed = self._must_list or not self._is_listed or self._clock() >= self._list_at
+        if self.has_listed:
+            self._list()
+        version = str(self._store.mark(self.kind))
+        try:
+            with self._api.watch(self.kind, names.ours(), version, self._pace.lasts, self._pace.quiet) as events:
+                self._is_open = True
+                for event in events:
+                    self._take(event)
+                    self.has_heard = True
+                    if self._must_list:
+                        return
+        except Expired:
+            self._must_list = True
+            raise
+        finally:
+            if self._is_open:
+                self._is_open, self._broken_at = False, self._clock()
+
+    def _list(self) -> None:
+        self._is_listed = self._must_list = False  # told to list anew from now on: this list does not count
+        found, version = self._api.find_at(self.kind, labels=names.ours())
+        changed = self._store.replace(self.kind, found, version)
+        self._list_at = self._clock() + self._pace.list_again * random.uniform(0.8, 1.0)
+        self._is_listed, self._broken_at = True, self._clock()
+        for key in changed:
+            self._tell(key)
+
+    def _take(self, event: dict[str, Any]) -> None:
+        happened, found = event.get("type", ""), event.get("object") or {}
+        if happened == "ERROR":
+            self._must_list = True
+            raise trouble_of(int(found.get("code") or 500), str(found.get("message", "")).encode(), "watch")
+        if happened == "BOOKMARK":
+            self._store.vouch(self.kind, found["metadata"]["resourceVersion"])
+            return
+        key = self._store.take(self.kind, happened, found)
+        if key is not None:
+            self._tell(key)
 
 
 class Watching:
-    """The watches of one reader. They begin at once, and end with `close`."""
+    """All watches of one process, from `start` to `close`. May be shared by threads."""
 
-    def __init__(self, api: Api, namespace_prefix: str, longest_pause: float = LONGEST_PAUSE) -> None:
-        self._api, self._prefix, self._longest = api, namespace_prefix, longest_pause
-        self._changed: queue.SimpleQueue[JobKey | None] = queue.SimpleQueue()
-        self._closed = threading.Event()
-        for kind in KINDS:
-            threading.Thread(target=self._follow, args=(kind,), name=f"watch-{kind}", daemon=True).start()
+    def __init__(
+        self, api: Api, namespace_prefix: str, pace: Pace | None = None, clock: Clock = time.monotonic
+    ) -> None:
+        self._pace = pace or Pace()
+        self._lock = threading.Lock()
+        self._closed, self._is_started = threading.Event(), False
+        self._readers: list[queue.SimpleQueue[JobKey | None]] = []
+        self.store = RunStore(namespace_prefix)
+        self.watches = tuple(KindWatch(api, kind, self.store, self._tell, self._pace, clock) for kind in KINDS)
+
+    def start(self) -> None:
+        """Begin, unless that was done."""
+        with self._lock:
+            begins = not self._is_started
+            self._is_started = True
+        for watch in self.watches if begins else ():
+            threading.Thread(target=self._follow, args=(watch,), name=f"watch-{watch.kind}", daemon=True).start()
+
+    def is_live(self) -> bool:
+        """Whether the store may be read: every watch has begun, and none has been broken for long."""
+        return all(watch.is_live() for watch in self.watches)
+
+    def list_anew(self) -> None:
+        """Something does not fit: the store is not read again before everything has been listed."""
+        for watch in self.watches:
+            watch.list_anew()
 
     def keys(self) -> Iterator[JobKey]:
-        """Until somebody closes; blocks between them."""
-        try:
-            yield from iter(self._changed.get, None)
-        finally:
-            self.close()
+        """Runs that may have changed, from this call on, those that are known first. Blocks between them; ends with
+        `close`."""
+        mine: queue.SimpleQueue[JobKey | None] = queue.SimpleQueue()
+        self.start()
+        with self._lock:
+            self._readers.append(mine)
+        for key in self.store.runs():
+            mine.put(key)
+        if self._closed.is_set():
+            mine.put(None)
+        return self._read(mine)
 
     def close(self) -> None:
-        """Each watch ends when it next hears of something, or by itself."""
+        """Each watch ends when it next hears of something, or by itself; readers end at once."""
         self._closed.set()
-        self._changed.put(None)
+        with self._lock:
+            for reader in self._readers:
+                reader.put(None)
 
-    def _follow(self, kind: str) -> None:
-        watch, pause = _Watch(kind), SHORTEST_PAUSE
+    def _read(self, mine: queue.SimpleQueue[JobKey | None]) -> Iterator[JobKey]:
+        try:
+            yield from iter(mine.get, None)
+        finally:
+            with self._lock:
+                self._readers.remove(mine)
+
+    def _tell(self, key: JobKey) -> None:
+        with self._lock:
+            for reader in self._readers:
+                reader.put(key)
+
+    def _follow(self, watch: KindWatch) -> None:
+        pause = self._pace.shortest_pause
         while not self._closed.is_set():
-            begun = time.monotonic()
-            try:
-                self._once(watch)
-                failed = time.monotonic() - begun < _TOO_SHORT and not watch.heard
-            except Expired:
-                watch.version, failed = "", watch.relisted_for_nothing
-            except YardmasterError as error:
-                log.warning("The watch of %s broke: %s", kind, error)
-                failed = True
-            except Exception:  # the top of the loop: an odd event must not end the watching
-                log.exception("Watching %s failed", kind)
-                watch.version, failed = "", True
-            pause = min(self._longest, pause * 2) if failed else SHORTEST_PAUSE
-            if failed:
-                self._closed.wait(pause * random.uniform(0.5, 1.0))
+            rest = self._one_stream(watch)
+            pause = self._pace.shortest_pause if rest is None else min(self._pace.longest_pause, pause * 2)
+            if rest is not None:
+                self._closed.wait(max(rest, pause * random.uniform(0.5, 1.0)))
 
-    def _once(self, watch: _Watch) -> None:
-        """One stream, from its begin to its end."""
-        watch.heard = False
-        watch.relisted_for_nothing = not watch.version
-        if not watch.version:
-            found, watch.version = self._api.list_metadata(watch.kind, names.ours())
-            for one in found:
-                self._note(one)
-        for event in self._api.watch(watch.kind, names.ours(), watch.version, LASTS):
-            if self._closed.is_set():
-                return
-            watch.heard = True
-            self._take(watch, event)
-
-    def _take(self, watch: _Watch, event: dict[str, Any]) -> None:
-        found = event.get("object") or {}
-        if event.get("type") == "ERROR":
-            watch.version = ""
-            raise trouble_of(int(found.get("code") or 500), str(found.get("message", "")).encode(), "watch")
-        watch.relisted_for_nothing = False
-        watch.version = found["metadata"]["resourceVersion"]
-        if event.get("type") != "BOOKMARK":
-            self._note(found)
-
-    def _note(self, found: dict[str, Any]) -> None:
-        metadata = found["metadata"]
-        key = names.key_from_labels(metadata.get("labels") or {})
-        if key is not None and str(metadata.get("namespace", "")).startswith(self._prefix):
-            self._changed.put(key)
-
-
-class _Watch:
-    """How far one watch has come."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-        self.version = ""
-        self.heard = False
-        self.relisted_for_nothing = False
-        """It began with a list and was refused before the first event: listing again at once would be a storm."""
+    def _one_stream(self, watch: KindWatch) -> float | None:
+        """None where it went well: the next may begin at once. Else how long the server wants to be left alone."""
+        try:
+            watch.once()
+        except Expired as error:
+            log.info("The watch of %s begins anew: %s", watch.kind, error)
+            return None if watch.has_heard or not watch.has_listed else 0.0
+        except Busy as error:
+            log.warning("The watch of %s broke: %s", watch.kind, error)
+            return error.seconds
+        except YardmasterError as error:
+            log.warning("The watch of %s broke: %s", watch.kind, error)
+            return 0.0
+        except Exception:  # the top of the loop: an odd event must not end the watching
+            log.exception("Watching %s failed", watch.kind)
+            watch.list_anew()
+            return 0.0
+        # After one that told nothing comes a pause: neither watches nor lists shall come as a storm.
+        return None if watch.has_heard else 0.0
