@@ -5,6 +5,8 @@ Library errors end here, as `Misconfigured`. Nothing is sent.
 
 from __future__ import annotations
 
+import socket
+
 import urllib3
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
@@ -13,6 +15,8 @@ from yardmaster.errors import Misconfigured
 
 _CONNECTIONS = 32
 """Kept open: as many as threads that ask at once."""
+_ALIVE = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+"""A watch whose other end is gone without a word is found out within 20 seconds, where the system has these options."""
 
 
 def connect(kubeconfig: str = "", context: str = "") -> client.ApiClient:
@@ -41,6 +45,11 @@ def _client(chosen: client.Configuration) -> client.ApiClient:
     # One more try where a kept-alive connection was closed meanwhile; every other retry is the portal's.
     chosen.retries = urllib3.Retry(total=1, redirect=0, status=0)
     chosen.connection_pool_maxsize = _CONNECTIONS
+    chosen.socket_options = [
+        *urllib3.connection.HTTPConnection.default_socket_options,
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+        *((socket.IPPROTO_TCP, getattr(socket, one), value) for one, value in _ALIVE.items() if hasattr(socket, one)),
+    ]
     return client.ApiClient(chosen)
 
 
