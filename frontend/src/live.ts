@@ -1,6 +1,7 @@
 // Parts of a page that the server renders anew. `data-nudges="/ws/…"` on an element turns the portal's nudges into its
 // event `nudge` (htmx: `hx-trigger="nudge, every 30s"`); `data-live` spares a swap that would change nothing.
 import { keepConnected } from "./sockets";
+import { rememberParts } from "./unchanged";
 
 const TOGETHER = 300;
 const RESTS = 1_000; // however fast jobs change, a part is asked for once a second at most
@@ -28,14 +29,10 @@ function connect(element: HTMLElement): void {
 
 for (const element of document.querySelectorAll<HTMLElement>("[data-nudges]")) connect(element);
 
-// Words of a time differ at every look though nothing has happened.
-const still = (html: string) => html.replace(/<time[^>]*>[^<]*<\/time>/g, "");
-const shown = new WeakMap<Element, string>();
+const isUnchanged = rememberParts<Element>();
 
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { target, serverResponse, shouldSwap } = (event as CustomEvent).detail;
   if (!shouldSwap || !(target instanceof HTMLElement) || !("live" in target.dataset)) return;
-  const fresh = still(serverResponse as string);
-  if (shown.get(target) === fresh) (event as CustomEvent).detail.shouldSwap = false;
-  shown.set(target, fresh);
+  if (isUnchanged(target, serverResponse as string)) (event as CustomEvent).detail.shouldSwap = false;
 });

@@ -9,4 +9,5 @@ import "./sockets";
 import "./theme_choice";
 import "./times";
 import "./toast";
+import "./unchanged";
 import "./words";

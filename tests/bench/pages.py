@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from tests.bench.lines import Line, interleaved, median
 from tests.browser.addresses import ADDRESSES, Address
-from tests.browser.visitor import chromium, visitor
+from tests.browser.visitor import chromium, cookies_of, visitor
 from tests.browser.weight import MOST_BYTES, MOST_REQUESTS, Weight, weigh
 from tests.browser.world import World, world
 
@@ -55,9 +55,7 @@ def measure() -> Iterable[Line]:
 
 def _first_views(browser: Browser, full: World) -> Iterable[Line]:
     """The heaviest of all pages, each seen with an empty cache."""
-    with visitor(browser, full.url) as ada:
-        ada.sign_in("ada")
-        state = ada.context.storage_state()
+    state = cookies_of(browser, full.url, "ada")
     weights = {one.name: _weights(browser, full, one, state) for one in ADDRESSES}
     kilobytes = {name: max(one.bytes for one in found) / 1000 for name, found in weights.items()}
     requests = {name: float(max(one.requests for one in found)) for name, found in weights.items()}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, StorageState
 
-from tests.browser.visitor import DESK, Look, Visitor, chromium, visitor
+from tests.browser.visitor import DESK, Look, Visitor, chromium, cookies_of, visitor
 from tests.browser.world import World, world
 
 
@@ -48,10 +48,21 @@ def empty_world() -> Iterator[World]:
 
 @pytest.fixture(scope="module")
 def ada_state(browser: Browser, full_world: World) -> StorageState:
-    """Ada's cookies in the full world: signing in takes its time, and only ten may do it in a minute."""
-    with visitor(browser, full_world.url) as ada:
-        ada.sign_in("ada")
-        return ada.context.storage_state()
+    """Ada's cookies in the full world."""
+    return cookies_of(browser, full_world.url, "ada")
+
+
+@pytest.fixture(scope="module")
+def owner_state(browser: Browser, empty_world: World) -> StorageState:
+    """Ada's cookies in the empty world."""
+    return cookies_of(browser, empty_world.url, "ada")
+
+
+@pytest.fixture
+def owner(browser: Browser, empty_world: World, owner_state: StorageState) -> Iterator[Visitor]:
+    """Ada, signed in to the empty world, where she may change things."""
+    with visitor(browser, empty_world.url, storage_state=owner_state) as one:
+        yield one
 
 
 @pytest.fixture

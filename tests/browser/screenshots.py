@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.browser.addresses import ADDRESSES, Address
-from tests.browser.visitor import LOOKS, Look, Visitor, chromium, visitor
+from tests.browser.visitor import LOOKS, Look, Visitor, chromium, cookies_of, visitor
 from tests.browser.world import World, world
 
 
@@ -17,9 +17,7 @@ def main(folder: Path, names: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     chosen = [one for one in ADDRESSES if not names or one.name in names]
     with world() as full, chromium() as browser:
-        with visitor(browser, full.url) as ada:
-            ada.sign_in("ada")
-            state = ada.context.storage_state()
+        state = cookies_of(browser, full.url, "ada")
         for look in LOOKS:
             for address in chosen:
                 with visitor(browser, full.url, look, storage_state=None if address.is_open else state) as one:

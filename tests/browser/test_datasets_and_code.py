@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, StorageState, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.visitor import Visitor, visitor
+from tests.browser.visitor import Visitor
 from tests.browser.world import World
-
-
-@pytest.fixture(scope="module")
-def state(browser: Browser, empty_world: World) -> StorageState:
-    with visitor(browser, empty_world.url) as ada:
-        ada.sign_in("ada")
-        return ada.context.storage_state()
-
-
-@pytest.fixture
-def owner(browser: Browser, empty_world: World, state: StorageState) -> Iterator[Visitor]:
-    with visitor(browser, empty_world.url, storage_state=state) as one:
-        yield one
 
 
 def upload_folder(page: Page, folder: Path) -> None:

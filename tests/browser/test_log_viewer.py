@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, StorageState, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.visitor import Visitor, visitor
+from tests.browser.visitor import Visitor
 from tests.browser.world import SMALL, World, script
 from tests.integration.faults.scene import until
 from yardmaster_client import LogLine
@@ -73,19 +72,6 @@ def jobs(empty_world: World, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     return launched
 
 
-@pytest.fixture(scope="module")
-def state(browser: Browser, empty_world: World) -> StorageState:
-    with visitor(browser, empty_world.url) as ada:
-        ada.sign_in("ada")
-        return ada.context.storage_state()
-
-
-@pytest.fixture
-def reader(browser: Browser, empty_world: World, jobs: dict[str, str], state: StorageState) -> Iterator[Visitor]:
-    with visitor(browser, empty_world.url, storage_state=state) as one:
-        yield one
-
-
 def numbers(page: Page) -> list[int]:
     """The numbers of the lines that are in the page."""
     return page.locator(".log-rows a.log-number").evaluate_all("all => all.map((one) => Number(one.textContent))")
@@ -95,25 +81,25 @@ def line(page: Page, number: int):
     return page.locator(".log-row").filter(has=page.locator(f"a.log-number[href$=':L{number}']"))
 
 
-def opened(reader: Visitor, job: str, rest: str = "") -> Page:
-    reader.goto(f"/jobs/{job}/logs/{rest}")
-    expect(reader.page.locator(".log-rows .log-row").first).to_be_visible()
-    return reader.page
+def opened(owner: Visitor, job: str, rest: str = "") -> Page:
+    owner.goto(f"/jobs/{job}/logs/{rest}")
+    expect(owner.page.locator(".log-rows .log-row").first).to_be_visible()
+    return owner.page
 
 
 class TestLong:
-    def test_its_end_is_there_after_two_requests_and_few_rows_are_in_the_page(self, reader, jobs):
+    def test_its_end_is_there_after_two_requests_and_few_rows_are_in_the_page(self, owner, jobs):
         asked: list[str] = []
-        reader.page.on("request", lambda one: asked.append(one.url) if "/api/" in one.url else None)
-        page = opened(reader, jobs["long"])
+        owner.page.on("request", lambda one: asked.append(one.url) if "/api/" in one.url else None)
+        page = opened(owner, jobs["long"])
         expect(line(page, LINES)).to_be_visible()
         assert len(asked) <= 2
         assert len(numbers(page)) < 200
         expect(page.locator("[data-total]")).to_have_text(f"{LINES:,} lines")
         expect(page.locator("[data-state]")).to_have_text("Complete")
 
-    def test_keys_lead_to_the_start_the_end_and_the_first_error(self, reader, jobs):
-        page = opened(reader, jobs["long"])
+    def test_keys_lead_to_the_start_the_end_and_the_first_error(self, owner, jobs):
+        page = opened(owner, jobs["long"])
         page.keyboard.press("g")
         expect(line(page, 1)).to_be_visible()
         page.keyboard.press("j")
@@ -122,8 +108,8 @@ class TestLong:
         page.keyboard.press("Shift+G")
         expect(line(page, LINES)).to_be_visible()
 
-    def test_levels_are_counted_and_filtered(self, reader, jobs):
-        page = opened(reader, jobs["long"])
+    def test_levels_are_counted_and_filtered(self, owner, jobs):
+        page = opened(owner, jobs["long"])
         page.locator(".log-viewer").hover()
         errors = page.locator("button[data-level=error]")
         expect(errors).to_contain_text("1", timeout=30_000)
@@ -135,15 +121,15 @@ class TestLong:
         page.reload()
         expect(page.locator(".log-row")).to_have_count(1)
 
-    def test_the_search_looks_through_all_of_it_and_steps(self, reader, jobs):
-        page = opened(reader, jobs["long"])
+    def test_the_search_looks_through_all_of_it_and_steps(self, owner, jobs):
+        page = opened(owner, jobs["long"])
         page.keyboard.press("/")
         page.keyboard.type("needle-in")
         expect(line(page, 150_001)).to_be_visible()
         expect(line(page, 150_001).locator("mark")).to_have_text("needle-in")
         expect(page.locator("[data-found]")).to_contain_text("1")
         page.locator("#log-query").fill("line 1777")
-        expect(page.locator("[data-found]")).to_contain_text("of", timeout=20_000)
+        expect(page.locator("[data-found]")).to_contain_text("of 111", timeout=20_000)
         page.keyboard.press("Enter")
         first = page.locator(".log-row.log-chosen .log-text").inner_text()
         page.get_by_role("button", name="Next match").click()
@@ -151,27 +137,27 @@ class TestLong:
         page.get_by_role("button", name="Previous match").click()
         expect(page.locator(".log-row.log-chosen .log-text")).to_have_text(first)
 
-    def test_a_regular_expression_finds_and_a_wrong_one_is_explained(self, reader, jobs):
-        page = opened(reader, jobs["long"])
+    def test_a_regular_expression_finds_and_a_wrong_one_is_explained(self, owner, jobs):
+        page = opened(owner, jobs["long"])
         page.get_by_role("button", name="Regular expression").click()
         page.locator("#log-query").fill("needle-(in|on)")
         expect(line(page, 150_001)).to_be_visible()
-        reader.forgive("status of 400")
+        owner.forgive("status of 400")
         page.locator("#log-query").fill("needle-(")
         expect(page.locator("[data-note]")).to_contain_text("regular expression")
         page.locator("#log-query").fill("needle-on")
         expect(page.locator("[data-found]")).to_have_text("none")
         expect(page.locator("[data-note]")).to_be_hidden()
 
-    def test_what_a_script_writes_is_coloured_text_and_nothing_else(self, reader, jobs):
-        page = opened(reader, jobs["long"], "#worker-0:L150002")
+    def test_what_a_script_writes_is_coloured_text_and_nothing_else(self, owner, jobs):
+        page = opened(owner, jobs["long"], "#worker-0:L150002")
         row = line(page, 150_002)
         expect(row).to_contain_text("red <script>alert(1)</script>")
         expect(row.locator(".log-text span").first).to_have_text("red")
         assert page.title() != "title"
 
-    def test_a_line_and_a_range_have_addresses(self, reader, jobs):
-        page = opened(reader, jobs["long"], "#worker-0:L1000")
+    def test_a_line_and_a_range_have_addresses(self, owner, jobs):
+        page = opened(owner, jobs["long"], "#worker-0:L1000")
         expect(line(page, 1_000)).to_have_class(re.compile("log-chosen"))
         line(page, 1_003).locator("a.log-number").click(modifiers=["Shift"])
         expect(page.locator(".log-row.log-chosen")).to_have_count(4)
@@ -186,12 +172,12 @@ class TestLong:
         page.goto(link)
         expect(page.locator(".log-row.log-chosen")).to_have_count(4)
 
-    def test_a_line_that_is_not_there_is_told(self, reader, jobs):
-        page = opened(reader, jobs["long"], "#worker-0:L999999999")
+    def test_a_line_that_is_not_there_is_told(self, owner, jobs):
+        page = opened(owner, jobs["long"], "#worker-0:L999999999")
         expect(page.locator(".toast-note")).to_contain_text("no line 999999999")
 
-    def test_times_and_wrapping_are_chosen_and_remembered(self, reader, jobs):
-        page = opened(reader, jobs["long"])
+    def test_times_and_wrapping_are_chosen_and_remembered(self, owner, jobs):
+        page = opened(owner, jobs["long"])
         assert page.locator(".log-time").first.is_visible()
         page.get_by_role("button", name="Time stamps").click()
         expect(page.locator(".log-time").first).to_be_hidden()
@@ -202,8 +188,8 @@ class TestLong:
         expect(page.locator(".log-time").first).to_be_hidden()
         expect(page.locator(".log-scroller")).to_have_class(re.compile("log-wraps"))
 
-    def test_all_of_it_can_be_downloaded(self, reader, jobs, tmp_path: Path):
-        page = opened(reader, jobs["long"], "?task=worker-0")
+    def test_all_of_it_can_be_downloaded(self, owner, jobs, tmp_path: Path):
+        page = opened(owner, jobs["long"], "?task=worker-0")
         with page.expect_download() as download:
             page.locator("[data-raw]").click()
         download.value.save_as(tmp_path / "log")
@@ -211,8 +197,8 @@ class TestLong:
         assert len(lines) == LINES
         assert lines[5] == b"line 5"
 
-    def test_a_wheel_through_the_whole_log_meets_no_hole(self, reader, jobs):
-        page = opened(reader, jobs["long"])
+    def test_a_wheel_through_the_whole_log_meets_no_hole(self, owner, jobs):
+        page = opened(owner, jobs["long"])
         page.locator(".log-scroller").hover()
         for _ in range(30):
             page.mouse.wheel(0, -4_000)
@@ -225,8 +211,8 @@ class TestLong:
 
 
 class TestSeveral:
-    def test_all_tasks_lines_are_there_by_time_and_each_tasks_in_order(self, reader, jobs):
-        page = opened(reader, jobs["crew"])
+    def test_all_tasks_lines_are_there_by_time_and_each_tasks_in_order(self, owner, jobs):
+        page = opened(owner, jobs["crew"])
         expect(page.locator("[data-total]")).to_have_text(f"{3 * CREW_LINES:,} lines")
         page.keyboard.press("g")
         expect(page.locator(".log-row").filter(has_text="begun at").first).to_be_visible()
@@ -239,8 +225,8 @@ class TestSeveral:
             mine = [number for name, number, _ in rows if name == task]
             assert mine == list(range(1, len(mine) + 1)), task
 
-    def test_the_search_over_all_tasks_leads_to_the_one_task_that_wrote_it(self, reader, jobs):
-        page = opened(reader, jobs["crew"])
+    def test_the_search_over_all_tasks_leads_to_the_one_task_that_wrote_it(self, owner, jobs):
+        page = opened(owner, jobs["crew"])
         page.keyboard.press("/")
         page.keyboard.type("only one of us")
         chosen = page.locator(".log-row.log-chosen")
@@ -257,8 +243,8 @@ class TestSeveral:
             expect(chosen.locator(".log-text")).not_to_have_text(seen[-1])
         assert len(set(seen)) == len(seen)
 
-    def test_one_task_is_chosen_and_the_search_goes_along(self, reader, jobs):
-        page = opened(reader, jobs["crew"], "?q=counts+39")
+    def test_one_task_is_chosen_and_the_search_goes_along(self, owner, jobs):
+        page = opened(owner, jobs["crew"], "?q=counts+39")
         expect(page.locator("[data-found]")).to_contain_text(f"of {3 * 11}")
         page.get_by_label("Lines of").select_option("worker-1")
         expect(page).to_have_url(re.compile("task=worker-1"))
@@ -268,11 +254,11 @@ class TestSeveral:
             f"worker-1 counts {number}" for number in range(400)
         } | {"ERROR: only one of us saw this"}
 
-    def test_every_attempt_has_its_own_log(self, reader, jobs, empty_world: World):
+    def test_every_attempt_has_its_own_log(self, owner, jobs, empty_world: World):
         lines = empty_world.client.jobs.lines
         begun = [next(lines(jobs["crew"], role="worker", attempt=number)).text for number in (1, 2)]
         assert begun[0] != begun[1]
-        page = opened(reader, jobs["crew"], "?task=worker-0")
+        page = opened(owner, jobs["crew"], "?task=worker-0")
         expect(page.get_by_label("Attempt")).to_have_value("2")
         for number in (1, 2):
             page.get_by_label("Attempt").select_option(str(number))
@@ -283,14 +269,14 @@ class TestSeveral:
 
 
 class TestLive:
-    def test_a_log_without_errors_says_so(self, reader, jobs):
-        page = opened(reader, jobs["live"])
+    def test_a_log_without_errors_says_so(self, owner, jobs):
+        page = opened(owner, jobs["live"])
         expect(page.locator("[data-state]")).to_have_text("Live")
         page.keyboard.press("e")
         expect(page.locator(".toast-note")).to_contain_text("No error in this log")
 
-    def test_what_is_searched_for_is_also_found_in_lines_that_come_later(self, reader, jobs):
-        page = opened(reader, jobs["live"])
+    def test_what_is_searched_for_is_also_found_in_lines_that_come_later(self, owner, jobs):
+        page = opened(owner, jobs["live"])
         expect(page.locator("[data-state]")).to_have_text("Live")
         page.get_by_role("button", name="Regular expression").click()
         page.locator("#log-query").fill("beat .*0$")
@@ -300,8 +286,8 @@ class TestLive:
         expect(found).not_to_have_text(count)
         expect(found).to_have_text(re.compile(r"of [\d,]+$"))
 
-    def test_it_follows_until_one_scrolls_up_and_again_from_the_button_on(self, reader, jobs):
-        page = opened(reader, jobs["live"])
+    def test_it_follows_until_one_scrolls_up_and_again_from_the_button_on(self, owner, jobs):
+        page = opened(owner, jobs["live"])
         expect(page.locator("[data-state]")).to_have_text("Live")
         last = numbers(page)[-1]
         page.wait_for_function(
@@ -320,15 +306,15 @@ class TestLive:
             "held => Number(document.querySelector('a.log-number').textContent) > held + 50", arg=held
         )
 
-    def test_a_cut_is_shown_and_healed_without_a_lost_or_doubled_line(self, reader, jobs, empty_world: World):
-        page = opened(reader, jobs["live"])
-        reader.forgive("ERR_INTERNET_DISCONNECTED|ERR_CONNECTION|WebSocket")
+    def test_a_cut_is_shown_and_healed_without_a_lost_or_doubled_line(self, owner, jobs, empty_world: World):
+        page = opened(owner, jobs["live"])
+        owner.forgive("ERR_INTERNET_DISCONNECTED|ERR_CONNECTION|WebSocket")
         for _ in range(3):
             expect(page.locator("[data-state]")).to_have_text("Live")
-            reader.context.set_offline(True)
+            owner.context.set_offline(True)
             expect(page.locator("[data-state]")).to_contain_text("reconnecting")
             page.wait_for_timeout(700)
-            reader.context.set_offline(False)
+            owner.context.set_offline(False)
         expect(page.locator("[data-state]")).to_have_text("Live")
         page.locator(".log-scroller").hover()
         page.mouse.wheel(0, -1_500)
@@ -342,10 +328,10 @@ class TestLive:
             [str(first), f"beat {first - 1}"] for first in range(int(texts[0][0]), int(texts[0][0]) + len(texts))
         ]
 
-    def test_it_outlives_a_killed_web_process(self, reader, jobs, empty_world: World):
-        page = opened(reader, jobs["live"])
+    def test_it_outlives_a_killed_web_process(self, owner, jobs, empty_world: World):
+        page = opened(owner, jobs["live"])
         expect(page.locator("[data-state]")).to_have_text("Live")
-        reader.forgive("ERR_CONNECTION|WebSocket|status of 50|net::")
+        owner.forgive("ERR_CONNECTION|WebSocket|status of 50|net::")
         empty_world.portal.kill("web")
         expect(page.locator("[data-state]")).to_contain_text("reconnecting")
         empty_world.portal.start("web")

@@ -6,7 +6,7 @@ import json
 
 from playwright.sync_api import Browser, expect
 
-from tests.browser.visitor import Visitor, visitor
+from tests.browser.visitor import visitor
 from tests.browser.world import World
 
 
@@ -42,7 +42,7 @@ def test_a_wrong_password_says_so_and_keeps_the_name(browser: Browser, empty_wor
 def test_a_page_that_was_asked_for_is_there_after_signing_in(browser: Browser, empty_world: World):
     with visitor(browser, empty_world.url) as ada:
         ada.goto("/datasets/?search=dig")
-        _by_password(ada)
+        ada.give_password("ada")
         expect(ada.page.get_by_role("heading", name="Datasets", exact=True)).to_be_visible()
         expect(ada.page.get_by_label("Search in names")).to_have_value("dig")
 
@@ -50,14 +50,8 @@ def test_a_page_that_was_asked_for_is_there_after_signing_in(browser: Browser, e
 def test_going_back_after_signing_out_shows_nothing_that_is_secret(browser: Browser, empty_world: World):
     with visitor(browser, empty_world.url) as ada:
         ada.goto("/account/tokens/")
-        _by_password(ada)
+        ada.give_password("ada")
         expect(ada.page.get_by_role("heading", name="Tokens", exact=True)).to_be_visible()
         ada.sign_out()
         ada.page.go_back()
         expect(ada.page.get_by_role("heading", name="Sign in")).to_be_visible()
-
-
-def _by_password(ada: Visitor) -> None:
-    ada.page.get_by_label("Name or e-mail address").fill("ada")
-    ada.page.get_by_label("Password").fill("correct horse battery")
-    ada.page.get_by_role("button", name="Sign in").click()

@@ -114,7 +114,5 @@ def test_an_action_that_fails_is_told_in_the_corner_and_the_page_stays(ada: Visi
 def test_a_link_to_a_line_leads_there_after_signing_in(browser: Browser, full_world: World, ada_state: StorageState):
     with visitor(browser, full_world.url) as one:
         one.goto(f"/jobs/{full_world.ids['logged']}/logs/?task=worker-0#worker-0:L3")
-        one.page.get_by_label("Name or e-mail address").fill("ada")
-        one.page.get_by_label("Password").fill("correct horse battery")
-        one.page.get_by_role("button", name="Sign in").click()
+        one.give_password("ada")
         expect(one.page.locator(".log-row.log-chosen")).to_contain_text("ERROR")

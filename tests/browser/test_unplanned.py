@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, StorageState, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.visitor import Visitor, visitor
 from tests.browser.world import World, script
@@ -25,19 +24,6 @@ def code(empty_world: World, tmp_path_factory: pytest.TempPathFactory) -> str:
     return latest.id
 
 
-@pytest.fixture(scope="module")
-def state(browser: Browser, empty_world: World) -> StorageState:
-    with visitor(browser, empty_world.url) as ada:
-        ada.sign_in("ada")
-        return ada.context.storage_state()
-
-
-@pytest.fixture
-def ada(browser: Browser, empty_world: World, state: StorageState) -> Iterator[Visitor]:
-    with visitor(browser, empty_world.url, storage_state=state) as one:
-        yield one
-
-
 def launched(world: World, code: str, name: str, entry_point: str = "wait.py") -> str:
     job = world.client.jobs.launch(script(world, name, entry_point, code=code))
     if entry_point == "wait.py":
@@ -51,59 +37,59 @@ def phase(page: Page, wanted: str):
     return page.locator(f"#job-status[data-phase={wanted}]")
 
 
-def test_tabs_left_open_over_a_restart_go_on_by_themselves(ada: Visitor, empty_world: World, code: str):
+def test_tabs_left_open_over_a_restart_go_on_by_themselves(owner: Visitor, empty_world: World, code: str):
     job = launched(empty_world, code, "restarted")
-    ada.goto(f"/jobs/{job}/")
-    jobs_tab = ada.another_tab()
-    jobs_tab.goto(f"{ada.url}/jobs/")
+    owner.goto(f"/jobs/{job}/")
+    jobs_tab = owner.another_tab()
+    jobs_tab.goto(f"{owner.url}/jobs/")
     expect(jobs_tab.locator(f"#job-{job}[data-phase=RUNNING]")).to_be_visible()
-    ada.forgive("ERR_|WebSocket|status of 50|net::|50. from")
+    owner.forgive("ERR_|WebSocket|status of 50|net::|50. from")
     for name in ("web", "worker", "beat", "conductor"):
         empty_world.portal.kill(name)
     empty_world.portal.start("web", "worker", "beat", "conductor")
-    ada.page.locator("#job-stop").click()
-    expect(phase(ada.page, "STOPPED")).to_be_visible(timeout=60_000)
+    owner.page.locator("#job-stop").click()
+    expect(phase(owner.page, "STOPPED")).to_be_visible(timeout=60_000)
     expect(jobs_tab.locator(f"#job-{job}[data-phase=STOPPED]")).to_be_visible(timeout=60_000)
 
 
-def test_two_who_stop_one_job_are_both_told_well(ada: Visitor, empty_world: World, code: str):
+def test_two_who_stop_one_job_are_both_told_well(owner: Visitor, empty_world: World, code: str):
     job = launched(empty_world, code, "stopped twice")
-    ada.goto(f"/jobs/{job}/")
-    other = ada.another_tab()
-    other.goto(f"{ada.url}/jobs/{job}/")
+    owner.goto(f"/jobs/{job}/")
+    other = owner.another_tab()
+    other.goto(f"{owner.url}/jobs/{job}/")
     form = other.locator("#job-actions form").first.evaluate_handle("one => one")
-    ada.page.locator("#job-stop").click()
+    owner.page.locator("#job-stop").click()
     form.evaluate("one => one.isConnected ? one.requestSubmit() : location.reload()")
-    for page in (ada.page, other):
+    for page in (owner.page, other):
         expect(phase(page, "STOPPED")).to_be_visible(timeout=60_000)
         assert page.locator(".toast-note[data-kind=error]").count() == 0
 
 
-def test_a_double_click_launches_one_job(ada: Visitor, empty_world: World, code: str):
+def test_a_double_click_launches_one_job(owner: Visitor, empty_world: World, code: str):
     before = {job.id for job in empty_world.client.jobs.list()}
     source = launched(empty_world, code, "clicked", "quick.py")
-    ada.goto(f"/jobs/launch/?from={source}")
-    expect(ada.page.locator("#launch-verdict")).to_contain_text("Fits now")
+    owner.goto(f"/jobs/launch/?from={source}")
+    expect(owner.page.locator("#launch-verdict")).to_contain_text("Fits now")
     sent: list[str] = []
-    ada.page.on(
+    owner.page.on(
         "request", lambda one: sent.append(one.url) if one.method == "POST" and one.is_navigation_request() else None
     )
-    ada.page.get_by_role("button", name="Launch").locator("visible=true").first.dblclick()
-    expect(ada.page.locator("#job-status")).to_be_visible()
+    owner.page.get_by_role("button", name="Launch").locator("visible=true").first.dblclick()
+    expect(owner.page.locator("#job-status")).to_be_visible()
     assert len(sent) == 1
     made = {job.id for job in empty_world.client.jobs.list()} - before - {source}
     assert len(made) == 1
-    ada.page.go_back()
-    expect(ada.page.get_by_role("heading", name="Launch a job")).to_be_visible()
+    owner.page.go_back()
+    expect(owner.page.get_by_role("heading", name="Launch a job")).to_be_visible()
 
 
-def test_a_job_that_is_deleted_elsewhere_leaves_its_page_with_words(ada: Visitor, empty_world: World, code: str):
+def test_a_job_that_is_deleted_elsewhere_leaves_its_page_with_words(owner: Visitor, empty_world: World, code: str):
     job = launched(empty_world, code, "deleted", "quick.py")
-    ada.goto(f"/jobs/{job}/")
+    owner.goto(f"/jobs/{job}/")
     empty_world.client.jobs.delete(job)
-    ada.forgive("status of 404|WebSocket")
-    ada.page.locator("#job-delete").click()
-    expect(ada.page.locator(".problem")).to_contain_text("may have been deleted")
+    owner.forgive("status of 404|WebSocket")
+    owner.page.locator("#job-delete").click()
+    expect(owner.page.locator(".problem")).to_contain_text("may have been deleted")
 
 
 def test_a_session_that_was_ended_elsewhere_asks_to_sign_in_and_comes_back(browser: Browser, empty_world: World):
@@ -117,39 +103,37 @@ def test_a_session_that_was_ended_elsewhere_asks_to_sign_in_and_comes_back(brows
         expect(there.page.locator(".toast-note")).to_be_visible()
         here.page.get_by_role("link", name="Code", exact=True).click()
         expect(here.page.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()
-        here.page.get_by_label("Name or e-mail address").fill("bob")
-        here.page.get_by_label("Password").fill("correct horse battery")
-        here.page.get_by_role("button", name="Sign in").click()
+        here.give_password("bob")
         expect(here.page.get_by_role("heading", name="Code", exact=True)).to_be_visible()
 
 
-def test_what_was_typed_is_there_when_the_job_is_refused(ada: Visitor, empty_world: World, code: str):
-    ada.goto(f"/jobs/launch/?code={code}")
-    page = ada.page
+def test_what_was_typed_is_there_when_the_job_is_refused(owner: Visitor, empty_world: World, code: str):
+    owner.goto(f"/jobs/launch/?code={code}")
+    page = owner.page
     page.get_by_label("Name", exact=True).fill("refused")
     page.get_by_label("Script to run").fill("missing.py")
     page.locator("#launch-script > summary").click()
     page.get_by_label("Arguments").fill("--steps=12\n--kept=yes")
-    ada.forgive("status of 422")
+    owner.forgive("status of 422")
     page.get_by_role("button", name="Launch").locator("visible=true").first.click()
     expect(page.locator("#launch-trouble")).to_contain_text("Everything you typed is still here")
     expect(page.get_by_label("Name", exact=True)).to_have_value("refused")
     expect(page.get_by_label("Arguments")).to_have_value("--steps=12\n--kept=yes")
 
 
-def test_an_answer_that_is_late_is_replaced_by_that_to_what_was_typed_since(ada: Visitor, code: str):
+def test_an_answer_that_is_late_is_replaced_by_that_to_what_was_typed_since(owner: Visitor, code: str):
     """The portal is slow: the first question is given up for the second, and the console stays empty."""
     late: list[Route] = []
-    page = ada.page
+    page = owner.page
     page.route("**/jobs/launch/preview/", lambda route: route.fallback() if late else late.append(route))
     with page.expect_event("requestfailed", lambda one: "preview" in one.url):
-        ada.goto(f"/jobs/launch/?code={code}")
+        owner.goto(f"/jobs/launch/?code={code}")
         page.get_by_label("Script to run").fill("missing.py")
     expect(page.locator("#launch-verdict")).to_contain_text("missing.py")
 
 
 def test_a_script_from_the_web_for_another_platform_is_met_with_advice(
-    ada: Visitor, empty_world: World, tmp_path: Path
+    owner: Visitor, empty_world: World, tmp_path: Path
 ):
     """It reads another platform's folders and variables; the page says which of them lead nowhere here."""
     (tmp_path / "train.py").write_text(
@@ -162,10 +146,10 @@ def test_a_script_from_the_web_for_another_platform_is_met_with_advice(
     )
     latest = empty_world.client.code.put("from the web", [tmp_path]).latest
     assert latest is not None
-    ada.goto(f"/jobs/launch/?code={latest.id}")
-    ada.page.get_by_label("Name", exact=True).fill("web")
-    ada.page.get_by_label("Script to run").fill("train.py")
-    verdict = ada.page.locator("#launch-verdict")
+    owner.goto(f"/jobs/launch/?code={latest.id}")
+    owner.page.get_by_label("Name", exact=True).fill("web")
+    owner.page.get_by_label("Script to run").fill("train.py")
+    verdict = owner.page.locator("#launch-verdict")
     expect(verdict).to_contain_text("/kaggle/input is a path of another machine")
     expect(verdict).to_contain_text("/opt/ml/model is a path of another machine")
     expect(verdict).to_contain_text("SM_CHANNEL_TRAINING: set on another platform only")
@@ -186,18 +170,18 @@ class TestTwoManagers:
     """Each has the page open since before the other's deed."""
 
     @pytest.fixture
-    def other(self, ada: Visitor, team: str) -> Page:
-        other = ada.another_tab()
-        for page in (ada.page, other):
-            page.goto(f"{ada.url}/namespaces/{team}/")
+    def other(self, owner: Visitor, team: str) -> Page:
+        other = owner.another_tab()
+        for page in (owner.page, other):
+            page.goto(f"{owner.url}/namespaces/{team}/")
         return other
 
-    def test_one_quota_is_changed_by_both_and_neither_change_is_lost(self, ada: Visitor, other: Page):
-        for page in (ada.page, other):
+    def test_one_quota_is_changed_by_both_and_neither_change_is_lost(self, owner: Visitor, other: Page):
+        for page in (owner.page, other):
             page.get_by_text("Set the limits").click()
-        ada.page.get_by_label("GPUs").fill("4")
-        ada.page.get_by_role("button", name="Set these limits").click()
-        expect(ada.page.locator(".toast-note")).to_contain_text("The quota holds")
+        owner.page.get_by_label("GPUs").fill("4")
+        owner.page.get_by_role("button", name="Set these limits").click()
+        expect(owner.page.locator(".toast-note")).to_contain_text("The quota holds")
         other.get_by_label("CPU cores").fill("3")
         other.get_by_role("button", name="Set these limits").click()
         expect(other.get_by_role("alert")).to_contain_text("Somebody changed these limits while you did")
@@ -209,26 +193,26 @@ class TestTwoManagers:
         expect(other.get_by_label("CPU cores")).to_have_value("3")
         expect(other.get_by_label("GPUs")).to_have_value("4")
 
-    def test_a_member_who_was_removed_by_one_gets_no_role_from_the_other(self, ada: Visitor, other: Page):
-        row = ada.page.locator(".account-row").filter(has_text="bob")
+    def test_a_member_who_was_removed_by_one_gets_no_role_from_the_other(self, owner: Visitor, other: Page):
+        row = owner.page.locator(".account-row").filter(has_text="bob")
         row.locator("summary").click()
         row.get_by_role("button", name="Remove them").click()
-        expect(ada.page.locator(".toast-note")).to_contain_text("bob is out")
+        expect(owner.page.locator(".toast-note")).to_contain_text("bob is out")
         other.get_by_label("Role of bob").select_option("member")
         other.get_by_role("button", name="Change", exact=True).locator("visible=true").click()
         expect(other.locator(".toast-note[data-kind=error]")).to_contain_text("not a member")
         expect(other.get_by_label("Role of bob")).to_have_count(0)
 
-    def test_two_who_let_in_the_same_person_are_told_which_role_holds(self, ada: Visitor, other: Page):
-        for page, role in ((ada.page, "viewer"), (other, "member")):
+    def test_two_who_let_in_the_same_person_are_told_which_role_holds(self, owner: Visitor, other: Page):
+        for page, role in ((owner.page, "viewer"), (other, "member")):
             page.get_by_label("Let somebody in").fill("carol")
             page.get_by_label("as", exact=True).select_option(role)
             page.get_by_role("button", name="Add").click()
         expect(other.locator("#member-errors")).to_contain_text("carol is a viewer already. Change that role instead.")
         expect(other.get_by_label("Role of carol")).to_have_value("viewer")
 
-    def test_two_who_take_out_the_same_member_are_both_told(self, ada: Visitor, other: Page):
-        for page in (ada.page, other):
+    def test_two_who_take_out_the_same_member_are_both_told(self, owner: Visitor, other: Page):
+        for page in (owner.page, other):
             row = page.locator(".account-row").filter(has_text="dan")
             row.locator("summary").click()
             row.get_by_role("button", name="Remove them").click()

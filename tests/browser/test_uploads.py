@@ -5,30 +5,16 @@ from __future__ import annotations
 import os
 import re
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Response, Route, StorageState, expect
+from playwright.sync_api import Page, Response, Route, expect
 
-from tests.browser.visitor import Visitor, visitor
+from tests.browser.visitor import Visitor
 from tests.browser.world import World
 
 MIB = 1 << 20
 PARTS = re.compile("/storage/parts/")
-
-
-@pytest.fixture(scope="module")
-def state(browser: Browser, empty_world: World) -> StorageState:
-    with visitor(browser, empty_world.url) as ada:
-        ada.sign_in("ada")
-        return ada.context.storage_state()
-
-
-@pytest.fixture
-def sender(browser: Browser, empty_world: World, state: StorageState) -> Iterator[Visitor]:
-    with visitor(browser, empty_world.url, storage_state=state) as one:
-        yield one
 
 
 @pytest.fixture(scope="module")
@@ -79,15 +65,15 @@ def part_of(url: str) -> str:
     return url.partition("?")[0]
 
 
-def chosen(sender: Visitor, kind: str, file: Path, name: str) -> Page:
-    sender.goto(f"/{kind}/upload/")
-    sender.page.locator("#pick-files").set_input_files(file)
-    sender.page.locator("#name").fill(name)
-    return sender.page
+def chosen(owner: Visitor, kind: str, file: Path, name: str) -> Page:
+    owner.goto(f"/{kind}/upload/")
+    owner.page.locator("#pick-files").set_input_files(file)
+    owner.page.locator("#name").fill(name)
+    return owner.page
 
 
-def test_a_pause_holds_and_going_on_sends_only_the_rest(sender: Visitor, big: Path):
-    page = chosen(sender, "datasets", big, "paused")
+def test_a_pause_holds_and_going_on_sends_only_the_rest(owner: Visitor, big: Path):
+    page = chosen(owner, "datasets", big, "paused")
     gate = Gate(page)
     gate.start()
     page.locator("#pause").click()
@@ -101,16 +87,16 @@ def test_a_pause_holds_and_going_on_sends_only_the_rest(sender: Visitor, big: Pa
     assert len(gate.arrived) == 5
 
 
-def test_an_upload_goes_on_after_its_tab_was_closed(sender: Visitor, big: Path):
-    page = chosen(sender, "datasets", big, "broken off")
+def test_an_upload_goes_on_after_its_tab_was_closed(owner: Visitor, big: Path):
+    page = chosen(owner, "datasets", big, "broken off")
     first = Gate(page)
     first.start()
-    sender.forgive("ERR_INTERNET_DISCONNECTED")
-    sender.context.set_offline(True)  # else the browser lets go, with the tab, what the gate holds
+    owner.forgive("ERR_INTERNET_DISCONNECTED")
+    owner.context.set_offline(True)  # else the browser lets go, with the tab, what the gate holds
     page.close()
-    sender.context.set_offline(False)
-    page = sender.page = sender.another_tab()
-    sender.goto("/datasets/upload/")
+    owner.context.set_offline(False)
+    page = owner.page = owner.another_tab()
+    owner.goto("/datasets/upload/")
     expect(page.get_by_role("heading", name="Not finished yet")).to_be_visible()
     page.get_by_role("button", name="Go on").first.click()
     expect(page.locator("#name")).to_have_value("broken off")
@@ -123,11 +109,11 @@ def test_an_upload_goes_on_after_its_tab_was_closed(sender: Visitor, big: Path):
     assert second.arrived.isdisjoint(first.arrived)
 
 
-def test_an_upload_outlives_a_restart_of_the_portal(sender: Visitor, empty_world: World, big: Path):
-    page = chosen(sender, "datasets", big, "restarted")
+def test_an_upload_outlives_a_restart_of_the_portal(owner: Visitor, empty_world: World, big: Path):
+    page = chosen(owner, "datasets", big, "restarted")
     gate = Gate(page)
     gate.start()
-    sender.forgive("ERR_|WebSocket|status of 50|net::")
+    owner.forgive("ERR_|WebSocket|status of 50|net::")
     empty_world.portal.kill("web")
     try:
         gate.open()
@@ -137,11 +123,11 @@ def test_an_upload_outlives_a_restart_of_the_portal(sender: Visitor, empty_world
     expect(page.get_by_role("heading", name="restarted")).to_be_visible(timeout=60_000)
 
 
-def test_a_portal_that_is_away_at_the_end_costs_no_byte_sent(sender: Visitor, tmp_path: Path):
+def test_a_portal_that_is_away_at_the_end_costs_no_byte_sent(owner: Visitor, tmp_path: Path):
     """The page says what to press, and does not promise to try again by itself where it does not."""
     (tmp_path / "late.csv").write_text("a,b\n1,2\n")
-    page = chosen(sender, "datasets", tmp_path / "late.csv", "late")
-    sender.forgive("ERR_FAILED")
+    page = chosen(owner, "datasets", tmp_path / "late.csv", "late")
+    owner.forgive("ERR_FAILED")
     page.route("**/complete/", lambda route: route.abort())
     page.locator("#start").click()
     expect(page.locator("#trouble")).to_contain_text("The portal does not answer.")
@@ -154,16 +140,16 @@ def test_a_portal_that_is_away_at_the_end_costs_no_byte_sent(sender: Visitor, tm
     assert gate.passed == []
 
 
-def test_a_quota_that_does_not_suffice_is_seen_before_a_byte_is_sent(sender: Visitor, empty_world: World, big: Path):
+def test_a_quota_that_does_not_suffice_is_seen_before_a_byte_is_sent(owner: Visitor, empty_world: World, big: Path):
     client = empty_world.client
     [own] = [one for one in client.namespaces() if one.slug == "ada"]
     limits = client.quota(own.id)["hard"]
     client.transport.put(f"namespaces/{own.id}/quota/", limits | {"storage": 20 * MIB})
     try:
-        page = chosen(sender, "datasets", big, "too large")
+        page = chosen(owner, "datasets", big, "too large")
         gate = Gate(page)
         expect(page.locator("#quota-after.fault")).to_contain_text("more than is left")
-        sender.forgive("status of 4")
+        owner.forgive("status of 4")
         page.locator("#start").click()
         expect(page.locator("#trouble")).to_contain_text("storage")
         assert gate.passed == gate.held == []
@@ -171,9 +157,9 @@ def test_a_quota_that_does_not_suffice_is_seen_before_a_byte_is_sent(sender: Vis
         client.transport.put(f"namespaces/{own.id}/quota/", limits)
 
 
-def test_a_name_that_is_taken_is_said_with_the_way_on(sender: Visitor, tmp_path: Path):
+def test_a_name_that_is_taken_is_said_with_the_way_on(owner: Visitor, tmp_path: Path):
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    page = chosen(sender, "datasets", tmp_path / "a.csv", "digits")
+    page = chosen(owner, "datasets", tmp_path / "a.csv", "digits")
     page.locator("#start").click()
     expect(page.locator("#name-fault")).to_contain_text("already")
     page.get_by_role("link", name="add a version to it").click()
@@ -181,21 +167,21 @@ def test_a_name_that_is_taken_is_said_with_the_way_on(sender: Visitor, tmp_path:
     expect(page.locator("#upload")).to_contain_text("The next version of digits")
 
 
-def test_a_zip_that_climbs_out_is_refused_and_nothing_is_left(sender: Visitor, empty_world: World, tmp_path: Path):
+def test_a_zip_that_climbs_out_is_refused_and_nothing_is_left(owner: Visitor, empty_world: World, tmp_path: Path):
     with zipfile.ZipFile(tmp_path / "climbs.zip", "w") as archive:
         archive.writestr("../../etc/passwd", "root")
-    page = chosen(sender, "code", tmp_path / "climbs.zip", "climbs")
-    sender.forgive("status of 4")
+    page = chosen(owner, "code", tmp_path / "climbs.zip", "climbs")
+    owner.forgive("status of 4")
     page.locator("#start").click()
     expect(page.locator("#trouble")).to_contain_text("../../etc/passwd")
     expect(page.locator("#files .fault")).to_contain_text("../../etc/passwd")
-    sender.goto("/code/upload/")
+    owner.goto("/code/upload/")
     expect(page.get_by_role("heading", name="Not finished yet")).to_have_count(0)
     assert [one.name for one in empty_world.client.code.list(search="climbs")] == []
 
 
-def test_leaving_while_something_is_sent_is_asked_about_and_cancelling_takes_it_away(sender: Visitor, big: Path):
-    page = chosen(sender, "datasets", big, "left")
+def test_leaving_while_something_is_sent_is_asked_about_and_cancelling_takes_it_away(owner: Visitor, big: Path):
+    page = chosen(owner, "datasets", big, "left")
     Gate(page).start()
     with page.expect_event("dialog") as asked:
         page.close(run_before_unload=True)

@@ -238,8 +238,6 @@ def _share_a_line(day: Visitor, browser: Browser, job: str, look: Look) -> None:
     marked = page.locator(".log-chosen").first.inner_text()
     with visitor(browser, day.url, look) as other:
         other.goto(link)
-        other.page.get_by_label("Name or e-mail address").fill("ada")
-        other.page.get_by_label("Password").fill("correct horse battery")
-        other.page.get_by_role("button", name="Sign in").click()
+        other.give_password("ada")
         expect(other.page.locator(".log-chosen-bar")).to_contain_text("worker-0, line")
         assert other.page.locator(".log-chosen").first.inner_text() == marked

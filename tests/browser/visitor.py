@@ -16,7 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Response,
+    StorageState,
+    expect,
+    sync_playwright,
+)
 
 PASSWORD = "correct horse battery"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -106,10 +115,14 @@ class Visitor:
 
     def sign_in(self, username: str, password: str = PASSWORD) -> None:
         self.goto("/accounts/login/")
+        self.give_password(username, password)
+        expect(self.page.locator(".account-menu")).to_be_visible()
+
+    def give_password(self, username: str, password: str = PASSWORD) -> None:
+        """Fill in and send the form for signing in that is open. Where it leads is not waited for."""
         self.page.get_by_label("Name or e-mail address").fill(username)
         self.page.get_by_label("Password").fill(password)
         self.page.get_by_role("button", name="Sign in").click()
-        expect(self.page.locator(".account-menu")).to_be_visible()
 
     def sign_out(self) -> None:
         self.page.locator(".account-menu summary").click()
@@ -144,6 +157,13 @@ def visitor(browser: Browser, url: str, look: Look = DESK, **options: Any) -> It
         one.assert_content()
     finally:
         context.close()
+
+
+def cookies_of(browser: Browser, url: str, username: str) -> StorageState:
+    """What a browser holds once this person has signed in: only ten may do that in a minute."""
+    with visitor(browser, url) as one:
+        one.sign_in(username)
+        return one.context.storage_state()
 
 
 def _base64(file: Path) -> str:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -258,10 +259,8 @@ def _namespace(request: HttpRequest, user: User, values: Values) -> Namespace:
     asked = values.get("namespace", "")
     found = next((one for one in _launchable(request) if one.slug == asked), None)
     if found is None and asked:
-        try:
+        with suppress(NotFound):
             return namespace_for(user, asked)
-        except NotFound:
-            pass
     return found or current_namespace(request)
 
 

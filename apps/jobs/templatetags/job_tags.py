@@ -13,18 +13,14 @@ from django.utils.safestring import SafeString
 
 from apps.api.templatetags.portal_tags import duration, icon, look_of
 from apps.jobs.models import JobEvent
+from apps.jobs.row_words import STRATEGY_WORDS
 from apps.jobs.task_cards import TaskCard
 from yardmaster.quantity import format_amount, format_cpu
 from yardmaster.spec import TrainingSpec
 
 register = template.Library()
 
-_STRATEGIES = {
-    "single": "Single task",
-    "between_graph": "Parameter servers, between-graph",
-    "parameter_server": "Parameter servers, TF 2",
-    "multi_worker_mirrored": "Mirrored workers",
-}
+_STRATEGIES = STRATEGY_WORDS | {"between_graph": "Parameter servers, between-graph"}
 _RESOURCES = {"cpu": "CPU cores", "memory": "Memory", "gpus": "GPUs", "running_jobs": "Running jobs"}
 _POOLS = {"quota": "in the namespace's quota", "capacity": "free on the engine", "machine": "on one machine"}
 

@@ -2,12 +2,11 @@
 import { get, Refusal } from "../api";
 import { el } from "../dom";
 import { Chart, dot, type Looks } from "./chart";
-import { byTag, runWords, type Curve } from "./series";
+import { byTag, colorOf, runWords, type Curve } from "./series";
 
 const POINTS = 600;
 const EVERY = 5_000;
 const MOST_CHARTS = 12;
-const COLORS = ["#3b82f6", "#f76707", "#2fb344", "#ae3ec9", "#d63939", "#17a2b8", "#c98a00", "#7b8794"];
 
 export interface CurvesCard {
   /** The job has changed: there may be new points. */
@@ -110,7 +109,7 @@ class Card implements CurvesCard {
 
   private showRuns(): void {
     const names = [...new Set(this.curves.map((curve) => curve.run))].sort();
-    for (const name of names) if (!this.colors.has(name)) this.colors.set(name, COLORS[this.colors.size % COLORS.length] as string);
+    for (const name of names) if (!this.colors.has(name)) this.colors.set(name, colorOf(this.colors.size));
     if (names.length < 2 || this.runs.childElementCount === names.length) return;
     this.runs.replaceChildren(
       ...names.map((name) => {

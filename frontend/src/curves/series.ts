@@ -8,6 +8,13 @@ export interface Curve {
   points: Point[];
 }
 
+const COLORS = ["#3b82f6", "#f76707", "#2fb344", "#ae3ec9", "#d63939", "#17a2b8", "#c98a00", "#7b8794"];
+
+/** The colour of the nth line of a chart. */
+export function colorOf(number: number): string {
+  return COLORS[number % COLORS.length] as string;
+}
+
 /** A run is a folder of event files below the log directory; the directory itself has no name of its own. */
 export function runWords(run: string): string {
   return run === "" || run === "." ? "main" : run;

@@ -1,10 +1,9 @@
 // Chosen jobs side by side: a chart for each chosen scalar, with a line for each job and run. The numbers stand below it.
 import { get, Refusal } from "../api";
-import type { Curve } from "../curves/series";
+import { colorOf, type Curve } from "../curves/series";
 import { el } from "../dom";
 
 const POINTS = 600;
-const COLORS = ["#3b82f6", "#f76707", "#2fb344", "#ae3ec9", "#d63939", "#17a2b8", "#c98a00", "#7b8794"];
 
 interface Source {
   id: string;
@@ -26,7 +25,7 @@ async function draw(place: HTMLElement): Promise<void> {
     const chart = new Chart(tag);
     waits.replaceWith(chart.element);
     const lines = curves.flat();
-    const colors = new Map(lines.map((curve, number) => [curve.run, COLORS[number % COLORS.length] as string]));
+    const colors = new Map(lines.map((curve, number) => [curve.run, colorOf(number)]));
     chart.show(lines, { smoothing: 0, logarithmic: false, byTime: false }, colors);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

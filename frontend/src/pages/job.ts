@@ -4,6 +4,7 @@
 import { startCurves, type CurvesCard } from "../curves/card";
 import { startViewers } from "../log/viewer";
 import { keepConnected } from "../sockets";
+import { rememberParts } from "../unchanged";
 import { duration } from "../words";
 
 const LOOK_AGAIN = 20_000; // nudges may be lost; the page is then late, never wrong
@@ -46,14 +47,11 @@ function startJob(jobId: string, curves: CurvesCard | null): void {
 
 /** Parts that came as they were stay in place, with what is selected or focused in them. */
 function swapOnlyWhatChanged(): void {
-  // Words of a time differ at every look though nothing has happened.
-  const still = (html: string) => html.replace(/<time[^>]*>[^<]*<\/time>/g, "");
-  const shown = new Map<string, string>();
+  const isUnchanged = rememberParts<string>();
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
     const detail = (event as CustomEvent<{ target: Element; fragment: ParentNode; shouldSwap: boolean }>).detail;
-    const fresh = still(detail.fragment.querySelector(`#${detail.target.id}`)?.outerHTML ?? "");
-    if (shown.get(detail.target.id) === fresh) detail.shouldSwap = false;
-    shown.set(detail.target.id, fresh);
+    const html = detail.fragment.querySelector(`#${detail.target.id}`)?.outerHTML ?? "";
+    if (isUnchanged(detail.target.id, html)) detail.shouldSwap = false;
   });
 }
 

@@ -16,22 +16,9 @@ from apps.jobs.sweep import AGAIN_AFTER, sweep
 from celery_worker import tasks
 from celery_worker.app import app
 from celery_worker.schedule import SCHEDULE
-from tests.integration.jobs.conftest import engine_settings, stores, world
+from tests.integration.jobs.conftest import engine_settings, sent, stores, world
 
-__all__ = ["engine_settings", "stores", "world"]
-
-
-@pytest.fixture
-def sent(settings, monkeypatch):
-    """What was sent, by a sender whose broker is in memory."""
-    messages: list[tuple[str, str]] = []
-
-    class Sender:
-        def send_task(self, name, args, **options) -> None:
-            messages.append((name, args[0]))
-
-    monkeypatch.setattr(wake, "_sender", Sender)
-    return messages
+__all__ = ["engine_settings", "sent", "stores", "world"]
 
 
 def test_every_task_on_the_schedule_exists():

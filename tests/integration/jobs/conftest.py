@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from apps.jobs import wake
 from apps.jobs.engines import engine_named
 from tests.integration.jobs.world import StagedEngine, World, refuses_transactions
 from tests.real.postgres import postgres_cluster, postgres_db
@@ -41,3 +42,16 @@ def _world() -> World:
     assert isinstance(engine, StagedEngine)
     engine.before_verb = refuses_transactions()
     return World(engine)
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """What was sent, by a sender whose broker is in memory."""
+    messages: list[tuple[str, str]] = []
+
+    class Sender:
+        def send_task(self, name, args, **options) -> None:
+            messages.append((name, args[0]))
+
+    monkeypatch.setattr(wake, "_sender", Sender)
+    return messages

@@ -337,17 +337,6 @@ class TestWaiting:
 
 
 class TestWaking:
-    @pytest.fixture
-    def sent(self, monkeypatch):
-        messages: list[tuple[str, str]] = []
-
-        class Sender:
-            def send_task(self, name, args, **options) -> None:
-                messages.append((name, args[0]))
-
-        monkeypatch.setattr(wake, "_sender", Sender)
-        return messages
-
     def test_the_verdict_wakes_a_worker_once_it_is_committed(
         self, world, ada, sent, django_capture_on_commit_callbacks
     ):

@@ -11,6 +11,7 @@ from apps.code.models import Code
 from apps.code.pages import DIFFS_SHOWN, LINES_SHOWN
 from apps.code.source import LARGEST
 from apps.uploads.storage import storage
+from tests.integration.pages.shown import page
 from tests.integration.sending import uploaded
 
 pytestmark = pytest.mark.django_db
@@ -22,17 +23,6 @@ SCRIPTS = {
 }
 
 
-@pytest.fixture
-def api(ada, signed_in):
-    return signed_in(ada)
-
-
-@pytest.fixture
-def web(ada, client):
-    client.force_login(ada)
-    return client
-
-
 def make(api, content: Mapping[str, bytes] = SCRIPTS, name: str = "training") -> Code:
     answer = api.post("/api/v1/code/", {"name": name, "upload": uploaded(api, content, "code")})
     assert answer.status_code == 201, answer.json()
@@ -41,12 +31,6 @@ def make(api, content: Mapping[str, bytes] = SCRIPTS, name: str = "training") ->
 
 def add_version(api, code: Code, content: Mapping[str, bytes]) -> None:
     assert api.post(f"/api/v1/code/{code.pk}/versions/", {"upload": uploaded(api, content, "code")}).status_code == 201
-
-
-def page(web, name: str, *args: object, **query: object) -> str:
-    answer = web.get(reverse(name, args=args), query)
-    assert answer.status_code == 200, (name, answer.status_code)
-    return answer.content.decode()
 
 
 def test_an_empty_list_says_what_to_do(web):

@@ -16,6 +16,7 @@ from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.selectors import quota_of
 from apps.uploads.models import Upload
 from apps.uploads.storage import storage
+from tests.integration.pages.shown import page
 from tests.integration.sending import begin, complete, send, tfrecord, uploaded
 
 pytestmark = pytest.mark.django_db
@@ -45,17 +46,6 @@ DIGITS = {
 }
 
 
-@pytest.fixture
-def api(ada, signed_in):
-    return signed_in(ada)
-
-
-@pytest.fixture
-def web(ada, client):
-    client.force_login(ada)
-    return client
-
-
 def make(api, name: str = "digits", content: Mapping[str, bytes] = DIGITS, **more) -> Dataset:
     answer = api.post("/api/v1/datasets/", {"name": name, "upload": uploaded(api, content)} | more)
     assert answer.status_code == 201, answer.json()
@@ -65,12 +55,6 @@ def make(api, name: str = "digits", content: Mapping[str, bytes] = DIGITS, **mor
 def add_version(api, dataset: Dataset, content: Mapping[str, bytes], note: str = "") -> None:
     body = {"upload": uploaded(api, content), "note": note}
     assert api.post(f"/api/v1/datasets/{dataset.pk}/versions/", body).status_code == 201
-
-
-def page(web, name: str, *args: object, **query: object) -> str:
-    answer = web.get(reverse(name, args=args), query)
-    assert answer.status_code == 200, (name, answer.status_code)
-    return answer.content.decode()
 
 
 def test_an_empty_list_says_what_to_do_and_the_command_for_it(web):

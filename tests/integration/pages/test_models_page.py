@@ -17,12 +17,6 @@ pytestmark = pytest.mark.django_db
 HOSTILE = "<script>alert(1)</script>\"'\u05d0"
 
 
-@pytest.fixture
-def web(ada, client):
-    client.force_login(ada)
-    return client
-
-
 def make(user, name: str = "digits", attempt: int = 1) -> Model:
     now = timezone.now()
     job = Job.objects.create(
