@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from yardmaster_client.changes import LISTEN_FOR, Changes
 from yardmaster_client.credentials import load_credentials
 from yardmaster_client.downloads import RemoteFile, download
 from yardmaster_client.errors import NotSignedIn
@@ -199,15 +201,16 @@ class Jobs:
         Raises:
             TimeoutError: it is not final after `timeout` seconds.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while True:
-            job = self.get(job_id)
-            each(job)
-            if job.is_final:
-                return job
-            if deadline is not None and time.monotonic() > deadline:
-                raise TimeoutError(f"{job.name} is still {job.phase} after {timeout:g} s.")
-            time.sleep(0.5)
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        with Changes(self._transport, job_id) as changes:
+            while True:
+                job = self.get(job_id)
+                each(job)
+                if job.is_final:
+                    return job
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{job.name} is still {job.phase} after {timeout:g} s.")
+                changes.wait(min(LISTEN_FOR, max(0.0, deadline - time.monotonic())))
 
 
 def _request(spec: Mapping[str, Any], namespace: str | None, engine: str | None) -> dict[str, Any]:

@@ -1,0 +1,80 @@
+"""Waiting for a job: woken by the portal where it can be listened to, and looking by itself where it cannot."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+
+from websockets.sync.server import ServerConnection, serve
+
+from yardmaster_client.changes import LOOK_EVERY, Changes
+from yardmaster_client.transport import Transport
+
+LONG = 20.0
+
+
+@contextmanager
+def portal_that(speaks: Callable[[ServerConnection], None]) -> Iterator[Transport]:
+    with serve(speaks, "127.0.0.1", 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        host, port = server.socket.getsockname()[:2]
+        try:
+            with closing(Transport(f"http://{host}:{port}", "secret")) as transport:
+                yield transport
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def seconds_of(deed: Callable[[], None]) -> float:
+    begun = time.monotonic()
+    deed()
+    return time.monotonic() - begun
+
+
+def say(socket: ServerConnection, kind: str) -> None:
+    socket.send(json.dumps({"type": kind}))
+
+
+def test_a_change_ends_the_wait_and_what_came_with_it_does_not_end_the_next() -> None:
+    asked: list[tuple[str, str]] = []
+    changed, seen = threading.Event(), threading.Event()
+
+    def speaks(socket: ServerConnection) -> None:
+        assert socket.request is not None
+        asked.append((socket.request.path, socket.request.headers["Authorization"]))
+        say(socket, "ready")
+        changed.wait(LONG)
+        for kind in ("ping", "job", "job", "job"):
+            say(socket, kind)
+        seen.wait(LONG)
+
+    with portal_that(speaks) as transport, Changes(transport, "j1") as changes:
+        changes.wait(LONG)  # `ready`: what happened before was not told
+        threading.Timer(0.3, changed.set).start()
+        assert 0.2 < seconds_of(lambda: changes.wait(LONG)) < LONG / 2
+        time.sleep(0.3)  # all of the burst is there
+        changes.wait(0.5)
+        assert seconds_of(lambda: changes.wait(0.2)) >= 0.19
+        seen.set()
+    assert asked == [("/ws/jobs/j1/", "Bearer secret")]
+
+
+def test_without_a_socket_the_job_is_looked_at_twice_a_second() -> None:
+    with closing(Transport("http://127.0.0.1:9", "secret")) as transport, Changes(transport, "j1") as changes:
+        for _ in range(2):
+            assert LOOK_EVERY * 0.9 < seconds_of(lambda: changes.wait(LONG)) < LONG / 2
+
+
+def test_a_cut_connection_costs_one_look() -> None:
+    with portal_that(lambda socket: socket.close(1013)) as transport, Changes(transport, "j1") as changes:
+        assert seconds_of(lambda: changes.wait(LONG)) < LONG / 2
+
+
+def test_no_wait_is_longer_than_asked_for() -> None:
+    with closing(Transport("http://127.0.0.1:9", "secret")) as transport, Changes(transport, "j1") as changes:
+        assert seconds_of(lambda: changes.wait(0.0)) < LOOK_EVERY / 2
