@@ -29,19 +29,28 @@ def training_data(data_dir: str, batch_size: int, *, shard: int = 0, shards: int
     return (
         _records(data_dir, "train", shard, shards)
         .batch(256)
-        .map(_parse, num_parallel_calls=tf.data.AUTOTUNE)
+        .map(_parse)
         .unbatch()
         .cache()
         .shuffle(2000)
         .repeat()
         .batch(batch_size, drop_remainder=True)
-        .prefetch(tf.data.AUTOTUNE)
+        .prefetch(2)
+        .with_options(_without_tuning())
     )
 
 
 def test_data(data_dir: str) -> tf.data.Dataset:
     """The held-out images, once, in batches."""
     return _records(data_dir, "test", 0, 1).batch(256).map(_parse)
+
+
+def _without_tuning() -> tf.data.Options:
+    """These images fit into memory, so that there is nothing to tune, and the thread that tunes now and then keeps a
+    session from closing for ten seconds."""
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return options
 
 
 def _parse(records: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

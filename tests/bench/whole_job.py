@@ -2,6 +2,9 @@
 
 By hand the tasks get the number of threads that the local engine gives them, which on a small machine makes them faster
 than without: what is measured is the portal, not the choice.
+
+Now and then `Session.close` of TensorFlow waits ten seconds for nothing, by hand as well as in a job. Such runs are
+counted and left out: how many of them fall on either side is chance.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,8 @@ from tests.bench.bench_portal import BenchPortal, bench_portal
 from tests.bench.lines import Line, interleaved, median
 from tests.integration.examples.by_hand import Cluster
 
-ROUNDS = 5
+ROUNDS = 8
+STALL = 7.0
 FLAGS = ("--steps=2500",)
 SCRIPT = ROOT / "examples" / "digits" / "between_graph.py"
 ROLES = {"ps": 1, "worker": 2}
@@ -36,10 +40,20 @@ def measure() -> Iterable[Line]:
         by_hand, through = interleaved(
             lambda: _by_hand(Path(folder) / f"hand-{next(rounds)}", data), lambda: _through(portal, spec), ROUNDS
         )
-    hand, yard = median(by_hand), median(through)
-    yield Line("a job by hand", hand, "s")
-    yield Line("the same job through Yardmaster", yard, "s", note=f"{yard / hand:.3f} times")
-    yield Line("... beyond 1.03 times the time by hand", yard - 1.03 * hand, "s", at_most=1.5)
+    hand, yard = without_stalls(by_hand), without_stalls(through)
+    spent = median(yard)
+    yield Line("a job by hand", median(hand), "s", note=_note(hand, by_hand))
+    yield Line("the same job through Yardmaster", spent, "s", note=_note(yard, through))
+    yield Line("... beyond 1.03 times the time by hand", spent - 1.03 * median(hand), "s", at_most=1.5)
+
+
+def without_stalls(took: Sequence[float]) -> list[float]:
+    """The runs, in seconds, that did not stall."""
+    return [one for one in took if one < min(took) + STALL]
+
+
+def _note(kept: Sequence[float], measured: Sequence[float]) -> str:
+    return f"median of {len(kept)}; {len(measured) - len(kept)} stalled"
 
 
 def _spec(portal: BenchPortal, data: Path) -> dict[str, Any]:
