@@ -239,6 +239,7 @@ if env.flag("YARDMASTER_KUBERNETES", default=bool(_KUBECONFIG)):
             "context": env.text("YARDMASTER_KUBERNETES_CONTEXT"),
             "tasks": _TASKS,
         },
+            "watch": True,
     }
 YARDMASTER_DEFAULT_ENGINE = env.text("YARDMASTER_DEFAULT_ENGINE", "local")
 YARDMASTER_LOCAL_ENGINE_FOR_ALL = env.flag("YARDMASTER_LOCAL_ENGINE_FOR_ALL")

@@ -18,6 +18,7 @@ from yardmaster.engines.fake import FakeEngine
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.connection import connect_to
+from yardmaster.engines.kubernetes.watching import Pace
 from yardmaster.engines.local import LocalEngine
 from yardmaster.engines.local.facts import key_from_json
 from yardmaster.ids import JobKey, new_id
@@ -28,6 +29,7 @@ ACCESS = TaskAccess("http://127.0.0.1:1", "a-token")
 SMALL = Resources(cpu=0.5, memory=256 << 20)
 STAND_IN = Path(__file__).with_name("stand_in.py")
 PATIENCE = 20.0
+QUICK = Pace(lasts=30, quiet=2.0, stale_after=0.5, shortest_pause=0.02, longest_pause=0.05)
 
 
 def new_key() -> JobKey:
@@ -134,10 +136,18 @@ class LocalHarness:
 class KubernetesHarness:
     """The Kubernetes engine on an API server in a thread, with controllers and a kubelet that do as they are told."""
 
-    def __init__(self, **tasks: object) -> None:
+    def __init__(self, *, watch: bool = False, **tasks: object) -> None:
         self.api = KubernetesApi()
         self.cluster = Cluster(self.api.store)
-        self.engine = KubernetesEngine(tasks={"image": "tasks:1", **tasks}, api=Api(connect_to(self.api.url)))
+        self.engines: list[KubernetesEngine] = []
+        self.tasks = {"image": "tasks:1", **tasks}
+        self.engine = self.another_process(watch=watch)
+
+    def another_process(self, *, watch: bool = True) -> KubernetesEngine:
+        """An engine as another process of the portal has it, with watches of its own."""
+        api = Api(connect_to(self.api.url))
+        self.engines.append(KubernetesEngine(tasks=self.tasks, api=api, watch=watch, pace=QUICK))
+        return self.engines[-1]
 
     def let_begin(self, key: JobKey) -> None:
         self.cluster.let_begin(key.name)
@@ -150,6 +160,8 @@ class KubernetesHarness:
         self.cluster.stubborn.add((key.name, role.value, index))
 
     def close(self) -> None:
+        for engine in self.engines:
+            engine.close()
         self.cluster.close()
         self.api.close()
 

@@ -32,12 +32,13 @@ SHORT = timedelta(seconds=0.3)
 LONG = timedelta(seconds=600)
 
 
-@pytest.fixture(params=["fake", "local", "kubernetes"])
+@pytest.fixture(params=["fake", "local", "kubernetes", "kubernetes that watches"])
 def harness(request, tmp_path: Path) -> Iterator[Harness]:
     if request.param == "fake":
         yield FakeHarness()
         return
-    made = LocalHarness(tmp_path) if request.param == "local" else KubernetesHarness()
+    watches = request.param == "kubernetes that watches"
+    made = LocalHarness(tmp_path) if request.param == "local" else KubernetesHarness(watch=watches)
     yield made
     made.close()
 

@@ -13,6 +13,7 @@ import yaml
 
 from tests.contract.engine_harness import (
     ACCESS,
+    QUICK,
     SMALL,
     KubernetesHarness,
     all_ended,
@@ -121,7 +122,7 @@ def live_through_everything(harness: KubernetesHarness, key: JobKey) -> None:
     changes = engine.changes()
     harness.let_end(key, Role.WORKER, 0, 0)
     assert next(changes) == key
-    for kind in ("pods", "jobs", "statefulsets"):
+    for kind in ("configmaps", "pods", "jobs", "statefulsets"):
         wait_for(lambda kind=kind: ("watch", kind) in harness.api.requests)
     engine.release(key, [Role.PS])
     engine.stop(key, SOON)
@@ -323,11 +324,11 @@ def namespace(harness: KubernetesHarness, key: JobKey) -> str:
 def heard(harness: KubernetesHarness, key: JobKey) -> Iterator[list[JobKey]]:
     """What a reader has heard so far, of a run that is there and quiet."""
     running(harness, key)
-    watching = Watching(harness.engine._api, harness.engine.options.namespace_prefix, longest_pause=0.05)
+    watching = Watching(harness.engine._api, harness.engine.options.namespace_prefix, QUICK)
     so_far: list[JobKey] = []
     reader = threading.Thread(target=lambda: so_far.extend(watching.keys()))
     reader.start()
-    wait_for(lambda: harness.api.count("watch") == 3 and so_far)
+    wait_for(lambda: harness.api.count("watch") == 4 and so_far)
     yield so_far
     watching.close()
     reader.join()
@@ -336,12 +337,12 @@ def heard(harness: KubernetesHarness, key: JobKey) -> Iterator[list[JobKey]]:
 def test_a_quiet_cluster_is_listed_once_and_then_only_watched(harness: KubernetesHarness, heard):
     before = harness.api.count("list")
     threading.Event().wait(0.5)
-    assert (harness.api.count("list"), harness.api.count("watch")) == (before, 3)
+    assert (harness.api.count("list"), harness.api.count("watch")) == (before, 4)
 
 
 @pytest.mark.parametrize("mood", [410, 429, 500, NO_ANSWER, HALF_AN_ANSWER])
 def test_a_watch_outlives_every_mood_of_the_server(harness: KubernetesHarness, heard, key: JobKey, mood):
-    for plural in ("pods", "jobs", "statefulsets"):
+    for plural in ("pods", "jobs", "statefulsets", "configmaps"):
         harness.api.refuse("watch", plural, mood, times=2)
     harness.api.end_watches()
     wait_for(lambda: all(fault.times == 0 for fault in harness.api.faults))
@@ -362,7 +363,7 @@ def test_a_version_that_is_too_old_is_listed_anew(harness: KubernetesHarness, he
 def test_a_stream_that_ends_is_taken_up_where_it_ended(harness: KubernetesHarness, heard, key: JobKey):
     before, lists = len(heard), harness.api.count("list")
     harness.api.end_watches()
-    wait_for(lambda: harness.api.count("watch") >= 6)
+    wait_for(lambda: harness.api.count("watch") >= 8)
     harness.let_end(key, Role.WORKER, 0, 0)
     wait_for(lambda: len(heard) > before)
     assert harness.api.count("list") == lists

@@ -7,6 +7,9 @@ the facts of its tasks, and then deleted.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from math import ceil
@@ -22,7 +25,7 @@ from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.reading import Reader
 from yardmaster.engines.kubernetes.shape import RECORD, RunShape, release_of, released_in, released_key
 from yardmaster.engines.kubernetes.troubles import Absent, Conflict
-from yardmaster.engines.kubernetes.watching import Watching
+from yardmaster.engines.kubernetes.watching import Pace, Watching
 from yardmaster.engines.kubernetes.workloads import workload_kind
 from yardmaster.errors import SpecRejected, Unavailable
 from yardmaster.ids import JobKey
@@ -36,7 +39,10 @@ _TO_SHOW = TaskAccess("<the portal's address>", "<the job's token>")
 
 class KubernetesEngine:
     """`tasks` is the table of `TaskOptions`. `kubeconfig` (a file) and `context` say which cluster; without them the
-    one that the portal runs in, or that of the usual kubeconfig. `api` takes the place of both."""
+    one that the portal runs in, or that of the usual kubeconfig. `api` takes the place of both.
+
+    With `watch`, a process that observes begins one watch per kind and asks the server only where that is not enough:
+    for processes that live long. `pace` is the watches' clockwork."""
 
     isolates = True
 
@@ -47,12 +53,30 @@ class KubernetesEngine:
         name: str = "kubernetes",
         kubeconfig: str = "",
         context: str = "",
+        watch: bool = False,
         api: Api | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self.name = name
         self.options = TaskOptions.from_table(tasks)
         self._api = api or Api(connect(str(kubeconfig), context))
-        self._reader = Reader(self._api, self.options)
+        self._pace, self._watches = pace, watch
+        self._lock = threading.Lock()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
+        self._watching = Watching(self._api, self.options.namespace_prefix, self._pace)
+        self._own_reader = Reader(self._api, self.options, self._watching if self._watches else None)
+
+    @property
+    def _reader(self) -> Reader:
+        """This process's own. After a fork it begins anew: a parent's threads, and what they knew, stayed behind."""
+        if self._process != os.getpid():
+            with self._lock:
+                if self._process != os.getpid():
+                    self._begin()
+        return self._own_reader
 
     # --- questions ---------------------------------------------------------------------------------------------------
 
@@ -61,7 +85,8 @@ class KubernetesEngine:
         return capacity_of(self._api.find("Node"), self._api.find("Pod", fields=_LIVING), self.options)
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
-        """One list per kind for all keys together; events only where something is held up without saying why."""
+        """From what this process's watches told, where that may be believed; else one list per kind for all keys
+        together. Events only where something is held up without saying why."""
         return self._reader.observe(keys)
 
     def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
@@ -81,7 +106,11 @@ class KubernetesEngine:
 
     def changes(self) -> Iterator[JobKey]:
         """Runs that have changed, for ever, from this call on."""
-        return Watching(self._api, self.options.namespace_prefix).keys()
+        return self._watching.keys()
+
+    def close(self) -> None:
+        """End the watches, where there are any; with the process they end as well."""
+        self._watching.close()
 
     # --- deeds -------------------------------------------------------------------------------------------------------
 
@@ -91,25 +120,33 @@ class KubernetesEngine:
         if owner is not None and _is_settled(owner):
             return
         self._refuse_impossible(spec)
-        if owner is None:
-            self._ask(spec, key, access)
-            owner = self._api.apply(manifests.owner(spec, key, self.options))
-        for one in manifests.belongings(spec, key, access, self.options, owner["metadata"]["uid"]):
-            self._api.apply(one)
-        self._settle(key, owner)
+        with self._writing(key):
+            if owner is None:
+                try:
+                    self._ask(spec, key, access)
+                except SpecRejected:
+                    if self._owner(key) is None:
+                        raise
+                    # Another process makes the run just now: what is there already cannot be tried again.
+                owner = self._api.apply(manifests.owner(spec, key, self.options))
+            for one in manifests.belongings(spec, key, access, self.options, owner["metadata"]["uid"]):
+                self._api.apply(one)
+            self._settle(key, owner)
 
     def release(self, key: JobKey, roles: Collection[Role]) -> None:
         """Note the facts of these roles' tasks, then delete their workloads; the spec's grace period holds."""
         owner = self._owner(key)
         if owner is not None:
             shape = _shape_of(owner)
-            self._end(key, [role for role in shape.roles if role in roles], shape.grace)
+            with self._writing(key):
+                self._end(key, [role for role in shape.roles if role in roles], shape.grace)
 
     def stop(self, key: JobKey, grace: timedelta) -> None:
         """The same for all roles, with this grace period (whole seconds, at least one)."""
         owner = self._owner(key)
         if owner is not None:
-            self._end(key, list(_shape_of(owner).roles), ceil(grace.total_seconds()))
+            with self._writing(key):
+                self._end(key, list(_shape_of(owner).roles), ceil(grace.total_seconds()))
 
     def tidy(self, key: JobKey) -> None:
         """Delete every object of the run, pods by force, the owner last. Cut off, it is repeated; should the portal
@@ -118,14 +155,23 @@ class KubernetesEngine:
         if owner is None:
             return
         namespace = self._namespace(key)
-        for role in _shape_of(owner).roles:
-            self._api.delete(workload_kind(role), namespace, names.workload_name(key, role))
-        self._api.delete_pods(namespace, f"{names.RUN}={key.name}", 0)
-        self._api.delete("Service", namespace, key.name)
-        self._api.delete("Secret", namespace, names.token_name(key))
-        self._api.delete("ConfigMap", namespace, key.name)
+        with self._writing(key):
+            for role in _shape_of(owner).roles:
+                self._api.delete(workload_kind(role), namespace, names.workload_name(key, role))
+            self._api.delete_pods(namespace, f"{names.RUN}={key.name}", 0)
+            self._api.delete("Service", namespace, key.name)
+            self._api.delete("Secret", namespace, names.token_name(key))
+            self._api.delete("ConfigMap", namespace, key.name)
 
     # --- parts -------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _writing(self, key: JobKey) -> Iterator[None]:
+        """Whatever comes of it: what was known of the run before is too old now."""
+        try:
+            yield
+        finally:
+            self._reader.wrote(key)
 
     def _namespace(self, key: JobKey) -> str:
         return names.namespace_name(key.namespace_id, self.options)
