@@ -29,7 +29,9 @@ assets: $(VENV)/.assets ## build style sheets and scripts
 up: setup ## run the portal on this machine until Ctrl-C (PORT=8080)
 	@exec $(BIN)/python -m portal.up --port $(PORT)
 
-demo: setup ## train a real model through the portal (EXIT=1: stop after the job)
+# With a cluster of one's own (KUBECONFIG or YARDMASTER_KUBECONFIG) none is brought up.
+OWN_CLUSTER := $(KUBECONFIG)$(YARDMASTER_KUBECONFIG)
+demo: setup $(if $(filter kubernetes,$(ENGINE)),$(if $(OWN_CLUSTER),,cluster)) ## train a real model through the portal (EXIT=1: stop after the job; ENGINE=kubernetes: in pods)
 	@exec $(BIN)/python -m portal.demo --port $(PORT) --engine $(ENGINE) $(if $(EXIT),--exit)
 
 stop-jobs: setup ## end every job that runs on this machine

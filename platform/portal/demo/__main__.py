@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import time
@@ -12,6 +13,7 @@ from types import FrameType
 from rich.console import Console
 from rich.markup import escape
 
+from portal.demo.cluster import surroundings_for
 from portal.demo.portal import Access, PortalFailed, RunningPortal
 from portal.demo.story import LEAST_ACCURACY, NeverFits, Story
 from yardmaster_client import Job, NotReachable, PortalError, Yardmaster
@@ -23,7 +25,9 @@ def main() -> int:
     console = Console(highlight=False)
     begun = time.monotonic()
     try:
-        with RunningPortal(options.port) as running:
+        around = surroundings_for(options.engine, os.environ)
+        os.environ.update(around.settings)
+        with RunningPortal(options.port, around.host) as running:
             ready = time.monotonic() - begun
             console.print(f"The portal is up at [bold]{running.url}[/] (after {ready:.1f} s)")
             access = running.access()
@@ -53,10 +57,14 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="portal.demo", description="Trains a real model through a portal.")
     parser.add_argument("--port", type=int, default=8080)
     parser.add_argument("--engine", default="local")
-    parser.add_argument("--ps", type=int, default=1)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--ps", type=int, help="parameter servers (1; on a cluster 2)")
+    parser.add_argument("--workers", type=int, help="workers (2; on a cluster 3)")
     parser.add_argument("--exit", action="store_true", help="stop after the job")
-    return parser.parse_args()
+    options = parser.parse_args()
+    on_one_machine = options.engine == "local"
+    options.ps = options.ps or (1 if on_one_machine else 2)
+    options.workers = options.workers or (2 if on_one_machine else 3)
+    return options
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

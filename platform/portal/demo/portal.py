@@ -30,13 +30,13 @@ class Access:
 class RunningPortal:
     """`portal.up` as a child, ready when the block begins and stopped when it ends."""
 
-    def __init__(self, port: int) -> None:
-        self.port = _free_port(port)
-        self.url = f"http://127.0.0.1:{self.port}"
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self.host, self.port = host, _free_port(host, port)
+        self.url = f"http://{host}:{self.port}"
         self._child: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> RunningPortal:
-        command = [sys.executable, "-m", "portal.up", "--port", str(self.port)]
+        command = [sys.executable, "-m", "portal.up", "--host", self.host, "--port", str(self.port)]
         # A session of its own, so that Ctrl-C reaches the demonstration first and it can say goodbye in order.
         self._child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True)
         assert self._child.stdout is not None
@@ -70,13 +70,13 @@ class RunningPortal:
         return Access(**json.loads(done.stdout.strip().splitlines()[-1]))
 
 
-def _free_port(wanted: int) -> int:
+def _free_port(host: str, wanted: int) -> int:
     """`wanted`, else any free one: a demonstration must not fail because something else listens there."""
     for port in (wanted, 0):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                probe.bind(("127.0.0.1", port))
+                probe.bind((host, port))
             except OSError:
                 continue
             return int(probe.getsockname()[1])

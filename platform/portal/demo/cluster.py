@@ -1,0 +1,54 @@
+"""What a demonstration on Kubernetes tells its portal: which cluster, which image, and where pods reach the portal.
+
+An operator's own settings come first. Without them it is the development cluster of this project (`make cluster`).
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from portal.demo.portal import ROOT, PortalFailed
+
+TASK_IMAGE = "localhost/yardmaster/task:dev"
+_DEVCLUSTER = ROOT / "deploy" / "devcluster" / "devcluster"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where the demonstration's portal listens, and what it is told besides."""
+
+    host: str = "127.0.0.1"
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def ask_devcluster(word: str) -> str:
+    """What `devcluster kubeconfig` or `address` prints. Raises `PortalFailed` with the remedy where it does not run."""
+    done = subprocess.run([str(_DEVCLUSTER), word], capture_output=True, text=True, check=False)
+    if done.returncode or not done.stdout.strip():
+        print(
+            f"There is no development cluster ({done.stderr.strip() or 'down'}). Bring it up with make cluster, or set"
+        )
+        print("YARDMASTER_KUBECONFIG, YARDMASTER_KUBERNETES_IMAGE and YARDMASTER_TASK_URL for another one.")
+        raise PortalFailed
+    return done.stdout.strip()
+
+
+def surroundings_for(
+    engine: str, environment: Mapping[str, str], ask: Callable[[str], str] = ask_devcluster
+) -> Surroundings:
+    """Of the engine's name and the process's environment. Listens on one address alone: that which pods reach."""
+    if engine != "kubernetes":
+        return Surroundings()
+    if environment.get("YARDMASTER_KUBECONFIG") or environment.get("YARDMASTER_KUBERNETES"):
+        return Surroundings(environment.get("YARDMASTER_HOST") or "127.0.0.1")
+    host = ask("address")
+    return Surroundings(
+        host,
+        {
+            "YARDMASTER_KUBECONFIG": environment.get("KUBECONFIG") or ask("kubeconfig"),
+            "YARDMASTER_KUBERNETES_IMAGE": environment.get("YARDMASTER_KUBERNETES_IMAGE") or TASK_IMAGE,
+            "YARDMASTER_ALLOWED_HOSTS": f"127.0.0.1,localhost,{host}",
+        },
+    )
