@@ -123,8 +123,8 @@ def _flat(spec: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
         found |= {
             f"roles {role} {key}": _amount(key, value) for key, value in one.items() if value not in ({}, 0, None)
         }
-    code = str(spec.get("code", ""))
-    found |= {"code": names.get(code, code), "entry_point": str(spec.get("entry_point", ""))}
+    if code := spec.get("code"):
+        found |= {"code": names.get(str(code), str(code)), "entry_point": str(spec.get("entry_point", ""))}
     found |= _arguments(spec.get("arguments", []))
     found |= {f"variable {name}": value for name, value in spec.get("environment", {}).items()}
     for number, one in enumerate(spec.get("inputs", [])):

@@ -19,7 +19,7 @@ from yardmaster.errors import Problem
 from yardmaster.quantity import format_cpu
 from yardmaster.spec import Paths, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.spec_rules import MOST_INPUTS
-from yardmaster.strategy import ROLES
+from yardmaster.strategy import ROLES, only_serves
 
 Values = dict[str, str]
 
@@ -44,8 +44,10 @@ _SHAPES: Mapping[Strategy, Mapping[Role, int]] = {
     Strategy.BETWEEN_GRAPH: {Role.WORKER: 2, Role.PS: 1},
     Strategy.PARAMETER_SERVER: {Role.CHIEF: 1, Role.WORKER: 2, Role.PS: 1},
     Strategy.MULTI_WORKER_MIRRORED: {Role.WORKER: 2},
+    Strategy.IN_GRAPH: {Role.WORKER: 2, Role.PS: 1},
 }
 """What each preset begins with. Together 2 cores at most: a first job shall fit a small machine."""
+_WITHOUT_SCRIPT = [one.value for one in Strategy if only_serves(one)]
 _NO_CODE = uuid.UUID(int=0)
 _CPU, _MEMORY = "0.5", "1.5Gi"
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
@@ -87,7 +89,7 @@ def values_of_spec(spec: TrainingSpec) -> Values:
     return {
         "name": spec.name,
         "strategy": spec.strategy.value,
-        "code": str(spec.code_version),
+        "code": "" if spec.code_version is None else str(spec.code_version),
         "entry_point": spec.entry_point,
         "arguments": "\n".join(_as_line(one) for one in spec.arguments),
         "environment": "\n".join(f"{name}={_as_line(value)}" for name, value in spec.environment.items()),
@@ -111,6 +113,11 @@ def with_strategy(values: Values, strategy: str) -> Values:
         changed.setdefault(f"roles.{role.value}.cpu", "1" if strategy == Strategy.SINGLE.value else _CPU)
         changed.setdefault(f"roles.{role.value}.memory", _MEMORY)
     return changed
+
+
+def runs_script(values: Values) -> bool:
+    """Whether a script of the user runs in the tasks, rather than servers alone."""
+    return values.get("strategy", "") not in _WITHOUT_SCRIPT
 
 
 def with_shape(values: Values, shape: Mapping[str, int]) -> Values:
@@ -137,7 +144,10 @@ def read(values: Values) -> Reading:
     for name, as_number in (*((one, _whole) for one in WHOLES), *((one, _seconds) for one in DURATIONS)):
         if text := values.get(name, "").strip():
             spec[name] = as_number(text)
-    return Reading({name: value for name, value in spec.items() if value not in ({}, [])}, tuple(problems))
+    # What only a script needs stays in the form, should another strategy be chosen, and is not meant meanwhile.
+    unmeant = () if runs_script(values) else ("code", "entry_point", "arguments", "success")
+    kept = {name: value for name, value in spec.items() if value not in ({}, []) and name not in unmeant}
+    return Reading(kept, tuple(problems))
 
 
 def counts_of(values: Values) -> dict[str, int]:

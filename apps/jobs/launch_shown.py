@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from apps.jobs.launch_form import DURATIONS, PATHS, PLACE, WHOLES, Values, counts_of, problems_by_field
+from apps.jobs.launch_form import DURATIONS, PATHS, PLACE, WHOLES, Values, counts_of, problems_by_field, runs_script
 from apps.jobs.row_words import count_words
 from yardmaster.errors import Problem
 from yardmaster.quantity import NotAQuantity, format_bytes, parse_memory
@@ -107,12 +107,23 @@ PRESETS = (
         "Every worker has the whole model, and all keep in step.",
         icon="copy",
     ),
+    Preset(
+        "in_graph",
+        "Servers to drive",
+        "No script: plain TensorFlow servers, and your notebook drives them.",
+        icon="terminal-2",
+    ),
 )
 _TITLES = {
     "ps": ("Parameter servers", "Hold the variables of the model."),
     "worker": ("Workers", "Read the data and train."),
     "chief": ("A chief", "that leads, and saves checkpoints and the model"),
     "evaluator": ("An evaluator", "that tests checkpoints beside the training"),
+}
+_TITLES_OF_SERVERS = {
+    "ps": ("Parameter servers", "Hold the variables that you place on them."),
+    "worker": ("Workers", "Do the work that you place on them."),
+    "chief": ("A chief", "that does no work of its own and to which you connect"),
 }
 _LABELS = {
     "name": "Name", "strategy": "Strategy", "code": "Code", "entry_point": "Script to run", "arguments": "Arguments",
@@ -151,6 +162,11 @@ class FormShown:
         return self.values.get("strategy", "")
 
     @property
+    def runs_script(self) -> bool:
+        """Whether a script of the user runs, rather than servers alone."""
+        return runs_script(self.values)
+
+    @property
     def top(self) -> list[Problem]:
         """What is wrong with no field of its own."""
         shown = {one.name for one in self._fields()}
@@ -176,7 +192,7 @@ class FormShown:
         for role in _ORDER:
             if (rule := rules.get(role)) is not None:
                 fields = {one: self.field(f"roles.{role.value}.{one}") for one in ("replicas", *_EACH)}
-                title, text = _TITLES[role.value]
+                title, text = (_TITLES if self.runs_script else _TITLES_OF_SERVERS)[role.value]
                 found.append(
                     RoleShown(
                         role.value,
@@ -256,8 +272,9 @@ class FormShown:
 
     @property
     def said_of_script(self) -> str:
+        arguments = self.values.get("arguments", "") if self.runs_script else ""
         return _some([
-            (_count_lines(self.values.get("arguments", "")), "argument"),
+            (_count_lines(arguments), "argument"),
             (_count_lines(self.values.get("environment", "")), "variable"),
         ])  # fmt: skip
 
@@ -268,6 +285,8 @@ class FormShown:
 
     @property
     def said_of_success(self) -> str:
+        if not self.runs_script:
+            return "never: it runs until it is stopped"
         if self.values.get("success.rule") == "chief" or not self.percent_matters:
             return "when the chief has ended well"
         percent = self.values.get("success.percent", "").strip() or "100"
@@ -309,6 +328,8 @@ def cluster_words(values: Values) -> str:
             return f"{everybody}: the chief hands out the steps, and the variables live on {owners}."
         case "multi_worker_mirrored":
             return f"{everybody}: after every step all of them average their gradients."
+        case "in_graph":
+            return f"{everybody}: they serve until they are stopped, and your own program drives them."
     return f"{everybody}."
 
 

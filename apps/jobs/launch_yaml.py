@@ -16,12 +16,15 @@ import yaml
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.spec_json import spec_to_json
+from yardmaster.strategy import only_serves
 from yardmaster_client.jobfile import JobFile, JobFileError, job_from_text
 
 LONGEST_FILE = 256 << 10
 _END = "JOB"
 _DEFAULTS = spec_to_json(TrainingSpec("job", Strategy.SINGLE, {Role.WORKER: RoleSpec()}, uuid.UUID(int=0), "train.py"))
 _ALWAYS = ("name", "strategy", "roles", "code", "entry_point")
+_OF_SCRIPT = ("code", "entry_point")
+_WITHOUT_SCRIPT = [one.value for one in Strategy if only_serves(one)]
 _WIDTH = 1_000
 
 
@@ -59,6 +62,8 @@ def job_as_yaml(
     data: dict[str, Any] = {"name": spec.get("name", "")}
     data |= {key: value for key, value in (("namespace", namespace), ("engine", engine)) if value}
     for key in _DEFAULTS:
+        if key in _OF_SCRIPT and not spec.get(key) and spec.get("strategy") in _WITHOUT_SCRIPT:
+            continue
         if key in spec and key not in ("name", "version") and (key in _ALWAYS or spec[key] != _DEFAULTS[key]):
             data[key] = _written(key, spec[key], names)
     kept = {key: value for key, value in data.items() if value not in ({}, [])}

@@ -17,6 +17,7 @@ from apps.jobs.launch_form import memory_text
 from apps.jobs.launch_yaml import command_of, job_as_yaml
 from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, TaskFact
 from apps.jobs.row_words import Row
+from apps.jobs.serving import Serving, is_served, serving_if_known
 from apps.jobs.task_cards import TaskCard, task_cards
 from apps.jobs.why import Why, why
 from apps.namespaces.models import Namespace, Role
@@ -60,6 +61,7 @@ class JobFacts:
     model: Model | None
     code: CodeVersion | None
     inputs: Sequence[Input]
+    serving: Serving | None
 
     @property
     def row(self) -> Row:
@@ -73,7 +75,11 @@ class JobFacts:
             return job.decided_at or job.queued_at
         if job.wanted == Wanted.STOP.value:
             return next((event.at for event in self.events if event.kind == "stop_asked"), job.queued_at)
-        times = {Phase.RUNNING.value: job.started_at, Phase.STARTING.value: job.admitted_at}
+        times = {
+            Phase.RUNNING.value: job.started_at,
+            Phase.STARTING.value: job.admitted_at,
+            Phase.STOPPING.value: job.stop_sent_at,
+        }
         return times.get(job.phase) or job.queued_at
 
     @property
@@ -100,6 +106,10 @@ class JobFacts:
     def reclaimed(self) -> str:
         """What is released after success, in words."""
         return "parameter servers" if self.job.strategy in _HAVE_PARAMETER_SERVERS else "remaining tasks"
+
+    @property
+    def is_served(self) -> bool:
+        return is_served(self.job)
 
     @property
     def may_change(self) -> bool:
@@ -175,6 +185,7 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         model=_model(job) if may_have_results else None,
         code=_code(user, spec.code_version),
         inputs=_inputs(user, spec),
+        serving=serving_if_known(job, spec),
     )
 
 
@@ -212,7 +223,9 @@ def _model(job: Job) -> Model | None:
     return Model.objects.filter(job=job, completed_at__isnull=False).order_by("-attempt").first()
 
 
-def _code(user: User, version_id: uuid.UUID) -> CodeVersion | None:
+def _code(user: User, version_id: uuid.UUID | None) -> CodeVersion | None:
+    if version_id is None:
+        return None
     visible = CodeVersion.objects.filter(pk=version_id, parent__namespace__in=namespaces_visible(user))
     return visible.select_related("parent").first()
 

@@ -19,7 +19,10 @@ STRATEGY_WORDS = {
     "between_graph": "Parameter servers",
     "parameter_server": "Parameter servers, TF 2",
     "multi_worker_mirrored": "Mirrored workers",
+    "in_graph": "Servers to drive",
 }
+_SHAPE_ENDINGS = {Strategy.MULTI_WORKER_MIRRORED.value: ", mirrored", Strategy.IN_GRAPH.value: ", to drive"}
+"""Where the roles alone do not tell the strategy."""
 _PLURALS = {"worker": "workers", "ps": "parameter servers", "chief": "chiefs", "evaluator": "evaluators"}
 _SINGULARS = {"ps": "parameter server"}
 _LONGEST_REASON = 240
@@ -38,8 +41,7 @@ class Row:
         if self.job.strategy == Strategy.SINGLE.value:
             return "Single task"
         words = shape_words(self.job.spec.get("roles", {}))
-        mirrored = self.job.strategy == Strategy.MULTI_WORKER_MIRRORED.value
-        return f"{words}, mirrored" if mirrored else words
+        return words + _SHAPE_ENDINGS.get(self.job.strategy, "")
 
     @property
     def strategy(self) -> str:

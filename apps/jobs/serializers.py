@@ -19,14 +19,18 @@ STRATEGIES = [(one.value, one.value) for one in Strategy]
 _SPEC = {
     "type": "object",
     "description": "A job specification, version 1. Unknown keys are refused by name.",
-    "required": ["name", "strategy", "roles", "code", "entry_point"],
+    "required": ["name", "strategy", "roles"],
     "properties": {
         "version": {"type": "integer", "enum": [1]},
         "name": {"type": "string"},
         "strategy": {"type": "string", "enum": [one.value for one in Strategy]},
         "roles": {"type": "object", "additionalProperties": {"type": "object"}},
-        "code": {"type": "string", "format": "uuid"},
-        "entry_point": {"type": "string"},
+        "code": {
+            "type": ["string", "null"],
+            "format": "uuid",
+            "description": "Required, but for in_graph, which runs no script and takes none.",
+        },
+        "entry_point": {"type": "string", "description": "As `code`."},
     },
     "additionalProperties": True,
 }
@@ -99,6 +103,38 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         """Looked up once for all rows of a page (`selectors.models_of`)."""
         model_id = self.context["models"].get(job.pk)
         return None if model_id is None else str(model_id)
+
+
+class ServerSerializer(serializers.Serializer[Any]):
+    """One TensorFlow server."""
+
+    role = serializers.ChoiceField(choices=ROLES)
+    index = serializers.IntegerField()
+    target = serializers.CharField()
+
+
+class ServingSerializer(serializers.Serializer[Any]):
+    """The servers of a job that somebody outside drives."""
+
+    target = serializers.CharField(help_text="The `grpc://` address to connect to; that of any other server would do.")
+    reach = serializers.CharField(help_text="From where the addresses can be reached.")
+    data_dir = serializers.CharField(help_text="Where each server reads the job's data; empty without inputs.")
+    servers = ServerSerializer(many=True)
+
+
+class JobDetailSerializer(JobSerializer):
+    """One job, with what only its engine can tell."""
+
+    serving = serializers.SerializerMethodField(help_text="Of `in_graph` while it is up: where its servers are.")
+
+    class Meta(JobSerializer.Meta):
+        fields = [*JobSerializer.Meta.fields, "serving"]
+        read_only_fields = fields
+
+    @extend_schema_field(ServingSerializer(allow_null=True))
+    def get_serving(self, job: Job) -> dict[str, Any] | None:
+        serving = self.context["serving"]
+        return None if serving is None else dict(ServingSerializer(serving).data)
 
 
 class FindingSerializer(serializers.Serializer[Any]):

@@ -33,7 +33,7 @@ def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
         "job": str(job.pk),
         "attempt": identity.attempt,
         "spec": attempt.spec,
-        "code": _code(attempt.spec["code"]),
+        "code": None if attempt.spec["code"] is None else _code(attempt.spec["code"]),
         "inputs": [_input(one) for one in attempt.spec["inputs"]],
         "checkpoint": _checkpoint(job),
         "limits": {"line_bytes": LINE_BYTES, "spool_bytes": SPOOL_BYTES},

@@ -19,6 +19,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("jobs/<uuid:job_id>/checkpoints/", details.JobCheckpointsView.as_view(), name="job_checkpoints"),
     path("jobs/<uuid:job_id>/model/", details.JobModelView.as_view(), name="job_model"),
     path("jobs/<uuid:job_id>/manifests/", details.JobManifestsView.as_view(), name="job_manifests"),
+    path("jobs/<uuid:job_id>/notebook/", details.JobNotebookView.as_view(), name="job_notebook"),
     path("task/order/", task.TaskOrderView.as_view(), name="task_order"),
     path("task/report/", task.TaskReportView.as_view(), name="task_report"),
     path("task/checkpoints/", task.TaskCheckpointsView.as_view(), name="task_checkpoints"),

@@ -11,7 +11,7 @@ from apps.api.problems import ApiProblem
 from apps.code import selectors as code
 from apps.datasets import selectors as datasets
 from yardmaster.errors import Problem, SpecRejected
-from yardmaster.preflight import Finding, Severity
+from yardmaster.preflight import Finding, Severity, preflight
 from yardmaster.preflight_apart import preflight_bounded
 from yardmaster.spec import TrainingSpec
 
@@ -30,7 +30,9 @@ def checked_spec(user: User, spec: TrainingSpec) -> list[Finding]:
 
 
 def _missing(user: User, spec: TrainingSpec) -> list[Problem]:
-    found = [_problem_of(user, spec.code_version, "code", "code", code.version_for)]
+    found: list[Problem | None] = []
+    if spec.code_version is not None:
+        found.append(_problem_of(user, spec.code_version, "code", "code", code.version_for))
     for index, one in enumerate(spec.inputs):
         field = f"inputs.{index}.dataset_version"
         found.append(_problem_of(user, one.dataset_version, field, "dataset", datasets.version_for))
@@ -58,6 +60,8 @@ def _problem_of(
 
 
 def _findings(user: User, spec: TrainingSpec) -> list[Finding]:
+    if spec.code_version is None:
+        return preflight(spec, {})
     version = code.version_for(user, spec.code_version)
     sources = code.sources_of(version, MOST_SOURCE)
     if spec.entry_point not in sources and any(one.path == spec.entry_point for one in code.files_of(version)):

@@ -101,6 +101,19 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "Correct the line that the log names, upload the code again and launch with the new version.",
             permanent=True,
         ),
+        "ServerEnded": Reason(
+            _PLATFORM,
+            "A server ended",
+            "{task} ended with {exit}, though a server runs until it is stopped.",
+            "Read the end of its log. What a client asked of the server may have ended it; else launch again.",
+        ),
+        "NoTensorFlow": Reason(
+            _PLATFORM,
+            "TensorFlow is missing",
+            "{task} could not serve: TensorFlow cannot be imported in its environment.",
+            "Ask an administrator for a task environment that has TensorFlow.",
+            permanent=True,
+        ),
         "Killed": Reason(
             _USER,
             "Killed by a signal",

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from yardmaster.failures import Verdict
 from yardmaster.phases import Observation, Phase, TaskState, Wanted
 from yardmaster.spec import Role, TrainingSpec
+from yardmaster.strategy import only_serves
 from yardmaster.success import STOPPED_OUTSIDE, deadline_verdict, job_verdict, lost_verdict, never_started_verdict
 
 
@@ -148,7 +149,10 @@ def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing
     begun = job.started_at or job.admitted_at or job.queued_at
     deadline = None if job.spec.max_runtime is None else begun + job.spec.max_runtime
     if deadline is not None and now >= deadline:
-        return Move(Phase.FAILED, deadline_verdict(job.spec))
+        # Servers have no work of their own that could be cut off: the end of their time is a stop like any other.
+        return (
+            Move(Phase.STOPPING) if only_serves(job.spec.strategy) else Move(Phase.FAILED, deadline_verdict(job.spec))
+        )
     return Wait(_earliest(now + timing.look_again, deadline))
 
 
@@ -167,7 +171,8 @@ def _starting(job: Remembered, facts: _Facts, now: datetime, timing: Timing) -> 
 
 def _stopping(job: Remembered, facts: _Facts, now: datetime, timing: Timing) -> Step:
     if facts.all_gone:
-        return Move(Phase.STOPPED)
+        # That nobody wanted it stopped means that its time was over.
+        return Move(Phase.STOPPED, deadline_verdict(job.spec) if job.wanted is Wanted.RUN else None)
     if job.stop_sent_at is None:
         return Stop(job.spec.grace_period)
     limit = job.stop_sent_at + job.spec.grace_period + timing.kill_margin

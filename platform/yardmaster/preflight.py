@@ -17,6 +17,7 @@ from enum import StrEnum
 from yardmaster.script_facts import Call, Facts, Place, Unreadable, read_script
 from yardmaster.spec import Strategy, TrainingSpec
 from yardmaster.spec_rules import CLASSIC_FLAGS, shorten
+from yardmaster.strategy import only_serves
 
 _MOST_OF_ONE_KIND = 5
 LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
@@ -44,6 +45,8 @@ class Finding:
 def preflight(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
     """What was found, errors first, then in the order of the code. `files` are the code version's text files, by path.
     Never raises, whatever the files hold."""
+    if only_serves(spec.strategy):
+        return _of_servers(spec)
     if spec.entry_point not in files:
         return [_entry_point_missing(spec, files)]
     facts = read_script(files, spec.entry_point)
@@ -51,6 +54,14 @@ def preflight(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
     if all(one.file != spec.entry_point for one in found):
         found += [finding for check in _CHECKS for finding in check(spec, facts)]
     return sorted(found, key=lambda one: (one.severity is not Severity.ERROR, one.file, one.line, one.code))
+
+
+def _of_servers(spec: TrainingSpec) -> list[Finding]:
+    """There is no code to read."""
+    if spec.max_runtime is not None:
+        return []
+    message = "The servers keep their share of the quota until somebody stops them."
+    return [_warn("no_end", message, "Set a maximum runtime (max_runtime), so that they cannot be forgotten.")]
 
 
 def _warn(code: str, message: str, remedy: str, place: Place | None = None) -> Finding:

@@ -24,6 +24,7 @@ class Strategy(StrEnum):
     BETWEEN_GRAPH = "between_graph"
     PARAMETER_SERVER = "parameter_server"
     MULTI_WORKER_MIRRORED = "multi_worker_mirrored"
+    IN_GRAPH = "in_graph"
 
 
 class Role(StrEnum):
@@ -129,7 +130,8 @@ class TrainingSpec:
     name: str
     strategy: Strategy
     roles: Mapping[Role, RoleSpec]
-    code_version: uuid.UUID
+    code_version: uuid.UUID | None
+    """None where no script of the user runs (`in_graph`); then `entry_point` is empty, too."""
     entry_point: str
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)

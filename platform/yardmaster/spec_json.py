@@ -38,6 +38,7 @@ from yardmaster.spec_rules import (
     check_spec,
     shorten,
 )
+from yardmaster.strategy import only_serves
 
 MOST_PROBLEMS = 100
 """More are counted, not listed: an absurd input must not make an absurd answer."""
@@ -57,6 +58,7 @@ _ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NO_ID = uuid.UUID(int=0)
 _STAND_IN = TrainingSpec("job", Strategy.SINGLE, {Role.WORKER: RoleSpec()}, _NO_ID, "train.py")
 _ABSENT = object()
+_WITHOUT_SCRIPT = tuple(one.value for one in Strategy if only_serves(one))
 
 Word = TypeVar("Word", bound=StrEnum)
 Amount = TypeVar("Amount", int, float)
@@ -83,7 +85,7 @@ def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
         "name": spec.name,
         "strategy": spec.strategy.value,
         "roles": {role.value: _role_to_json(one) for role, one in spec.roles.items()},
-        "code": str(spec.code_version),
+        "code": None if spec.code_version is None else str(spec.code_version),
         "entry_point": spec.entry_point,
         "arguments": list(spec.arguments),
         "environment": dict(spec.environment),
@@ -112,6 +114,12 @@ def _role_to_json(one: RoleSpec) -> dict[str, Any]:
 
 def _seconds(duration: timedelta) -> int:
     return int(duration.total_seconds())
+
+
+def _required_of(data: object) -> tuple[str, ...]:
+    always = ("name", "strategy", "roles")
+    runs_script = not isinstance(data, Mapping) or data.get("strategy") not in _WITHOUT_SCRIPT
+    return (*always, "code", "entry_point") if runs_script else always
 
 
 def show(value: object) -> str:
@@ -149,14 +157,17 @@ class _Reading:
         """The spec, with stand-ins for what is in `problems`."""
         if isinstance(data, Mapping) and not self._version_is_known(data.get("version", VERSION)):
             return _STAND_IN
-        top = self.keys("", data, _TOP, required=("name", "strategy", "roles", "code", "entry_point"))
+        top = self.keys("", data, _TOP, required=_required_of(data))
+        is_served = top.get("strategy") in _WITHOUT_SCRIPT
         success = self.keys("success", top.get("success", {}), _SUCCESS)
         return TrainingSpec(
             name=self.text("name", top.get("name", _STAND_IN.name)),
             strategy=self.word("strategy", top.get("strategy", _STAND_IN.strategy.value), Strategy, _STAND_IN.strategy),
             roles=self.roles(top.get("roles", {})),
-            code_version=self.id("code", top.get("code", str(_NO_ID))),
-            entry_point=self.text("entry_point", top.get("entry_point", _STAND_IN.entry_point)),
+            code_version=None
+            if is_served and top.get("code") is None
+            else self.id("code", top.get("code", str(_NO_ID))),
+            entry_point=self.text("entry_point", top.get("entry_point", "" if is_served else _STAND_IN.entry_point)),
             arguments=tuple(self.texts("arguments", top.get("arguments", []), MOST_ARGUMENTS)),
             environment=self.environment(top.get("environment", {})),
             inputs=tuple(self.inputs(top.get("inputs", []))),

@@ -14,7 +14,7 @@ from datetime import timedelta
 from yardmaster.errors import Problem
 from yardmaster.quantity import format_bytes, format_cpu
 from yardmaster.spec import Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
-from yardmaster.strategy import ROLES, never_ending_roles
+from yardmaster.strategy import ROLES, never_ending_roles, only_serves
 
 MOST_TASKS = 1000
 MOST_ARGUMENTS = 1000
@@ -113,7 +113,26 @@ def _resources_of_one(field: str, asked: Resources) -> Iterator[Problem]:
             yield Problem(f"{field}.extended.{name}", "out_of_range", message, "Leave it out for none.", str(amount))
 
 
+def _no_script(spec: TrainingSpec) -> Iterator[Problem]:
+    """What only a script could use is refused where none runs: it would silently do nothing."""
+    if not only_serves(spec.strategy):
+        return
+    why = f"{spec.strategy.value} runs no script: its tasks are plain TensorFlow servers"
+    for field, value in (
+        ("code", "" if spec.code_version is None else str(spec.code_version)),
+        ("entry_point", spec.entry_point),
+        ("arguments", " ".join(spec.arguments)),
+    ):
+        if value:
+            yield Problem(field, "conflict", f"{why}.", f"Leave {field} out.", shorten(value))
+    if spec.success_rule is not SuccessRule.WORKERS:
+        message = f"{why}, which run until they are stopped and never succeed."
+        yield Problem("success.rule", "conflict", message, "Leave success out.", spec.success_rule.value)
+
+
 def _entry_point(spec: TrainingSpec) -> Iterator[Problem]:
+    if only_serves(spec.strategy):
+        return
     path = spec.entry_point
     remedy = "Write its path from the top of the code, such as train.py or src/train.py."
     if not path_is_inside(path):
@@ -260,7 +279,8 @@ def _success(spec: TrainingSpec) -> Iterator[Problem]:
             "success.percent", "conflict", 'A percentage belongs to the rule "workers".', remedy, str(percent)
         )
     elif percent != 100 and Role.WORKER in never_ending_roles(spec.strategy):
-        message = f"The workers of {spec.strategy.value} never end by themselves: the chief alone decides."
+        who = "nobody decides" if only_serves(spec.strategy) else "the chief alone decides"
+        message = f"The workers of {spec.strategy.value} never end by themselves: {who}."
         yield Problem("success.percent", "conflict", message, "Leave percent out.", str(percent))
 
 
@@ -274,6 +294,7 @@ _CHECKS: tuple[Callable[[TrainingSpec], Iterator[Problem]], ...] = (
     _name,
     _roles,
     _resources,
+    _no_script,
     _entry_point,
     _arguments,
     _environment,

@@ -62,8 +62,19 @@ ROLES: Mapping[Strategy, Mapping[Role, RoleRule]] = MappingProxyType(
             Role.WORKER: RoleRule(least=1, on_loss=Scope.CLUSTER),
             Role.EVALUATOR: _EVALUATOR,
         },
+        # Plain servers: who drives them is outside, and knows what to do when one comes back without its variables.
+        Strategy.IN_GRAPH: {
+            Role.CHIEF: RoleRule(least=0, most=1, never_ends=True),
+            Role.WORKER: RoleRule(least=1, never_ends=True),
+            Role.PS: _ENDLESS_PS,
+        },
     }
 )
+
+
+def only_serves(strategy: Strategy) -> bool:
+    """Whether all that runs are servers that somebody outside drives: no script, no end but that of being stopped."""
+    return all(rule.never_ends for rule in ROLES[strategy].values())
 
 
 def never_ending_roles(strategy: Strategy) -> frozenset[Role]:
@@ -77,5 +88,6 @@ def server_roles(spec: TrainingSpec) -> tuple[Role, ...]:
 
 
 def leading_task(spec: TrainingSpec) -> tuple[Role, int]:
-    """The chief, or worker 0 where there is no chief role: the one that decides under the rule `chief`."""
+    """The chief, or worker 0 where there is no chief role: the one that decides under the rule `chief`, and to which
+    clients of an `in_graph` job connect."""
     return (Role.CHIEF, 0) if Role.CHIEF in spec.roles else (Role.WORKER, 0)

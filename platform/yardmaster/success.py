@@ -5,10 +5,12 @@ The precedence, first that applies:
 1. Success. The tasks that decide have all ended well: the leading task (the chief, or worker 0 without one) under the
    rule `chief`; under the rule `workers` the chief, where there is one, and `success_percent` of the workers, rounded
    up. Workers that never end by themselves (`parameter_server`) are not waited for: there the chief alone decides.
-   Whatever else failed, the training is done: success wins over every failure that is seen with it.
+   Whatever else failed, the training is done: success wins over every failure that is seen with it. Servers that
+   somebody outside drives (`in_graph`) never succeed: being stopped is their normal end.
 2. Failure. A task has failed for good (the engine does not start it again) and the job needs it. The evaluator is
    never needed. Under the rule `workers` a worker is needed only while the percentage cannot be reached without it.
-   Every other task is needed. Of several failures the first in time is the verdict: the rest mostly follow from it.
+   Every other task is needed, and where there are only servers each must go on. Of several failures the first in time
+   is the verdict: the rest mostly follow from it.
 3. Otherwise there is no verdict yet. A task that ended well without deciding (a PS that ends itself) means nothing.
 
 Not here: time limits of the clock (`plan` asks; the words are here) and restarts (`restarts`).
@@ -17,15 +19,17 @@ Not here: time limits of the clock (`plan` asks; the words are here) and restart
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from yardmaster.failures import REASONS, Blame, Verdict, task_name, verdict_for
 from yardmaster.phases import Observation, TaskPhase, TaskState
 from yardmaster.spec import Role, SuccessRule, TrainingSpec
-from yardmaster.strategy import leading_task, never_ending_roles
+from yardmaster.strategy import leading_task, never_ending_roles, only_serves
 
 SUCCEEDED = "Succeeded"
 """The reason of a verdict that is a success; every other reason is a failure (`failures.REASONS`)."""
+SERVER_ENDED = "ServerEnded"
 STOPPED_OUTSIDE = "StoppedOutside"
 """The reason of a verdict on tasks that somebody ended on the engine itself."""
 
@@ -50,6 +54,8 @@ def needed_workers(spec: TrainingSpec) -> int:
 
 def has_succeeded(spec: TrainingSpec, tasks: Sequence[TaskState]) -> bool:
     """Whether those who decide have all ended well."""
+    if only_serves(spec.strategy):
+        return False
     ended_well = {(task.role, task.index) for task in tasks if task.phase is TaskPhase.SUCCEEDED}
     if _leader_must_succeed(spec) and leading_task(spec) not in ended_well:
         return False
@@ -71,7 +77,10 @@ def _fatal_failures(spec: TrainingSpec, tasks: Sequence[TaskState]) -> list[Task
 
 
 def _can_no_longer_succeed(spec: TrainingSpec, task: TaskState) -> bool:
-    """Failed; or ended by a stop that was not ours, of a task that the verdict waits for: nobody would ever decide."""
+    """Failed; or ended by a stop that was not ours, of a task that the verdict waits for: nobody would ever decide.
+    Where there are only servers, whichever has ended."""
+    if only_serves(spec.strategy):
+        return task.phase.is_ended
     if task.phase is TaskPhase.RELEASED:
         return task.role not in never_ending_roles(spec.strategy)
     return task.phase is TaskPhase.FAILED
@@ -108,6 +117,8 @@ def _failure(spec: TrainingSpec, task: TaskState) -> Verdict:
         known = REASONS[STOPPED_OUTSIDE]
         sentence = known.sentence.format(task=task_name(task.role, task.index))
         return Verdict(STOPPED_OUTSIDE, sentence, known.remedy, known.blame, task.role, task.index, task.exit_code)
+    if only_serves(spec.strategy) and verdict_for(task).reason == "ScriptFailed":
+        return verdict_for(replace(task, reason=SERVER_ENDED))
     return verdict_for(task)
 
 
@@ -115,10 +126,11 @@ def deadline_verdict(spec: TrainingSpec) -> Verdict:
     """The job ran longer than its own `max_runtime`."""
     seconds = int(spec.max_runtime.total_seconds()) if spec.max_runtime is not None else 0
     known = REASONS["DeadlineExceeded"]
+    remedy = "Launch it again where it is still needed." if only_serves(spec.strategy) else known.remedy
     return Verdict(
         "DeadlineExceeded",
         f"The job reached its maximum runtime of {seconds} s and was stopped.",
-        known.remedy,
+        remedy,
         known.blame,
     )
 

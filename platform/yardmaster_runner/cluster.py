@@ -14,6 +14,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 BETWEEN_GRAPH = "between_graph"
 PARAMETER_SERVER = "parameter_server"
 MULTI_WORKER_MIRRORED = "multi_worker_mirrored"
+IN_GRAPH = "in_graph"
+"""The tasks run a server of ours in the place of a script."""
 
 
 def tf_config(
@@ -24,7 +26,7 @@ def tf_config(
     The evaluator is never part of the cluster map, but still learns that it is the evaluator. A job without a chief
     role keeps its worker list as it is: TensorFlow takes worker 0 for the chief.
     """
-    if strategy not in (BETWEEN_GRAPH, PARAMETER_SERVER, MULTI_WORKER_MIRRORED) or replicas_total <= 1:
+    if strategy not in (BETWEEN_GRAPH, PARAMETER_SERVER, MULTI_WORKER_MIRRORED, IN_GRAPH) or replicas_total <= 1:
         return None
     servers = {name: list(cluster[name]) for name in ("chief", "worker", "ps") if cluster.get(name)}
     return {"cluster": servers, "task": {"type": role, "index": index}, "environment": "cloud"}

@@ -14,6 +14,9 @@ from yardmaster_runner.cluster import classic_flags, distribution_environment, t
 from yardmaster_runner.order import Order
 from yardmaster_runner.settings import Settings
 
+SERVER_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "serve.py")
+"""In a folder of its own, which becomes the first place to import from: no module of the runner may be found there."""
+
 
 @dataclass(frozen=True)
 class Folders:
@@ -37,7 +40,10 @@ class Folders:
 
 
 def command(settings: Settings, order: Order, folders: Folders) -> List[str]:
-    """`python -u entry_point [paths] [classic flags] [arguments]`. The user's own arguments come last and so win."""
+    """`python -u entry_point [paths] [classic flags] [arguments]`. The user's own arguments come last and so win.
+    Where there is no script, the server program of ours: it learns all from its environment."""
+    if order.runs_server:
+        return [settings.python, "-u", SERVER_PROGRAM]
     paths = [
         "%s=%s" % (order.paths[kind + "_flag"], folder)
         for kind, folder in (("data", folders.data), ("log", folders.log), ("model", folders.model))

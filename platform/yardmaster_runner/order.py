@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Optional, Tuple
 
+from yardmaster_runner.cluster import IN_GRAPH
 from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun
 
 
@@ -50,10 +51,16 @@ class Order:
     paths: Mapping[str, str]
     replicas: Mapping[str, int]
     grace_period: float
-    code: Bundle
+    code: Optional[Bundle]
+    """None where no script of the user runs."""
     inputs: Tuple[Bundle, ...]
     checkpoint: Optional[Bundle]
     limits: Limits
+
+    @property
+    def runs_server(self) -> bool:
+        """Whether the task is a plain TensorFlow server, in the place of a script."""
+        return self.strategy == IN_GRAPH
 
     def is_decided_by(self, role: str, index: int) -> bool:
         """Whether this task keeps the checkpoints and the model: the chief, or worker 0 where there is no chief."""
@@ -86,13 +93,13 @@ def _order(answer: Mapping[str, Any]) -> Order:
         job=str(answer["job"]),
         attempt=int(answer["attempt"]),
         strategy=str(spec["strategy"]),
-        entry_point=str(spec["entry_point"]),
+        entry_point=str(spec.get("entry_point") or ""),
         arguments=tuple(str(one) for one in spec.get("arguments") or ()),
         environment={str(k): str(v) for k, v in (spec.get("environment") or {}).items()},
         paths={**DEFAULT_PATHS, **{str(k): str(v) for k, v in (spec.get("paths") or {}).items()}},
         replicas={str(role): int(one.get("replicas", 1)) for role, one in spec["roles"].items()},
         grace_period=float(spec.get("grace_period", 30)),
-        code=_bundle(answer["code"], ""),
+        code=_bundle(answer["code"], "") if spec["strategy"] != IN_GRAPH else None,
         inputs=tuple(_bundle(one, str(one.get("name") or "")) for one in answer.get("inputs") or ()),
         checkpoint=_checkpoint(answer) if answer.get("checkpoint") else None,
         limits=Limits(**{k: int(limits[k]) for k in ("line_bytes", "spool_bytes") if limits.get(k)}),

@@ -57,20 +57,24 @@ class Preparation:
             self._place_all(order)
         except OSError as error:
             raise _failed(error) from error
-        entry_point = inside(self._folders.code, order.entry_point)
-        if not os.path.isfile(entry_point):
-            there = ", ".join(sorted(file.path for file in order.code.files)[:10])
-            message = "the entry point %s is not in the code, which has: %s" % (order.entry_point, there or "nothing")
-            raise CannotRun(STAGE_IN_FAILED, "ScriptNotFound", message)
+        if order.code is not None:
+            self._find_script(order.code, order.entry_point)
         if shutil.which(self._settings.python) is None:
             message = "YARDMASTER_PYTHON is %s, which cannot be run" % self._settings.python
             raise CannotRun(STAGE_IN_FAILED, "StageInFailed", message)
+
+    def _find_script(self, code: Bundle, entry_point: str) -> None:
+        if not os.path.isfile(inside(self._folders.code, entry_point)):
+            there = ", ".join(sorted(file.path for file in code.files)[:10])
+            message = "the entry point %s is not in the code, which has: %s" % (entry_point, there or "nothing")
+            raise CannotRun(STAGE_IN_FAILED, "ScriptNotFound", message)
 
     def _place_all(self, order: Order) -> None:
         for folder in (self._settings.cache_dir, *vars(self._folders).values()):
             os.makedirs(folder, exist_ok=True)
         stager = Stager(self._api.portal.hosts, self._settings.cache_dir, self.get_order)
-        stager.place(order.code, self._folders.code, is_copied=True)
+        if order.code is not None:
+            stager.place(order.code, self._folders.code, is_copied=True)
         for bundle in order.inputs:
             stager.place(bundle, self._folders.of_input(bundle.name), is_copied=False)
         if order.checkpoint is not None and self._settings.role != "ps":

@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import signal
+from dataclasses import replace
 from typing import List, Optional
 
 from yardmaster_runner.exits import Ending
@@ -36,6 +37,12 @@ def explain_end(exit_code: int, tail: bytes, was_out_of_memory: bool, was_told_t
     if exit_code > 128:
         return Ending(exit_code, "Killed", ("it was ended by %s. %s" % (_signal_name(exit_code - 128), said)).strip())
     return Ending(exit_code, _word(exit_code, lines, said), said or _last_line(lines))
+
+
+def explain_end_of_server(ending: Ending) -> Ending:
+    """The same ending where the script was our own server program, which neither fails nor ends as scripts do."""
+    word = {"ImportFailed": "NoTensorFlow", "ScriptFailed": "ServerEnded"}.get(ending.reason, ending.reason)
+    return replace(ending, reason=word)
 
 
 def last_exception(lines: List[str]) -> str:

@@ -15,7 +15,7 @@ from yardmaster_runner.observer import Observer
 from yardmaster_runner.order import Order
 from yardmaster_runner.patience import PORTAL_MAY_BE_AWAY, Haste, Patience
 from yardmaster_runner.progress import Progress
-from yardmaster_runner.reasons import explain_end, memory_kills
+from yardmaster_runner.reasons import explain_end, explain_end_of_server, memory_kills
 from yardmaster_runner.reporter import Facts
 from yardmaster_runner.script import Script
 from yardmaster_runner.settings import Settings
@@ -72,7 +72,8 @@ class ScriptRun:
         intake.join()
         switch.ended()
         was_out_of_memory = kills is not None and (memory_kills() or 0) > kills
-        return explain_end(exit_code, intake.tail, was_out_of_memory, switch.was_thrown)
+        ending = explain_end(exit_code, intake.tail, was_out_of_memory, switch.was_thrown)
+        return explain_end_of_server(ending) if self._order.runs_server else ending
 
     def keep_results(self, ending: Ending) -> Ending:
         """Report the last facts, upload the last checkpoint and the model. The ending, with what could not be kept."""

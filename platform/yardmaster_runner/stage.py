@@ -124,7 +124,7 @@ class Stager:
             if self._renewed != generation:
                 return
             order = self._renew()
-            bundles = [order.code, *order.inputs, *([order.checkpoint] if order.checkpoint else [])]
+            bundles = [one for one in (order.code, *order.inputs, order.checkpoint) if one is not None]
             self._fresh = {(bundle.version, file.path): file.url for bundle in bundles for file in bundle.files}
             self._renewed += 1
 

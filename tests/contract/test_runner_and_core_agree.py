@@ -15,15 +15,15 @@ from yardmaster import failures
 from yardmaster.failures import REASONS
 from yardmaster.spec import Paths, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.spec_json import spec_to_json
-from yardmaster.strategy import leading_task, server_roles
+from yardmaster.strategy import leading_task, only_serves, server_roles
 from yardmaster.tf_config import classic_flags, task_environment
 from yardmaster_runner import exits
-from yardmaster_runner.launch import Folders, command, environment
+from yardmaster_runner.launch import SERVER_PROGRAM, Folders, command, environment
 from yardmaster_runner.order import DEFAULT_PATHS, Order, read_order
-from yardmaster_runner.reasons import explain_end
+from yardmaster_runner.reasons import explain_end, explain_end_of_server
 from yardmaster_runner.settings import ROLES, Settings, read_settings
 
-SOURCES = sorted(Path(yardmaster_runner.__file__).parent.glob("*.py"))
+SOURCES = sorted(Path(yardmaster_runner.__file__).parent.rglob("*.py"))
 SHAPES = [
     (Strategy.SINGLE, {Role.WORKER: 1}),
     (Strategy.BETWEEN_GRAPH, {Role.WORKER: 2, Role.PS: 2}),
@@ -32,6 +32,8 @@ SHAPES = [
     (Strategy.MULTI_WORKER_MIRRORED, {Role.WORKER: 3}),
     (Strategy.MULTI_WORKER_MIRRORED, {Role.WORKER: 1}),
     (Strategy.MULTI_WORKER_MIRRORED, {Role.CHIEF: 1, Role.WORKER: 1, Role.EVALUATOR: 1}),
+    (Strategy.IN_GRAPH, {Role.WORKER: 2, Role.PS: 1}),
+    (Strategy.IN_GRAPH, {Role.CHIEF: 1, Role.WORKER: 1, Role.PS: 2}),
 ]
 
 
@@ -40,16 +42,17 @@ def spec_of(strategy: Strategy, shape: dict[Role, int]) -> TrainingSpec:
         name="agree",
         strategy=strategy,
         roles={role: RoleSpec(count) for role, count in shape.items()},
-        code_version=uuid.UUID(int=1),
-        entry_point="train.py",
-        arguments=("--steps=3",),
+        code_version=None if only_serves(strategy) else uuid.UUID(int=1),
+        entry_point="" if only_serves(strategy) else "train.py",
+        arguments=() if only_serves(strategy) else ("--steps=3",),
         environment={"TF_USE_LEGACY_KERAS": "0"},
     )
 
 
 def order_of(spec: TrainingSpec) -> Order:
     """The order as the portal's JSON gives it to a task."""
-    order = {"job": "j", "attempt": 1, "spec": spec_to_json(spec), "code": {"version": "v", "files": []}, "inputs": []}
+    code = None if only_serves(spec.strategy) else {"version": "v", "files": []}
+    order = {"job": "j", "attempt": 1, "spec": spec_to_json(spec), "code": code, "inputs": []}
     return read_order(json.loads(json.dumps(order)))
 
 
@@ -88,7 +91,7 @@ def test_a_task_gets_the_flags_and_variables_that_the_core_foretells(
         flags = classic_flags(spec, cluster, role, index)
         words = command(settings, order, folders)
         assert [word for word in words if word in flags] == flags
-        assert words[-1] == "--steps=3"
+        assert words[-1] == (SERVER_PROGRAM if only_serves(strategy) else "--steps=3")
 
 
 @pytest.mark.parametrize(("strategy", "shape"), SHAPES)
@@ -106,6 +109,12 @@ def test_roles_paths_and_exit_codes_are_the_same_words_on_both_sides() -> None:
         failures.EXIT_PORTAL_UNREACHABLE,
         failures.EXIT_TOKEN_REFUSED,
     )
+
+
+def test_the_server_program_is_alone_in_its_folder_and_imports_nothing_of_the_runner() -> None:
+    program = Path(SERVER_PROGRAM)
+    assert [path.name for path in program.parent.iterdir() if path.suffix == ".py"] == ["serve.py"]
+    assert "yardmaster_runner" not in program.read_text()
 
 
 def reasons_in(tree: ast.AST) -> Iterator[str]:
@@ -147,7 +156,9 @@ def test_the_runner_gives_no_reason_outside_the_vocabulary() -> None:
 )
 @pytest.mark.parametrize("exit_code", [1, 2, 137, 139, 143])
 def test_nor_does_it_for_any_end_of_a_script(said: str, exit_code: int) -> None:
-    assert explain_end(exit_code, said.encode(), False, False).reason in REASONS
+    ending = explain_end(exit_code, said.encode(), False, False)
+    assert ending.reason in REASONS
+    assert explain_end_of_server(ending).reason in REASONS
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)

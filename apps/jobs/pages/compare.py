@@ -46,7 +46,7 @@ def job_compare(request: HttpRequest) -> HttpResponse:
 
 def _names(user: User, jobs: list[Job]) -> dict[str, str]:
     """What to call the code and data of these jobs."""
-    codes = {str(job.spec.get("code", "")) for job in jobs}
+    codes = {str(job.spec.get("code") or "") for job in jobs}
     data = {str(one.get("dataset_version", "")) for job in jobs for one in job.spec.get("inputs", [])}
     found = [*choices.code_named(user, codes), *choices.datasets_named(user, data)]
     return {one.id: f"{one.name}, version {one.number}" for one in found}

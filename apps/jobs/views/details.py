@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.problems import Conflict, NotFound
 from apps.jobs import curves, selectors
 from apps.jobs.detail_serializers import (
     AttemptChoiceSerializer,
@@ -22,6 +25,7 @@ from apps.jobs.detail_serializers import (
     WhySerializer,
 )
 from apps.jobs.engines import engine_named
+from apps.jobs.serving import is_served, notebook_of, serving_of
 from apps.jobs.views.jobs import JobAddress
 from apps.jobs.why import why
 from apps.registry.selectors import model_of_job
@@ -95,6 +99,21 @@ class JobModelView(JobAddress):
     @extend_schema(responses=ModelWithFilesSerializer)
     def get(self, request: Request, job_id: UUID) -> Response:
         return Response(ModelWithFilesSerializer(model_of_job(self.job(job_id))).data)
+
+
+class JobNotebookView(JobAddress):
+    """A notebook that connects to the job's servers and drives them. Of `in_graph` jobs, while they are up."""
+
+    @extend_schema(responses={(200, "application/x-ipynb+json"): OpenApiTypes.OBJECT})
+    def get(self, request: Request, job_id: UUID) -> HttpResponse:
+        job = self.job(job_id)
+        if not is_served(job):
+            raise NotFound("The job has no notebook: its own script drives it.")
+        serving = serving_of(job)
+        if serving is None:
+            raise Conflict("The job's servers are not up, so there is nothing to connect to.")
+        headers = {"Content-Disposition": f'attachment; filename="in-graph-{job.pk}.ipynb"'}
+        return HttpResponse(notebook_of(job, serving), content_type="application/x-ipynb+json", headers=headers)
 
 
 class JobManifestsView(JobAddress):

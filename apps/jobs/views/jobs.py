@@ -18,12 +18,14 @@ from apps.jobs.job_list import JobFilters, job_list
 from apps.jobs.models import Job
 from apps.jobs.serializers import (
     CheckSerializer,
+    JobDetailSerializer,
     JobFilterSerializer,
     JobRequestSerializer,
     JobSerializer,
     LaunchedJobSerializer,
     RetrySerializer,
 )
+from apps.jobs.serving import serving_if_known
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
 from yardmaster.phases import Phase
@@ -102,9 +104,10 @@ class JobCheckView(IdempotentPosts, JobAddress):
 class JobView(JobAddress):
     """One job."""
 
-    @extend_schema(responses=JobSerializer)
+    @extend_schema(responses=JobDetailSerializer)
     def get(self, request: Request, job_id: UUID) -> Response:
-        return self.answer(self.job(job_id))
+        job = self.job(job_id)
+        return self.answer(job, kind=JobDetailSerializer, serving=serving_if_known(job))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, job_id: UUID) -> Response:

@@ -88,6 +88,25 @@ class Outputs(Protocol):
 
 
 @dataclass(frozen=True)
+class Servers:
+    """Where the TensorFlow servers of a run listen, as its own tasks know each other: `host:port` by role, in order of
+    index. `reach` says, in a sentence for people, from where these addresses can be reached."""
+
+    addresses: Mapping[Role, tuple[str, ...]]
+    reach: str
+    data_dir: str
+    """Where each task can read the job's inputs: the same path for all, since one graph runs on all of them."""
+
+
+@runtime_checkable
+class Serves(Protocol):
+    """Optional: an engine whose tasks can be reached by others, too."""
+
+    def servers(self, spec: TrainingSpec, key: JobKey) -> Servers | None:
+        """The servers of this run, whether they answer yet or not; None where they have no addresses (any more)."""
+
+
+@dataclass(frozen=True)
 class Remains:
     """What is still there of a namespace that is to be removed, and what holds its end up, for people to read."""
 

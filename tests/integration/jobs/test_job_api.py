@@ -35,7 +35,8 @@ def test_a_launch_answers_the_job_and_writes_it_down(world, me, ada):
     job = launched(world, me, ada)
     assert (job["phase"], job["wanted"], job["attempt"], job["owner"]) == ("QUEUED", "RUN", 1, "ada")
     assert job["spec"]["version"] == 1
-    assert me.get(f"{JOBS}{job['id']}/").json() == {name: job[name] for name in job if name != "warnings"}
+    alone = {name: job[name] for name in job if name != "warnings"}
+    assert me.get(f"{JOBS}{job['id']}/").json() == alone | {"serving": None}
     assert AuditEvent.objects.filter(action="job.create", subject=job["id"]).exists()
     assert JobEvent.objects.get(job_id=job["id"]).facts == {"by": "ada"}
 

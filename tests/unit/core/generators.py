@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from yardmaster.phases import Observation, TaskPhase, TaskState
 from yardmaster.spec import DatasetInput, Paths, Resources, Role, RoleSpec, Strategy, SuccessRule, TrainingSpec
-from yardmaster.strategy import ROLES, never_ending_roles
+from yardmaster.strategy import ROLES, never_ending_roles, only_serves
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 CODE = uuid.UUID("0193e5a4-7c1b-7abc-8def-0123456789ab")
@@ -22,6 +22,7 @@ SHAPES: Mapping[Strategy, dict[Role, int]] = {
     Strategy.BETWEEN_GRAPH: {Role.WORKER: 2, Role.PS: 1},
     Strategy.PARAMETER_SERVER: {Role.CHIEF: 1, Role.WORKER: 2, Role.PS: 1},
     Strategy.MULTI_WORKER_MIRRORED: {Role.WORKER: 2},
+    Strategy.IN_GRAPH: {Role.WORKER: 2, Role.PS: 1},
 }
 
 
@@ -33,7 +34,8 @@ def make_spec(
 ) -> TrainingSpec:
     """A valid spec; `shape` says how many tasks of which role."""
     roles = {role: RoleSpec(count, resources) for role, count in (shape or SHAPES[strategy]).items()}
-    fields = {"name": "digits", "code_version": CODE, "entry_point": "train.py", **fields}
+    script = (None, "") if only_serves(strategy) else (CODE, "train.py")
+    fields = {"name": "digits", "code_version": script[0], "entry_point": script[1], **fields}
     return TrainingSpec(strategy=strategy, roles=roles, **fields)
 
 
@@ -80,7 +82,7 @@ def shapes(draw: st.DrawFn, strategy: Strategy, most: int = 4) -> dict[Role, int
 def plain_specs(draw: st.DrawFn, most: int = 4) -> TrainingSpec:
     """Any valid spec as far as its life is concerned: strategy, shape, limits and success rule."""
     strategy = draw(st.sampled_from(Strategy))
-    rule = draw(st.sampled_from(SuccessRule))
+    rule = SuccessRule.WORKERS if only_serves(strategy) else draw(st.sampled_from(SuccessRule))
     has_percent = rule is SuccessRule.WORKERS and Role.WORKER not in never_ending_roles(strategy)
     return make_spec(
         strategy,
@@ -99,13 +101,16 @@ def plain_specs(draw: st.DrawFn, most: int = 4) -> TrainingSpec:
 def specs(draw: st.DrawFn) -> TrainingSpec:
     """Any valid spec, with all its texts and amounts."""
     plain = draw(plain_specs())
+    script: dict[str, Any] = {}
+    if not only_serves(plain.strategy):
+        script["entry_point"] = "/".join(draw(st.lists(_path_part, min_size=1, max_size=3))) + ".py"
+        script["arguments"] = tuple(draw(st.lists(_text.filter(lambda one: not one.startswith("--")), max_size=3)))
     names = draw(st.lists(_path_part.map("data".__add__), max_size=3, unique=True))
     return replace(
         plain,
         name=draw(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20)),
         roles={role: RoleSpec(one.replicas, draw(resources())) for role, one in plain.roles.items()},
-        entry_point="/".join(draw(st.lists(_path_part, min_size=1, max_size=3))) + ".py",
-        arguments=tuple(draw(st.lists(_text.filter(lambda one: not one.startswith("--")), max_size=3))),
+        **script,
         environment=draw(st.dictionaries(_variable, _text, max_size=3)),
         inputs=tuple(DatasetInput(DATA, name) for name in names),
         paths=draw(st.sampled_from([Paths(), Paths(data_flag="", log_env="", model_flag="--model_dir")])),

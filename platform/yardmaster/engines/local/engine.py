@@ -17,7 +17,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from yardmaster.engines.base import Capacity, TaskAccess
+from yardmaster.engines.base import Capacity, Servers, TaskAccess
 from yardmaster.engines.local import ports
 from yardmaster.engines.local.control_groups import can_hold_tasks, find_delegated
 from yardmaster.engines.local.detach import start_supervisor
@@ -34,7 +34,7 @@ from yardmaster.errors import Misconfigured, Problem, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.phases import ABSENT, Observation
 from yardmaster.spec import Role, TrainingSpec
-from yardmaster.strategy import server_roles
+from yardmaster.strategy import leading_task, server_roles
 
 SOURCE_ROOT = Path(__file__).resolve().parents[3]
 """The folder from which tasks import the runner."""
@@ -136,6 +136,18 @@ class LocalEngine:
                 data += path.read_bytes()
         text = data.decode(errors="replace").splitlines()
         return text[-lines:] if lines > 0 else []
+
+    def servers(self, spec: TrainingSpec, key: JobKey) -> Servers | None:
+        """The ports that `submit` gave out; None before that, and when the run is tidied."""
+        folder = self._layout.run(key)
+        with translated(self.root):
+            order = folder.read_order()
+        if order is None:
+            return None
+        addresses = {Role(role): tuple(hosts) for role, hosts in order.cluster().items()}
+        # Each task has its own copy, and can read every other's.
+        data_dir = str(folder.work(*leading_task(spec)) / "data")
+        return Servers(addresses, "Only from the machine on which the portal runs its local tasks.", data_dir)
 
     def changes(self) -> Iterator[JobKey]:
         """Runs that have changed, for ever, within about 0.05 s."""
