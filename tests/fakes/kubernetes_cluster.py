@@ -1,16 +1,16 @@
 """What brings the objects of an API server to life: the controllers of Jobs and StatefulSets, a scheduler, a kubelet,
-in a thread. Pods run when a test lets them, end as it says, and end by themselves when they are deleted.
+in a thread or step by step. Pods run when a test lets them, end as it says, and end by themselves when they are
+deleted.
 """
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import threading
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.fakes.kubernetes_store import Object, Place, Refusal, Store, moment
+from tests.fakes.kubernetes_store import Object, Place, Refusal, Store, copied, moment
 from yardmaster.engines.kubernetes import names
 
 NODE = "node-1"
@@ -18,16 +18,18 @@ _TICK = 0.01
 
 
 class Cluster:
-    """One ready node, without limits. `let_begin` and `end` speak of runs by their name."""
+    """One ready node, without limits. `let_begin` and `end` speak of runs by their name. With `lives` it goes on by
+    itself until `close`, else by `step` alone."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, lives: bool = True) -> None:
         self._store = store
         self._begun: set[str] = set()
         self.stubborn: set[tuple[str, str, int]] = set()
         self._closed = threading.Event()
         store.write(("nodes", "", NODE), node(NODE))
         self._thread = threading.Thread(target=self._live)
-        self._thread.start()
+        if lives:
+            self._thread.start()
 
     def let_begin(self, run: str) -> None:
         self._begun.add(run)
@@ -57,17 +59,21 @@ class Cluster:
         self._closed.set()
         self._thread.join()
 
-    # --- the thread --------------------------------------------------------------------------------------------------
+    # --- its life ----------------------------------------------------------------------------------------------------
 
     def _live(self) -> None:
         while not self._closed.wait(_TICK):
-            with self._store.lock:
-                for job in self._store.find("jobs"):
-                    self._care_for_job(job)
-                for one in self._store.find("statefulsets"):
-                    self._care_for_set(one)
-                for pod in self._store.find("pods"):
-                    self._care_for_pod(pod)
+            self.step()
+
+    def step(self) -> None:
+        """Every controller and the kubelet look once."""
+        with self._store.lock:
+            for job in self._store.find("jobs"):
+                self._care_for_job(job)
+            for one in self._store.find("statefulsets"):
+                self._care_for_set(one)
+            for pod in self._store.find("pods"):
+                self._care_for_pod(pod)
 
     def _care_for_job(self, job: Object) -> None:
         """One pod per index until each has succeeded or spent its restarts."""
@@ -132,7 +138,7 @@ class Cluster:
         self._add(job, f"{job['metadata']['name']}-{index}-{failures + ignored}x", {}, annotations)
 
     def _add(self, maker: Object, name: str, labels: dict[str, str], annotations: dict[str, str]) -> None:
-        template, namespace = copy.deepcopy(maker["spec"]["template"]), maker["metadata"]["namespace"]
+        template, namespace = copied(maker["spec"]["template"]), maker["metadata"]["namespace"]
         owner = {"kind": maker["kind"], "uid": maker["metadata"]["uid"], "name": maker["metadata"]["name"]}
         metadata = {
             "name": name,

@@ -8,7 +8,6 @@ finalizers hold that up.
 
 from __future__ import annotations
 
-import copy
 import re
 import threading
 import uuid
@@ -54,12 +53,12 @@ class Store:
                 self._end_namespace(place[2])
             if place not in self.objects:
                 raise Refusal(404, f'{place[0]} "{place[2]}" not found')
-            return copy.deepcopy(self.objects[place])
+            return copied(self.objects[place])
 
     def find(self, plural: str, namespace: str = "", labels: str = "", fields: str = "") -> list[Object]:
         with self.lock:
             return [
-                copy.deepcopy(one)
+                copied(one)
                 for (kind, space, _), one in sorted(self.objects.items())
                 if kind == plural and namespace in ("", space) and fits(one, labels) and has_fields(one, fields)
             ]
@@ -78,12 +77,12 @@ class Store:
             check(manifest)
             old = self.objects.get(place)
             before = self._applied.get((place, manager), {})
-            new = merged(without(copy.deepcopy(old or {}), before, manifest), manifest)
+            new = merged(without(copied(old or {}), before, manifest), manifest)
             if old is not None and _immutable(old) != _immutable(new):
                 raise Refusal(422, f'{place[0]} "{place[2]}" is invalid: spec: field is immutable')
             if dry_run:
                 return new
-            self._applied[place, manager] = copy.deepcopy(manifest)
+            self._applied[place, manager] = copied(manifest)
             return self.write(place, new)
 
     def merge(self, place: Place, change: Object) -> Object:
@@ -99,13 +98,13 @@ class Store:
         with self.lock:
             old = self.objects.get(place)
             if old == new:
-                return copy.deepcopy(new)
+                return copied(new)
             metadata = new["metadata"]
             metadata.setdefault("uid", str(uuid.uuid4()))
             metadata.setdefault("creationTimestamp", moment())
             self._happen("MODIFIED" if old else "ADDED", place, new)
             self.objects[place] = new
-            return copy.deepcopy(new)
+            return copied(new)
 
     def delete(self, place: Place, grace: int | None = None) -> None:
         with self.lock:
@@ -114,7 +113,7 @@ class Store:
                 raise Refusal(404, f'{place[0]} "{place[2]}" not found')
             if place[0] == "namespaces":
                 if "deletionTimestamp" not in found["metadata"]:
-                    new = copy.deepcopy(found)
+                    new = copied(found)
                     new["metadata"]["deletionTimestamp"] = moment()
                     self.write(place, new)
                 self._end_namespace(place[2])
@@ -151,7 +150,7 @@ class Store:
             message = f"Some content in the namespace has finalizers remaining: {said}"
             condition = {"type": "NamespaceFinalizersRemaining", "status": "True", "message": message}
             status = {"phase": "Terminating", "conditions": [condition] if held else []}
-            self.write(place, {**copy.deepcopy(found), "status": status})
+            self.write(place, {**copied(found), "status": status})
         else:
             self.remove(place)
 
@@ -161,14 +160,14 @@ class Store:
         end = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
         asked = found["metadata"].get("deletionTimestamp")
         if asked is None or end < asked:
-            new = copy.deepcopy(found)
+            new = copied(found)
             new["metadata"].update(deletionTimestamp=end, deletionGracePeriodSeconds=seconds)
             self.write(place, new)
 
     def _happen(self, kind: str, place: Place, found: Object) -> None:
         self.version += 1
         found["metadata"]["resourceVersion"] = str(self.version)
-        self.events.append((self.version, kind, place[0], copy.deepcopy(found)))
+        self.events.append((self.version, kind, place[0], copied(found)))
         self.happened.notify_all()
 
     def _check_place(self, place: Place) -> None:
@@ -204,7 +203,7 @@ def has_fields(found: Object, selector: str) -> bool:
 def merged(old: Any, change: Any) -> Any:
     """RFC 7396; server-side apply of maps and replaced lists is the same."""
     if not isinstance(change, dict):
-        return copy.deepcopy(change)
+        return copied(change)
     result = dict(old) if isinstance(old, dict) else {}
     for name, value in change.items():
         if value is None:
@@ -257,6 +256,13 @@ def _immutable(found: Object) -> Any:
     if found.get("kind") == "Job":
         return spec.get("template"), spec.get("completions"), spec.get("completionMode")
     return (spec.get("selector"), spec.get("serviceName")) if found.get("kind") == "StatefulSet" else None
+
+
+def copied(found: Any) -> Any:
+    """Of JSON; several times as fast as `copy.deepcopy`, which tests of many requests would spend their time in."""
+    if isinstance(found, dict):
+        return {name: copied(value) if isinstance(value, dict | list) else value for name, value in found.items()}
+    return [copied(one) for one in found] if isinstance(found, list) else found
 
 
 def moment() -> str:

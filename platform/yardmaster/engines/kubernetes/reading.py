@@ -114,13 +114,21 @@ class Reader:
         looked = self._look(keys)
         seen = {key: looked.seen(key) for key in keys}
         found = self._with_events(seen, {key: observation_of(one) for key, one in seen.items()})
-        again = self._again(seen, found)
+        odd = [key for key, one in found.items() if any(task.reason == _REMOVED for task in one.tasks)]
+        again = self._owners_again(looked, odd) if odd else looked
+        found.update({key: observation_of(again.seen(key)) for key in odd})
         if self._watching is not None:
             for key in keys:
-                self._memory.remember(key, None if key in again else looked.basis(key, found[key]), looked_at)
+                basis = (again if key in odd else looked).basis(key, found[key])
+                self._memory.remember(key, basis, looked_at)
             if any(version < marks[kind] for kind, version in looked.listed_at.items()):
                 self._watching.list_anew()  # the server has lost a part of its history, and so has the store
-        return {**found, **again}
+        return found
+
+    def _owners_again(self, looked: _Looked, keys: Collection[JobKey]) -> _Looked:
+        """What looks removed by others may have been released by us after its owner was read: read the owner again."""
+        owners, version = self._by_run("ConfigMap", keys)
+        return _Looked({**looked.found, "ConfigMap": owners}, {**looked.listed_at, "ConfigMap": version})
 
     def _marks(self) -> dict[str, int]:
         return {} if self._watching is None else {kind: self._watching.store.mark(kind) for kind in KINDS}
@@ -150,14 +158,6 @@ class Reader:
                 known[key] = _about(key, events)
                 self._held_up.keep(key, _about(key, events), now)
         return {**found, **{key: observation_of(replace(seen[key], events=known[key] or ())) for key in held_up}}
-
-    def _again(self, seen: Mapping[JobKey, Seen], found: Mapping[JobKey, Observation]) -> dict[JobKey, Observation]:
-        """What looks removed by others may have been released by us after its owner was read: read the owner again."""
-        odd = [key for key, one in found.items() if any(task.reason == _REMOVED for task in one.tasks)]
-        if not odd:
-            return {}
-        owners, _ = self._by_run("ConfigMap", odd)
-        return {key: observation_of(replace(seen[key], owner=next(iter(owners[key.name]), None))) for key in odd}
 
     def _by_run(self, kind: str, keys: Collection[JobKey]) -> tuple[dict[str, list[Raw]], int]:
         found: dict[str, list[Raw]] = {key.name: [] for key in keys}

@@ -1,0 +1,304 @@
+"""One random schedule: two processes of the portal bring jobs forward on one cluster, while requests go wrong, watches
+come late, pods end in every way, and others delete what is not theirs. Then it becomes calm, and the truth is counted.
+
+Nothing here has threads or waits: a seed says all. Between any two requests of a verb something else may happen.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tests.contract.engine_harness import ACCESS, SMALL, new_key, spec_of
+from tests.fakes.kubernetes_cluster import Cluster
+from tests.fakes.kubernetes_store import Object, Place, Store
+from tests.fakes.kubernetes_wire import Wire
+from yardmaster.engines.kubernetes import KubernetesEngine, names
+from yardmaster.engines.kubernetes.api import Api
+from yardmaster.engines.kubernetes.troubles import Expired
+from yardmaster.engines.kubernetes.watching import Watching
+from yardmaster.errors import YardmasterError
+from yardmaster.ids import JobKey
+from yardmaster.phases import ABSENT, Observation, Phase, Wanted
+from yardmaster.plan import FreeQuota, Move, Release, Remembered, Stop, Submit, Tidy, Wait, plan
+from yardmaster.spec import Role, RoleSpec, TrainingSpec
+
+BEGIN = datetime(2027, 1, 4, 12, tzinfo=UTC)
+OF_RUNS = ("configmaps", "jobs", "statefulsets", "pods", "secrets", "services")
+NOT_THEIRS = ("configmaps", "jobs", "statefulsets", "pods", "pods", "secrets")
+LONGEST_CALM = 400
+
+
+class WatchedStore(Store):
+    """Notes what is made, and that nobody makes a second pod of a task while the first one lives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: Counter[tuple[str, str]] = Counter()
+        self.doubled: list[str] = []
+
+    def write(self, place: Place, new: Object) -> Object:
+        if place[0] in OF_RUNS and place not in self.objects:
+            self.made[place[0], new["metadata"]["labels"][names.RUN]] += 1
+            pods = (one for other, one in self.objects.items() if other[0] == "pods")
+            if place[0] == "pods" and any(_is_same_task(new, one) for one in pods):
+                self.doubled.append(place[2])
+        return super().write(place, new)
+
+
+class Row:
+    """A job as the portal's database has it. `history` is what really happened to it."""
+
+    def __init__(self, spec: TrainingSpec, key: JobKey) -> None:
+        self.key = key
+        self.job = Remembered(spec, Phase.STARTING, Wanted.RUN, BEGIN, BEGIN, reserved=frozenset(spec.roles))
+        self.reason = ""
+        self.is_held = False
+        self.history: set[str] = set()
+        """Words: `succeeded`, `failed`, `hurt` (others deleted something), `owner deleted`, `stopped`."""
+
+    @property
+    def is_done(self) -> bool:
+        return self.job.tidied_at is not None and not self.job.reserved and self.job.phase.is_final
+
+
+class WatchingByHand(Watching):
+    def start(self) -> None:
+        """The schedule says when a watch goes on."""
+
+
+class Process:
+    """One process of the portal: an engine of its own, with watches that go on when they are told to."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.wire = Wire(schedule.store, schedule.chance, schedule.meanwhile)
+        api = Api(self.wire)  # type: ignore[arg-type]
+        watching = WatchingByHand(api, "yardmaster-")
+        self.watches = watching.watches
+        self.engine = KubernetesEngine(tasks={"image": "tasks:1"}, api=api, watch=True, watching=watching)
+
+    def watch(self, number: int) -> None:
+        """One stream of one kind, to its end. After other troubles than 410 a watch's thread would wait."""
+        for _ in range(2):
+            try:
+                self.watches[number].once()
+            except Expired:
+                continue
+            except YardmasterError:
+                return
+            return
+
+
+class Schedule:
+    """`live_through` it, then `calm_down`, then read `problems`."""
+
+    def __init__(self, seed: int, jobs: int = 2) -> None:
+        self.chance = random.Random(seed)
+        self.now = BEGIN
+        self.store = WatchedStore()
+        self.cluster = Cluster(self.store, lives=False)
+        self.is_between = True
+        self.rows = [Row(self._spec(), new_key()) for _ in range(jobs)]
+        self.processes = [Process(self) for _ in range(2)]
+        self.is_between = False
+
+    def _spec(self) -> TrainingSpec:
+        roles = {Role.WORKER: RoleSpec(self.chance.randint(1, 2), SMALL), Role.PS: RoleSpec(1, SMALL)}
+        return spec_of(roles=roles, retries=self.chance.randint(0, 1))
+
+    # --- the storm ---------------------------------------------------------------------------------------------------
+
+    def live_through(self, steps: int) -> None:
+        for _ in range(steps):
+            self.one_step()
+
+    def one_step(self) -> None:
+        deed = self.chance.choices(
+            [self.portal_step, self.watch_step, self.cluster.step, self.task_step, self.others_delete, self.people_stop,
+             self.time_goes_on, self.server_forgets],
+            [10, 6, 4, 2, 0.3, 0.2, 1, 0.3],
+        )[0]  # fmt: skip
+        deed()
+
+    def meanwhile(self) -> None:
+        """Between two requests: now and then, something else."""
+        if not self.is_between and self.chance.random() < 0.15:
+            self.is_between = True
+            self.one_step()
+            self.is_between = False
+
+    def watch_step(self) -> None:
+        process = self.chance.choice(self.processes)
+        for number in range(4):
+            if self.chance.random() < 0.5:
+                process.watch(number)
+
+    def time_goes_on(self) -> None:
+        self.now += timedelta(seconds=self.chance.randint(1, 20))
+
+    def server_forgets(self) -> None:
+        self.store.forget_history()
+
+    def people_stop(self) -> None:
+        row = self.chance.choice(self.rows)
+        row.job = replace(row.job, wanted=Wanted.STOP)
+        row.history.add("stopped")
+
+    def others_delete(self) -> None:
+        plural = self.chance.choice(NOT_THEIRS)
+        found = self.store.find(plural)
+        if not found:
+            return
+        one = self.chance.choice(found)
+        self.store.delete(_place(plural, one))
+        row = self._row_of(one)
+        row.history.add("hurt")
+
+    def task_step(self) -> None:
+        """A task begins, ends well or badly, or is evicted."""
+        row = self.chance.choice(self.rows)
+        self.cluster.let_begin(row.key.name)
+        running = [
+            one for one in self.store.find("pods", labels=f"{names.RUN}={row.key.name}")
+            if one["status"]["phase"] == "Running" and "deletionTimestamp" not in one["metadata"]
+        ]  # fmt: skip
+        if running:
+            self._end(row, self.chance.choice(running))
+
+    def _end(self, row: Row, pod: Object) -> None:
+        role, index = pod["metadata"]["labels"][names.ROLE], _index(pod)
+        how = self.chance.choices(["succeeds", "fails", "is evicted"], [6, 1, 2])[0]
+        if how == "is evicted":
+            self.cluster.evict(row.key.name, role, index)
+        elif how == "fails":
+            row.history.add("failed")
+            self.cluster.end(row.key.name, role, index, 1)
+        elif role == "worker":
+            row.history.add(f"succeeded {index}")
+            self.cluster.end(row.key.name, role, index, 0)
+
+    # --- the portal --------------------------------------------------------------------------------------------------
+
+    def portal_step(self) -> None:
+        """One process takes one job that nobody has, looks, and does the next step; what fails is done again later."""
+        free = [row for row in self.rows if not row.is_held and not row.is_done]
+        if not free:
+            return
+        row, process = self.chance.choice(free), self.chance.choice(self.processes)
+        row.is_held = True
+        try:
+            self.bring_forward(row, process.engine)
+        except YardmasterError:
+            pass
+        finally:
+            row.is_held = False
+
+    def bring_forward(self, row: Row, engine: KubernetesEngine) -> None:
+        seen = ABSENT if row.job.tidied_at else engine.observe([row.key])[row.key]
+        step = plan(row.job, seen, self.now)
+        match step:
+            case Submit():
+                engine.submit(row.job.spec, row.key, ACCESS)
+            case Stop(grace):
+                engine.stop(row.key, grace)
+            case Release(roles):
+                engine.release(row.key, roles)
+            case Tidy():
+                engine.tidy(row.key)
+        if self.chance.random() >= 0.1:  # else killed between the deed and its trace
+            row.job = replace(row.job, **self._trace(row, step))
+
+    def _trace(self, row: Row, step: Any) -> dict[str, Any]:
+        match step:
+            case Move(phase, verdict):
+                row.reason = verdict.reason if verdict else row.reason
+                final = {"decided_at": self.now} if phase.is_final else {}
+                return {"phase": phase, "started_at": row.job.started_at or self.now, **final}
+            case Stop():
+                return {"stop_sent_at": self.now}
+            case Release():
+                return {"released_at": self.now}
+            case FreeQuota(roles):
+                return {"reserved": row.job.reserved - roles}
+            case Tidy():
+                return {"tidied_at": self.now, "reserved": frozenset()}
+            case Wait():
+                self.now += timedelta(seconds=1)
+        return {}
+
+    # --- the calm ----------------------------------------------------------------------------------------------------
+
+    def calm_down(self) -> None:
+        """Nothing goes wrong any more, and the watches catch up."""
+        self.is_between = True
+        for process in self.processes:
+            process.wire.is_calm = True
+        for _ in range(3):
+            self.cluster.step()
+        for process in self.processes:
+            for number in range(4):
+                process.watch(number)
+
+    def finish(self) -> None:
+        """Every task that still runs ends well, and the portal does what is left to do."""
+        for _ in range(LONGEST_CALM):
+            if all(row.is_done for row in self.rows):
+                return
+            self.task_step()
+            self.cluster.step()
+            self.watch_step()
+            self.portal_step()
+            self.now += timedelta(seconds=5)
+
+    def truth(self) -> dict[JobKey, Observation]:
+        """As a process sees it that has just begun, and asks the server."""
+        wire = Wire(self.store, self.chance)
+        wire.is_calm = True
+        engine = KubernetesEngine(tasks={"image": "tasks:1"}, api=Api(wire))  # type: ignore[arg-type]
+        return dict(engine.observe([row.key for row in self.rows]))
+
+    def problems(self) -> list[str]:
+        """What is not as it must be after everything."""
+        left = [place for place in self.store.objects if place[0] in OF_RUNS]
+        found = [f"left: {place}" for place in left] + [f"doubled: {name}" for name in self.store.doubled]
+        for row in self.rows:
+            found += [f"{row.key.name}: {problem}" for problem in self._problems_of(row)]
+        return found
+
+    def _problems_of(self, row: Row) -> list[str]:
+        """Verdicts need causes; a run that nobody touched is made once."""
+        found, history, phase = [], row.history, row.job.phase
+        if not row.is_done:
+            found.append(f"not done: {row.job}")
+        if phase is Phase.SUCCEEDED and "succeeded 0" not in history:
+            found.append("succeeded without a worker 0 that did")
+        if phase is Phase.FAILED and not history & {"failed", "hurt"}:
+            found.append(f"failed without a cause: {row.reason}")
+        if phase is Phase.STOPPED and "stopped" not in history:
+            found.append("stopped, and nobody asked")
+        if "hurt" not in history and self.store.made["configmaps", row.key.name] > 1:
+            found.append("submitted twice")
+        return found
+
+    def _row_of(self, found: Object) -> Row:
+        return next(row for row in self.rows if row.key.name == found["metadata"]["labels"][names.RUN])
+
+
+def _is_same_task(one: Object, other: Object) -> bool:
+    """Whether both are the same task, and the other one lives."""
+    mine, its = one["metadata"]["labels"], other["metadata"]["labels"]
+    same = (mine[names.RUN], mine[names.ROLE], _index(one)) == (its[names.RUN], its[names.ROLE], _index(other))
+    lives = other["status"]["phase"] in ("Pending", "Running") and "deletionTimestamp" not in other["metadata"]
+    return same and lives
+
+
+def _index(pod: Object) -> int:
+    metadata = pod["metadata"]
+    return int(metadata["annotations"].get(names.JOB_INDEX) or metadata["labels"].get(names.SET_INDEX))
+
+
+def _place(plural: str, found: Object) -> Place:
+    return plural, found["metadata"]["namespace"], found["metadata"]["name"]

@@ -1,0 +1,38 @@
+"""1,000 random schedules end in the truth: nothing lost, nothing doubled, everything tidied."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contract.kubernetes_schedule import Schedule
+
+BATCHES, PER_BATCH = 10, 100
+STEPS = 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_every_schedule_ends_in_the_truth(batch: int):
+    for seed in range(batch * PER_BATCH, (batch + 1) * PER_BATCH):
+        end_in_the_truth(seed)
+
+
+@pytest.mark.parametrize("seed", range(10_000, 10_010))
+def test_some_schedules_end_in_the_truth(seed: int):
+    end_in_the_truth(seed)
+
+
+def end_in_the_truth(seed: int) -> None:
+    schedule = Schedule(seed)
+    schedule.live_through(STEPS)
+    schedule.calm_down()
+    truth = schedule.truth()
+    for process in schedule.processes:
+        assert process.engine.observe(list(truth)) == truth, f"seed {seed}"
+        del process.wire.requests[:]
+        there = {key: seen for key, seen in truth.items() if seen.exists}
+        assert process.engine.observe(list(there)) == there, f"seed {seed}"
+        assert [what for verb, what in process.wire.requests if verb == "list" and what != "events"] == []
+    schedule.finish()
+    assert schedule.problems() == [], f"seed {seed}"
+    assert not any(one.exists for one in schedule.truth().values()), f"seed {seed}"
