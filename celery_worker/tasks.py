@@ -13,8 +13,10 @@ from apps.api.idempotency import idempotency_clean
 from apps.jobs.reconcile import reconcile
 from apps.jobs.results import results_settle, upload_finish_and_settle
 from apps.jobs.sweep import sweep
-from apps.jobs.wake import FINISH_UPLOAD, RECONCILE, SEND_NOTICE
+from apps.jobs.wake import CARRY_OUT_REMOVAL, FINISH_UPLOAD, KEEP_NAMESPACE, RECONCILE, SEND_NOTICE
+from apps.namespaces.places import places_keep, places_sweep
 from apps.notifications.sending import notice_send, notices_sweep
+from apps.removals.carrying_out import removal_carry_out, removals_sweep
 from apps.uploads.services import uploads_sweep
 
 UPLOADS_AT_ONCE = 2
@@ -52,6 +54,26 @@ def finish_upload(upload_id: str) -> None:
 def sweep_uploads() -> None:
     """Heal uploads that were cut off, and expire those that are idle."""
     uploads_sweep(timezone.now())
+
+
+@shared_task(name=KEEP_NAMESPACE)  # type: ignore[untyped-decorator]
+def keep_namespace(namespace_id: str) -> None:
+    """Look after what engines keep for one namespace."""
+    places_keep(uuid.UUID(namespace_id))
+
+
+@shared_task(name=CARRY_OUT_REMOVAL)  # type: ignore[untyped-decorator]
+def carry_out_removal(removal_id: str) -> None:
+    """Go on with one removal."""
+    removal_carry_out(uuid.UUID(removal_id))
+
+
+@shared_task(name="yardmaster.sweep_namespaces")  # type: ignore[untyped-decorator]
+def sweep_namespaces() -> None:
+    """Wake every namespace and every removal that is due."""
+    now = timezone.now()
+    places_sweep(now)
+    removals_sweep(now)
 
 
 @shared_task(name="yardmaster.settle_results")  # type: ignore[untyped-decorator]

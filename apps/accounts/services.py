@@ -24,6 +24,7 @@ from apps.api.permissions import SCOPES
 from apps.api.problems import Conflict, Invalid
 from apps.audit.services import record
 from apps.namespaces.models import Membership, Namespace, Role
+from apps.namespaces.places import places_give_up
 from yardmaster.errors import Problem
 
 LINK_LASTS = timedelta(minutes=15)
@@ -173,24 +174,39 @@ def _let_nobody_in(user: User) -> None:
     SignInLink.objects.filter(user=user).delete()
 
 
-def user_delete(*, user: User, actor: User) -> None:
-    """Remove a user and the personal namespace for good. 409 while either holds anything, or a team has no other
-    manager; nothing is removed then."""
-    if user.pk == actor.pk:
-        raise Conflict("You cannot delete yourself.", remedy="Ask another administrator.")
+def user_lock_out(*, user: User, actor: User) -> None:
+    """Let the user in no more, as the first step of a removal. 409 where that would orphan a team or the portal."""
+    _refuse_oneself(user, actor)
+    _refuse_only_manager(user)
+    if user.is_active:
+        user_change(user=user, actor=actor, is_active=False)
+
+
+def user_delete(*, user: User, actor: User | None) -> None:
+    """Remove a user and the personal namespace for good, also from where engines keep it. 409 while either holds
+    anything, or a team has no other manager; nothing is removed then. `actor` None: the portal, for somebody who has
+    left."""
+    _refuse_oneself(user, actor)
     try:
         with transaction.atomic():
             _refuse_only_manager(user)
+            places_give_up(Namespace.objects.filter(owner=user).values_list("pk", flat=True), timezone.now())
             Namespace.objects.filter(owner=user).delete()
+            subject = f"user:{user.pk}"
             user.delete()
-            record(actor, "user.delete", f"user:{user.pk}", username=user.username)
+            record(actor, "user.delete", subject, username=user.username)
     except ProtectedError as error:
         kinds = sorted({str(one._meta.verbose_name_plural) for one in error.protected_objects})
         raise Conflict(
             f"{user.username} still has {', '.join(kinds)}.",
             "not_empty",
-            remedy="Delete these first, or deactivate the user: that locks the user out and keeps everything.",
+            remedy="Delete these first; or have the user removed, which stops the jobs, and keeps or deletes the rest.",
         ) from error
+
+
+def _refuse_oneself(user: User, actor: User | None) -> None:
+    if actor is not None and user.pk == actor.pk:
+        raise Conflict("You cannot delete yourself.", remedy="Ask another administrator.")
 
 
 def _refuse_only_manager(user: User) -> None:

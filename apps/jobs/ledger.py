@@ -57,6 +57,12 @@ def held_in(namespace_ids: Iterable[uuid.UUID]) -> list[Reservation]:
     return list(rows.select_related("job").only(*_AMOUNTS, "job__phase"))
 
 
+def held_by(namespace_id: uuid.UUID, engine: str) -> Resources:
+    """What the namespace's jobs still hold on an engine."""
+    rows = Reservation.objects.filter(namespace_id=namespace_id, engine=engine, released_at__isnull=True)
+    return total_of(rows.only(*_AMOUNTS))
+
+
 def held_on(engine: str) -> list[Reservation]:
     """Every row that is still held on an engine."""
     return list(Reservation.objects.filter(engine=engine, released_at__isnull=True).only(*_AMOUNTS))

@@ -16,6 +16,7 @@ from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible, require_role
 from apps.registry.models import Model
 from yardmaster.phases import FINAL, Phase, TaskPhase
+from yardmaster.spec import Resources
 from yardmaster.spec_json import spec_from_json
 
 UNFINISHED = [phase.value for phase in Phase if phase not in FINAL]
@@ -43,6 +44,16 @@ def resources_used(namespace: Namespace) -> dict[str, float]:
     total = ledger.total_of(ledger.held_in([namespace.pk]))
     running = Job.objects.filter(namespace=namespace, phase__in=ON_THE_ENGINE).count()
     return {**total.as_amounts(), "running_jobs": running}
+
+
+def held_by(namespace_id: uuid.UUID, engine: str) -> Resources:
+    """What the namespace's admitted jobs hold on one engine."""
+    return ledger.held_by(namespace_id, engine)
+
+
+def jobs_in(namespace: Namespace) -> QuerySet[Job]:
+    """Every job of the namespace that nobody has deleted."""
+    return Job.objects.filter(namespace=namespace, deleted_at__isnull=True)
 
 
 def attempt_is_over(job_id: uuid.UUID, attempt: int) -> bool:

@@ -21,7 +21,7 @@ from apps.jobs.nudges import job_changed
 from apps.jobs.versions import checked_spec
 from apps.jobs.wake import wake
 from apps.namespaces.models import Namespace, Role
-from apps.namespaces.selectors import require_role
+from apps.namespaces.selectors import refuse_closed, require_role
 from yardmaster.ids import new_id
 from yardmaster.phases import FINAL, Phase, Wanted
 from yardmaster.preflight import Finding
@@ -29,6 +29,7 @@ from yardmaster.spec import TrainingSpec
 from yardmaster.spec_json import spec_from_json, spec_to_json
 
 _FINAL = [phase.value for phase in FINAL]
+_DELETED_AT_ONCE = 200
 
 
 def job_launch(
@@ -45,6 +46,7 @@ def job_launch(
     Raises `SpecRejected` with every problem found, a problem where the user may not launch here or on this engine.
     """
     require_role(user, namespace, Role.MEMBER)
+    refuse_closed(namespace)
     chosen = engine_chosen(user, engine)
     earlier = Job.objects.filter(request_key=request_key).first() if request_key else None
     if earlier is not None:
@@ -81,6 +83,26 @@ def jobs_stop_all(*, engines: Collection[str]) -> list[Job]:
     return [job for job in jobs if _want_stopped(job, now, None)]
 
 
+def jobs_stop_in(namespace: Namespace, user: User | None) -> list[Job]:
+    """Want every unfinished job of the namespace stopped. Returns those of which something is still there."""
+    jobs = Job.objects.filter(namespace=namespace).exclude(phase__in=_FINAL, tidied_at__isnull=False)
+    now = timezone.now()
+    left = list(jobs.select_related("namespace").order_by("pk"))
+    for job in left:
+        if job.wanted == Wanted.RUN.value:
+            _want_stopped(job, now, user)
+    return left
+
+
+def jobs_delete_in(namespace: Namespace, user: User | None) -> int:
+    """Delete the namespace's jobs, which are all over, some at a time. Returns how many are still to go."""
+    now = timezone.now()
+    with transaction.atomic():
+        for job in Job.objects.filter(namespace=namespace, deleted_at__isnull=True)[:_DELETED_AT_ONCE]:
+            _delete(job, now, user)
+    return Job.objects.filter(namespace=namespace).count()
+
+
 def _want_stopped(job: Job, now: datetime, user: User | None) -> bool:
     """Write that the job shall stop. False where it has ended, or is to stop already. `user` None: the operator."""
     name = "The machine's operator" if user is None else user.username
@@ -103,6 +125,7 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None) -> Job:
     Raises `Conflict` while the last attempt has not ended, or something of it still runs.
     """
     require_role(user, job.namespace, Role.MEMBER)
+    refuse_closed(job.namespace)
     engine_chosen(user, job.engine)
     spec = spec or spec_from_json(job.spec)
     checked_spec(user, spec)
@@ -130,12 +153,19 @@ def job_delete(*, user: User, job: Job) -> None:
     _require_over(job, "deleted")
     now = timezone.now()
     with transaction.atomic():
-        over = Job.objects.filter(pk=job.pk, attempt=job.attempt, tidied_at__isnull=False, deleted_at__isnull=True)
-        if not over.filter(phase__in=_FINAL).update(deleted_at=now, next_look_at=now, wake_again=True):
+        if not _delete(job, now, user):
             raise Conflict("The job was changed meanwhile.", remedy="Look at it again.")
-        record(user, "job.delete", str(job.pk), namespace=job.namespace, name=job.name)
-        wake(job.pk)
-        job_changed(job)
+
+
+def _delete(job: Job, now: datetime, user: User | None) -> bool:
+    """Mark it, for the reconciler to remove. False where it is not over (any more)."""
+    over = Job.objects.filter(pk=job.pk, attempt=job.attempt, tidied_at__isnull=False, deleted_at__isnull=True)
+    if not over.filter(phase__in=_FINAL).update(deleted_at=now, next_look_at=now, wake_again=True):
+        return False
+    record(user, "job.delete", str(job.pk), namespace=job.namespace, name=job.name)
+    wake(job.pk)
+    job_changed(job)
+    return True
 
 
 def quota_changed(namespace: Namespace) -> None:

@@ -1,5 +1,5 @@
-"""Send ids to Celery workers: wake a job, finish an upload, send a mail. The one module beside `celery_worker` that
-knows Celery.
+"""Send ids to Celery workers: wake a job, finish an upload, send a mail, look after a namespace. The one module beside
+`celery_worker` that knows Celery.
 
 A message is a hint. Whoever wakes a job has written `next_look_at` before, so that the sweep finds it when the
 message is lost: a broken broker costs time, never a job and never the request.
@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 RECONCILE = "yardmaster.reconcile"
 FINISH_UPLOAD = "yardmaster.finish_upload"
 SEND_NOTICE = "yardmaster.send_notice"
+KEEP_NAMESPACE = "yardmaster.keep_namespace"
+CARRY_OUT_REMOVAL = "yardmaster.carry_out_removal"
 PATIENCE = 0.5
 """Seconds that one attempt to reach the broker may take."""
 PAUSE = 2.0
@@ -52,6 +54,21 @@ def wake_upload(upload_id: uuid.UUID) -> None:
 def wake_notice(notice_id: uuid.UUID) -> None:
     """Have a worker send a mail about a job, likewise."""
     transaction.on_commit(lambda: _send(SEND_NOTICE, notice_id))
+
+
+def wake_namespace(namespace_id: uuid.UUID) -> None:
+    """Have a worker look after what engines keep for a namespace, likewise."""
+    transaction.on_commit(lambda: _send(KEEP_NAMESPACE, namespace_id))
+
+
+def wake_namespace_now(namespace_id: uuid.UUID) -> None:
+    """The same without a transaction."""
+    _send(KEEP_NAMESPACE, namespace_id)
+
+
+def wake_removal(removal_id: uuid.UUID) -> None:
+    """Have a worker carry on with a removal, likewise."""
+    transaction.on_commit(lambda: _send(CARRY_OUT_REMOVAL, removal_id))
 
 
 def _send(task: str, subject: uuid.UUID) -> None:

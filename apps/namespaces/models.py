@@ -19,6 +19,8 @@ class Namespace(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="personal_namespace"
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    closed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    """It is being removed, or what was kept of it is an archive: nothing new begins in it."""
 
     def __str__(self) -> str:
         return self.slug
@@ -60,3 +62,33 @@ class Quota(models.Model):
 
     def __str__(self) -> str:
         return f"quota of {self.namespace_id}"
+
+
+class Place(models.Model):
+    """What an engine keeps for a namespace (a namespace on a cluster), and how it was last found.
+
+    No foreign key: it outlives the namespace until the engine has let go of everything. Written by `places`.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    namespace_id = models.UUIDField()
+    slug = models.CharField(max_length=63)
+    """The namespace's, for people who read of it when it is gone."""
+    engine = models.CharField(max_length=63)
+    goes = models.BooleanField(default=False)
+    """It is to be removed; the row goes when the engine says that nothing is left."""
+    shaped_at = models.DateTimeField(null=True, blank=True)
+    """When it was last found, or put, in order. None: never."""
+    next_look_at = models.DateTimeField(db_index=True)
+    setbacks = models.PositiveIntegerField(default=0)
+    problem = models.TextField(blank=True)
+    """Why the last look failed, and `remedy`; or empty."""
+    remedy = models.TextField(blank=True)
+    left = models.JSONField(default=list, blank=True)
+    """While it goes: what holds its end up, in the engine's words."""
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["namespace_id", "engine"], name="one_place_per_engine")]
+
+    def __str__(self) -> str:
+        return f"{self.slug} on {self.engine}"

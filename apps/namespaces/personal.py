@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db import IntegrityError, transaction
 
+from apps.jobs.wake import wake_namespace
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.quotas import default_quota_create
 from apps.namespaces.slugs import slug_of
@@ -24,6 +25,7 @@ def personal_namespace_create(user: User) -> Namespace:
         namespace = _namespace_with_free_slug(user)
         Membership.objects.create(namespace=namespace, user=user, role=Role.MANAGER)
         default_quota_create(namespace)
+        wake_namespace(namespace.pk)
     return namespace
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from apps.accounts.models import User
-from apps.api.problems import Forbidden, NotFound
+from apps.api.problems import Conflict, Forbidden, NotFound
 from apps.namespaces.models import Membership, Namespace, Quota, Role
 from apps.namespaces.personal import personal_namespace_create
 from apps.namespaces.quotas import default_quota_create
@@ -68,7 +68,8 @@ def role_of(user: User, namespace: Namespace) -> Role | None:
 
 
 def require_role(user: User, namespace: Namespace, at_least: Role) -> None:
-    """404 for a stranger, 403 for a member whose role is too low, else nothing."""
+    """404 for a stranger, 403 for a member whose role is too low, 409 where the namespace is closed and this takes more
+    than reading, else nothing. Administrators may still clear up in a closed one."""
     role = role_of(user, namespace)
     if role is None:
         raise NotFound()
@@ -76,6 +77,18 @@ def require_role(user: User, namespace: Namespace, at_least: Role) -> None:
         raise Forbidden(
             f"You are a {role.value} of {namespace.slug}, and this takes a {at_least.value}.",
             f"Ask a manager of {namespace.slug} to make you a {at_least.value}.",
+        )
+    if at_least != Role.VIEWER and not user.is_staff:
+        refuse_closed(namespace)
+
+
+def refuse_closed(namespace: Namespace) -> None:
+    """409 for a namespace that is being removed, or of which only the data were kept: nothing new begins there."""
+    if namespace.closed_at is not None:
+        raise Conflict(
+            f"The namespace {namespace.slug} is closed: it was removed, or is about to be.",
+            "namespace_closed",
+            remedy="Work in another namespace.",
         )
 
 

@@ -9,12 +9,14 @@ from decimal import Decimal
 from typing import TypedDict
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.api.problems import ApiProblem, Conflict, Invalid, NotFound
 from apps.audit.services import record
 from apps.jobs.services import quota_changed
 from apps.namespaces.models import Membership, Namespace, Quota, Role
+from apps.namespaces.places import place_changed
 from apps.namespaces.quotas import default_quota_create
 from apps.namespaces.slugs import LONGEST, is_slug
 from yardmaster.errors import Problem
@@ -42,6 +44,7 @@ def team_create(*, slug: str, title: str, manager: User, actor: User) -> Namespa
             default_quota_create(namespace)
             facts = {"slug": slug, "manager": manager.username}
             record(actor, "namespace.create", _name(namespace), namespace=namespace, **facts)
+            place_changed(namespace.pk, timezone.now())
     except IntegrityError as error:
         taken = Problem("slug", "unique", "There is a namespace of this name already.", "Choose another.", slug)
         raise Invalid([taken]) from error
@@ -133,6 +136,7 @@ def quota_set(*, namespace: Namespace, limits: Limits, actor: User, seen: Limits
         quota.save()
         record(actor, "quota.set", _name(namespace), namespace=namespace, before=before, after=_facts(quota))
         quota_changed(namespace)
+        place_changed(namespace.pk, timezone.now())
     return quota
 
 

@@ -61,6 +61,11 @@ def storage_used(namespace: Namespace) -> StorageUse:
     return storage_ledger.storage_use(namespace)
 
 
+def uploads_in(namespace: Namespace) -> QuerySet[Upload]:
+    """Everything that was sent to the namespace and did not become anything."""
+    return Upload.objects.filter(namespace=namespace, used=False)
+
+
 def uploads_visible(user: User) -> QuerySet[Upload]:
     """What people send, in the user's namespaces; not what tasks send, and nothing that is being deleted."""
     return Upload.objects.filter(namespace__in=namespaces_visible(user), kind__in=SENT_BY_PEOPLE, used=False).exclude(

@@ -45,6 +45,7 @@ from yardmaster.storage.base import SignedRequest
 from yardmaster.storage.paths import path_problems
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_CLEARED_AT_ONCE = 50
 _FOLDERS = {Kind.DATASET: "datasets", Kind.CODE: "code"}
 
 
@@ -201,6 +202,15 @@ def uploads_discard(upload_ids: Iterable[uuid.UUID]) -> None:
     for upload_id in upload_ids:
         if let_go(Upload.objects.filter(pk=upload_id)):
             transaction.on_commit(partial(remove_now, upload_id))
+
+
+def uploads_clear(namespace: Namespace) -> int:
+    """Remove what is stored for a namespace of which nothing shall stay, some at a time. Returns how many uploads are
+    still there: one that is just being completed is waited for."""
+    stored = Upload.objects.filter(namespace=namespace)
+    going = stored.exclude(state__in=[State.COMPLETING, State.DELETING])
+    uploads_discard(going.values_list("pk", flat=True)[:_CLEARED_AT_ONCE])
+    return stored.count()
 
 
 def uploads_sweep(now: datetime) -> None:

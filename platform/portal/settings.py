@@ -68,6 +68,7 @@ INSTALLED_APPS = [
     "apps.notifications",
     "apps.logs",
     "apps.registry",
+    "apps.removals",
     "portal",
 ]
 MIDDLEWARE = [
@@ -238,8 +239,8 @@ if env.flag("YARDMASTER_KUBERNETES", default=bool(_KUBECONFIG)):
             "kubeconfig": _KUBECONFIG,
             "context": env.text("YARDMASTER_KUBERNETES_CONTEXT"),
             "tasks": _TASKS,
-        },
             "watch": True,
+        },
     }
 YARDMASTER_DEFAULT_ENGINE = env.text("YARDMASTER_DEFAULT_ENGINE", "local")
 YARDMASTER_LOCAL_ENGINE_FOR_ALL = env.flag("YARDMASTER_LOCAL_ENGINE_FOR_ALL")

@@ -5,7 +5,19 @@ from django.urls import URLPattern, URLResolver, include, path
 from apps.api.outside import unknown_address
 from apps.api.readiness import healthz, readyz
 
-API_APPS = ("api", "accounts", "namespaces", "audit", "uploads", "datasets", "code", "jobs", "logs", "registry")
+API_APPS = (
+    "api",
+    "accounts",
+    "namespaces",
+    "audit",
+    "uploads",
+    "datasets",
+    "code",
+    "jobs",
+    "logs",
+    "registry",
+    "removals",
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include([path("", include(f"apps.{name}.urls")) for name in API_APPS])),

@@ -29,6 +29,7 @@ from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.watching import Watching
 from yardmaster.errors import Misconfigured, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
+from yardmaster.ledger import Quota
 from yardmaster.phases import ABSENT, TaskPhase
 from yardmaster.spec import Role, RoleSpec, Strategy
 
@@ -67,11 +68,12 @@ def of_kind(harness: KubernetesHarness, plural: str):
 
 
 def test_a_job_takes_few_writes_and_as_many_for_eight_workers_as_for_two(harness: KubernetesHarness):
-    harness.engine.submit(workers(1), JobKey(new_key().namespace_id, new_key().job_id, 1), ACCESS)
+    namespace_id = new_key().namespace_id
+    harness.engine.shape(namespace_id, Quota(cpu=64), ACCESS.portal_url)
     counts = []
     for count in (2, 8):
         before = harness.api.count(*WRITES)
-        harness.engine.submit(workers(count), new_key(), ACCESS)
+        harness.engine.submit(workers(count), JobKey(namespace_id, new_key().job_id, 1), ACCESS)
         counts.append(harness.api.count(*WRITES) - before)
     assert counts[0] == counts[1] <= 8
 
@@ -90,8 +92,10 @@ def test_the_rights_on_the_page_are_those_that_are_used_and_no_other(key: JobKey
     harness = KubernetesHarness(**rights)
     try:
         with pytest.raises(Unavailable, match="just now"):
-            harness.engine.submit(spec_of(), key, ACCESS)
+            harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+        harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
         live_through_everything(harness, key)
+        harness.engine.remove(key.namespace_id)
         used = {(verb.replace("dry-run", "patch"), plural) for verb, plural in harness.api.requests}
     finally:
         harness.close()
@@ -294,8 +298,8 @@ def test_kubeflow_4758_nothing_is_left_after_tidy(harness: KubernetesHarness, ke
     running(harness, key)
     harness.make_stubborn(key, Role.WORKER, 0)
     harness.engine.tidy(key)
-    left = [place for place in harness.api.store.objects if place[0] not in ("namespaces", "nodes")]
-    assert left == []
+    left = {place[0] for place in harness.api.store.objects}
+    assert left == {"nodes", "namespaces", "serviceaccounts", "networkpolicies"}
 
 
 def test_its_own_namespace_is_restricted_and_made_when_first_needed(harness: KubernetesHarness, key: JobKey):

@@ -31,6 +31,7 @@ V = TypeVar("V", bound=Version)
 F = TypeVar("F", bound=VersionFile)
 
 MAX_NAME = 100
+_CLEARED_AT_ONCE = 50
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,15 @@ def collection_delete(shelf: Shelf[C, V, F], collection: C, *, actor: User | Non
             namespace=collection.namespace, name=collection.name, versions=len(versions),
         )  # fmt: skip
         uploads_discard(version.upload_id for version in versions)
+
+
+def collections_clear(shelf: Shelf[C, V, F], namespace: Namespace, *, actor: User | None) -> int:
+    """Delete the things of a namespace of which nothing shall stay, some at a time. Returns how many are still there.
+    Raises `Conflict` like `collection_delete`."""
+    found: Any = shelf.collections
+    for collection in found.objects.filter(namespace=namespace)[:_CLEARED_AT_ONCE]:
+        collection_delete(shelf, collection, actor=actor)
+    return int(found.objects.filter(namespace=namespace).count())
 
 
 def version_delete(shelf: Shelf[C, V, F], collection: C, version: V, *, actor: User | None) -> None:

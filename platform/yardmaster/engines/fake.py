@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import queue
 import threading
+import uuid
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from yardmaster.engines.base import Capacity, TaskAccess
+from yardmaster.engines.base import Capacity, Remains, Servers, TaskAccess
 from yardmaster.errors import Problem, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
+from yardmaster.ledger import Quota
 from yardmaster.phases import ABSENT, Observation, TaskPhase, TaskState
 from yardmaster.spec import Resources, Role, TrainingSpec
+from yardmaster.strategy import server_roles
 
 PLENTY = Resources(cpu=64.0, memory=256 << 30, gpus=8)
 
@@ -119,6 +122,15 @@ class FakeEngine:
     def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
         return [{"kind": "fake", "name": f"{key.name}-{role.value}-{index}"} for role, index in spec.tasks()]
 
+    def servers(self, spec: TrainingSpec, key: JobKey) -> Servers | None:
+        if key not in self._runs:
+            return None
+        addresses = {
+            role: tuple(f"{role.value}-{index}.{key.name}:2222" for index in range(spec.replicas(role)))
+            for role in server_roles(spec)
+        }
+        return Servers(addresses, "From nowhere: this engine runs nothing.", "/data")
+
     def changes(self) -> Iterator[JobKey]:
         """From this call on, not from the first key asked of it."""
         mine: queue.SimpleQueue[JobKey] = queue.SimpleQueue()
@@ -157,6 +169,32 @@ class FakeEngine:
     def _note(self, key: JobKey) -> None:
         for follower in self._followers:
             follower.put(key)
+
+
+class EngineWithPlaces(FakeEngine):
+    """Keeps a place for every namespace, in memory. What is named in `held_up` does not go."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.places: dict[uuid.UUID, Quota] = {}
+        self.held_up: dict[uuid.UUID, tuple[str, ...]] = {}
+
+    def shape(self, namespace_id: uuid.UUID, quota: Quota, portal_url: str) -> tuple[str, ...]:
+        self._fail_if_told("shape")
+        with self._lock:
+            before = self.places.get(namespace_id)
+            self.places[namespace_id] = quota
+        return () if before == quota else ("quota",)
+
+    def remove(self, namespace_id: uuid.UUID) -> Remains:
+        self._fail_if_told("remove")
+        with self._lock:
+            if namespace_id in self.places and namespace_id in self.held_up:
+                return Remains(gone=False, left=self.held_up[namespace_id])
+            self.places.pop(namespace_id, None)
+            for key in [key for key in self._runs if key.namespace_id == namespace_id]:
+                del self._runs[key]
+        return Remains(gone=True)
 
 
 class EngineThatIsAway(FakeEngine):

@@ -10,25 +10,29 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
 
-from yardmaster.engines.base import Capacity, TaskAccess
+from yardmaster.engines.base import Capacity, Remains, Servers, TaskAccess
 from yardmaster.engines.kubernetes import manifests, names
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.capacity import capacity_of
 from yardmaster.engines.kubernetes.connection import connect
+from yardmaster.engines.kubernetes.environment import WORK_DIR
 from yardmaster.engines.kubernetes.facts import observation_of
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.reading import Reader
 from yardmaster.engines.kubernetes.shape import RECORD, RunShape, release_of, released_in, released_key
+from yardmaster.engines.kubernetes.shaping import Shaper
 from yardmaster.engines.kubernetes.troubles import Absent, Conflict
-from yardmaster.engines.kubernetes.watching import Pace, Watching
+from yardmaster.engines.kubernetes.watching import Watching
 from yardmaster.engines.kubernetes.workloads import workload_kind
 from yardmaster.errors import SpecRejected, Unavailable
 from yardmaster.ids import JobKey
+from yardmaster.ledger import Quota
 from yardmaster.phases import Observation
 from yardmaster.spec import Role, TrainingSpec
 
@@ -42,7 +46,7 @@ class KubernetesEngine:
     one that the portal runs in, or that of the usual kubeconfig. `api` takes the place of both.
 
     With `watch`, a process that observes begins one watch per kind and asks the server only where that is not enough:
-    for processes that live long. `pace` is the watches' clockwork."""
+    for processes that live long. `watching` takes the place of the watches that it would make."""
 
     isolates = True
 
@@ -55,18 +59,19 @@ class KubernetesEngine:
         context: str = "",
         watch: bool = False,
         api: Api | None = None,
-        pace: Pace | None = None,
+        watching: Watching | None = None,
     ) -> None:
         self.name = name
         self.options = TaskOptions.from_table(tasks)
         self._api = api or Api(connect(str(kubeconfig), context))
-        self._pace, self._watches = pace, watch
+        self._watches = watch
         self._lock = threading.Lock()
-        self._begin()
+        self._shaper = Shaper(self._api, self.options)
+        self._begin(watching)
 
-    def _begin(self) -> None:
+    def _begin(self, watching: Watching | None = None) -> None:
         self._process = os.getpid()
-        self._watching = Watching(self._api, self.options.namespace_prefix, self._pace)
+        self._watching = watching or Watching(self._api, self.options.namespace_prefix)
         self._own_reader = Reader(self._api, self.options, self._watching if self._watches else None)
 
     @property
@@ -103,6 +108,12 @@ class KubernetesEngine:
         text = self._api.log(namespace, name, names.CONTAINER, lines)
         text = text or self._api.log(namespace, name, names.CONTAINER, lines, previous=True)
         return text.splitlines()[-lines:]
+
+    def servers(self, spec: TrainingSpec, key: JobKey) -> Servers:
+        """The tasks' names in the cluster's DNS, which are the same before they are made."""
+        addresses = {Role(role): tuple(hosts) for role, hosts in names.cluster_map(spec, key, self.options).items()}
+        reach = f"Only from pods of the cluster's namespace {self._namespace(key)}."
+        return Servers(addresses, reach, f"{WORK_DIR}/data")
 
     def changes(self) -> Iterator[JobKey]:
         """Runs that have changed, for ever, from this call on."""
@@ -163,6 +174,16 @@ class KubernetesEngine:
             self._api.delete("Secret", namespace, names.token_name(key))
             self._api.delete("ConfigMap", namespace, key.name)
 
+    # --- namespaces --------------------------------------------------------------------------------------------------
+
+    def shape(self, namespace_id: uuid.UUID, quota: Quota, portal_url: str) -> tuple[str, ...]:
+        """Read every object of the namespace, and write those that are missing or say something else."""
+        return self._shaper.shape(namespace_id, quota, portal_url)
+
+    def remove(self, namespace_id: uuid.UUID) -> Remains:
+        """Delete the namespace; its controllers delete what is in it. What holds that up is named."""
+        return self._shaper.remove(namespace_id)
+
     # --- parts -------------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
@@ -191,10 +212,7 @@ class KubernetesEngine:
         try:
             self._api.apply(judged[0], dry_run=True)
         except Absent:
-            for one in manifests.namespace(key, self.options):
-                self._api.apply(one)
-            if self.options.bound_role:  # which takes a moment to be heeded
-                raise Unavailable("The cluster's namespace was made just now; the job goes on in a moment.") from None
+            self._shaper.make(key.namespace_id, access.portal_url)
             self._api.apply(judged[0], dry_run=True)
         for one in judged[1:]:
             self._api.apply(one, dry_run=True)

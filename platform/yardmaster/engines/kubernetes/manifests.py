@@ -23,46 +23,6 @@ TO_BE_KNOWN = "known-when-applied"
 """Stands for the owner's uid where the owner does not exist yet."""
 
 
-def namespace(key: JobKey, options: TaskOptions) -> list[dict[str, Any]]:
-    """The cluster's namespace of the run's namespace in the portal, with Pod Security at its strictest, and where the
-    operator says so the portal's rights in it."""
-    made = [_namespace(key, options)]
-    return [*made, _binding(key, options)] if options.bound_role else made
-
-
-def _namespace(key: JobKey, options: TaskOptions) -> dict[str, Any]:
-    level = "restricted"
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {
-            "name": names.namespace_name(key.namespace_id, options),
-            "labels": {
-                names.MANAGED_BY: names.US,
-                names.NAMESPACE_ID: str(key.namespace_id),
-                "pod-security.kubernetes.io/enforce": level,
-                "pod-security.kubernetes.io/warn": level,
-            },
-        },
-    }
-
-
-def _binding(key: JobKey, options: TaskOptions) -> dict[str, Any]:
-    namespace, _, account = options.bound_account.partition("/")
-    group = "rbac.authorization.k8s.io"
-    return {
-        "apiVersion": f"{group}/v1",
-        "kind": "RoleBinding",
-        "metadata": {
-            "name": names.US,
-            "namespace": names.namespace_name(key.namespace_id, options),
-            "labels": {names.MANAGED_BY: names.US},
-        },
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": options.bound_role},
-        "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account}],
-    }
-
-
 def owner(spec: TrainingSpec, key: JobKey, options: TaskOptions) -> dict[str, Any]:
     """The object that all others belong to, and the run's record."""
     return {

@@ -1,0 +1,165 @@
+"""Carry a removal out: stop the jobs, wait until their last output is archived and nothing of them runs, have every
+engine let go of the namespace and verify that it did, then keep or delete what the portal has, and say what is left.
+
+One pass does whatever can be done now and writes down what it waits for, so that a portal that was restarted goes on
+where it was. Nothing here is remembered but in rows; every pass may be repeated.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import ProtectedError
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.accounts.services import user_delete
+from apps.api.problems import ApiProblem
+from apps.audit.services import record
+from apps.code.shelf import CODE
+from apps.datasets.shelf import DATASETS
+from apps.jobs.selectors import jobs_in
+from apps.jobs.services import jobs_delete_in, jobs_stop_in
+from apps.jobs.wake import wake_removal
+from apps.namespaces.models import Namespace
+from apps.namespaces.places import places_give_up, places_keep, places_left
+from apps.registry.models import Model
+from apps.removals.models import Data, Removal
+from apps.uploads.selectors import storage_used, uploads_in
+from apps.uploads.services import uploads_clear
+from apps.uploads.versioned.services import collections_clear
+from yardmaster.errors import YardmasterError
+from yardmaster.quantity import format_bytes
+
+log = logging.getLogger(__name__)
+
+Clock = Callable[[], datetime]
+Left = list[dict[str, str]]
+
+LEASE = timedelta(minutes=2)
+EAGER = timedelta(minutes=2)
+"""For so long it looks every few seconds; what takes longer (a stuck finalizer) is looked at more seldom."""
+SOON, LATER = timedelta(seconds=3), timedelta(seconds=30)
+MOST_NAMED = 20
+AT_ONCE = 50
+
+
+def removals_sweep(now: datetime) -> int:
+    """Wake every removal that is due."""
+    due = Removal.objects.filter(next_look_at__lte=now).order_by("next_look_at")
+    ids = list(due.values_list("pk", flat=True)[:AT_ONCE])
+    for removal_id in ids:
+        wake_removal(removal_id)
+    return len(ids)
+
+
+def removal_carry_out(removal_id: uuid.UUID, *, clock: Clock = timezone.now) -> None:
+    """One pass, by one worker at a time."""
+    until = clock() + LEASE
+    if not Removal.objects.filter(pk=removal_id, next_look_at__lte=clock()).update(next_look_at=until):
+        return
+    removal = Removal.objects.get(pk=removal_id)
+    try:
+        is_over, left = _pass(removal, clock)
+    except (YardmasterError, ApiProblem) as error:
+        log.warning("%s: %s", removal, error)
+        is_over, left = False, [_entry(removal.slug, str(error))]
+    _write(removal, until, is_over, left, clock())
+
+
+def _write(removal: Removal, until: datetime, is_over: bool, left: Left, now: datetime) -> None:
+    """Unless somebody has asked for more meanwhile: then the next pass says how it stands."""
+    mine = Removal.objects.filter(pk=removal.pk, next_look_at=until)
+    if not is_over:
+        wait = SOON if now - removal.asked_at < EAGER else LATER
+        mine.update(left=left, next_look_at=now + wait)
+        return
+    with transaction.atomic():
+        if mine.update(left=left, next_look_at=None, ended_at=now):
+            noun = "user" if removal.user_id else "namespace"
+            subject = f"{noun}:{removal.user_id or removal.namespace_id}"
+            facts: dict[str, Any] = {"name": removal.username or removal.slug, "data": removal.data, "left": left}
+            record(None, f"{noun}.removed", subject, **facts)
+
+
+def _pass(removal: Removal, clock: Clock) -> tuple[bool, Left]:
+    """Whether all is done, and what is left: to do, or for good."""
+    namespace = Namespace.objects.filter(pk=removal.namespace_id).first()
+    actor = User.objects.filter(pk=removal.asked_by_id).first()
+    if namespace is not None and (left := _stop(namespace, actor)):
+        return False, left
+    if left := _let_engines_go(removal, clock):
+        return False, left
+    if namespace is not None and removal.data == Data.DELETE and (left := _delete_data(namespace, actor)):
+        return False, left
+    return True, _end(removal, namespace, actor)
+
+
+def _stop(namespace: Namespace, actor: User | None) -> Left:
+    """A job is over when its engine has nothing left of it, and its last output is in the log store."""
+    return [
+        _entry(f"job {job.name}", job.message or f"It is {job.phase}; its tasks are being stopped.")
+        for job in jobs_stop_in(namespace, actor)[:MOST_NAMED]
+    ]
+
+
+def _let_engines_go(removal: Removal, clock: Clock) -> Left:
+    with transaction.atomic():
+        places_give_up([removal.namespace_id], clock())
+    places_keep(removal.namespace_id, clock=clock)
+    return [_entry(what, why) for what, why in places_left(removal.namespace_id)]
+
+
+def _delete_data(namespace: Namespace, actor: User | None) -> Left:
+    if jobs := jobs_delete_in(namespace, actor):
+        return [_entry(f"{jobs} jobs", "Their logs, checkpoints and models are being deleted.")]
+    counts = {
+        "datasets": collections_clear(DATASETS, namespace, actor=actor),
+        "code": collections_clear(CODE, namespace, actor=actor),
+        "uploads": uploads_clear(namespace),
+    }
+    why = "Its bytes are being removed from the object store."
+    return [_entry(f"{count} {what}", why) for what, count in counts.items() if count]
+
+
+def _end(removal: Removal, namespace: Namespace | None, actor: User | None) -> Left:
+    """Remove the rows, where nothing of them is to stay."""
+    user = User.objects.filter(pk=removal.user_id).first() if removal.user_id else None
+    kept = _kept(namespace) if namespace is not None else []
+    if kept:
+        return kept
+    try:
+        if user is not None:
+            user_delete(user=user, actor=actor)
+        elif namespace is not None:
+            namespace.delete()
+    except ApiProblem as problem:  # a team's jobs are the team's, and name whose they were
+        return [_entry(f"user {removal.username}", f"{problem.detail} The account stays, locked.")]
+    except ProtectedError:
+        return [_entry(f"namespace {removal.slug}", "Something was put into it at the last moment.")]
+    return []
+
+
+def _kept(namespace: Namespace) -> Left:
+    """What stays in the closed namespace, by kind."""
+    counts = {
+        "jobs, with their logs": jobs_in(namespace).count(),
+        "models": Model.objects.filter(namespace=namespace).count(),
+        "datasets": DATASETS.collections.objects.filter(namespace=namespace).count(),
+        "code": CODE.collections.objects.filter(namespace=namespace).count(),
+        "uploads": uploads_in(namespace).count(),
+    }
+    why = f"Kept in the closed namespace {namespace.slug}, for administrators to read."
+    left = [_entry(f"{count} {what}", why) for what, count in counts.items() if count]
+    if stored := storage_used(namespace).used:
+        left.append(_entry(f"{format_bytes(stored)} in the object store", why))
+    return left
+
+
+def _entry(what: str, why: str) -> dict[str, str]:
+    return {"what": what, "why": why}

@@ -1,0 +1,71 @@
+"""Asking for a removal: whoever goes is locked out and the namespace closed at once; workers do the rest.
+
+Not here: the rest (`carrying_out`).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.accounts.services import user_lock_out
+from apps.api.problems import Conflict
+from apps.audit.services import record
+from apps.jobs.wake import wake_removal
+from apps.namespaces.models import Namespace
+from apps.removals.models import Data, Removal
+
+
+def user_remove(*, user: User, data: Data, actor: User) -> Removal:
+    """Begin to remove a user with the personal namespace. Asked again while it goes on: the same removal; what was to
+    be kept may then be asked to be deleted."""
+    with transaction.atomic():
+        user_lock_out(user=user, actor=actor)
+        namespace = Namespace.objects.select_for_update().filter(owner=user).first()
+        if namespace is None:
+            raise Conflict(f"{user.username} has no namespace.", remedy="Delete the user.")
+        return _begin(namespace, user, data, actor)
+
+
+def namespace_remove(*, namespace: Namespace, data: Data, actor: User) -> Removal:
+    """Begin to remove a team's namespace, likewise."""
+    if namespace.owner_id is not None:
+        raise Conflict("This is a person's own namespace.", "personal_namespace", remedy="Remove the user.")
+    with transaction.atomic():
+        return _begin(Namespace.objects.select_for_update().get(pk=namespace.pk), None, data, actor)
+
+
+def _begin(namespace: Namespace, user: User | None, data: Data, actor: User) -> Removal:
+    now = timezone.now()
+    removal = Removal.objects.select_for_update().filter(namespace_id=namespace.pk, ended_at__isnull=True).first()
+    if removal is None:
+        removal = _made(namespace, user, data, actor, now)
+    elif data == Data.DELETE and removal.data != data:
+        Removal.objects.filter(pk=removal.pk).update(data=data, next_look_at=now)
+        removal.data = data
+    else:
+        return removal
+    what = "user.remove" if user is not None else "namespace.remove"
+    subject = f"user:{user.pk}" if user is not None else f"namespace:{namespace.pk}"
+    record(actor, what, subject, namespace=namespace, name=removal.username or removal.slug, data=data.value)
+    wake_removal(removal.pk)
+    return removal
+
+
+def _made(namespace: Namespace, user: User | None, data: Data, actor: User, now: datetime) -> Removal:
+    if namespace.closed_at is None:
+        Namespace.objects.filter(pk=namespace.pk).update(closed_at=now)
+    return Removal.objects.create(
+        namespace_id=namespace.pk,
+        slug=namespace.slug,
+        user_id=user.pk if user is not None else None,
+        username=user.username if user is not None else "",
+        data=data,
+        asked_by_id=actor.pk,
+        asked_by_name=actor.username,
+        asked_at=now,
+        next_look_at=now,
+    )
