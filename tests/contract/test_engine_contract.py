@@ -22,10 +22,10 @@ from tests.contract.engine_harness import (
     task_in,
     wait_until,
 )
-from yardmaster.engines.base import Outputs, Watches
+from yardmaster.engines.base import Outputs, Serves, Watches
 from yardmaster.ids import JobKey
 from yardmaster.phases import ABSENT, TaskPhase
-from yardmaster.spec import Role
+from yardmaster.spec import Role, Strategy, TrainingSpec
 
 NOW = timedelta(0)
 SHORT = timedelta(seconds=0.3)
@@ -212,6 +212,44 @@ def test_the_tail_of_an_unknown_task_is_empty(harness: Harness, key: JobKey):
     if not isinstance(harness.engine, Outputs):
         pytest.skip("this engine keeps no output")
     assert harness.engine.tail(key, Role.WORKER, 0, 10) == []
+
+
+def servers_spec() -> TrainingSpec:
+    return spec_of(Strategy.IN_GRAPH, code_version=None, entry_point="")
+
+
+def test_a_run_of_servers_begins_and_is_stopped_like_any_other(harness: Harness, key: JobKey):
+    harness.engine.submit(servers_spec(), key, ACCESS)
+    harness.let_begin(key)
+    assert set(phases(harness, key).values()) == {"RUNNING"}
+    harness.engine.stop(key, SHORT)
+    seen = wait_until(harness.engine, key, all_ended)
+    assert {task.phase for task in seen.tasks} == {TaskPhase.RELEASED}
+    harness.engine.tidy(key)
+    assert harness.engine.observe([key])[key] == ABSENT
+
+
+def test_servers_have_addresses_of_their_own_that_stay_while_the_run_is_there(harness: Harness, key: JobKey):
+    if not isinstance(harness.engine, Serves):
+        pytest.skip("this engine gives no addresses")
+    spec = servers_spec()
+    harness.engine.submit(spec, key, ACCESS)
+    found = harness.engine.servers(spec, key)
+    assert found is not None
+    assert {role: len(some) for role, some in found.addresses.items()} == {Role.WORKER: 2, Role.PS: 1}
+    every = [one for some in found.addresses.values() for one in some]
+    assert len(set(every)) == 3
+    assert all(one.rpartition(":")[0] and one.rpartition(":")[2].isdecimal() for one in every)
+    assert found.reach.endswith(".")
+    assert found.data_dir.startswith("/")
+    harness.let_begin(key)
+    assert harness.engine.servers(spec, key) == found
+    other = new_key()
+    harness.engine.submit(spec, other, ACCESS)
+    theirs = harness.engine.servers(spec, other)
+    assert theirs is not None
+    assert not set(every) & {one for some in theirs.addresses.values() for one in some}
+    harness.engine.tidy(other)
 
 
 def at_once(count: int, deed: Callable[[], None]) -> None:

@@ -14,7 +14,9 @@ from tests.fakes.kubernetes_store import violations
 from tests.unit.core.generators import make_spec, specs
 from tests.unit.engines.kubernetes_objects import KEY, OPTIONS, UID
 from yardmaster.engines.base import TaskAccess
-from yardmaster.engines.kubernetes import manifests, names
+from yardmaster.engines.kubernetes import KubernetesEngine, manifests, names
+from yardmaster.engines.kubernetes.api import Api
+from yardmaster.engines.kubernetes.connection import connect_to
 from yardmaster.engines.kubernetes.environment import TOKEN_DIR
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.errors import Misconfigured
@@ -136,6 +138,20 @@ def test_the_runner_reads_the_environment_that_a_task_gets(role):
     assert read.token_file.startswith(TOKEN_DIR)
     assert read.cluster["worker"][1] == f"{host}:2222"
     assert set(read.cluster) == {"chief", "worker", "ps"}
+
+
+@pytest.mark.parametrize("options", [OPTIONS, EVERY_OPTION])
+def test_servers_are_the_pods_that_other_tasks_are_and_are_told_as_they_know_each_other(options):
+    spec = make_spec(Strategy.IN_GRAPH, {Role.CHIEF: 1, Role.WORKER: 2, Role.PS: 1})
+    trained = make_spec(Strategy.BETWEEN_GRAPH, {Role.CHIEF: 1, Role.WORKER: 2, Role.PS: 1})
+    assert workloads(spec, options) == workloads(trained, options)
+    engine = KubernetesEngine(tasks={"image": "tasks:1"}, api=Api(connect_to("http://127.0.0.1:1")))
+    found = engine.servers(spec, KEY)
+    told = json.loads(variables(spec, "worker")["YARDMASTER_CLUSTER"]["value"])
+    assert {role.value: list(some) for role, some in found.addresses.items()} == told
+    assert names.namespace_name(KEY.namespace_id, engine.options) in found.reach
+    mounted = {one["mountPath"] for one in pod_of(spec, "worker")["containers"][0]["volumeMounts"]}
+    assert found.data_dir.rpartition("/")[0] in mounted
 
 
 def test_full_names_for_clusters_that_need_them():
