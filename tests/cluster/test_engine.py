@@ -14,6 +14,7 @@ from tests.contract.engine_harness import ACCESS, all_ended, new_key, spec_of, t
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.names import namespace_name
 from yardmaster.ids import JobKey
+from yardmaster.ledger import Quota
 from yardmaster.phases import ABSENT, TaskPhase
 from yardmaster.spec import Resources, Role, RoleSpec, Strategy
 
@@ -107,7 +108,7 @@ def test_what_no_node_can_take_says_why(engine, key: JobKey):
 
 def test_notebooks_64_a_quota_that_refuses_pods_is_said(cluster: Cluster, engine, key: JobKey):
     name = namespace_name(key.namespace_id, engine.options)
-    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
     quota = {"metadata": {"name": "tight", "namespace": name}, "spec": {"hard": {"limits.memory": "150Mi"}}}
     cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", **quota})
     engine.submit(spec_of(Strategy.SINGLE, roles={Role.WORKER: RoleSpec(1, Resources(memory=1 << 30))}), key, ACCESS)

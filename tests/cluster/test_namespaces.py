@@ -1,0 +1,292 @@
+"""The portal's namespaces on a real cluster: what its quota refuses, what admission says, and that they go.
+
+Whether NetworkPolicies hold is the cluster's network's matter. That of `deploy/devcluster` is a plain bridge, which
+enforces none: there the objects are checked, and the test of who reaches whom is skipped with that reason. On a cluster
+whose network enforces them it runs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cluster.pods import ended, pod
+from tests.cluster.reach import Cluster, Refused, wait_for
+from tests.contract.engine_harness import ACCESS, spec_of, wait_until
+from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.engines.kubernetes.names import namespace_name
+from yardmaster.errors import Misconfigured, Unavailable
+from yardmaster.ids import JobKey, new_id
+from yardmaster.ledger import Quota
+from yardmaster.phases import TaskPhase
+from yardmaster.spec import Resources, Role, RoleSpec, Strategy
+
+pytestmark = pytest.mark.cluster
+
+URL = ACCESS.portal_url
+TINY = Resources(cpu=0.05, memory=64 << 20)
+HOME = "yardmaster-ns-home"
+QUOTA = Quota(cpu=0.5, memory=256 << 20, gpus=0)
+
+LISTEN = """
+import socket
+server = socket.create_server(("0.0.0.0", 8000))
+while True:
+    server.accept()[0].close()
+"""
+
+KNOCK = """
+import os, socket, sys
+try:
+    socket.create_connection((os.environ["PEER"], 8000), timeout=3).close()
+except OSError as error:
+    print(error)
+    sys.exit(7)
+"""
+
+
+@pytest.fixture
+def engine(cluster: Cluster) -> KubernetesEngine:
+    # The runner's own image for the init container as well, so that what that one asks for counts too.
+    tasks = {
+        "image": cluster.probe_image,
+        "runner_image": cluster.probe_image,
+        "runner_path": "/opt/yardmaster",
+        "namespace_prefix": "yardmaster-ns-",
+    }
+    return KubernetesEngine(kubeconfig=cluster.kubeconfig, tasks=tasks)
+
+
+@pytest.fixture
+def make(cluster: Cluster, engine: KubernetesEngine) -> Iterator:
+    """Namespaces of the portal, shaped; gone afterwards."""
+    made: list[uuid.UUID] = []
+
+    def one(quota: Quota = QUOTA) -> tuple[uuid.UUID, str]:
+        made.append(new_id())
+        engine.shape(made[-1], quota, URL)
+        return made[-1], namespace_name(made[-1], engine.options)
+
+    yield one
+    for namespace_id in made:
+        name = namespace_name(namespace_id, engine.options)
+        cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+
+
+def hard(cluster: Cluster, name: str) -> dict[str, str]:
+    return cluster.get("resourcequota", "yardmaster", name)["spec"]["hard"]
+
+
+def test_a_second_look_writes_nothing(cluster: Cluster, engine, make):
+    """What a real server adds and rewrites (defaults, amounts) must not look like somebody's edit."""
+    for quota in (QUOTA, Quota(), Quota(cpu=1.5, memory=1_000_000_000, gpus=3), Quota(cpu=0, memory=0)):
+        namespace_id, _ = make(quota)
+        assert list(engine.shape(namespace_id, quota, URL)) == []
+
+
+def test_what_somebody_changed_is_mended_and_a_lifted_limit_is_lifted(cluster: Cluster, engine, make):
+    namespace_id, name = make()
+    cluster.kubectl("delete", "networkpolicy", "default-deny", "--namespace", name)
+    patch = json.dumps({"spec": {"hard": {"limits.cpu": "400"}}})
+    cluster.kubectl("patch", "resourcequota", "yardmaster", "--namespace", name, "--type=merge", "-p", patch)
+    open_to_all = json.dumps({"spec": {"egress": [{}]}})
+    cluster.kubectl("patch", "networkpolicy", "tasks", "--namespace", name, "--type=merge", "-p", open_to_all)
+    changed = engine.shape(namespace_id, QUOTA, URL)
+    assert sorted(changed) == ["NetworkPolicy/default-deny", "NetworkPolicy/tasks", "ResourceQuota/yardmaster"]
+    assert hard(cluster, name)["limits.cpu"] == "500m"
+    assert list(engine.shape(namespace_id, Quota(memory=QUOTA.memory), URL)) == [
+        "ResourceQuota/yardmaster",
+        "LimitRange/yardmaster",
+    ]
+    assert "limits.cpu" not in hard(cluster, name)
+    assert list(engine.shape(namespace_id, Quota(memory=QUOTA.memory), URL)) == []
+
+
+def test_the_quota_refuses_what_is_beyond_it(cluster: Cluster, make):
+    _, name = make()
+    with pytest.raises(Refused, match="maximum memory usage per Container"):
+        cluster.apply(pod(cluster, name, "large", "pass", memory="512Mi"), "--dry-run=server")
+    for number in range(2):
+        manifest = pod(cluster, name, f"half-{number}", "import time; time.sleep(60)", memory="100Mi")
+        manifest["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "100m"
+        cluster.apply(manifest)
+    manifest["metadata"]["name"] = "too-much"
+    with pytest.raises(Refused, match=r"exceeded quota: yardmaster.*memory"):
+        cluster.apply(manifest)
+
+
+def test_a_job_that_takes_all_of_the_quota_fits(engine, make):
+    """The ledger admits up to the quota, so the cluster must take that much: init containers included."""
+    namespace_id, _ = make(Quota(cpu=0.15, memory=192 << 20))
+    key = JobKey(namespace_id, new_id(), 1)
+    engine.submit(spec_of(roles={Role.WORKER: RoleSpec(2, TINY), Role.PS: RoleSpec(1, TINY)}), key, ACCESS)
+    try:
+        wait_until(engine, key, lambda seen: all(one.phase is TaskPhase.RUNNING for one in seen.tasks), 60)
+    finally:
+        engine.tidy(key)
+
+
+def test_a_container_that_says_nothing_gets_the_usual_and_no_gpu(cluster: Cluster, make):
+    _, name = make(Quota(cpu=4, memory=8 << 30, gpus=2))
+    manifest = pod(cluster, name, "silent", "pass")
+    del manifest["spec"]["containers"][0]["resources"]
+    given = cluster.apply(manifest, "--dry-run=server")["spec"]["containers"][0]["resources"]
+    usual = {"cpu": "1", "memory": str(1 << 30)}, {"cpu": "100m", "memory": str(128 << 20)}
+    assert (given["limits"], given["requests"]) == usual
+
+
+@pytest.mark.parametrize(
+    "wish", [{"allowPrivilegeEscalation": True}, {"runAsUser": 0}, {"capabilities": {"add": ["NET_ADMIN"]}}]
+)
+def test_pods_that_are_not_restricted_are_refused(cluster: Cluster, make, wish):
+    _, name = make()
+    manifest = small(cluster, name, "bold", "pass")
+    manifest["spec"]["containers"][0]["securityContext"] |= wish
+    with pytest.raises(Refused, match="restricted"):
+        cluster.apply(manifest, "--dry-run=server")
+
+
+def test_every_strategy_passes_admission_in_a_shaped_namespace(cluster: Cluster, engine, make):
+    namespace_id, name = make(Quota(cpu=4, memory=4 << 30, gpus=1))
+    roles = {Role.CHIEF: RoleSpec(1, TINY), Role.WORKER: RoleSpec(2, TINY), Role.PS: RoleSpec(1, TINY)}
+    spec = spec_of(Strategy.PARAMETER_SERVER, roles=roles)
+    key = JobKey(namespace_id, new_id(), 1)
+    for one in engine.preview(spec, key):
+        if "template" in one.get("spec", {}):
+            template = one["spec"]["template"]
+            metadata = {"name": "shown", "namespace": name, "labels": template["metadata"]["labels"]}
+            shown = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+            made = cluster.apply(shown, "--dry-run=server")
+            assert made["spec"]["serviceAccountName"] == "tasks"
+            assert not [volume for volume in made["spec"]["volumes"] if volume["name"].startswith("kube-api-access")]
+
+
+def test_two_namespaces_do_not_reach_each_other(cluster: Cluster, make):
+    (_, mine), (_, theirs) = make(), make()
+    for name in (mine, theirs):
+        spec = cluster.get("networkpolicy", "default-deny", name)["spec"]
+        assert (spec["podSelector"], spec["policyTypes"]) == ({}, ["Ingress", "Egress"])
+        assert not spec.get("ingress")
+        assert not spec.get("egress")
+        open_to = cluster.get("networkpolicy", "tasks", name)["spec"]["ingress"]
+        assert open_to == [{"from": [{"podSelector": {}}]}]
+    if not enforces_policies(cluster):
+        pytest.skip("this cluster's network enforces no NetworkPolicy (the plain bridge of devcluster does not)")
+    cluster.apply(small(cluster, theirs, "listener", LISTEN))
+    address = wait_for("an address", lambda: cluster.get("pod", "listener", theirs).get("status", {}).get("podIP"))
+    cluster.apply(small(cluster, mine, "stranger", KNOCK, PEER=address))
+    cluster.apply(small(cluster, theirs, "neighbour", KNOCK, PEER=address))
+    assert ended(cluster, mine, "stranger") == 7
+    assert ended(cluster, theirs, "neighbour") == 0
+
+
+def enforces_policies(cluster: Cluster) -> bool:
+    """Whether anything runs that could: the known networks are pods of their own."""
+    said = cluster.kubectl("get", "pods", "--all-namespaces", "-o", "jsonpath={.items[*].spec.containers[*].image}")
+    return any(word in said for word in ("calico", "cilium", "kube-router", "antrea", "ovn", "weave", "kindnet"))
+
+
+def small(cluster: Cluster, name: str, what: str, script: str, **environment: str):
+    manifest = pod(cluster, name, what, script, environment=environment)
+    manifest["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "100m"
+    return manifest
+
+
+class TestRemoval:
+    def test_it_goes_with_its_pods_and_is_seen_to_be_gone(self, cluster: Cluster, engine, make):
+        namespace_id, name = make()
+        cluster.apply(small(cluster, name, "sleeper", "import time; time.sleep(600)"))
+        assert not engine.remove(namespace_id).gone
+        wait_for("the end of the namespace", lambda: engine.remove(namespace_id).gone, 90)
+        with pytest.raises(Refused, match="not found"):
+            cluster.kubectl("get", "namespace", name)
+        engine.shape(namespace_id, QUOTA, URL)
+
+    def test_kubeflow_4496_a_stuck_finalizer_is_named(self, cluster: Cluster, engine, make):
+        namespace_id, name = make()
+        metadata = {"name": "stubborn", "namespace": name, "finalizers": ["example.org/never"]}
+        cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+        wait_for("its name", lambda: any("example.org/never" in one for one in engine.remove(namespace_id).left), 60)
+        with pytest.raises(Unavailable, match="being removed"):
+            engine.shape(namespace_id, QUOTA, URL)
+        free = json.dumps({"metadata": {"finalizers": None}})
+        cluster.kubectl("patch", "configmap", "stubborn", "--namespace", name, "--type=merge", "-p", free)
+        wait_for("the end of the namespace", lambda: engine.remove(namespace_id).gone, 90)
+
+
+@pytest.fixture(scope="module")
+def portal(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesEngine]:
+    given = yaml_of_the_page()
+    for one in given:
+        cluster.apply(one)
+    token = cluster.kubectl("create", "token", "portal", "--namespace", HOME).strip()
+    config = json.loads(cluster.kubectl("config", "view", "--raw", "--minify", "-o", "json"))
+    config["users"] = [{"name": config["contexts"][0]["context"]["user"], "user": {"token": token}}]
+    kubeconfig = tmp_path_factory.mktemp("portal") / "kubeconfig"
+    kubeconfig.write_text(json.dumps(config))
+    tasks = {
+        "image": cluster.probe_image,
+        "namespace_prefix": "yardmaster-ns-",
+        "bound_role": "yardmaster-ns-tasks",
+        "bound_account": f"{HOME}/portal",
+    }
+    yield KubernetesEngine(kubeconfig=str(kubeconfig), tasks=tasks)
+    for one in given:
+        cluster.kubectl("delete", one["kind"], one["metadata"]["name"], "--wait=false", "--ignore-not-found",
+                        "--namespace", one["metadata"].get("namespace", "default"))  # fmt: skip
+
+
+class TestRights:
+    """With the rights that docs/kubernetes.md lists, under names of the test's own, and with no other."""
+
+    def test_they_are_enough_for_the_whole_life_of_a_namespace_and_a_job(self, cluster: Cluster, portal):
+        namespace_id = new_id()
+        with pytest.raises(Unavailable, match="just now"):
+            portal.shape(namespace_id, QUOTA, URL)
+        wait_for("its rights", lambda: is_shaped(portal, namespace_id), 20)
+        key = JobKey(namespace_id, new_id(), 1)
+        portal.submit(spec_of(roles={Role.WORKER: RoleSpec(1, TINY), Role.PS: RoleSpec(1, TINY)}), key, ACCESS)
+        wait_until(portal, key, lambda seen: all(one.phase is TaskPhase.RUNNING for one in seen.tasks), 60)
+        portal.capacity()
+        portal.stop(key, timedelta(seconds=1))
+        portal.tidy(key)
+        wait_for("the end of the namespace", lambda: portal.remove(namespace_id).gone, 90)
+
+    def test_they_reach_no_namespace_but_its_own(self, cluster: Cluster, portal):
+        account = f"--as=system:serviceaccount:{HOME}:portal"
+        asked = [
+            ("delete", "namespace/kube-system"),
+            ("get", "secrets"),
+            ("create", "secrets"),
+            ("patch", "networkpolicies"),
+            ("delete", "resourcequotas"),
+            ("create", "clusterrolebindings"),
+            ("impersonate", "users"),
+        ]
+        for verb, what in asked:
+            with pytest.raises(Refused):
+                cluster.kubectl("auth", "can-i", verb, what, account, "--namespace", "kube-system", "-q")
+
+
+def yaml_of_the_page() -> list[dict]:
+    """The page's rights with names that no portal on this cluster has."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "kubernetes.md"
+    text = re.search(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)[1]
+    text = re.sub(r"yardmaster-(portal|tasks)", r"yardmaster-ns-\1", text)
+    return list(yaml.safe_load_all(re.sub(r"(name|namespace): yardmaster\b(?!-)", rf"\1: {HOME}", text)))
+
+
+def is_shaped(engine: KubernetesEngine, namespace_id: uuid.UUID) -> bool:
+    """Rights that were just given take a moment to be heeded."""
+    try:
+        engine.shape(namespace_id, QUOTA, URL)
+    except (Misconfigured, Unavailable):
+        return False
+    return True
