@@ -61,6 +61,8 @@ class Job:
     position: int | None = None
     progress: dict[str, Any] | None = None
     spec: dict[str, Any] = field(default_factory=dict)
+    serving: dict[str, Any] | None = None
+    """Of `in_graph` while it is up, where its servers are; only of a job that was asked for by itself."""
     model: Any = None
     warnings: tuple[dict[str, Any], ...] = ()
     created_at: datetime | None = None

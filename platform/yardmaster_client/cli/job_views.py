@@ -39,6 +39,7 @@ def print_job(job: Job, tasks: Sequence[Mapping[str, Any]]) -> None:
             ("started", job.started_at),
             ("decided", job.decided_at),
             ("model", job.model),
+            *((("connect to", job.serving["target"]), ("reached", job.serving["reach"])) if job.serving else ()),
         ]
     )
     if tasks:

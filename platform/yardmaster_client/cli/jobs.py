@@ -117,6 +117,8 @@ def show(job: Which, as_json: Json = False) -> None:
     """One job and its tasks."""
     with Yardmaster.from_environment() as portal:
         found = find_job(portal, job)
+        if found.strategy == "in_graph" and not found.is_final:
+            found = portal.jobs.get(found.id)  # a list does not tell where its servers are
         tasks = portal.jobs.tasks(found.id)
     if as_json:
         print_json({"job": found, "tasks": tasks})

@@ -1,4 +1,4 @@
-"""Servers for real: the local engine starts TensorFlow in its tasks, and the starter notebook drives it from outside."""
+"""Servers for real: the local engine starts TensorFlow in its tasks, the starter notebook drives it from outside."""
 
 from __future__ import annotations
 
