@@ -1,0 +1,96 @@
+"""The portal and a real cluster: a quota that somebody saves, and a user who goes with a job that runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.jobs.engines import engine_named
+from apps.jobs.models import Job
+from apps.jobs.reconcile import reconcile
+from apps.namespaces.models import Place
+from apps.namespaces.services import quota_set
+from apps.removals.models import Data, Removal
+from apps.removals.services import user_remove
+from celery_worker import tasks
+from tests.cluster.reach import Cluster, Refused, wait_for
+from tests.integration.conftest import PASSWORD
+from tests.integration.jobs.conftest import sent, stores
+from tests.integration.jobs.world import World
+from yardmaster.engines.kubernetes.names import namespace_name
+
+__all__ = ["sent", "stores"]
+
+pytestmark = [pytest.mark.cluster, pytest.mark.django_db]
+LIMITS = {"cpu": 1, "memory": 1 << 30, "gpus": 0, "storage": None, "running_jobs": 2}
+ROLES = {role: {"replicas": 1, "cpu": 0.05, "memory": "64Mi"} for role in ("worker", "ps")}
+
+
+@pytest.fixture
+def world(cluster: Cluster, settings, stores, sent) -> World:
+    tasks_options = {"image": cluster.probe_image, "namespace_prefix": "yardmaster-ns-"}
+    options = {"kubeconfig": cluster.kubeconfig, "tasks": tasks_options}
+    settings.YARDMASTER_ENGINES = {
+        "cluster": {"class": "yardmaster.engines.kubernetes.KubernetesEngine", "options": options}
+    }
+    settings.YARDMASTER_DEFAULT_ENGINE = "cluster"
+    settings.TASK_URL = "http://192.0.2.1:8080"  # nobody answers there: the tasks wait for it
+    return World(engine_named("cluster"))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ada(cluster: Cluster, world: World, settings) -> Iterator[User]:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    user = User.objects.create_user("ada", "", PASSWORD)
+    name = cluster_name(user)
+    yield user
+    cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+
+
+@pytest.fixture
+def admin(db) -> User:
+    return User.objects.create_user("admin", "", None, is_staff=True)
+
+
+def cluster_name(user: User) -> str:
+    return namespace_name(user.personal_namespace.pk, engine_named("cluster").options)
+
+
+def look(job: Job) -> str:
+    reconcile(job.pk)
+    return Job.objects.get(pk=job.pk).phase
+
+
+def test_a_changed_quota_is_on_the_cluster_within_seconds(cluster: Cluster, world: World, ada, admin):
+    tasks.keep_namespace(str(ada.personal_namespace.pk))
+    begun = time.monotonic()
+    quota_set(namespace=ada.personal_namespace, limits=LIMITS, actor=admin)
+    tasks.keep_namespace(str(ada.personal_namespace.pk))
+    assert cluster.get("resourcequota", "yardmaster", cluster_name(ada))["spec"]["hard"]["limits.cpu"] == "1"
+    assert time.monotonic() - begun < 3
+
+
+def test_kubeflow_5269_a_user_goes_with_running_pods_and_nothing_is_left(cluster: Cluster, world: World, ada, admin):
+    name = cluster_name(ada)
+    job = world.launch(ada, roles=ROLES, grace_period=2)
+    wait_for("the job to run", lambda: look(job) == "RUNNING")
+    removal = user_remove(user=ada, data=Data.DELETE, actor=admin)
+
+    def is_over() -> bool:
+        Removal.objects.update(next_look_at=timezone.now())
+        tasks.carry_out_removal(str(removal.pk))
+        for one in Job.objects.all():
+            reconcile(one.pk)
+        tasks.sweep_uploads()
+        return Removal.objects.filter(ended_at__isnull=False).exists()
+
+    wait_for("the removal's end", is_over, 90)
+    assert Removal.objects.get().left == []
+    assert not User.objects.filter(pk=ada.pk).exists()
+    assert not Place.objects.exists()
+    with pytest.raises(Refused, match="not found"):
+        cluster.kubectl("get", "namespace", name)
