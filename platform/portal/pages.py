@@ -12,9 +12,10 @@ from apps.logs import pages as logs
 from apps.namespaces import pages as namespaces
 from apps.notifications import pages as notifications
 from apps.registry import pages as registry
+from apps.removals import pages as removals
 from portal import find, home
 
-APPS = (accounts, namespaces, notifications, jobs, logs, datasets, code, registry)
+APPS = (accounts, namespaces, notifications, jobs, logs, datasets, code, registry, removals)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
