@@ -18,7 +18,7 @@ from yardmaster.engines.fake import FakeEngine
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.connection import connect_to
-from yardmaster.engines.kubernetes.watching import Pace
+from yardmaster.engines.kubernetes.watching import Pace, Watching
 from yardmaster.engines.local import LocalEngine
 from yardmaster.engines.local.facts import key_from_json
 from yardmaster.ids import JobKey, new_id
@@ -146,7 +146,8 @@ class KubernetesHarness:
     def another_process(self, *, watch: bool = True) -> KubernetesEngine:
         """An engine as another process of the portal has it, with watches of its own."""
         api = Api(connect_to(self.api.url))
-        self.engines.append(KubernetesEngine(tasks=self.tasks, api=api, watch=watch, pace=QUICK))
+        watching = Watching(api, "yardmaster-", QUICK)
+        self.engines.append(KubernetesEngine(tasks=self.tasks, api=api, watch=watch, watching=watching))
         return self.engines[-1]
 
     def let_begin(self, key: JobKey) -> None:

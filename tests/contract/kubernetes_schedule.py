@@ -21,7 +21,7 @@ from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.troubles import Expired
 from yardmaster.engines.kubernetes.watching import Watching
 from yardmaster.errors import YardmasterError
-from yardmaster.ids import JobKey
+from yardmaster.ids import JobKey, short
 from yardmaster.phases import ABSENT, Observation, Phase, Wanted
 from yardmaster.plan import FreeQuota, Move, Release, Remembered, Stop, Submit, Tidy, Wait, plan
 from yardmaster.spec import Role, RoleSpec, TrainingSpec
@@ -75,16 +75,52 @@ class Process:
 
     def __init__(self, schedule: Schedule) -> None:
         self.wire = Wire(schedule.store, schedule.chance, schedule.meanwhile)
+        self.schedule, self.beliefs = schedule, 0
+        self.ended: dict[JobKey, set[tuple[Role, int]]] = {}
+        """Of each run, the tasks that had ended when this process last asked the server."""
         api = Api(self.wire)  # type: ignore[arg-type]
-        watching = WatchingByHand(api, "yardmaster-")
-        self.watches = watching.watches
-        self.engine = KubernetesEngine(tasks={"image": "tasks:1"}, api=api, watch=True, watching=watching)
+        self.watching = WatchingByHand(api, "yardmaster-")
+        self.engine = KubernetesEngine(tasks={"image": "tasks:1"}, api=api, watch=True, watching=self.watching)
+
+    def observe(self, key: JobKey) -> Observation:
+        """What the engine says; where it asked nobody, that is held against what this process knows."""
+        asked = len(self.wire.requests)
+        seen = self.engine.observe([key])[key]
+        if ("list", "configmaps") in self.wire.requests[asked:]:
+            self.ended[key] = _ended(seen)
+        else:
+            self.beliefs += 1
+            self.schedule.odd += [
+                f"{key.name}: {one}" for one in (*self._forgotten(key), *self._untrue_ends(key, seen))
+            ]
+        return seen
+
+    def _untrue_ends(self, key: JobKey, seen: Observation) -> list[str]:
+        """What has ended, as this process never heard from the server, nor does the server say so."""
+        unheard = _ended(seen) - self.ended.get(key, set())
+        if seen.exists and not unheard:
+            return []
+        truth = self.schedule.truth()[key]
+        found = [f"{task} has not ended" for task in unheard - _ended(truth)]
+        return [*found, "it is there"] if truth.exists and not seen.exists else found
+
+    def _forgotten(self, key: JobKey) -> list[str]:
+        """Objects that this process has seen or written in a later version than its watches have told."""
+        namespace, found = f"yardmaster-{short(key.namespace_id)}", []
+        for kind, view in self.watching.store.view(namespace, key.name).items():
+            for (plural, space, name), version in self.wire.learnt.items():
+                if (plural, space) == (f"{kind.lower()}s", namespace):
+                    told = view.found.get(name)
+                    gone = self.schedule.store.gone.get((plural, space, name), 0)
+                    if (int(told["metadata"]["resourceVersion"]) if told else gone) < version:
+                        found.append(f"{plural}/{name} is known at {version}")
+        return found
 
     def watch(self, number: int) -> None:
         """One stream of one kind, to its end. After other troubles than 410 a watch's thread would wait."""
         for _ in range(2):
             try:
-                self.watches[number].once()
+                self.watching.watches[number].once()
             except Expired:
                 continue
             except YardmasterError:
@@ -101,6 +137,7 @@ class Schedule:
         self.store = WatchedStore()
         self.cluster = Cluster(self.store, lives=False)
         self.is_between = True
+        self.odd: list[str] = []
         self.rows = [Row(self._spec(), new_key()) for _ in range(jobs)]
         self.processes = [Process(self) for _ in range(2)]
         self.is_between = False
@@ -190,14 +227,15 @@ class Schedule:
         row, process = self.chance.choice(free), self.chance.choice(self.processes)
         row.is_held = True
         try:
-            self.bring_forward(row, process.engine)
+            self.bring_forward(row, process)
         except YardmasterError:
             pass
         finally:
             row.is_held = False
 
-    def bring_forward(self, row: Row, engine: KubernetesEngine) -> None:
-        seen = ABSENT if row.job.tidied_at else engine.observe([row.key])[row.key]
+    def bring_forward(self, row: Row, process: Process) -> None:
+        engine = process.engine
+        seen = ABSENT if row.job.tidied_at else process.observe(row.key)
         step = plan(row.job, seen, self.now)
         match step:
             case Submit():
@@ -263,7 +301,7 @@ class Schedule:
     def problems(self) -> list[str]:
         """What is not as it must be after everything."""
         left = [place for place in self.store.objects if place[0] in OF_RUNS]
-        found = [f"left: {place}" for place in left] + [f"doubled: {name}" for name in self.store.doubled]
+        found = self.odd + [f"left: {place}" for place in left] + [f"doubled: {name}" for name in self.store.doubled]
         for row in self.rows:
             found += [f"{row.key.name}: {problem}" for problem in self._problems_of(row)]
         return found
@@ -285,6 +323,10 @@ class Schedule:
 
     def _row_of(self, found: Object) -> Row:
         return next(row for row in self.rows if row.key.name == found["metadata"]["labels"][names.RUN])
+
+
+def _ended(seen: Observation) -> set[tuple[Role, int]]:
+    return {(task.role, task.index) for task in seen.tasks if task.phase.is_ended}
 
 
 def _is_same_task(one: Object, other: Object) -> bool:

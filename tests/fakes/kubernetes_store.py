@@ -42,6 +42,8 @@ class Store:
         self.events: list[tuple[int, str, str, Object]] = []
         self.oldest = 0
         self.version = 0
+        self.gone: dict[Place, int] = {}
+        """At which version what is not there went last."""
         self.logs: dict[tuple[str, str], str] = {}
         self._applied: dict[tuple[Place, str], Object] = {}
 
@@ -129,6 +131,7 @@ class Store:
             for key in [key for key in self._applied if key[0] == place]:
                 del self._applied[key]
             self._happen("DELETED", place, found)
+            self.gone[place] = self.version
             uid = found["metadata"]["uid"]
             for other, one in list(self.objects.items()):
                 if any(owner["uid"] == uid for owner in one["metadata"].get("ownerReferences", ())):

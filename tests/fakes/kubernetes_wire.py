@@ -24,7 +24,7 @@ from tests.fakes.kubernetes_answers import (
     news_for,
     refused,
 )
-from tests.fakes.kubernetes_store import Object, Refusal, Store
+from tests.fakes.kubernetes_store import Object, Place, Refusal, Store
 
 ODDS = 0.07
 """Of a request that it goes wrong."""
@@ -40,6 +40,8 @@ class Wire:
         self.is_calm = False
         self.requests: list[tuple[str, str]] = []
         """(verb, what), as rights name them."""
+        self.learnt: dict[Place, int] = {}
+        """Of every object that an answer spoke of, its version, or that at which it went. Watches do not count."""
 
     # --- as the library's connection ---------------------------------------------------------------------------------
 
@@ -69,10 +71,29 @@ class Wire:
             content = answer_to(asked, self._store)
         except Refusal as refusal:
             return Answer(refusal.status, _encoded(refused(refusal)))
+        if trouble not in (UNANSWERED, CUT):
+            self._learn(asked, content)
         if trouble == UNANSWERED:
             raise urllib3.exceptions.ProtocolError("hung up")
         whole = content.encode() if isinstance(content, str) else _encoded(content)
         return Answer(200, whole[: len(whole) // 2] if trouble == CUT else whole)
+
+    def _learn(self, asked: Asked, content: Any) -> None:
+        """What its reader knows from now on."""
+        plural, namespace, _ = asked.place
+        if asked.verb == "list":
+            known = [place for place in self.learnt if place[0] == plural and namespace in ("", place[1])]
+            listed = [(plural, one["metadata"]["namespace"], one["metadata"]["name"]) for one in content["items"]
+                      if "namespace" in one["metadata"]]  # fmt: skip
+            self._note([*known, *listed])
+        elif asked.verb in ("get", "patch", "delete"):
+            self._note([asked.place])
+
+    def _note(self, places: list[Place]) -> None:
+        for place in places:
+            found = self._store.objects.get(place)
+            version = int(found["metadata"]["resourceVersion"]) if found else self._store.gone.get(place, 0)
+            self.learnt[place] = version
 
     # --- what goes wrong ---------------------------------------------------------------------------------------------
 
