@@ -78,7 +78,7 @@ class Place(models.Model):
     goes = models.BooleanField(default=False)
     """It is to be removed; the row goes when the engine says that nothing is left."""
     shaped_at = models.DateTimeField(null=True, blank=True)
-    """When it was last found, or put, in order. None: never."""
+    """When it was last found, or put, in order. None: not since the last change."""
     next_look_at = models.DateTimeField(db_index=True)
     setbacks = models.PositiveIntegerField(default=0)
     problem = models.TextField(blank=True)

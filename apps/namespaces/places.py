@@ -43,7 +43,7 @@ AT_ONCE = 200
 
 def place_changed(namespace_id: uuid.UUID, now: datetime) -> None:
     """Something that places depend on has changed: have them looked at once the running transaction is committed."""
-    Place.objects.filter(namespace_id=namespace_id).update(next_look_at=now)
+    Place.objects.filter(namespace_id=namespace_id).update(next_look_at=now, shaped_at=None)
     wake_namespace(namespace_id)
 
 

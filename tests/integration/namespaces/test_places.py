@@ -157,6 +157,15 @@ class TestBeforeASubmission:
         place_ready(mine.pk, "placed")
         assert engine.places[mine.pk].cpu == 4
 
+    def test_a_change_that_another_worker_is_about_to_make_is_not_waited_for(self, engine, ada, admin):
+        """That worker has claimed the place and may be slow: the job must not find the old quota."""
+        mine = ada.personal_namespace
+        places_keep(mine.pk)
+        quota_set(namespace=mine, limits=LIMITS, actor=admin)
+        Place.objects.update(next_look_at=timezone.now() + LOOK_EVERY)
+        place_ready(mine.pk, "placed")
+        assert engine.places[mine.pk].cpu == 4
+
     def test_a_job_waits_for_a_place_that_cannot_be_made(self, placed_world, engine, ada):
         engine.fail_next("shape", *[Unavailable("the cluster is away")] * 2)
         job = placed_world.launch(ada)

@@ -7,8 +7,17 @@ from datetime import timedelta
 import pytest
 
 from tests.contract.engine_harness import ACCESS, new_key, spec_of, task_in
-from yardmaster.engines.fake import EngineThatIsAway, EngineThatLosesAnswers, EngineThatRefuses, FakeEngine
+from yardmaster.engines.base import Namespaces, Remains
+from yardmaster.engines.fake import (
+    EngineThatIsAway,
+    EngineThatLosesAnswers,
+    EngineThatRefuses,
+    EngineWithPlaces,
+    FakeEngine,
+)
 from yardmaster.errors import SpecRejected, Unavailable
+from yardmaster.ids import new_id
+from yardmaster.ledger import Quota
 from yardmaster.phases import ABSENT, TaskPhase
 from yardmaster.spec import Role
 
@@ -65,3 +74,16 @@ def test_the_engine_that_loses_answers_has_done_the_deed():
     with pytest.raises(Unavailable):
         engine.tidy(key)
     assert engine.observe([key])[key] == ABSENT
+
+
+def test_an_engine_with_places_keeps_the_newest_quota_and_says_what_is_left():
+    engine, namespace_id = EngineWithPlaces(), new_id()
+    assert isinstance(engine, Namespaces)
+    assert not isinstance(FakeEngine(), Namespaces)
+    assert list(engine.shape(namespace_id, Quota(cpu=1), "http://10.0.0.1")) == ["quota"]
+    assert list(engine.shape(namespace_id, Quota(cpu=1), "http://10.0.0.1")) == []
+    engine.held_up[namespace_id] = ("a finalizer",)
+    assert engine.remove(namespace_id) == Remains(gone=False, left=("a finalizer",))
+    del engine.held_up[namespace_id]
+    assert engine.remove(namespace_id).gone
+    assert engine.remove(namespace_id).gone
