@@ -65,9 +65,13 @@ def open_session(
     config = tf1.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
     if index > 0:
         return tf1.train.MonitoredSession(QuickWorkerSession(server.target, config), hooks)
+    # By itself every parameter server would write its part of a checkpoint, to a disk that on a cluster is another one.
+    with tf1.device("/job:worker/task:0"):
+        saver = tf1.train.Saver(sharded=False)
     return tf1.train.MonitoredTrainingSession(
         master=server.target,
         is_chief=True,
+        scaffold=tf1.train.Scaffold(saver=saver),
         checkpoint_dir=flags.log_dir,  # it goes on from the newest checkpoint there
         save_checkpoint_steps=flags.checkpoint_every,
         save_summaries_steps=10,

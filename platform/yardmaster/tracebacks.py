@@ -63,6 +63,13 @@ _SIGNS = (
         "Use Keras 2: leave TF_USE_LEGACY_KERAS=1 set and import tf_keras or tf.keras, not keras.",
     ),
     _sign(
+        r"_temp/part-\d+-of-\d+ (?:did not exist|not found)",
+        "ScriptFailed",
+        "Every parameter server wrote its part of the checkpoint to its own disk, where the chief does not find it.",
+        "Let the chief write all of it: give the session a Scaffold whose saver was made with sharded=False under the "
+        "chief's device, as examples/digits/between_graph.py does.",
+    ),
+    _sign(
         r"`task_type` '(?P<role>\w+)' not found in cluster_spec",
         "ScriptFailed",
         "The strategy needs a {role}, and the cluster has none.",

@@ -96,6 +96,11 @@ _TRACE = ["Traceback (most recent call last):", '  File "train.py", line 3, in <
         ("ModuleNotFoundError: No module named 'transformers'", "ImportFailed", "transformers"),
         ("ImportError: cannot import name 'x' from 'y' (y.py)", "ImportFailed", "cannot import name"),
         ("SyntaxError: invalid syntax", "SyntaxError", "invalid syntax"),
+        (
+            "allow_missing_files was set to false and /log/model.ckpt-0_temp/part-00000-of-00002 did not exist.",
+            "ScriptFailed",
+            "its part of the checkpoint",
+        ),
         ("train.py: error: unrecognized arguments: --data_dir=/a --log_dir=/b", "ScriptFailed", "--data_dir=/a"),
         ("FATAL Flags parsing error: Unknown command line flag 'data_dir'.", "ScriptFailed", "data_dir"),
         ("train.py: error: the following arguments are required: --steps", "ScriptFailed", "--steps"),
