@@ -84,8 +84,12 @@ class Process:
 
     def observe(self, key: JobKey) -> Observation:
         """What the engine says; where it asked nobody, that is held against what this process knows."""
-        asked = len(self.wire.requests)
-        seen = self.engine.observe([key])[key]
+        asked, known = len(self.wire.requests), dict(self.wire.learnt)
+        try:
+            seen = self.engine.observe([key])[key]
+        except YardmasterError:
+            self.wire.learnt = known  # what a look that failed found was told to nobody
+            raise
         if ("list", "configmaps") in self.wire.requests[asked:]:
             self.ended[key] = _ended(seen)
         else:

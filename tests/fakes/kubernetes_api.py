@@ -25,7 +25,7 @@ from tests.fakes.kubernetes_answers import (
     news_for,
     refused,
 )
-from tests.fakes.kubernetes_store import Refusal, Store
+from tests.fakes.kubernetes_store import Object, Place, Refusal, Store
 
 NO_ANSWER, HALF_AN_ANSWER, DONE_BUT_UNANSWERED = "no answer", "half an answer", "done but unanswered"
 GONE_IN_THE_MIDDLE, DOUBLED_AND_REORDERED = "410 in the middle", "doubled and reordered"
@@ -81,6 +81,12 @@ class KubernetesApi:
             self.generation += 1
             self.store.happened.notify_all()
 
+    def come_back_with(self, backup: dict[Place, Object]) -> None:
+        """As after the restore of a backup: every stream has ended, and none sees both states."""
+        with self.store.happened:
+            self.store.restore(backup)
+            self.end_watches()
+
     def close(self) -> None:
         self.closing = True
         with self.store.happened:
@@ -135,6 +141,8 @@ class _Handler(BaseHTTPRequestHandler):
                 if asked.place[0] in self.api.held:
                     store.happened.wait(BOOKMARK_EVERY)
                     continue
+                if generation != self.api.generation:
+                    break
                 lines, since = news_for(asked, store, since), store.version
             if fault == DOUBLED_AND_REORDERED:
                 lines = random.sample(lines * 2, len(lines) * 2)

@@ -78,7 +78,8 @@ class Cluster:
     def _care_for_job(self, job: Object) -> None:
         """One pod per index until each has succeeded or spent its restarts."""
         spec, completed, failed = job["spec"], [], []
-        mine = [pod for pod in self._pods() if pod["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]]
+        uid = job["metadata"]["uid"]
+        mine = [pod for pod in self._store.peek("pods") if pod["metadata"]["ownerReferences"][0]["uid"] == uid]
         for index in range(spec["completions"]):
             of_index = [pod for pod in mine if _task_of(pod)[1] == index]
             newest = of_index[-1] if of_index else None

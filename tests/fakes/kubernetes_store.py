@@ -65,11 +65,27 @@ class Store:
                 if kind == plural and namespace in ("", space) and fits(one, labels) and has_fields(one, fields)
             ]
 
+    def peek(self, plural: str) -> list[Object]:
+        """Only to read, under the lock: no copies."""
+        return [one for (kind, _, _), one in sorted(self.objects.items()) if kind == plural]
+
     def forget_history(self) -> None:
         """Watches from before now get 410."""
         with self.lock:
             self.events.clear()
             self.oldest = self.version
+
+    def snapshot(self) -> dict[Place, Object]:
+        with self.lock:
+            return copied(self.objects)
+
+    def restore(self, snapshot: dict[Place, Object]) -> None:
+        """As etcd is restored from a backup: the objects are those of then, versions go on well beyond all that were,
+        and what happened before is not remembered."""
+        with self.lock:
+            self.objects = copied(snapshot)
+            self.version += 1000
+            self.forget_history()
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
