@@ -24,7 +24,7 @@ from apps.api.permissions import SCOPES
 from apps.api.problems import Conflict, Invalid
 from apps.audit.services import record
 from apps.namespaces.models import Membership, Namespace, Role
-from apps.namespaces.places import places_give_up
+from apps.namespaces.places import namespaces_open, places_give_up
 from yardmaster.errors import Problem
 
 LINK_LASTS = timedelta(minutes=15)
@@ -103,7 +103,8 @@ def first_administrator(*, username: str = "admin", email: str = "", password: s
 def user_change(*, user: User, actor: User, **changes: Any) -> User:
     """Change any of email, first_name, last_name, is_staff, is_active. The last administrator stays one.
 
-    Ending `is_active` ends every session and token of the user at once.
+    Ending `is_active` ends every session and token of the user at once; beginning it again opens the personal namespace
+    and calls off a removal that goes on.
     """
     unknown = changes.keys() - {"email", "first_name", "last_name", "is_staff", "is_active"}
     if unknown:
@@ -123,6 +124,8 @@ def user_change(*, user: User, actor: User, **changes: Any) -> User:
         _save(user, [*changes])
         if was_active and not user.is_active:
             _let_nobody_in(user)
+        if user.is_active and not was_active:
+            namespaces_open(Namespace.objects.filter(owner=user, closed_at__isnull=False), timezone.now())
         record(actor, "user.change", f"user:{user.pk}", **{name: _fact(value) for name, value in changes.items()})
     return user
 

@@ -54,6 +54,14 @@ def places_give_up(namespace_ids: Iterable[uuid.UUID], now: datetime) -> None:
         place_changed(namespace_id, now)
 
 
+def namespaces_open(closed: QuerySet[Namespace], now: datetime) -> None:
+    """Let things begin in these namespaces again, with places anew."""
+    for namespace in closed:
+        Namespace.objects.filter(pk=namespace.pk).update(closed_at=None)
+        Place.objects.filter(namespace_id=namespace.pk).update(goes=False, left=[], setbacks=0)
+        place_changed(namespace.pk, now)
+
+
 def places_keep(namespace_id: uuid.UUID, *, clock: Clock = timezone.now) -> None:
     """Look at every place of the namespace that is due; make those that are missing. Repeats harmlessly."""
     namespace = _open(namespace_id).first()

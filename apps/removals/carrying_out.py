@@ -90,6 +90,8 @@ def _write(removal: Removal, until: datetime, is_over: bool, left: Left, now: da
 def _pass(removal: Removal, clock: Clock) -> tuple[bool, Left]:
     """Whether all is done, and what is left: to do, or for good."""
     namespace = Namespace.objects.filter(pk=removal.namespace_id).first()
+    if namespace is not None and namespace.closed_at is None:
+        return True, [_entry(f"namespace {removal.slug}", "Called off: the account was activated again.")]
     actor = User.objects.filter(pk=removal.asked_by_id).first()
     if namespace is not None and (left := _stop(namespace, actor)):
         return False, left

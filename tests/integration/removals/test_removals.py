@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.accounts.services import user_change
 from apps.audit.models import AuditEvent
 from apps.jobs.models import Job
 from apps.jobs.sweep import sweep
@@ -169,6 +170,32 @@ def test_asked_twice_it_is_one_removal_which_may_become_a_deletion(world, ada, a
     assert Removal.objects.get().data == "delete"
     assert user_remove(user=ada, data=Data.KEEP, actor=admin).data == "delete"
     assert AuditEvent.objects.filter(action="user.remove").count() == 2
+
+
+def test_activating_the_account_again_calls_it_off(world, ada, admin):
+    mine = ada.personal_namespace
+    places_keep(mine.pk)
+    world.engine.held_up[mine.pk] = ("a finalizer",)
+    removal = go_on(user_remove(user=ada, data=Data.DELETE, actor=admin))
+    assert removal.left[0]["why"] == "a finalizer"
+    user_change(user=User.objects.get(pk=ada.pk), actor=admin, is_active=True)
+    removal = go_on(removal)
+    assert removal.ended_at is not None
+    assert "Called off" in said(removal)
+    assert Namespace.objects.get(pk=mine.pk).closed_at is None
+    places_keep(mine.pk)
+    assert not Place.objects.get().goes
+    world.launch(User.objects.get(pk=ada.pk))
+
+
+def test_what_was_kept_is_opened_with_the_account(world, ada, admin):
+    world.launch(ada)
+    world.settle()
+    until_ended(world, user_remove(user=ada, data=Data.KEEP, actor=admin))
+    user_change(user=User.objects.get(pk=ada.pk), actor=admin, is_active=True)
+    job = world.launch(User.objects.get(pk=ada.pk))
+    world.settle()
+    assert world.again(job).phase == "RUNNING"
 
 
 def test_what_was_kept_may_be_deleted_later(world, ada, admin):
