@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
@@ -32,7 +33,8 @@ pytestmark = pytest.mark.cluster
 
 URL = ACCESS.portal_url
 TINY = Resources(cpu=0.05, memory=64 << 20)
-HOME = "yardmaster-ns-home"
+HOME = f"yardmaster-ns-{secrets.token_hex(4)}"
+"""Of the portal whose rights are tried, and the beginning of their names."""
 QUOTA = Quota(cpu=0.5, memory=256 << 20, gpus=0)
 
 LISTEN = """
@@ -234,7 +236,7 @@ def portal(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     tasks = {
         "image": cluster.probe_image,
         "namespace_prefix": "yardmaster-ns-",
-        "bound_role": "yardmaster-ns-tasks",
+        "bound_role": f"{HOME}-tasks",
         "bound_account": f"{HOME}/portal",
     }
     yield KubernetesEngine(kubeconfig=str(kubeconfig), tasks=tasks)
@@ -279,7 +281,7 @@ def yaml_of_the_page() -> list[dict]:
     """The page's rights with names that no portal on this cluster has."""
     page = Path(__file__).resolve().parents[2] / "docs" / "kubernetes.md"
     text = re.search(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)[1]
-    text = re.sub(r"yardmaster-(portal|tasks)", r"yardmaster-ns-\1", text)
+    text = re.sub(r"yardmaster-(portal|tasks)", rf"{HOME}-\1", text)
     return list(yaml.safe_load_all(re.sub(r"(name|namespace): yardmaster\b(?!-)", rf"\1: {HOME}", text)))
 
 
