@@ -24,7 +24,7 @@ function element(name: string, attributes: Record<string, string | number>, text
 function rowsOf(strategy: string, counts: Counts): { rows: string[]; ring: boolean } {
   const there = (...roles: string[]) => roles.filter((role) => counts.has(role));
   if (strategy === "parameter_server") return { rows: there("chief", "worker", "ps"), ring: false };
-  if (strategy === "between_graph") return { rows: there("ps", "worker"), ring: false };
+  if (strategy === "between_graph" || strategy === "in_graph") return { rows: there("ps", "worker"), ring: false };
   return { rows: there("worker"), ring: strategy === "multi_worker_mirrored" };
 }
 
@@ -40,7 +40,7 @@ export function drawCluster(strategy: string, counts: Counts): SVGElement {
   const base = places[places.length - 1]?.[0]?.y ?? 0;
   beside.forEach((role, number) => {
     const place = { x: WIDTH - BOX.width - number * (BOX.width + BOX.gap), y: base };
-    if (role === "chief" && strategy === "between_graph") link(svg, places[0] ?? [], [place]);
+    if (role === "chief" && rows[0] === "ps") link(svg, places[0] ?? [], [place]);
     box(svg, role, role, place);
   });
   return svg;

@@ -1,0 +1,105 @@
+"""Servers to drive, in a browser: chosen, launched, connected to, and stopped, on a desk and on a phone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.axe import serious_findings
+from tests.browser.visitor import LOOKS, Look, Visitor, visitor
+from tests.browser.world import TASK, World
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(400)]
+STARTS = 120_000
+
+
+@pytest.fixture(scope="module")
+def servers(empty_world: World) -> Iterator[str]:
+    """The id of a job whose servers are up, all of them answering."""
+    job = empty_world.client.jobs.launch(
+        {
+            "name": "drive me <b>&amp; see", "strategy": "in_graph", "max_runtime": 1800, "grace_period": 5,
+            "roles": {"worker": {"replicas": 2, **TASK}, "ps": dict(TASK)},
+            "inputs": [{"dataset_version": empty_world.ids["dataset-version"]}],
+        }
+    )  # fmt: skip
+    yield job.id
+    empty_world.client.jobs.stop(job.id)
+    empty_world.client.jobs.wait(job.id, timeout=60)
+
+
+@pytest.fixture(params=LOOKS, ids=str)
+def guest(request: pytest.FixtureRequest, browser: Browser, empty_world: World, owner_state) -> Iterator[Visitor]:
+    look: Look = request.param
+    with visitor(browser, empty_world.url, look, storage_state=owner_state) as one:
+        yield one
+
+
+def assert_good_page(one: Visitor) -> None:
+    one.page.wait_for_load_state("networkidle")
+    assert one.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page is wider than the screen"
+    assert serious_findings(one.page) == []
+    one.assert_content()
+
+
+def test_the_notebook_from_the_page_really_drives_them_until_they_are_stopped(owner: Visitor, empty_world: World):
+    """First of all: beside the servers of the other tests there would be no room."""
+    page = owner.page
+    owner.goto("/jobs/launch/?preset=in_graph")
+    page.locator("#f-name").fill("from the form")
+    page.locator("#launch-limits summary").click()
+    page.locator("#f-max_runtime").fill("30m")
+    page.locator("#launch-button").click()
+    expect(page.locator("#job-status[data-phase=RUNNING]")).to_be_visible(timeout=STARTS)
+    job = page.url.rstrip("/").rpartition("/")[2]
+    log = page.locator("#log")
+    log.scroll_into_view_if_needed()
+    for task in ("worker-0", "worker-1", "ps-0"):
+        expect(log).to_contain_text(f"/job:{task[:-2]}/task:{task[-1]}.", timeout=STARTS)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Starter notebook").click()
+    notebook = json.loads(download.value.path().read_text())
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    done = subprocess.run([sys.executable, "-c", "\n\n".join(cells)], capture_output=True, text=True, timeout=120)
+    assert "slope 3.00 (it is 3), offset 2.00 (it is 2)" in done.stdout, done.stderr
+    page.locator("#job-stop").click()
+    expect(page.locator("#job-status[data-phase=STOPPED]")).to_be_visible(timeout=STARTS)
+    expect(page.locator("#job-servers")).not_to_contain_text("grpc://")
+    assert empty_world.client.jobs.get(job).reason == "Stopped"
+    owner.assert_content()
+
+
+def test_the_launch_page_offers_servers_without_a_script(guest: Visitor):
+    page = guest.page
+    guest.goto("/jobs/launch/")
+    page.wait_for_load_state("networkidle")  # its first verdict is there
+    page.locator("label[class=launch-preset]", has_text="Servers to drive").click()
+    expect(page.get_by_role("heading", name="Name and data")).to_be_visible()
+    expect(page.get_by_label("Script to run")).to_have_count(0)
+    expect(page.locator("#launch-words")).to_contain_text("your own program drives them")
+    expect(page.locator("#launch-verdict")).to_contain_text("somebody stops them")
+    assert_good_page(guest)
+    page.locator("label[class=launch-preset]", has_text="Single task").click()
+    expect(page.get_by_label("Script to run")).not_to_have_value("")
+
+
+def test_the_job_page_says_where_they_are_and_gives_a_notebook(guest: Visitor, servers: str):
+    page = guest.page
+    guest.goto(f"/jobs/{servers}/")
+    place = page.locator("#job-servers")
+    expect(place.locator("pre code")).to_contain_text("grpc://127.0.0.1:")
+    place.get_by_role("button", name="Copy").click()
+    expect(place.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == place.locator("pre code").inner_text()
+    expect(place).to_contain_text("Only from the machine")
+    place.locator("summary").click()
+    expect(place.get_by_role("row")).to_have_count(4)
+    assert_good_page(guest)
+    with page.expect_download() as download:
+        place.get_by_role("link", name="Starter notebook").click()
+    assert download.value.suggested_filename == f"in-graph-{servers}.ipynb"
