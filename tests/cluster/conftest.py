@@ -1,14 +1,17 @@
-"""A cluster for the whole run, and a namespace for each test."""
+"""A cluster for the whole run, a namespace for each test, and a portal whose jobs are pods."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.cluster.reach import NEEDED, Cluster, find_cluster
+from tests.real.portal import WHOLE, RealPortal, real_portal
 
 
 @pytest.fixture(scope="session")
@@ -32,3 +35,25 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     cluster.kubectl("wait", "--for=create", "serviceaccount/default", "--namespace", name, "--timeout=30s")
     yield name
     cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def portal(cluster: Cluster) -> Iterator[RealPortal]:
+    """A whole portal that listens where pods reach it, with a prefix of its own for its namespaces, which are removed
+    at the end."""
+    if not cluster.own_address:
+        pytest.skip("nobody said at which address pods reach this machine: set YARDMASTER_TEST_OWN_ADDRESS")
+    prefix = f"yt-{secrets.token_hex(3)}-"
+    settings = {
+        "YARDMASTER_KUBECONFIG": cluster.kubeconfig,
+        "YARDMASTER_KUBERNETES_IMAGE": cluster.task_image,
+        "YARDMASTER_KUBERNETES_TASKS": f'{{"namespace_prefix": "{prefix}"}}',
+        "YARDMASTER_DEFAULT_ENGINE": "kubernetes",
+        "YARDMASTER_ALLOWED_HOSTS": f"127.0.0.1,localhost,{cluster.own_address}",
+    }
+    with tempfile.TemporaryDirectory(prefix="yardmaster-cluster-") as folder:
+        with real_portal(Path(folder), WHOLE, settings, cluster.own_address) as running:
+            yield running
+        for name in cluster.kubectl("get", "namespaces", "-o", "name").split():
+            if name.removeprefix("namespace/").startswith(prefix):
+                cluster.kubectl("delete", name, "--wait=false")

@@ -123,11 +123,12 @@ class RealPortal:
 
 @contextlib.contextmanager
 def real_portal(
-    home: Path, names: Sequence[str] = LIGHT, settings: dict[str, str] | None = None
+    home: Path, names: Sequence[str] = LIGHT, settings: dict[str, str] | None = None, host: str = "127.0.0.1"
 ) -> Iterator[RealPortal]:
-    """A portal in `home` with the processes `names`, stopped at the end. `settings` are environment variables."""
+    """A portal in `home` with the processes `names`, stopped at the end. `settings` are environment variables, `host`
+    is this machine's address where tasks reach it."""
     portal_home.prepare(home)
-    address = Address("127.0.0.1", free_port())
+    address = Address(host, free_port())
     base = {name: value for name, value in os.environ.items() if not name.startswith(("YARDMASTER_", "PYTEST_"))}
     told = {**environment(base, ROOT, home, address), **(settings or {})}
     folder = socket_folder(home)

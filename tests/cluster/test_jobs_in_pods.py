@@ -1,0 +1,176 @@
+"""Jobs of a whole portal on a real cluster: training that goes on, logs that are complete, users who see nothing of
+each other.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.reach import Cluster, wait_for
+from tests.real.portal import ROOT, RealPortal
+from yardmaster_client import Job, PortalError, Yardmaster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+LINES = 1_000_000
+PRINTS = """
+import sys
+for number in range(int(sys.argv[-1])):
+    print("line", number, "of a log that nobody may shorten")
+"""
+WAITS = """
+import time
+print("begun", flush=True)
+time.sleep(600)
+"""
+SMALL = {"cpu": 0.2, "memory": "512Mi"}
+TRAINS = 240.0
+_names = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def ada(portal: RealPortal) -> Iterator[Yardmaster]:
+    with Yardmaster(portal.url, portal.token_of("ada")) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def bob(portal: RealPortal) -> Iterator[Yardmaster]:
+    with Yardmaster(portal.url, portal.token_of("bob")) as client:
+        yield client
+
+
+def put(client: Yardmaster, script: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "main.py").write_text(script)
+        latest = client.code.put(f"code {next(_names)}", [Path(folder)]).latest
+    assert latest is not None
+    return latest.id
+
+
+def launch(client: Yardmaster, script: str, *arguments: str, **changes: Any) -> Job:
+    spec = {
+        "name": f"job {next(_names)}", "strategy": "single", "code": put(client, script), "entry_point": "main.py",
+        "arguments": list(arguments), "roles": {"worker": {"replicas": 1, **SMALL}}, "reclaim_delay": 0,
+        "grace_period": 2,
+    }  # fmt: skip
+    return client.jobs.launch(spec | changes)
+
+
+@pytest.fixture(scope="module")
+def digits(ada: Yardmaster, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The example on parameter servers, so slow that there is time to disturb it."""
+    example, data = ROOT / "examples" / "digits", tmp_path_factory.mktemp("digits")
+    subprocess.run([sys.executable, str(example / "prepare.py"), str(data)], check=True, capture_output=True)
+    dataset, code = ada.datasets.put("digits", [data]).latest, ada.code.put("digits", [example]).latest
+    assert dataset is not None
+    assert code is not None
+    task = {"cpu": 0.3, "memory": "1Gi"}
+    return {
+        "strategy": "between_graph", "code": code.id, "entry_point": "between_graph.py",
+        "inputs": [{"dataset_version": dataset.id}], "reclaim_delay": 1, "grace_period": 5, "retries": 3,
+        "environment": {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_USE_LEGACY_KERAS": "1"},
+        "arguments": ["--steps=400", "--checkpoint_every=20", "--step_sleep=0.1"],
+        "roles": {"ps": {"replicas": 1, **task}, "worker": {"replicas": 2, **task}},
+    }  # fmt: skip
+
+
+def text_of(client: Yardmaster, job: Job, role: str = "worker", index: int = 0) -> str:
+    data = bytearray()
+    try:
+        client.transport.download(f"jobs/{job.id}/logs/raw/", data.extend, role=role, index=index)
+    except PortalError:
+        return ""
+    return data.decode(errors="replace")
+
+
+def pod_of(cluster: Cluster, job: Job, role: str, index: int) -> tuple[str, str]:
+    """(namespace, name) of the task's pod that has not ended."""
+    found = json.loads(cluster.kubectl("get", "pods", "--all-namespaces", "-o", "json"))["items"]
+    for one in found:
+        labels = one["metadata"]["labels"]
+        place = (labels.get("batch.kubernetes.io/job-completion-index"), labels.get("apps.kubernetes.io/pod-index"))
+        is_this = labels.get("yardmaster/job") == job.id and labels.get("yardmaster/role") == role
+        if is_this and str(index) in place and one["status"].get("phase") == "Running":
+            return one["metadata"]["namespace"], one["metadata"]["name"]
+    raise AssertionError(f"no pod of {role} {index} runs")
+
+
+def ended(client: Yardmaster, job: Job, phase: str = "SUCCEEDED") -> Job:
+    job = client.jobs.wait(job.id, timeout=TRAINS)
+    assert job.phase == phase, (job.reason, job.message, text_of(client, job)[-2000:])
+    return job
+
+
+def tidied(client: Yardmaster, job: Job) -> None:
+    wait_for("tidied", lambda: client.jobs.get(job.id).tidied_at is not None)
+
+
+def test_a_million_lines_from_a_pod_arrive_once_each_and_outlive_it(ada: Yardmaster, cluster: Cluster):
+    job = ended(ada, launch(ada, PRINTS, str(LINES)))
+    tidied(ada, job)
+    assert job.id not in cluster.kubectl("get", "pods", "--all-namespaces", "--show-labels")
+    numbers = [int(line.split()[1]) for line in text_of(ada, job).splitlines() if line.startswith("line ")]
+    assert numbers == list(range(LINES))
+
+
+def test_a_worker_whose_pod_is_deleted_goes_on_from_the_checkpoint(ada: Yardmaster, cluster: Cluster, digits):
+    job = ada.jobs.launch(digits | {"name": "loses a worker"})
+    wait_for("a few steps", lambda: "step 6" in text_of(ada, job) or "step 8" in text_of(ada, job), TRAINS)
+    namespace, name = pod_of(cluster, job, "worker", 0)
+    cluster.kubectl("delete", "pod", name, "--namespace", namespace, "--grace-period=0", "--force")
+    job = ended(ada, job)
+    steps = [int(line.split()[1].split("/")[0]) for line in text_of(ada, job).splitlines() if line.startswith("step ")]
+    begins = [later for before, later in itertools.pairwise(steps) if later < before]
+    assert all(step > 0 for step in begins), steps
+    assert "test accuracy" in text_of(ada, job)
+
+
+def test_a_lost_parameter_server_costs_time_and_not_the_job(ada: Yardmaster, cluster: Cluster, digits):
+    job = ada.jobs.launch(digits | {"name": "loses a parameter server"})
+    wait_for("a few steps", lambda: "step 6" in text_of(ada, job) or "step 8" in text_of(ada, job), TRAINS)
+    namespace, name = pod_of(cluster, job, "ps", 0)
+    cluster.kubectl("delete", "pod", name, "--namespace", namespace, "--grace-period=0", "--force")
+    assert "test accuracy" in text_of(ada, ended(ada, job))
+
+
+def test_a_portal_that_is_killed_and_comes_back_has_lost_no_line(ada: Yardmaster, portal: RealPortal):
+    script = "import time\nfor n in range(400):\n    print('line', n, flush=True)\n    time.sleep(0.05)\n"
+    job = launch(ada, script)
+    wait_for("the first lines", lambda: "line 20" in text_of(ada, job), TRAINS)
+    for name in ("web", "worker", "conductor", "beat", "valkey"):
+        portal.kill(name)
+    time.sleep(5)
+    portal.start("valkey")
+    portal.start("web", "worker", "beat", "conductor")
+    job = ended(ada, job)
+    said = [line for line in text_of(ada, job).splitlines() if line.startswith("line ")]
+    assert said == [f"line {number}" for number in range(400)]
+
+
+def test_two_users_see_nothing_of_each_other(ada: Yardmaster, bob: Yardmaster, portal: RealPortal, cluster: Cluster):
+    hers, his = launch(ada, WAITS), launch(bob, WAITS)
+    for client, job in ((ada, hers), (bob, his)):
+        wait_for("begun", lambda client=client, job=job: "begun" in text_of(client, job), TRAINS)
+    places = {pod_of(cluster, job, "worker", 0)[0] for job in (hers, his)}
+    assert len(places) == 2
+    for path in ("", "tasks/", "logs/", "logs/raw/", "manifests/", "events/"):
+        with pytest.raises(PortalError) as refused:
+            bob.transport.get(f"jobs/{hers.id}/{path}")
+        assert refused.value.status == 404
+    with pytest.raises(PortalError, match="no such job"):
+        list(bob.jobs.follow(hers.id))
+    assert hers.id not in {job.id for job in bob.jobs.list()}
+    for client, job in ((ada, hers), (bob, his)):
+        client.jobs.stop(job.id)
+        ended(client, job, "STOPPED")
