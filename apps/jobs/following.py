@@ -54,6 +54,31 @@ class Bursts:
             return due
 
 
+class Unsent:
+    """The changes that one who does not lead has heard of lately: should the leader have died, nobody woke these jobs.
+
+    `keep` is the longest time in seconds that a leader may be dead before another leads; the time is passed in.
+    """
+
+    def __init__(self, keep: float) -> None:
+        self._keep = keep
+        self._lock = threading.Lock()
+        self._heard: dict[uuid.UUID, float] = {}
+
+    def note(self, job_id: uuid.UUID, now: float) -> None:
+        with self._lock:
+            self._heard.pop(job_id, None)
+            self._heard[job_id] = now
+            while self._heard and self._heard[oldest := next(iter(self._heard))] < now - self._keep:
+                del self._heard[oldest]
+
+    def take(self, now: float) -> list[uuid.UUID]:
+        """Those that count, the longest ago first. They are forgotten."""
+        with self._lock:
+            heard, self._heard = self._heard, {}
+            return [job_id for job_id, at in heard.items() if at >= now - self._keep]
+
+
 class Follower(threading.Thread):
     """Follows one engine until the process ends; after an error it begins anew, later each time."""
 

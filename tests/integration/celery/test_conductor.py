@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sqlite3
+import subprocess
+import sys
 import threading
+import time
 import uuid
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+from django.utils import timezone
 
 from apps.jobs.leadership import LASTS, lead, resign
 from apps.jobs.management.commands import conductor
@@ -17,6 +25,7 @@ from yardmaster.spec import Role
 
 __all__ = ["engine_settings", "stores", "world"]
 
+ROOT = Path(__file__).resolve().parents[3]
 NOW = datetime(2027, 1, 4, 12, tzinfo=UTC)
 
 
@@ -60,6 +69,56 @@ def test_who_does_not_lead_wakes_nobody(world, monkeypatch):
     one = Conductor()
     one.renew()
     one.changed(uuid.uuid4())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_changed_while_nobody_led_is_woken_by_the_next_leader(world, monkeypatch):
+    woken: list[uuid.UUID] = []
+    monkeypatch.setattr(conductor, "wake_now", woken.append)
+    lead("conductor", "another", timezone.now())
+    one, job_id = Conductor(), uuid.uuid4()
+    one.renew()
+    one.changed(job_id)
+    assert woken == []
+    resign("conductor", "another")
+    one.renew()
+    assert woken == [job_id]
+
+
+@pytest.mark.slow
+def test_after_kill_9_of_the_leader_another_leads_within_the_lease_time(tmp_path: Path):
+    manage, environment = [sys.executable, str(ROOT / "manage.py")], {**os.environ, "YARDMASTER_HOME": str(tmp_path)}
+    subprocess.run([*manage, "migrate", "--verbosity", "0"], env=environment, check=True, timeout=120)
+    with contextlib.ExitStack() as both:
+        leader = conductor_process(both, manage, environment)
+        first = next_leader(tmp_path, after="")
+        other = conductor_process(both, manage, environment)
+        threading.Event().wait(5)  # until it has come up and tries in vain
+        assert next_leader(tmp_path, after="") == first
+        leader.kill()
+        killed_at = time.monotonic()
+        assert next_leader(tmp_path, after=first)
+        assert time.monotonic() - killed_at <= LASTS.total_seconds() + 3
+        assert other.poll() is None
+
+
+def conductor_process(stack: contextlib.ExitStack, manage: list[str], environment: dict[str, str]) -> subprocess.Popen:
+    process = subprocess.Popen([*manage, "conductor"], env=environment)
+    stack.callback(process.wait, 10)
+    stack.callback(process.kill)
+    return process
+
+
+def next_leader(home: Path, after: str) -> str:
+    """Who leads, once it is another one than `after`."""
+    deadline = time.monotonic() + 40
+    while time.monotonic() < deadline:
+        with contextlib.closing(sqlite3.connect(home / "portal.sqlite3")) as database:
+            for (holder,) in database.execute("SELECT holder FROM jobs_leadership WHERE post = 'conductor'"):
+                if holder not in ("", after):
+                    return str(holder)
+        time.sleep(0.1)
+    pytest.fail("nobody leads")
 
 
 def test_an_engine_that_cannot_be_made_is_left_out_and_named(settings, caplog):

@@ -6,7 +6,7 @@ import logging
 import uuid
 from collections.abc import Iterator
 
-from apps.jobs.following import QUIET, Bursts, Follower
+from apps.jobs.following import QUIET, Bursts, Follower, Unsent
 from yardmaster.errors import Unavailable
 from yardmaster.ids import JobKey, new_id
 
@@ -66,3 +66,13 @@ def test_a_bug_in_an_engine_is_logged_with_its_traceback(caplog):
     with caplog.at_level(logging.ERROR):
         follower.follow_once()
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_what_was_heard_while_another_led_is_kept_for_as_long_as_it_may_be_dead():
+    unsent = Unsent(20.0)
+    unsent.note(A, 10.0)
+    unsent.note(B, 25.0)
+    unsent.note(A, 26.0)
+    assert unsent.take(44.0) == [B, A]
+    unsent.note(A, 50.0)
+    assert unsent.take(71.0) == []

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from apps.api.readiness import report_ready
 from apps.jobs.engines import engine_named, engine_names
-from apps.jobs.following import QUIET, Bursts, Follower
+from apps.jobs.following import QUIET, Bursts, Follower, Unsent
 from apps.jobs.leadership import LASTS, lead, resign
 from apps.jobs.wake import wake_now
 from yardmaster.engines.base import Watches
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 POST = "conductor"
 RENEW_EVERY = LASTS.total_seconds() / 3
+TRY_EVERY = 1.0
+"""Seconds between two tries of one who does not lead: how long, after the leader's time is over, nobody leads."""
 
 
 class Command(BaseCommand):
@@ -50,6 +52,7 @@ class Conductor:
         self._stopped = threading.Event()
         self._leads = threading.Event()
         self._bursts = Bursts()
+        self._unsent = Unsent(LASTS.total_seconds() + 2 * TRY_EVERY)
 
     def run(self) -> None:
         """Until `stop`."""
@@ -61,8 +64,8 @@ class Conductor:
             for job_id in self._bursts.take_due(time.monotonic()):
                 wake_now(job_id)
             if time.monotonic() >= renew_at:
-                renew_at = time.monotonic() + RENEW_EVERY
                 self.renew()
+                renew_at = time.monotonic() + (RENEW_EVERY if self._leads.is_set() else TRY_EVERY)
         self._resign()
 
     def followers(self) -> list[Follower]:
@@ -74,11 +77,14 @@ class Conductor:
 
     def changed(self, job_id: uuid.UUID) -> None:
         """An engine says that something of this job has changed."""
-        if self._leads.is_set() and self._bursts.change(job_id, time.monotonic()):
+        if not self._leads.is_set():
+            self._unsent.note(job_id, time.monotonic())
+        elif self._bursts.change(job_id, time.monotonic()):
             wake_now(job_id)
 
     def renew(self) -> None:
-        """Lead, or go on leading, where no other conductor does."""
+        """Lead, or go on leading, where no other conductor does. Who begins to lead wakes what changed since the one
+        before it may have died."""
         try:
             close_old_connections()
             leads = lead(POST, self._me, timezone.now())
@@ -88,6 +94,8 @@ class Conductor:
         if leads and not self._leads.is_set():
             log.info("This conductor leads")
             self._leads.set()
+            for job_id in self._unsent.take(time.monotonic()):
+                wake_now(job_id)
         elif not leads and self._leads.is_set():
             log.warning("Another conductor leads now")
             self._leads.clear()
