@@ -86,7 +86,7 @@ def _one_step(job: Job, clock: Clock) -> Wait | None:
     seen: Observation = ABSENT if engine is None else engine.observe([job.key])[job.key]
     now = clock()
     if engine is not None:
-        task_facts.record(job, seen, now)
+        seen = task_facts.record(job, seen, now)
     step = plan(remembered(job, spec), seen, now, settings.YARDMASTER_TIMING)
     return steps.perform(step, job, spec, seen, now)
 

@@ -6,6 +6,7 @@ Facts are for people and for `why`; the reconciler decides from the observation 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
@@ -18,10 +19,22 @@ from yardmaster.phases import Observation, TaskPhase, TaskState
 SEEN = ("phase", "reason", "message", "exit_code", "restarts", "node", "started_at", "finished_at", "peak_memory")
 
 
-def record(job: Job, seen: Observation, now: datetime) -> None:
-    """Write the tasks that have changed since the last look. One query where nothing has."""
+def record(job: Job, seen: Observation, now: datetime) -> Observation:
+    """Write the tasks that have changed since the last look. One query where nothing has. Returns what was seen, with
+    the most memory that each task has reported: who was killed for it cannot say it any more, nor do all engines."""
     facts = TaskFact.objects.filter(job=job, attempt=job.attempt).defer("usage_samples")
     known = {(fact.role, fact.index): fact for fact in facts}
+    _record_changed(job, seen, known, now)
+    return replace(seen, tasks=tuple(_with_peak(task, known.get((task.role.value, task.index))) for task in seen.tasks))
+
+
+def _with_peak(task: TaskState, fact: TaskFact | None) -> TaskState:
+    """The engine's own figure counts more: it is of this life of the task, and measured to its end."""
+    reported = fact.usage.get("peak_memory") if fact is not None else None
+    return replace(task, peak_memory=reported) if task.peak_memory is None and reported else task
+
+
+def _record_changed(job: Job, seen: Observation, known: Mapping[tuple[str, int], TaskFact], now: datetime) -> None:
     changed = [(task, known.get((task.role.value, task.index))) for task in seen.tasks]
     changed = [(task, fact) for task, fact in changed if fact is None or _differs(fact, task)]
     if not changed:

@@ -320,3 +320,23 @@ def test_a_deleted_job_returns_the_storage_of_its_results(
         world.settle()
     assert storage_used(job.namespace).used == 0
     assert list(storage().list_prefix(f"jobs/{job.pk}")) == []
+
+
+def test_the_verdict_on_a_task_without_memory_names_the_most_it_reported(job, world):
+    """Who is killed for its memory cannot say it any more, and a cluster does not know it either."""
+    usage = {"cpu_seconds": 1.5, "memory": 1 << 30, "peak_memory": 19 << 30}
+    report(task_of(job), usage=usage)
+    message = "Its limit is 20 GiB."
+    world.engine.set(job, Role.WORKER, 0, TaskPhase.FAILED, reason="OutOfMemory", message=message, exit_code=137)
+    world.passes(30)
+    told = world.again(job)
+    assert (told.reason, told.phase) == ("OutOfMemory", "FAILED")
+    assert "(exit code 137, peak memory 19 GiB). Its limit is 20 GiB." in told.message
+
+
+def test_the_engines_own_measure_of_memory_counts_more(job, world):
+    report(task_of(job), usage={"cpu_seconds": 1.5, "memory": 1, "peak_memory": 1 << 30})
+    facts = {"reason": "OutOfMemory", "exit_code": 137, "peak_memory": 3 << 30}
+    world.engine.set(job, Role.WORKER, 0, TaskPhase.FAILED, **facts)
+    world.passes(30)
+    assert "peak memory 3 GiB" in world.again(job).message
