@@ -147,7 +147,7 @@ class ManifestsSerializer(serializers.Serializer[Any]):
     """What the engine would create, or has created, as data."""
 
     engine = serializers.CharField()
-    manifests = serializers.ListField(child=serializers.DictField())
+    manifests = serializers.ListField(child=serializers.DictField(), source="objects")
 
 
 class ResourcesSerializer(serializers.Serializer[Any]):

@@ -44,6 +44,7 @@ ADDRESSES = (
     Address("job-failed", "/jobs/{failed}/", "job_page"),
     Address("job-succeeded", "/jobs/{trained}/", "job_page"),
     Address("job-delete", "/jobs/{failed}/delete/", "job_delete_page"),
+    Address("job-manifests", "/jobs/{trained}/manifests/", "job_manifests_page"),
     Address("log", "/jobs/{logged}/logs/", "log_page"),
     Address("log-merged", "/jobs/{trained}/logs/", "log_page"),
     Address("datasets", "/datasets/", "datasets_page", is_list=True),
@@ -74,6 +75,7 @@ ADDRESSES = (
     Address("sign-out", "/accounts/logout/", "account_logout"),
     Address("namespaces", "/namespaces/", "namespaces_page", is_list=True),
     Address("namespace", "/namespaces/{team}/", "namespace_page"),
+    Address("removals", "/removals/", "removals_page"),
     Address("not-found", f"/jobs/{UNKNOWN}/", "job_page", status=404),
 )
 """Maintenance, 403 and 500 have no address: `test_trouble.py` brings them about."""

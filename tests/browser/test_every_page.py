@@ -16,7 +16,7 @@ from tests.browser.world import World
 
 NO_PAGES = {
     # Parts of pages, and what a form is sent to.
-    "job_rows", "jobs_bulk", "launch_preview", "job_stop_page", "job_retry_page", "token_revoke",
+    "job_rows", "jobs_bulk", "launch_preview", "launch_manifests", "job_stop_page", "job_retry_page", "token_revoke",
     "session_end", "sessions_end_others", "account_address", "namespace_title", "namespace_quota", "member_add",
     "member_change", "member_remove",
     # Addresses that lead on, and files.

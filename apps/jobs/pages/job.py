@@ -5,6 +5,7 @@ What it shows is read by `apps.jobs.page_facts`; its log is `apps.logs`' matter.
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -19,6 +20,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from apps.accounts.models import User
 from apps.api.problems import ApiProblem
 from apps.jobs import services
+from apps.jobs.manifests import manifests_of_job
 from apps.jobs.models import Job
 from apps.jobs.page_facts import JobFacts, job_facts, role_in
 from apps.jobs.selectors import job_for
@@ -95,6 +97,22 @@ def job_delete(request: HttpRequest, job_id: UUID) -> HttpResponse:
     return render(request, "jobs/job/delete.html", context, status=400 if error else 200)
 
 
+@login_required
+@require_GET
+def job_manifests(request: HttpRequest, job_id: UUID) -> HttpResponse:
+    """What the engine makes for the job, to read and to copy."""
+    job = job_for(_user(request), job_id)
+    context: dict[str, Any] = {
+        "job": job,
+        "breadcrumbs": [(reverse("jobs_page"), "Jobs"), (reverse("job_page", args=[job_id]), job.name)],
+    }
+    try:
+        context["manifests"] = manifests_of_job(job)
+    except YardmasterError as error:
+        context["trouble"] = error
+    return render(request, "jobs/job/manifests.html", context, status=503 if "trouble" in context else 200)
+
+
 def _facts(request: HttpRequest, job: Job) -> JobFacts:
     user = _user(request)
     return job_facts(user, job, role_in(user, job.namespace, own_namespaces(request)), timezone.now())
@@ -114,5 +132,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("jobs/<uuid:job_id>/", job_page, name="job_page"),
     path("jobs/<uuid:job_id>/stop/", job_stop, name="job_stop_page"),
     path("jobs/<uuid:job_id>/retry/", job_retry, name="job_retry_page"),
+    path("jobs/<uuid:job_id>/manifests/", job_manifests, name="job_manifests_page"),
     path("jobs/<uuid:job_id>/delete/", job_delete, name="job_delete_page"),
 ]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -40,6 +40,7 @@ from apps.jobs.launch_form import (
 )
 from apps.jobs.launch_shown import PRESETS, FormShown, cluster_words
 from apps.jobs.launch_yaml import command_of, job_as_yaml, job_of_yaml
+from apps.jobs.manifests import manifests_of_spec, yaml_file
 from apps.jobs.models import Job
 from apps.jobs.selectors import job_for
 from apps.jobs.services import job_launch
@@ -47,9 +48,10 @@ from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
-from yardmaster.spec import Strategy
+from yardmaster.spec import Strategy, TrainingSpec
 from yardmaster.spec_json import spec_from_json
 
+Made = TypeVar("Made")
 WARNINGS_TOLD = 3
 _FIRST = Strategy.BETWEEN_GRAPH
 
@@ -83,6 +85,21 @@ def launch(request: HttpRequest) -> HttpResponse:
         )
     made = _launched(request, user, values)
     return redirect("job_page", job_id=made.pk) if isinstance(made, Job) else _page(request, user, made)
+
+
+@login_required
+@require_POST
+def manifests(request: HttpRequest) -> HttpResponse:
+    """What the engine would make of the form, as a file; where it makes nothing, the form with what is wrong."""
+    user, values = _user(request), values_of_post(request.POST.dict())
+
+    def shown(reading: Reading) -> HttpResponse:
+        namespace = namespace_for(user, values.get("namespace"), at_least=Role.MEMBER)
+        found = manifests_of_spec(user, namespace, _spec_of(reading), values.get("engine") or None)
+        return yaml_file(found, "job.yaml")
+
+    made = _tried(values, shown)
+    return _page(request, user, made) if isinstance(made, Answer) else made
 
 
 @login_required
@@ -158,16 +175,27 @@ def _of_yaml(request: HttpRequest, user: User, values: Values, text: str) -> Ans
 
 def _launched(request: HttpRequest, user: User, values: Values) -> Job | Answer:
     """The job, or the form with everything that is wrong."""
-    reading = read(values)
-    try:
-        spec = spec_from_json(reading.spec)
-        if reading.problems:
-            raise SpecRejected(reading.problems)
+
+    def launched(reading: Reading) -> Job:
+        spec = _spec_of(reading)
         namespace = namespace_for(user, values.get("namespace"), at_least=Role.MEMBER)
         job, warnings = job_launch(
             user=user, namespace=namespace, spec=spec, engine=values.get("engine") or None,
             request_key=_request_key(request, user, reading, values),
         )  # fmt: skip
+        messages.success(request, f"Launched {job.name}.")
+        for warning in warnings[:WARNINGS_TOLD]:
+            messages.warning(request, f"{warning.message} {warning.remedy}")
+        return job
+
+    return _tried(values, launched)
+
+
+def _tried(values: Values, deed: Callable[[Reading], Made]) -> Made | Answer:
+    """What comes of the form, or the form with what is wrong in it."""
+    reading = read(values)
+    try:
+        return deed(reading)
     except SpecRejected as error:
         problems = dict.fromkeys([*reading.problems, *error.problems])
         return Answer(values, list(problems), fill=False, status=422)
@@ -175,10 +203,14 @@ def _launched(request: HttpRequest, user: User, values: Values) -> Job | Answer:
         return Answer(values, [_as_problem(problem)], fill=False, status=problem.status)
     except YardmasterError as error:
         return Answer(values, [Problem("", error.code, error.message, error.remedy)], fill=False, status=503)
-    messages.success(request, f"Launched {job.name}.")
-    for warning in warnings[:WARNINGS_TOLD]:
-        messages.warning(request, f"{warning.message} {warning.remedy}")
-    return job
+
+
+def _spec_of(reading: Reading) -> TrainingSpec:
+    """Raises `SpecRejected` with everything that is wrong."""
+    spec = spec_from_json(reading.spec)
+    if reading.problems:
+        raise SpecRejected(reading.problems)
+    return spec
 
 
 def _request_key(request: HttpRequest, user: User, reading: Reading, values: Values) -> str:
@@ -290,4 +322,5 @@ def _user(request: HttpRequest) -> User:
 urlpatterns: list[URLPattern | URLResolver] = [
     path("jobs/launch/", launch, name="launch_page"),
     path("jobs/launch/preview/", preview, name="launch_preview"),
+    path("jobs/launch/manifests/", manifests, name="launch_manifests"),
 ]

@@ -24,13 +24,12 @@ from apps.jobs.detail_serializers import (
     TasksSerializer,
     WhySerializer,
 )
-from apps.jobs.engines import engine_named
+from apps.jobs.manifests import manifests_of_job, yaml_file
 from apps.jobs.serving import is_served, notebook_of, serving_of
 from apps.jobs.views.jobs import JobAddress
 from apps.jobs.why import why
 from apps.registry.selectors import model_of_job
 from apps.registry.serializers import ModelWithFilesSerializer
-from yardmaster.spec_json import spec_from_json
 
 
 class JobWhyView(JobAddress):
@@ -117,10 +116,16 @@ class JobNotebookView(JobAddress):
 
 
 class JobManifestsView(JobAddress):
-    """What the engine creates for the job, as data."""
+    """What the engine makes for the job, as data."""
 
     @extend_schema(responses=ManifestsSerializer)
     def get(self, request: Request, job_id: UUID) -> Response:
-        job = self.job(job_id)
-        manifests = engine_named(job.engine).preview(spec_from_json(job.spec), job.key)
-        return Response(ManifestsSerializer({"engine": job.engine, "manifests": manifests}).data)
+        return Response(ManifestsSerializer(manifests_of_job(self.job(job_id))).data)
+
+
+class JobManifestsFileView(JobAddress):
+    """The same as YAML, one document for each object."""
+
+    @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.STR})
+    def get(self, request: Request, job_id: UUID) -> HttpResponse:
+        return yaml_file(manifests_of_job(self.job(job_id)), f"job-{job_id}.yaml")

@@ -14,7 +14,9 @@ from apps.api.idempotency import IdempotentPosts
 from apps.api.views import ApiView
 from apps.jobs import selectors, services
 from apps.jobs.checking import job_check
+from apps.jobs.detail_serializers import ManifestsSerializer
 from apps.jobs.job_list import JobFilters, job_list
+from apps.jobs.manifests import manifests_of_spec
 from apps.jobs.models import Job
 from apps.jobs.serializers import (
     CheckSerializer,
@@ -99,6 +101,17 @@ class JobCheckView(IdempotentPosts, JobAddress):
         namespace = namespace_for(self.user, data.get("namespace"), at_least=Role.MEMBER)
         found = job_check(user=self.user, namespace=namespace, data=data["spec"], engine=data.get("engine"))
         return Response(CheckSerializer(found).data)
+
+
+class ManifestsPreviewView(IdempotentPosts, JobAddress):
+    """What the engine would make for this job. Creates nothing; the job's id is written as zeros."""
+
+    @extend_schema(request=JobRequestSerializer, responses=ManifestsSerializer)
+    def post(self, request: Request) -> Response:
+        data = self.read(JobRequestSerializer).validated_data
+        namespace = namespace_for(self.user, data.get("namespace"), at_least=Role.MEMBER)
+        found = manifests_of_spec(self.user, namespace, spec_from_json(data["spec"]), data.get("engine"))
+        return Response(ManifestsSerializer(found).data)
 
 
 class JobView(JobAddress):
