@@ -26,7 +26,7 @@ from yardmaster.phases import Observation, TaskPhase, TaskState
 from yardmaster.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
 
 ACCESS = TaskAccess("http://127.0.0.1:1", "a-token")
-SMALL = Resources(cpu=0.5, memory=256 << 20)
+SMALL = Resources(cpu=0.3, memory=256 << 20)
 STAND_IN = Path(__file__).with_name("stand_in.py")
 PATIENCE = 20.0
 QUICK = Pace(lasts=30, quiet=2.0, stale_after=0.5, shortest_pause=0.02, longest_pause=0.05)

@@ -152,7 +152,7 @@ def test_what_ignores_being_stopped_is_killed_when_its_grace_is_over(harness: Ha
     harness.engine.submit(spec_of(), key, ACCESS)
     harness.let_begin(key)
     harness.engine.stop(key, SHORT)
-    seen = wait_until(harness.engine, key, all_ended, patience=5)
+    seen = wait_until(harness.engine, key, all_ended, patience=10)
     assert task_in(seen, Role.WORKER, 1).phase is TaskPhase.RELEASED
 
 
@@ -205,7 +205,7 @@ def test_who_watches_hears_of_the_run_that_changed(harness: Harness, running: Jo
         pytest.skip("this engine does not watch")
     changes = harness.engine.changes()
     harness.let_end(running, Role.WORKER, 0, 0)
-    assert next(changes) == running
+    assert running in changes  # for ever, were it never told
 
 
 def test_the_tail_of_an_unknown_task_is_empty(harness: Harness, key: JobKey):

@@ -24,7 +24,8 @@ Trouble = Callable[[str, str], "str | int | None"]
 class FakeTaskPortal:
     """Start it with `with`. `trouble(method, path)` may give a status, "hang", "hang_up", "lose_answer" or None."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1", token: str = TOKEN) -> None:
+        self.host, self.token = host, token
         self.lock = threading.Lock()
         self.logs: dict[str, bytearray] = defaultdict(bytearray)
         self.counts: dict[str, int] = defaultdict(int)
@@ -49,7 +50,7 @@ class FakeTaskPortal:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"http://{self.host}:{self._port}"
 
     def __enter__(self) -> FakeTaskPortal:
         self.come_back()
@@ -73,7 +74,7 @@ class FakeTaskPortal:
             pass
 
         Handler.portal = portal
-        self._server = _Server(("127.0.0.1", self._port), Handler)
+        self._server = _Server((self.host, self._port), Handler)
         self._port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
@@ -200,7 +201,7 @@ class _Handler(BaseHTTPRequestHandler):
             _, _, upload, file, part = path.split("/")
             portal.uploads[upload]["content"][int(file)][int(part)] = self.body
             return 200, {}
-        if self.headers.get("Authorization") != f"Bearer {TOKEN}":
+        if self.headers.get("Authorization") != f"Bearer {portal.token}":
             return 401, {"detail": "not this token"}
         with portal.lock:
             return self._task_call(method, path)
