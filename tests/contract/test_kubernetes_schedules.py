@@ -7,7 +7,7 @@ import pytest
 from tests.contract.kubernetes_schedule import Schedule
 
 BATCHES, PER_BATCH = 10, 100
-STEPS = 40
+STEPS = 30
 
 
 @pytest.mark.slow

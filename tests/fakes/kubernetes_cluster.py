@@ -92,7 +92,8 @@ class Cluster:
         status = {"completedIndexes": ",".join(map(str, completed)), "failedIndexes": ",".join(map(str, failed))}
         if len(completed) + len(failed) == spec["completions"]:
             status["conditions"] = [{"type": "Failed" if failed else "Complete", "status": "True"}]
-        self._store.write(_place(job), {**job, "status": status})
+        if job.get("status") != status:
+            self._store.write(_place(job), {**job, "status": status})
 
     def _after_failure(self, job: Object, index: int, pod: Object) -> list[int]:
         """Make it anew, or report the index as failed."""
