@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/platform:$(CURDIR)
 PORT ?= 8080
 ENGINE ?= local
 
-.PHONY: help setup assets up demo stop-jobs test check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster
+.PHONY: help setup assets up demo stop-jobs test check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster bench-cluster
 
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ contracts: setup
 
 bench: setup ## measure speed and memory against the goals; writes bench-results/ (ONLY="start logs")
 	@$(BIN)/python -m tests.bench $(ONLY)
+
+bench-cluster: setup ## measure jobs in pods, on KUBECONFIG or else on that of `make cluster` (ONLY="writes submit")
+	@$(BIN)/python -m tests.bench.cluster $(ONLY)
 
 screenshots: setup ## take a picture of every page, light and dark, wide and narrow (FOLDER=screenshots)
 	@$(BIN)/python -m tests.browser.screenshots $(or $(FOLDER),screenshots) $(PAGES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,14 +44,21 @@ class BenchPortal:
 
 
 @contextmanager
-def bench_portal() -> Iterator[BenchPortal]:
-    """A portal in a new home on a free port; gone, with all that it made, at the end."""
+def bench_portal(host: str = "127.0.0.1", settings: Mapping[str, str] | None = None) -> Iterator[BenchPortal]:
+    """A portal in a new home on a free port of `host`; gone, with all that it made, at the end. `settings` are
+    environment variables."""
     with tempfile.TemporaryDirectory(prefix="yardmaster-bench-") as folder:
-        os.environ["YARDMASTER_HOME"] = folder
+        told = {**(settings or {}), "YARDMASTER_HOME": folder}
+        before = {name: os.environ.get(name) for name in told}
+        os.environ.update(told)
         try:
-            with RunningPortal(0) as running:
+            with RunningPortal(0, host) as running:
                 token = running.access().token
                 with Yardmaster(running.url, token) as client:
                     yield BenchPortal(Path(folder), running.url, token, client)
         finally:
-            del os.environ["YARDMASTER_HOME"]
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value

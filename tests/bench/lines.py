@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import statistics
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -82,7 +82,7 @@ def _machine() -> dict[str, str | int]:
     }
 
 
-def chosen(measurements: dict[str, Measurement], names: list[str]) -> Iterator[tuple[str, Measurement]]:
+def chosen(measurements: Mapping[str, Measurement], names: list[str]) -> Iterator[tuple[str, Measurement]]:
     """Those whose name begins with one of `names`; all of them when there is none."""
     for name, measure in measurements.items():
         if not names or any(name.startswith(one) for one in names):
