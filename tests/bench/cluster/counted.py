@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from kubernetes import client
-
-from yardmaster.engines.kubernetes.api import GROUPS
-
-_COLLECTIONS = {plural for _, plural in GROUPS.values()}
 
 
 @dataclass(frozen=True)
@@ -30,17 +27,23 @@ class Request:
 
     @classmethod
     def of(cls, method: str, url: str) -> Request:
-        parts = urlsplit(url)
-        query = parse_qs(parts.query)
-        last, *above = reversed(parts.path.split("/"))
-        is_collection = last in _COLLECTIONS and not (above and above[0] in _COLLECTIONS - {"namespaces"})
-        resource = last if is_collection else above[0]
+        address = urlsplit(url)
+        query = parse_qs(address.query)
+        resource, is_collection = _target(address.path.strip("/").split("/"))
         if method == "GET":
             verb = "watch" if "watch" in query else "list" if is_collection else "get"
         else:
             verb = {"POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}[method]
             verb += "collection" if verb == "delete" and is_collection else ""
         return cls(verb, resource, "dryRun" in query)
+
+
+def _target(words: Sequence[str]) -> tuple[str, bool]:
+    """The resource that a path names, and whether it is all of that kind: `api/v1/namespaces/n/pods`."""
+    found = words[2:] if words[0] == "api" else words[3:]
+    if found[0] == "namespaces" and len(found) > 2:
+        found = found[2:]
+    return found[0], len(found) == 1
 
 
 class Counter:
