@@ -1,4 +1,4 @@
-"""A cluster for the whole run, a namespace for each test, and a portal whose jobs are pods."""
+"""A cluster for the whole run; on it a namespace for each test, an engine whose tasks obey, or a whole portal."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster.engine_on_cluster import ClusterHarness, cluster_harness
 from tests.cluster.reach import NEEDED, Cluster, find_cluster
 from tests.real.portal import WHOLE, RealPortal, real_portal
 
@@ -35,6 +36,15 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     cluster.kubectl("wait", "--for=create", "serviceaccount/default", "--namespace", name, "--timeout=30s")
     yield name
     cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def on_cluster(cluster: Cluster) -> Iterator[ClusterHarness]:
+    """The engine, and a hand in its tasks. The runs of a module share a namespace, which is removed at the end."""
+    if not cluster.own_address:
+        pytest.skip("nobody said at which address pods reach this machine: set YARDMASTER_TEST_OWN_ADDRESS")
+    with cluster_harness(cluster) as harness:
+        yield harness
 
 
 @pytest.fixture(scope="module")

@@ -6,20 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.engine_on_cluster import ClusterHarness, cluster_harness
-from tests.cluster.reach import Cluster
+from tests.cluster.engine_on_cluster import ClusterHarness
 from tests.contract.test_engine_contract import *  # noqa: F403 - its tests, and the fixture `running`
 from yardmaster.ids import JobKey
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def on_cluster(cluster: Cluster) -> Iterator[ClusterHarness]:
-    if not cluster.own_address:
-        pytest.skip("where pods reach this machine is not known: set YARDMASTER_TEST_OWN_ADDRESS")
-    with cluster_harness(cluster) as harness:
-        yield harness
 
 
 @pytest.fixture(params=["asks", "watches"])
