@@ -20,7 +20,7 @@ from tests.cluster.reach import Cluster, wait_for
 from tests.real.portal import ROOT, RealPortal
 from yardmaster_client import Job, PortalError, Yardmaster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
 
 LINES = 1_000_000
 PRINTS = """
@@ -34,6 +34,19 @@ print("begun", flush=True)
 time.sleep(600)
 """
 SMALL = {"cpu": 0.2, "memory": "512Mi"}
+DRIVES = """
+import sys
+import tensorflow as tf
+tf1 = tf.compat.v1
+tf1.disable_eager_execution()
+with tf1.device("/job:ps/task:0"):
+    kept = tf1.get_variable("kept", initializer=20.0)
+with tf1.device("/job:worker/task:1"):
+    sum_of = kept + 22.0
+with tf1.Session(sys.argv[-1]) as session:
+    session.run(tf1.global_variables_initializer())
+    print("the servers say", session.run(sum_of), flush=True)
+"""
 TRAINS = 240.0
 _names = itertools.count()
 
@@ -174,3 +187,16 @@ def test_two_users_see_nothing_of_each_other(ada: Yardmaster, bob: Yardmaster, p
     for client, job in ((ada, hers), (bob, his)):
         client.jobs.stop(job.id)
         ended(client, job, "STOPPED")
+
+
+def test_servers_in_pods_are_driven_from_another_pod_of_the_namespace(ada: Yardmaster):
+    task = {"cpu": 0.2, "memory": "1Gi"}
+    roles = {"ps": {"replicas": 1, **task}, "worker": {"replicas": 2, **task}}
+    servers = ada.jobs.launch({"name": "servers", "strategy": "in_graph", "roles": roles, "max_runtime": 600})
+    wait_for("all serve", lambda: "serves at" in text_of(ada, servers, "worker", 1), TRAINS)
+    wait_for("the target", lambda: ada.transport.get(f"jobs/{servers.id}/").get("serving"), TRAINS)
+    job = ada.transport.get(f"jobs/{servers.id}/")
+    driver = launch(ada, DRIVES, job["serving"]["target"], roles={"worker": {"replicas": 1, **task}})
+    assert "the servers say 42.0" in text_of(ada, ended(ada, driver))
+    ada.jobs.stop(servers.id)
+    ended(ada, servers, "STOPPED")
