@@ -49,7 +49,7 @@ cluster-down: ## end it, and leave nothing but its cache
 cluster-status: ## say what of it runs
 	@deploy/devcluster/devcluster status
 
-test-cluster: setup ## run the tests that need a cluster, on KUBECONFIG or else on that of `make cluster`
+test-cluster: setup $(if $(OWN_CLUSTER),,cluster) ## run the tests that need a cluster, on KUBECONFIG or else on that of `make cluster`
 	@$(BIN)/python -m pytest -m cluster tests/cluster
 
 # The checks need a secret, not the portal's.
