@@ -94,6 +94,20 @@ def test_a_volume_that_cannot_be_mounted_is_said():
     assert (found.reason, found.message) == ("StartFailed", "FailedMount: no such secret")
 
 
+def test_what_a_busy_node_overcomes_by_itself_is_no_reason():
+    words = (
+        'MountVolume.SetUp failed for volume "token" : failed to sync secret cache: timed out waiting for the condition'
+    )
+    starting = pod(Role.WORKER, 0, "Pending", containerStatuses=waiting("ContainerCreating"))
+    name = starting["metadata"]["name"]
+    passing, lasting = event(name, "FailedMount", words), event(name, "FailedMount", "no such secret")
+    assert worker(starting, events=[passing]).reason == ""
+    assert worker(starting, events=[passing, lasting]).message == "FailedMount: no such secret"
+    ready = [{"type": "PodReadyToStartContainers", "status": "True"}]
+    pulling = pod(Role.WORKER, 0, "Pending", containerStatuses=waiting("ContainerCreating"), conditions=ready)
+    assert worker(pulling, events=[lasting]).reason == ""
+
+
 def test_memory_passed_is_said_with_its_limit():
     found = worker(pod(Role.WORKER, 0, "Failed", containerStatuses=terminated(137, reason="OOMKilled")))
     assert (found.phase, found.reason, found.exit_code) == (TaskPhase.FAILED, "OutOfMemory", 137)

@@ -31,6 +31,9 @@ _IMAGE = frozenset(
     }
 )
 _START = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreCreateHookError"})
+_BEFORE_ITS_BEGIN = frozenset({"FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "DNSConfigForming"})
+_PASSING = re.compile(r"failed to sync (?:secret|configmap) cache")
+"""A busy node says this of a new pod, and tries again half a second later. The event outlives that by an hour."""
 _TAKEN_AWAY = {
     "PreemptionByScheduler": "It made room for a task of higher priority.",
     "DeletionByTaintManager": "Its node was marked as not to be used.",
@@ -80,9 +83,12 @@ def hindrance_of(pod: Raw, events: tuple[Raw, ...] = ()) -> Hindrance:
     scheduled = condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
         return Hindrance("Unschedulable", _short(scheduled.get("message", "")))
+    if condition(pod, "PodReadyToStartContainers").get("status") == "True":
+        return NOTHING  # what its events say of volumes and network has been overcome
     for event in events:
-        if event.get("reason") in ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "DNSConfigForming"):
-            return Hindrance("StartFailed", _short(f"{event['reason']}: {event.get('message', '')}"))
+        message = event.get("message", "")
+        if event.get("reason") in _BEFORE_ITS_BEGIN and not _PASSING.search(message):
+            return Hindrance("StartFailed", _short(f"{event['reason']}: {message}"))
     return NOTHING
 
 
