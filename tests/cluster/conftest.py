@@ -13,6 +13,7 @@ import pytest
 from tests.cluster.engine_on_cluster import ClusterHarness, cluster_harness
 from tests.cluster.reach import NEEDED, Cluster, find_cluster
 from tests.real.portal import WHOLE, RealPortal, real_portal
+from yardmaster_client import Yardmaster
 
 
 @pytest.fixture(scope="session")
@@ -67,3 +68,15 @@ def portal(cluster: Cluster) -> Iterator[RealPortal]:
         for name in cluster.kubectl("get", "namespaces", "-o", "name").split():
             if name.removeprefix("namespace/").startswith(prefix):
                 cluster.kubectl("delete", name, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def ada(portal: RealPortal) -> Iterator[Yardmaster]:
+    with Yardmaster(portal.url, portal.token_of("ada")) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def bob(portal: RealPortal) -> Iterator[Yardmaster]:
+    with Yardmaster(portal.url, portal.token_of("bob")) as client:
+        yield client

@@ -5,20 +5,17 @@ each other.
 from __future__ import annotations
 
 import itertools
-import json
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cluster.jobs import TRAINS, WAITS, ended, launch, pod_of, text_of, tidied
 from tests.cluster.reach import Cluster, wait_for
 from tests.real.portal import ROOT, RealPortal
-from yardmaster_client import Job, PortalError, Yardmaster
+from yardmaster_client import PortalError, Yardmaster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -28,12 +25,6 @@ import sys
 for number in range(int(sys.argv[-1])):
     print("line", number, "of a log that nobody may shorten")
 """
-WAITS = """
-import time
-print("begun", flush=True)
-time.sleep(600)
-"""
-SMALL = {"cpu": 0.2, "memory": "512Mi"}
 DRIVES = """
 import sys
 import tensorflow as tf
@@ -47,37 +38,6 @@ with tf1.Session(sys.argv[-1]) as session:
     session.run(tf1.global_variables_initializer())
     print("the servers say", session.run(sum_of), flush=True)
 """
-TRAINS = 240.0
-_names = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def ada(portal: RealPortal) -> Iterator[Yardmaster]:
-    with Yardmaster(portal.url, portal.token_of("ada")) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def bob(portal: RealPortal) -> Iterator[Yardmaster]:
-    with Yardmaster(portal.url, portal.token_of("bob")) as client:
-        yield client
-
-
-def put(client: Yardmaster, script: str) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "main.py").write_text(script)
-        latest = client.code.put(f"code {next(_names)}", [Path(folder)]).latest
-    assert latest is not None
-    return latest.id
-
-
-def launch(client: Yardmaster, script: str, *arguments: str, **changes: Any) -> Job:
-    spec = {
-        "name": f"job {next(_names)}", "strategy": "single", "code": put(client, script), "entry_point": "main.py",
-        "arguments": list(arguments), "roles": {"worker": {"replicas": 1, **SMALL}}, "reclaim_delay": 0,
-        "grace_period": 2,
-    }  # fmt: skip
-    return client.jobs.launch(spec | changes)
 
 
 @pytest.fixture(scope="module")
@@ -96,37 +56,6 @@ def digits(ada: Yardmaster, tmp_path_factory: pytest.TempPathFactory) -> dict[st
         "arguments": ["--steps=400", "--checkpoint_every=20", "--step_sleep=0.1"],
         "roles": {"ps": {"replicas": 1, **task}, "worker": {"replicas": 2, **task}},
     }  # fmt: skip
-
-
-def text_of(client: Yardmaster, job: Job, role: str = "worker", index: int = 0) -> str:
-    data = bytearray()
-    try:
-        client.transport.download(f"jobs/{job.id}/logs/raw/", data.extend, role=role, index=index)
-    except PortalError:
-        return ""
-    return data.decode(errors="replace")
-
-
-def pod_of(cluster: Cluster, job: Job, role: str, index: int) -> tuple[str, str]:
-    """(namespace, name) of the task's pod that has not ended."""
-    found = json.loads(cluster.kubectl("get", "pods", "--all-namespaces", "-o", "json"))["items"]
-    for one in found:
-        labels = one["metadata"]["labels"]
-        place = (labels.get("batch.kubernetes.io/job-completion-index"), labels.get("apps.kubernetes.io/pod-index"))
-        is_this = labels.get("yardmaster/job") == job.id and labels.get("yardmaster/role") == role
-        if is_this and str(index) in place and one["status"].get("phase") == "Running":
-            return one["metadata"]["namespace"], one["metadata"]["name"]
-    raise AssertionError(f"no pod of {role} {index} runs")
-
-
-def ended(client: Yardmaster, job: Job, phase: str = "SUCCEEDED") -> Job:
-    job = client.jobs.wait(job.id, timeout=TRAINS)
-    assert job.phase == phase, (job.reason, job.message, text_of(client, job)[-2000:])
-    return job
-
-
-def tidied(client: Yardmaster, job: Job) -> None:
-    wait_for("tidied", lambda: client.jobs.get(job.id).tidied_at is not None)
 
 
 def test_a_million_lines_from_a_pod_arrive_once_each_and_outlive_it(ada: Yardmaster, cluster: Cluster):
