@@ -48,7 +48,8 @@ def measure() -> Iterable[Line]:
     lost = number - sum(job.phase == "SUCCEEDED" and job.tidied_at is not None for job in jobs)
     doubled = sum(len(pods.of[one]) > 1 for one in ids)
     more = len(known) - number - 1  # that of `ready`
-    note = f"of {number} in {took:.0f} s, {killer.kills} kills, seed {SEED}"
+    fewer = "" if number == LAUNCHES else f" instead of {LAUNCHES}"
+    note = f"of {number}{fewer} in {took:.0f} s, {killer.kills} kills, seed {SEED}"
     yield Line("launches lost while the worker is killed", lost, at_most=0.0, note=note)
     yield Line("launches doubled", doubled + more, at_most=0.0, note="second pods, and jobs that nobody launched")
     # Where the watch beside the portal missed pods, the line above would say nothing.
