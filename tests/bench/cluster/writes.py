@@ -44,7 +44,7 @@ def _writes(here: Ground) -> Iterable[Line]:
     yield Line("... more with 8 workers than with 2", _total(counts[8]) - _total(counts[2]), at_most=0.0)
     _, _, ended = counts[8]
     yield Line("writes over the job's whole life", _total(counts[8]), at_most=MOST,
-               note=f"{ended} to release, stop and tidy it")  # fmt: skip
+               note=f"{ended} to release the server and tidy up")  # fmt: skip
     yield Line("... of a single task", _total(_life(engine, counter, place, {Role.WORKER: 1})), at_most=MOST)
     every = _life(engine, counter, place, dict.fromkeys(Role, 1))
     yield Line("writes to start a job of all four roles", every[0] + every[1], note=f"{every[1]} of them dry runs")
