@@ -214,7 +214,10 @@ def _refuse_oneself(user: User, actor: User | None) -> None:
 
 def _refuse_only_manager(user: User) -> None:
     teams = Namespace.objects.filter(owner=None, memberships__user=user, memberships__role=Role.MANAGER)
-    others = Membership.objects.filter(namespace=OuterRef("pk"), role=Role.MANAGER).exclude(user=user)
+    for team in teams.order_by("pk"):  # locked in one order: two managers who go at once must not both find the other
+        Namespace.objects.select_for_update().get(pk=team.pk)
+    managers = Membership.objects.filter(namespace=OuterRef("pk"), role=Role.MANAGER, user__is_active=True)
+    others = managers.exclude(user=user)
     if orphan := teams.exclude(Exists(others)).first():
         raise Conflict(
             f"{user.username} is the only manager of {orphan.slug}.", remedy="Make somebody else its manager first."

@@ -55,6 +55,7 @@ def job_launch(
     now = timezone.now()
     as_json = spec_to_json(spec)
     with transaction.atomic():
+        _refuse_closed_meanwhile(namespace)
         job = Job.objects.create(
             id=new_id(), namespace=namespace, owner=user, name=spec.name, engine=chosen, spec=as_json,
             strategy=spec.strategy.value, priority=spec.priority, needs=needs_of(spec), queued_at=now, next_look_at=now,
@@ -64,6 +65,11 @@ def job_launch(
         record(user, "job.create", str(job.pk), namespace=namespace, name=job.name, engine=chosen)
         wake(job.pk)
     return job, warnings
+
+
+def _refuse_closed_meanwhile(namespace: Namespace) -> None:
+    """As it is now: reading the code took a while. The lock makes a removal wait, which then finds the job."""
+    refuse_closed(Namespace.objects.select_for_update().get(pk=namespace.pk))
 
 
 def job_stop(*, user: User, job: Job) -> Job:
@@ -133,6 +139,7 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None) -> Job:
     now = timezone.now()
     try:
         with transaction.atomic():
+            _refuse_closed_meanwhile(job.namespace)
             phase_gate.begin_attempt(job, spec=spec_to_json(spec), now=now, by=user.username)
             shown: dict[str, Any] = {
                 "name": spec.name, "strategy": spec.strategy.value, "priority": spec.priority, "needs": needs_of(spec)

@@ -163,7 +163,7 @@ def _look(place: Place, clock: Clock) -> None:
         engine = engine_named(place.engine)
         if not isinstance(engine, Namespaces):
             raise Misconfigured(f"The engine {place.engine} keeps no namespaces any more.", remedy="Remove them there.")
-        if place.goes or not _open(place.namespace_id).exists():
+        if not _open(place.namespace_id).exists():  # not `goes`: that may have been read before it was opened again
             _remove(place, engine, mine, clock)
         else:
             engine.shape(place.namespace_id, bounds_of(place.namespace_id, place.engine), settings.TASK_URL)
@@ -179,7 +179,7 @@ def _look(place: Place, clock: Clock) -> None:
 
 
 def _found_in_shape(places: QuerySet[Place], now: datetime) -> None:
-    places.update(shaped_at=now, next_look_at=now + LOOK_EVERY, setbacks=0, problem="", remedy="")
+    places.update(goes=False, shaped_at=now, next_look_at=now + LOOK_EVERY, setbacks=0, problem="", remedy="")
 
 
 def _remove(place: Place, engine: Namespaces, mine: QuerySet[Place], clock: Clock) -> None:

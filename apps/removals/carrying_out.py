@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -64,15 +65,19 @@ def removal_carry_out(removal_id: uuid.UUID, *, clock: Clock = timezone.now) -> 
     if not Removal.objects.filter(pk=removal_id, next_look_at__lte=clock()).update(next_look_at=until):
         return
     removal = Removal.objects.get(pk=removal_id)
+    outcome = "removed"
     try:
         is_over, left = _pass(removal, clock)
+    except CalledOff:
+        is_over, outcome = True, "removal_called_off"
+        left = [_entry(f"namespace {removal.slug}", "Called off: the account was activated again.")]
     except (YardmasterError, ApiProblem) as error:
         log.warning("%s: %s", removal, error)
         is_over, left = False, [_entry(removal.slug, str(error))]
-    _write(removal, until, is_over, left, clock())
+    _write(removal, until, is_over, left, clock(), outcome)
 
 
-def _write(removal: Removal, until: datetime, is_over: bool, left: Left, now: datetime) -> None:
+def _write(removal: Removal, until: datetime, is_over: bool, left: Left, now: datetime, outcome: str) -> None:
     """Unless somebody has asked for more meanwhile: then the next pass says how it stands."""
     mine = Removal.objects.filter(pk=removal.pk, next_look_at=until)
     if not is_over:
@@ -84,20 +89,42 @@ def _write(removal: Removal, until: datetime, is_over: bool, left: Left, now: da
             noun = "user" if removal.user_id else "namespace"
             subject = f"{noun}:{removal.user_id or removal.namespace_id}"
             facts: dict[str, Any] = {"name": removal.username or removal.slug, "data": removal.data, "left": left}
-            record(None, f"{noun}.removed", subject, **facts)
+            record(None, f"{noun}.{outcome}", subject, **facts)
+
+
+class CalledOff(Exception):
+    """The namespace is open again."""
+
+
+@contextmanager
+def _still_closed(removal: Removal) -> Iterator[None]:
+    """A transaction in which nobody can open the namespace. Raises `CalledOff` where somebody has.
+
+    What cannot be undone is done within one, a step at a time. The user is locked before the namespace, as in
+    `user_change`, which calls removals off.
+    """
+    with transaction.atomic():
+        if removal.user_id:
+            user = User.objects.select_for_update().filter(pk=removal.user_id).first()
+            if user is not None and user.is_active:
+                raise CalledOff
+        locked = Namespace.objects.select_for_update().filter(pk=removal.namespace_id).first()
+        if locked is not None and locked.closed_at is None:
+            raise CalledOff
+        yield
 
 
 def _pass(removal: Removal, clock: Clock) -> tuple[bool, Left]:
-    """Whether all is done, and what is left: to do, or for good."""
+    """Whether all is done, and what is left: to do, or for good. Raises `CalledOff`."""
     namespace = Namespace.objects.filter(pk=removal.namespace_id).first()
     if namespace is not None and namespace.closed_at is None:
-        return True, [_entry(f"namespace {removal.slug}", "Called off: the account was activated again.")]
+        raise CalledOff
     actor = User.objects.filter(pk=removal.asked_by_id).first()
     if namespace is not None and (left := _stop(namespace, actor)):
         return False, left
     if left := _let_engines_go(removal, clock):
         return False, left
-    if namespace is not None and removal.data == Data.DELETE and (left := _delete_data(namespace, actor)):
+    if namespace is not None and removal.data == Data.DELETE and (left := _delete_data(removal, namespace, actor)):
         return False, left
     return True, _end(removal, namespace, actor)
 
@@ -111,20 +138,23 @@ def _stop(namespace: Namespace, actor: User | None) -> Left:
 
 
 def _let_engines_go(removal: Removal, clock: Clock) -> Left:
-    with transaction.atomic():
+    with _still_closed(removal):
         places_give_up([removal.namespace_id], clock())
     places_keep(removal.namespace_id, clock=clock)
     return [_entry(what, why) for what, why in places_left(removal.namespace_id)]
 
 
-def _delete_data(namespace: Namespace, actor: User | None) -> Left:
-    if jobs := jobs_delete_in(namespace, actor):
+def _delete_data(removal: Removal, namespace: Namespace, actor: User | None) -> Left:
+    with _still_closed(removal):
+        jobs = jobs_delete_in(namespace, actor)
+    if jobs:
         return [_entry(f"{jobs} jobs", "Their logs, checkpoints and models are being deleted.")]
-    counts = {
-        "datasets": collections_clear(DATASETS, namespace, actor=actor),
-        "code": collections_clear(CODE, namespace, actor=actor),
-        "uploads": uploads_clear(namespace),
-    }
+    with _still_closed(removal):
+        counts = {
+            "datasets": collections_clear(DATASETS, namespace, actor=actor),
+            "code": collections_clear(CODE, namespace, actor=actor),
+            "uploads": uploads_clear(namespace),
+        }
     why = "Its bytes are being removed from the object store."
     return [_entry(f"{count} {what}", why) for what, count in counts.items() if count]
 
@@ -132,14 +162,14 @@ def _delete_data(namespace: Namespace, actor: User | None) -> Left:
 def _end(removal: Removal, namespace: Namespace | None, actor: User | None) -> Left:
     """Remove the rows, where nothing of them is to stay."""
     user = User.objects.filter(pk=removal.user_id).first() if removal.user_id else None
-    kept = _kept(namespace) if namespace is not None else []
-    if kept:
-        return kept
     try:
-        if user is not None:
-            user_delete(user=user, actor=actor)
-        elif namespace is not None:
-            namespace.delete()
+        with _still_closed(removal):
+            if namespace is not None and (kept := _kept(namespace)):
+                return kept
+            if user is not None:
+                user_delete(user=user, actor=actor)
+            elif namespace is not None:
+                namespace.delete()
     except ApiProblem as problem:  # a team's jobs are the team's, and name whose they were
         return [_entry(f"user {removal.username}", f"{problem.detail} The account stays, locked.")]
     except ProtectedError:

@@ -40,10 +40,13 @@ def namespace_remove(*, namespace: Namespace, data: Data, actor: User) -> Remova
 
 def _begin(namespace: Namespace, user: User | None, data: Data, actor: User) -> Removal:
     now = timezone.now()
+    was_open = namespace.closed_at is None
+    if was_open:
+        Namespace.objects.filter(pk=namespace.pk).update(closed_at=now)
     removal = Removal.objects.select_for_update().filter(namespace_id=namespace.pk, ended_at__isnull=True).first()
     if removal is None:
         removal = _made(namespace, user, data, actor, now)
-    elif data == Data.DELETE and removal.data != data:
+    elif was_open or (data == Data.DELETE and removal.data != data):  # `was_open`: called off a moment ago
         Removal.objects.filter(pk=removal.pk).update(data=data, next_look_at=now)
         removal.data = data
     else:
@@ -56,8 +59,6 @@ def _begin(namespace: Namespace, user: User | None, data: Data, actor: User) -> 
 
 
 def _made(namespace: Namespace, user: User | None, data: Data, actor: User, now: datetime) -> Removal:
-    if namespace.closed_at is None:
-        Namespace.objects.filter(pk=namespace.pk).update(closed_at=now)
     return Removal.objects.create(
         namespace_id=namespace.pk,
         slug=namespace.slug,
