@@ -29,8 +29,8 @@ assets: $(VENV)/.assets ## build style sheets and scripts
 up: setup ## run the portal on this machine until Ctrl-C (PORT=8080)
 	@exec $(BIN)/python -m portal.up --port $(PORT)
 
-# With a cluster of one's own (KUBECONFIG or YARDMASTER_KUBECONFIG) none is brought up.
-OWN_CLUSTER := $(KUBECONFIG)$(YARDMASTER_KUBECONFIG)
+# With a cluster of one's own none is brought up.
+OWN_CLUSTER := $(YARDMASTER_KUBECONFIG)
 demo: setup $(if $(filter kubernetes,$(ENGINE)),$(if $(OWN_CLUSTER),,cluster)) ## train a real model through the portal (EXIT=1: stop after the job; ENGINE=kubernetes: in pods)
 	@exec $(BIN)/python -m portal.demo --port $(PORT) --engine $(ENGINE) $(if $(EXIT),--exit)
 
@@ -49,7 +49,7 @@ cluster-down: ## end it, and leave nothing but its cache
 cluster-status: ## say what of it runs
 	@deploy/devcluster/devcluster status
 
-test-cluster: setup $(if $(OWN_CLUSTER),,cluster) ## run the tests that need a cluster, on KUBECONFIG or else on that of `make cluster`
+test-cluster: setup $(if $(KUBECONFIG),,cluster) ## run the tests that need a cluster, on KUBECONFIG or else on that of `make cluster`
 	@$(BIN)/python -m pytest -m cluster tests/cluster
 
 # The checks need a secret, not the portal's.

@@ -55,7 +55,7 @@ class Changes:
                     return
         except TimeoutError:
             return
-        except (WebSocketException, OSError):
+        except (WebSocketException, OSError, ValueError, KeyError, TypeError):  # cut, or spoken to by somebody else
             self._close()
         time.sleep(max(0.0, min(LOOK_EVERY, until - time.monotonic())))
 

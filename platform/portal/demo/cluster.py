@@ -47,7 +47,7 @@ def surroundings_for(
     return Surroundings(
         host,
         {
-            "YARDMASTER_KUBECONFIG": environment.get("KUBECONFIG") or ask("kubeconfig"),
+            "YARDMASTER_KUBECONFIG": ask("kubeconfig"),
             "YARDMASTER_KUBERNETES_IMAGE": environment.get("YARDMASTER_KUBERNETES_IMAGE") or TASK_IMAGE,
             "YARDMASTER_ALLOWED_HOSTS": f"127.0.0.1,localhost,{host}",
         },
