@@ -88,7 +88,7 @@ def test_a_portal_without_its_database_says_so_and_comes_back_by_itself(browser:
             portal.token_of("ada", is_staff=True)
             ada.sign_in("ada")
             cluster.stop()
-            ada.forgive("503")
+            ada.forgive("503|WebSocket connection to .* failed")
             ada.goto("/datasets/", status=503)
             expect(ada.page.get_by_role("heading", level=1)).to_contain_text("back in a moment")
             expect(ada.page.get_by_text("This page comes back by itself")).to_be_visible()
