@@ -5,12 +5,13 @@ Not here: what is tested. Everything goes through kubectl, so that the portal's 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ class Cluster:
     task_image: str
     own_address: str
     """Where pods reach this machine, or empty where nobody said so."""
+    is_developed: bool = False
+    """Whether it is the one of `make cluster`, whose network may be disturbed."""
 
     def kubectl(self, *words: str, given: object = None) -> str:
         """What kubectl printed; `given` becomes its standard input, as JSON. Raises `Refused`."""
@@ -60,11 +63,24 @@ class Cluster:
     def log(self, pod: str, namespace: str) -> str:
         return self.kubectl("logs", pod, "--namespace", namespace)
 
+    @contextlib.contextmanager
+    def cut_off(self) -> Iterator[None]:
+        """Pods do not reach this machine meanwhile. Of the development cluster only."""
+        self._devcluster("cut")
+        try:
+            yield
+        finally:
+            self._devcluster("mend")
+
     def answers(self) -> bool:
         try:
             return self.kubectl("get", "--raw", "/readyz").strip() == "ok"
         except (Refused, subprocess.TimeoutExpired):
             return False
+
+    def _devcluster(self, word: str) -> None:
+        done = subprocess.run([str(DEVCLUSTER), word], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
 
 
 def find_cluster() -> Cluster | None:
@@ -79,6 +95,7 @@ def find_cluster() -> Cluster | None:
         probe_image=os.environ.get("YARDMASTER_TEST_PROBE_IMAGE", "localhost/yardmaster/probe:dev"),
         task_image=os.environ.get("YARDMASTER_TEST_TASK_IMAGE", "localhost/yardmaster/task:dev"),
         own_address=os.environ.get("YARDMASTER_TEST_OWN_ADDRESS", _ask("address") if kubeconfig == developed else ""),
+        is_developed=kubeconfig == developed,
     )
     return cluster if cluster.answers() else None
 
