@@ -23,7 +23,10 @@ from yardmaster_runner.task_api import OutOfStep
 BATCH_BYTES = 1 << 20
 SMALLEST_BATCH = 128 << 10
 BACKLOG_BYTES = 256 << 10
-PAUSE = 0.1
+PAUSE = 0.4
+"""Seconds between two messages while little comes: a script that prints now and then costs no message per line."""
+NOTICE = 0.1
+"""Seconds in which a backlog is noticed that comes up during a pause."""
 LAST_PAUSE = 0.5
 SAVE_EVERY = 1.0
 REJECTIONS = 3
@@ -220,8 +223,20 @@ class ShipperThread(threading.Thread):
             delay = self.shipper.send_end()
 
     def _pause(self, seconds: float) -> None:
-        """Finishing cuts the pause it comes upon, and makes later ones short, so that the end is not slept through."""
+        """Finishing cuts the pause it comes upon; later ones are for trouble only, and short, so that the end is not
+        slept through."""
         if self._is_finishing:
-            time.sleep(min(seconds, LAST_PAUSE) if seconds > PAUSE else 0.0)
-        elif seconds > 0:
+            time.sleep(min(seconds, LAST_PAUSE) if self.shipper.trouble else 0.0)
+        elif self.shipper.trouble:
             self._wake.wait(seconds)
+        else:
+            self._let_it_gather(seconds)
+
+    def _let_it_gather(self, seconds: float) -> None:
+        """Lines that come meanwhile go together; more than a little of them ends the wait."""
+        until = time.monotonic() + seconds
+        while not self._is_finishing and self._spool.waiting_bytes < BACKLOG_BYTES:
+            left = until - time.monotonic()
+            if left <= 0:
+                return
+            self._wake.wait(min(left, NOTICE))

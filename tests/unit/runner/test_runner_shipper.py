@@ -2,6 +2,8 @@
 
 import shutil
 import tempfile
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 
 from tests.unit.runner.memory_log import MemoryLog
 from yardmaster_runner.lines import LineCutter
-from yardmaster_runner.shipper import Shipper
+from yardmaster_runner.patience import Haste, Patience
+from yardmaster_runner.shipper import BACKLOG_BYTES, PAUSE, Shipper, ShipperThread
 from yardmaster_runner.spool import Spool
 
 MIB = 1 << 20
@@ -158,6 +161,86 @@ def test_the_end_is_said_with_the_portals_numbers(tmp_path):
     shipper.send_end()
     assert log.end == 4
     spool.close()
+
+
+@contextmanager
+def shipping(spool, log):
+    """A thread that ships, ended and joined in the end."""
+    thread = ShipperThread(spool, log, Patience(60, Haste()))
+    thread.start()
+    try:
+        yield thread
+    finally:
+        thread.no_more_lines()
+        thread.join(10)
+        assert not thread.is_alive()
+        spool.close()
+
+
+def seconds_until(condition, at_most=10.0):
+    begun = time.monotonic()
+    while not condition():
+        assert time.monotonic() - begun < at_most
+        time.sleep(0.005)
+    return time.monotonic() - begun
+
+
+def test_a_script_that_prints_a_few_lines_a_second_costs_no_message_per_line(tmp_path):
+    log, spool = MemoryLog(), Spool(str(tmp_path), MIB)
+    with shipping(spool, log):
+        begun = time.monotonic()
+        for number in range(40):
+            spool.append(b"%d\n" % number, number)
+            time.sleep(0.03)
+        took = time.monotonic() - begun
+        assert log.calls.count("write") <= took / PAUSE + 1
+    assert log.lines == [b"%d" % number for number in range(40)]
+
+
+def test_the_first_line_after_a_quiet_while_goes_at_once(tmp_path):
+    log, spool = MemoryLog(), Spool(str(tmp_path), MIB)
+    with shipping(spool, log):
+        spool.append(b"a\n", 0)
+        assert seconds_until(lambda: log.lines == [b"a"]) < PAUSE / 2
+        time.sleep(1.5 * PAUSE)
+        spool.append(b"b\n", 0)
+        assert seconds_until(lambda: log.lines == [b"a", b"b"]) < PAUSE / 2
+
+
+def test_a_backlog_does_not_wait_for_the_pause_that_it_comes_upon(tmp_path):
+    log, spool = MemoryLog(), Spool(str(tmp_path), 64 * MIB)
+    with shipping(spool, log):
+        spool.append(b"a\n", 0)
+        seconds_until(lambda: bool(log.lines))
+        spool.append(b"%099d\n" % 0 * (40 * BACKLOG_BYTES // 100), 0)
+        assert seconds_until(lambda: len(log.lines) > 1) < 0.75 * PAUSE
+        seconds_until(lambda: spool.waiting_bytes < BACKLOG_BYTES)
+        assert log.calls.count("write") >= 10
+
+
+def test_the_end_of_the_task_is_not_slept_through(tmp_path):
+    log, spool = MemoryLog(), Spool(str(tmp_path), MIB)
+    with shipping(spool, log) as thread:
+        spool.append(b"a\n", 0)
+        seconds_until(lambda: bool(log.lines))
+        spool.append(b"b\n", 0)
+        thread.no_more_lines()
+        assert seconds_until(lambda: not thread.is_alive()) < PAUSE / 2
+    assert log.lines == [b"a", b"b"]
+    assert log.end == 2
+
+
+def test_troubles_at_the_end_are_no_busy_loop(tmp_path):
+    log, spool = MemoryLog(["", ""] + ["away"] * 3), Spool(str(tmp_path), MIB)
+    with shipping(spool, log) as thread:
+        spool.append(b"a\n", 0)
+        seconds_until(lambda: bool(log.lines))
+        begun = time.monotonic()
+        spool.append(b"b\n", 0)
+        thread.no_more_lines()
+        seconds_until(lambda: not thread.is_alive())
+        assert time.monotonic() - begun > 0.1
+    assert log.lines == [b"a", b"b"]
 
 
 ACTIONS = st.one_of(
