@@ -6,6 +6,7 @@ Not here: which variables there are (`settings`).
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
 import tempfile
@@ -86,6 +87,11 @@ def secret(name: str, file: Path) -> str:
             f"start the portal once with `make up`, which makes one, or set {name}."
         )
     return value
+
+
+def fingerprint(secret: str, purpose: str) -> str:
+    """A name that everybody may see, the same for ever and for every process that has this secret."""
+    return hmac.new(secret.encode(), f"yardmaster {purpose}".encode(), hashlib.sha256).hexdigest()[:16]
 
 
 def socket_folder(home: Path) -> Path:

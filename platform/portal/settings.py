@@ -232,7 +232,11 @@ YARDMASTER_ENGINES = {
 }
 _KUBECONFIG = env.text("YARDMASTER_KUBECONFIG")
 if env.flag("YARDMASTER_KUBERNETES", default=bool(_KUBECONFIG)):
-    _TASKS = {"image": env.text("YARDMASTER_KUBERNETES_IMAGE"), **env.table("YARDMASTER_KUBERNETES_TASKS")}
+    _TASKS = {
+        "image": env.text("YARDMASTER_KUBERNETES_IMAGE"),
+        "installation": env.fingerprint(SECRET_KEY, "installation"),
+        **env.table("YARDMASTER_KUBERNETES_TASKS"),
+    }
     YARDMASTER_ENGINES["kubernetes"] = {
         "class": "yardmaster.engines.kubernetes.KubernetesEngine",
         "options": {

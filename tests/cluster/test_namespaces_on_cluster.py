@@ -201,6 +201,58 @@ def small(cluster: Cluster, name: str, what: str, script: str, **environment: st
     return manifest
 
 
+@pytest.fixture
+def staging(cluster: Cluster, engine: KubernetesEngine) -> KubernetesEngine:
+    """Another portal on a copy of the database: the same ids, the same names."""
+    tasks = {"image": cluster.probe_image, "namespace_prefix": engine.options.namespace_prefix, "installation": "copy"}
+    return KubernetesEngine(kubeconfig=cluster.kubeconfig, tasks=tasks)
+
+
+@pytest.fixture
+def by_hand(cluster: Cluster, engine: KubernetesEngine) -> Iterator[tuple[uuid.UUID, str]]:
+    """A namespace of a name that the portal will want, made by somebody else."""
+    namespace_id = new_id()
+    name = namespace_name(namespace_id, engine.options)
+    cluster.kubectl("create", "namespace", name)
+    yield namespace_id, name
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def everything_in(cluster: Cluster, name: str) -> list[tuple[str, ...]]:
+    """Of the namespace, and of all in it that a portal makes: what identifies it and what it says."""
+    kinds = "configmaps,secrets,services,jobs,statefulsets,serviceaccounts,resourcequotas,limitranges,networkpolicies"
+    inside = json.loads(cluster.kubectl("get", kinds, "--namespace", name, "-o", "json"))["items"]
+    found = [json.loads(cluster.kubectl("get", "namespace", name, "-o", "json")), *inside]
+    said = [(one["metadata"]["uid"], one["metadata"].get("labels"), one.get("spec"), one.get("data")) for one in found]
+    return sorted(tuple(str(part) for part in one) for one in said)
+
+
+class TestNamespacesOfOthers:
+    def test_another_portal_on_a_copied_database_leaves_ours_as_it_is(self, cluster: Cluster, engine, staging, make):
+        namespace_id, name = make()
+        labels = {"yardmaster/installation": "the-first", "app.kubernetes.io/managed-by": "yardmaster"}
+        cluster.kubectl("label", "namespace", name, "--overwrite", *(f"{k}={v}" for k, v in labels.items()))
+        wait_for("what the cluster adds", lambda: "kube-root-ca.crt" in cluster.kubectl("get", "cm", "-n", name))
+        before = everything_in(cluster, name)
+        with pytest.raises(Misconfigured, match=name):
+            staging.shape(namespace_id, Quota(cpu=1), URL)
+        with pytest.raises(Misconfigured, match=name):
+            staging.submit(spec_of(), JobKey(namespace_id, new_id(), 1), ACCESS)
+        remains = staging.remove(namespace_id)
+        assert not remains.gone
+        assert "the-first" in remains.left[0]
+        assert everything_in(cluster, name) == before
+
+    def test_one_that_somebody_made_by_hand_is_taken_when_they_say_so(self, cluster: Cluster, staging, by_hand):
+        namespace_id, name = by_hand
+        with pytest.raises(Misconfigured, match="lacks this portal's labels") as refused:
+            staging.shape(namespace_id, QUOTA, URL)
+        command = refused.value.remedy[refused.value.remedy.index("kubectl label") :].split()
+        cluster.kubectl(*command[1:])
+        assert f"Namespace/{name}" in staging.shape(namespace_id, QUOTA, URL)
+        assert list(staging.shape(namespace_id, QUOTA, URL)) == []
+
+
 class TestRemoval:
     def test_it_goes_with_its_pods_and_is_seen_to_be_gone(self, cluster: Cluster, engine, make):
         namespace_id, name = make()

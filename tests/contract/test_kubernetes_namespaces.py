@@ -137,6 +137,80 @@ def test_what_the_cluster_refuses_of_a_namespace_is_the_operators(harness: Kuber
         harness.engine.shape(namespace_id, QUOTA, URL)
 
 
+def somebodys(harness: KubernetesHarness, name: str, **labels: str) -> dict:
+    """A namespace of that name which the engine did not make."""
+    place = ("namespaces", "", name)
+    harness.api.store.write(place, {"kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+    return harness.api.store.get(place)
+
+
+def with_our_labels(namespace_id: uuid.UUID, **signed: str) -> dict[str, str]:
+    ours = {"app.kubernetes.io/managed-by": "yardmaster", "yardmaster/namespace": str(namespace_id)}
+    return ours | ({"yardmaster/installation": signed["by"]} if signed else {})
+
+
+class TestNamespacesOfOthers:
+    """What has our name on the cluster need not be ours."""
+
+    @pytest.fixture
+    def harness(self) -> Iterator[KubernetesHarness]:
+        made = KubernetesHarness(installation="this-one")
+        yield made
+        made.close()
+
+    @pytest.fixture(params=["without our labels", "for another id", "of another portal"])
+    def theirs(self, request: pytest.FixtureRequest, harness: KubernetesHarness, namespace_id, name) -> dict:
+        labels = {
+            "without our labels": {"team": "payroll"},
+            "for another id": with_our_labels(new_id()),
+            "of another portal": with_our_labels(namespace_id, by="staging"),
+        }
+        return somebodys(harness, name, **labels[request.param])
+
+    def test_no_verb_changes_anything_in_them(self, harness: KubernetesHarness, namespace_id, name, theirs):
+        for deed in (
+            lambda: harness.engine.shape(namespace_id, QUOTA, URL),
+            lambda: harness.engine.submit(spec_of(), JobKey(namespace_id, new_id(), 1), ACCESS),
+        ):
+            with pytest.raises(Misconfigured, match=name) as refused:
+                deed()
+            assert "namespace_prefix" in refused.value.remedy
+        remains = harness.engine.remove(namespace_id)
+        assert (remains.gone, writes(harness)) == (False, 0)
+        assert name in remains.left[0]
+        assert "left alone" in remains.left[0]
+        assert harness.api.store.get(("namespaces", "", name)) == theirs
+
+    def test_the_remedys_command_takes_one_over(self, harness: KubernetesHarness, namespace_id, name, theirs):
+        with pytest.raises(Misconfigured) as refused:
+            harness.engine.shape(namespace_id, QUOTA, URL)
+        command = refused.value.remedy.partition("kubectl label --overwrite namespace ")[2].split()
+        assert command[0] == name
+        labels = dict(word.split("=") for word in command[1:])
+        harness.api.store.merge(("namespaces", "", name), {"metadata": {"labels": labels}})
+        assert list(harness.engine.shape(namespace_id, QUOTA, URL)) == [one.format(name=name) for one in EVERYTHING]
+
+    def test_one_from_before_portals_signed_is_adopted_and_signed(self, harness: KubernetesHarness, namespace_id, name):
+        somebodys(harness, name, **with_our_labels(namespace_id))
+        harness.engine.submit(spec_of(), JobKey(namespace_id, new_id(), 1), ACCESS)
+        harness.engine.shape(namespace_id, QUOTA, URL)
+        labels = harness.api.store.get(("namespaces", "", name))["metadata"]["labels"]
+        assert labels["yardmaster/installation"] == "this-one"
+
+    def test_a_portal_with_another_key_says_which_installation_to_set(self, harness, namespace_id, name):
+        somebodys(harness, name, **with_our_labels(namespace_id, by="former"))
+        with pytest.raises(Misconfigured) as refused:
+            harness.engine.shape(namespace_id, QUOTA, URL)
+        assert '"installation": "former"' in refused.value.remedy
+
+    def test_one_that_was_seen_to_be_ours_is_asked_about_once(self, harness: KubernetesHarness, namespace_id):
+        harness.engine.shape(namespace_id, QUOTA, URL)
+        del harness.api.requests[:]
+        for _ in range(3):
+            harness.engine.submit(spec_of(), JobKey(namespace_id, new_id(), 1), ACCESS)
+        assert harness.api.requests.count(("get", "namespaces")) <= 1
+
+
 class TestRemoval:
     def test_it_goes_with_all_that_is_in_it(self, shaped: KubernetesHarness, namespace_id, name):
         shaped.engine.submit(spec_of(), JobKey(namespace_id, new_id(), 1), ACCESS)
@@ -164,10 +238,3 @@ class TestRemoval:
         shaped.engine.remove(namespace_id)
         with pytest.raises(Unavailable, match="being removed"):
             shaped.engine.shape(namespace_id, QUOTA, URL)
-
-    def test_a_namespace_of_somebody_else_is_left_alone(self, harness: KubernetesHarness, namespace_id, name):
-        place = ("namespaces", "", name)
-        harness.api.store.write(place, {"kind": "Namespace", "metadata": {"name": name, "labels": {}}})
-        remains = harness.engine.remove(namespace_id)
-        assert (remains.gone, writes(harness)) == (False, 0)
-        assert "left alone" in remains.left[0]

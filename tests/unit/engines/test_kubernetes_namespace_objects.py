@@ -50,6 +50,13 @@ def test_the_namespace_refuses_whatever_is_not_restricted():
     }
 
 
+def test_the_namespace_and_nothing_else_says_which_portal_made_it():
+    signed = made(installation="main")
+    labels = signed.pop(f"Namespace/{NAME}")["metadata"]["labels"]
+    assert labels["yardmaster/installation"] == "main"
+    assert not [one for one in signed.values() if "yardmaster/installation" in one["metadata"]["labels"]]
+
+
 def test_pods_run_as_an_account_without_a_token():
     assert made()["ServiceAccount/tasks"] == {
         "apiVersion": "v1",
@@ -182,6 +189,8 @@ def test_what_the_operator_allows_besides_is_added_and_nothing_else():
         {"dns_namespace": ""},
         {"portal_port": 70_000},
         {"most_pods": 0},
+        {"installation": "of / us"},
+        {"installation": "x" * 64},
     ],
 )
 def test_an_option_that_will_not_do_is_named(wrong):

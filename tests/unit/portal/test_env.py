@@ -35,6 +35,13 @@ def test_a_wrong_value_is_refused_by_name(monkeypatch, read, value, said):
     assert said in str(caught.value)
 
 
+def test_a_fingerprint_is_stable_and_tells_secrets_and_purposes_apart():
+    secret = "s" * 40
+    first = env.fingerprint(secret, "installation")
+    assert first == env.fingerprint(secret, "installation") == "7521b162faf2c94f"
+    assert len({first, env.fingerprint("t" * 40, "installation"), env.fingerprint(secret, "another")}) == 3
+
+
 @pytest.mark.parametrize(
     ("value", "host", "port", "is_starttls", "is_tls"),
     [

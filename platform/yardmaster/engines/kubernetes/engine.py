@@ -206,9 +206,10 @@ class KubernetesEngine:
             raise SpecRejected(problems)
 
     def _ask(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
-        """Let the server judge the workloads before anything is made. Raises what it says; makes the namespace where
-        that is missing."""
+        """Let the server judge the workloads before anything is made. Raises what it says, and `Misconfigured` where
+        the namespace is somebody else's; makes it where it is missing."""
         judged = manifests.workloads(spec, key, access, self.options)
+        self._shaper.refuse_anothers(key.namespace_id)
         try:
             self._api.apply(judged[0], dry_run=True)
         except Absent:

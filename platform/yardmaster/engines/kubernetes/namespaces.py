@@ -72,10 +72,24 @@ def is_kept(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
     return True
 
 
-def is_ours(live: Mapping[str, Any], namespace_id: uuid.UUID) -> bool:
-    """Whether this namespace of the cluster was made for that one of the portal."""
-    labels = live["metadata"].get("labels") or {}
-    return labels.get(names.MANAGED_BY) == names.US and labels.get(names.NAMESPACE_ID) == str(namespace_id)
+def why_not_ours(live: Mapping[str, Any], namespace_id: uuid.UUID, options: TaskOptions) -> Misconfigured | None:
+    """Why this namespace of the cluster is not the one that this portal made for that namespace of its own; None: it
+    is. One that no portal signed, but for its other labels, is from a time when none did."""
+    name, labels = live["metadata"]["name"], live["metadata"].get("labels") or {}
+    signed = labels.get(names.INSTALLATION, "")
+    is_known = all(labels.get(label) == value for label, value in _labels(namespace_id).items())
+    if is_known and signed in ("", options.installation):
+        return None
+    words = " ".join(f"{label}={value}" for label, value in _signature(namespace_id, options).items())
+    take_over = f"Or take it over: kubectl label --overwrite namespace {name} {words}"
+    if not is_known:
+        message = f"There is a namespace {name} on the cluster, and it lacks this portal's labels: it was left alone."
+        return Misconfigured(message, remedy=f"Give this portal a namespace_prefix of its own. {take_over}")
+    return Misconfigured(
+        f"The cluster's namespace {name} is another portal's, {names.INSTALLATION}={signed}: it was left alone.",
+        remedy=f'Where that was this portal under another secret key, set "installation": "{signed}" in '
+        f"YARDMASTER_KUBERNETES_TASKS; else give it a namespace_prefix of its own. {take_over}",
+    )
 
 
 def is_ending(live: Mapping[str, Any]) -> bool:
@@ -105,9 +119,16 @@ def _labels(namespace_id: uuid.UUID) -> dict[str, str]:
     return {names.MANAGED_BY: names.US, names.NAMESPACE_ID: str(namespace_id)}
 
 
+def _signature(namespace_id: uuid.UUID, options: TaskOptions) -> dict[str, str]:
+    """The labels by which a namespace is known again."""
+    signed = {names.INSTALLATION: options.installation} if options.installation else {}
+    return {**_labels(namespace_id), **signed}
+
+
 def _namespace(namespace_id: uuid.UUID, options: TaskOptions) -> Manifest:
     security = {f"pod-security.kubernetes.io/{mode}": LEVEL for mode in ("enforce", "audit", "warn")}
-    metadata = {"name": names.namespace_name(namespace_id, options), "labels": {**_labels(namespace_id), **security}}
+    labels = {**_signature(namespace_id, options), **security}
+    metadata = {"name": names.namespace_name(namespace_id, options), "labels": labels}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 

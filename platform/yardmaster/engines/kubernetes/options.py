@@ -16,6 +16,7 @@ from yardmaster.errors import Misconfigured
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
 _DOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 _LONGEST_PREFIX = 20
 
@@ -37,6 +38,8 @@ class TaskOptions:
     """An image from which `runner_path` is copied into every pod, for images of tasks that lack the runner."""
     namespace_prefix: str = "yardmaster-"
     """Keeps the namespaces of several portals on one cluster apart."""
+    installation: str = ""
+    """What this portal calls itself in the labels of its namespaces. Those that another one signed are left alone."""
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
     priority_class: str = ""
@@ -114,6 +117,10 @@ def _problems(options: TaskOptions) -> list[str]:
         found.append(f"image_pull_policy is {options.image_pull_policy!r}: it is one of {', '.join(PULL_POLICIES)}.")
     if not _LABEL.fullmatch(options.namespace_prefix + "0") or len(options.namespace_prefix) > _LONGEST_PREFIX:
         found.append("namespace_prefix has at most 20 lower-case letters, digits and dashes, and begins with a letter.")
+    if not _LABEL_VALUE.fullmatch(options.installation):
+        found.append(
+            "installation has at most 63 letters, digits, dashes, dots and underscores, and begins with a letter."
+        )
     if options.service_domain and not _DOMAIN.fullmatch(options.service_domain):
         found.append("service_domain is no DNS name.")
     if options.user < 1:

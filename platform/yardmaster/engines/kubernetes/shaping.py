@@ -23,22 +23,36 @@ class Shaper:
 
     def __init__(self, api: Api, options: TaskOptions) -> None:
         self._api, self._options = api, options
+        self._ours: set[uuid.UUID] = set()
+
+    def refuse_anothers(self, namespace_id: uuid.UUID) -> None:
+        """Raises `Misconfigured` where the cluster's namespace is there and somebody else's. Of one that was seen to be
+        ours the server is not asked again, until it is shaped or removed."""
+        if namespace_id in self._ours:
+            return
+        live = self._api.get("Namespace", "", names.namespace_name(namespace_id, self._options))
+        if live is not None:
+            self._must_be_ours(live, namespace_id)
+            self._ours.add(namespace_id)
 
     def make(self, namespace_id: uuid.UUID, portal_url: str) -> tuple[str, ...]:
         """What every namespace has, and no bounds: those are the portal's to say."""
-        return self._mend(namespaces.base(namespace_id, portal_url, self._options))
+        return self._mend(namespace_id, namespaces.base(namespace_id, portal_url, self._options))
 
     def shape(self, namespace_id: uuid.UUID, quota: Quota, portal_url: str) -> tuple[str, ...]:
-        """Everything. Returns what was made or changed."""
+        """Everything. Returns what was made or changed. Raises `Misconfigured`, and writes nothing, where a namespace
+        of that name is somebody else's."""
         wanted = namespaces.base(namespace_id, portal_url, self._options)
-        return self._mend([*wanted, *namespaces.bounds(namespace_id, quota, self._options)])
+        return self._mend(namespace_id, [*wanted, *namespaces.bounds(namespace_id, quota, self._options)])
 
     def remove(self, namespace_id: uuid.UUID) -> Remains:
         """Tell the namespace to go, once, and say what there is of it."""
         name = names.namespace_name(namespace_id, self._options)
+        self._ours.discard(namespace_id)
         live = self._api.get("Namespace", "", name)
-        if live is not None and not namespaces.is_ours(live, namespace_id):
-            return Remains(gone=False, left=(f"Namespace {name} lacks this portal's labels, so it was left alone.",))
+        refusal = namespaces.why_not_ours(live, namespace_id, self._options) if live is not None else None
+        if refusal is not None:
+            return Remains(gone=False, left=(f"{refusal.message} {refusal.remedy}",))
         if live is not None and not namespaces.is_ending(live):
             self._api.delete("Namespace", "", name)
             live = self._api.get("Namespace", "", name)
@@ -46,13 +60,21 @@ class Shaper:
             return Remains(gone=True)
         return Remains(gone=False, left=namespaces.what_holds_up(live) or (f"Namespace {name} is being removed.",))
 
-    def _mend(self, wanted: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    def _must_be_ours(self, live: Mapping[str, Any], namespace_id: uuid.UUID) -> None:
+        refusal = namespaces.why_not_ours(live, namespace_id, self._options)
+        if refusal is not None:
+            self._ours.discard(namespace_id)
+            raise refusal
+
+    def _mend(self, namespace_id: uuid.UUID, wanted: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
         changed = []
         for one in wanted:
             kind, metadata = one["kind"], one["metadata"]
             live = self._api.get(kind, metadata.get("namespace", ""), metadata["name"])
             if live is not None and namespaces.is_ending(live):
                 raise Unavailable(f"{kind} {metadata['name']} is being removed.", remedy="It is made anew after that.")
+            if live is not None and kind == "Namespace":
+                self._must_be_ours(live, namespace_id)
             if live is not None and namespaces.is_kept(one, live):
                 continue
             self._apply(one)
