@@ -10,8 +10,9 @@ from rest_framework import serializers
 from apps.api.serializers import StrictSerializer
 from apps.uploads.limits import MAX_FILE_SIZE, MAX_FILES, PARTS_AT_ONCE
 from apps.uploads.models import Kind, State, Upload
+from apps.uploads.part_addresses import SignedPart, WantedParts
 from apps.uploads.selectors import expires_at, files_progress
-from apps.uploads.services import DeclaredFile, SignedPart
+from apps.uploads.services import DeclaredFile
 from yardmaster.storage.paths import MAX_PATH_BYTES
 
 _FILE = {
@@ -114,18 +115,44 @@ class UploadSerializer(UploadSummarySerializer):
         return [vars(file) for file in files_progress(upload)]
 
 
-class WantedPartsSerializer(StrictSerializer):
-    """Which parts of which file are to be sent."""
+def _file_number(**options: Any) -> serializers.IntegerField:
+    return serializers.IntegerField(min_value=0, max_value=MAX_FILES, **options)
 
-    file = serializers.IntegerField(min_value=0, max_value=MAX_FILES)
-    parts = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=10_000), min_length=1, max_length=PARTS_AT_ONCE
-    )
+
+def _part_numbers(**options: Any) -> serializers.ListField:
+    number = serializers.IntegerField(min_value=1, max_value=10_000)
+    return serializers.ListField(child=number, min_length=1, max_length=PARTS_AT_ONCE, **options)
+
+
+class WantedOfFileSerializer(StrictSerializer):
+    """Which parts of one file are to be sent."""
+
+    file = _file_number()
+    parts = _part_numbers()
+
+
+class WantedPartsSerializer(StrictSerializer):
+    """Which parts of which file are to be sent; or `files`, which parts of several. Becomes `wanted`."""
+
+    file = _file_number(required=False)
+    parts = _part_numbers(required=False)
+    files = WantedOfFileSerializer(many=True, required=False, min_length=1, max_length=PARTS_AT_ONCE)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "files" in attrs:
+            if len(attrs) > 1:
+                raise serializers.ValidationError({"files": "Say either file and parts, or files."})
+            files = enumerate(attrs["files"])
+            return {"wanted": [WantedParts(one["file"], one["parts"], f"files.{at}") for at, one in files]}
+        if lacking := [name for name in ("file", "parts") if name not in attrs]:
+            raise serializers.ValidationError(dict.fromkeys(lacking, "This field is required."), "required")
+        return {"wanted": [WantedParts(attrs["file"], attrs["parts"])]}
 
 
 class SignedPartSerializer(serializers.Serializer[SignedPart]):
     """The request that sends a part, to be made exactly so."""
 
+    file = serializers.IntegerField()
     part = serializers.IntegerField()
     method = serializers.CharField(source="request.method")
     url = serializers.URLField(source="request.url")

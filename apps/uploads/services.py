@@ -25,23 +25,16 @@ from apps.namespaces.models import Namespace
 from apps.uploads import storage_ledger
 from apps.uploads.finishing import upload_finish
 from apps.uploads.limits import (
-    ADDRESS_LIFE,
     INLINE_BYTES,
     INLINE_FILES,
     INLINE_ZIP_BYTES,
     MAX_FILE_SIZE,
     MAX_FILES,
-    PARTS_AT_ONCE,
-    part_count,
-    part_length,
     part_size_for,
 )
 from apps.uploads.models import Kind, State, Upload, UploadFile
 from apps.uploads.removal import let_go, remove, remove_now
-from apps.uploads.selectors import file_key
-from apps.uploads.storage import storage
 from yardmaster.errors import Problem
-from yardmaster.storage.base import SignedRequest
 from yardmaster.storage.paths import path_problems
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -56,14 +49,6 @@ class DeclaredFile:
     path: str
     size: int
     sha256: str = ""
-
-
-@dataclass(frozen=True)
-class SignedPart:
-    """How to send one part."""
-
-    part: int
-    request: SignedRequest
 
 
 def upload_begin(
@@ -98,39 +83,6 @@ def upload_begin(
     except IntegrityError as error:
         raise Conflict("Another upload to the same place was begun just now.") from error
     return upload
-
-
-def parts_sign(
-    upload: Upload, *, file_index: int, parts: Sequence[int], base_url: str | None = None
-) -> list[SignedPart]:
-    """Addresses for these parts of a file, good for an hour each."""
-    _require_open(upload)
-    if not 1 <= len(parts) <= PARTS_AT_ONCE:
-        raise Invalid([_problem("parts", "invalid", f"Ask for 1 to {PARTS_AT_ONCE} parts at once.", len(parts))])
-    file = upload.files.filter(index=file_index).first() if file_index >= 0 else None
-    if file is None:
-        raise Invalid([_problem("file", "invalid", f"Files are numbered 0 to {upload.file_count - 1}.", file_index)])
-    count = part_count(file.size, upload.part_size)
-    if wrong := [part for part in parts if not 1 <= part <= count]:
-        message = f"This file has parts 1 to {count}." if count else "This file is empty: it has no parts to send."
-        raise Invalid([_problem("parts", "invalid", message, wrong[0])])
-    if file.sha256:
-        raise Conflict("This file is already complete.", "upload_not_open")
-    multipart_id = _multipart_of(upload, file)
-    return [
-        SignedPart(
-            part,
-            storage().part_url(
-                file_key(upload, file),
-                multipart_id,
-                part,
-                size=part_length(file.size, upload.part_size, part),
-                expires=ADDRESS_LIFE,
-                base_url=base_url,
-            ),
-        )
-        for part in parts
-    ]
 
 
 def upload_complete(upload: Upload, *, unpack: bool = False) -> Upload:
@@ -263,25 +215,6 @@ def _clear_the_way(key_prefix: str) -> None:
     if earlier is not None:
         upload_abort(earlier)
         remove(earlier.pk)
-
-
-def _require_open(upload: Upload) -> None:
-    if not Upload.objects.filter(pk=upload.pk, state=State.OPEN).update(touched_at=timezone.now()):
-        upload.refresh_from_db()
-        raise Conflict(f"This upload is {upload.state}: it takes no more parts.", "upload_not_open")
-
-
-def _multipart_of(upload: Upload, file: UploadFile) -> str:
-    """The store's upload for this file, begun when it is first needed. Of two at once, one wins for both."""
-    if file.multipart_id:
-        return file.multipart_id
-    key = file_key(upload, file)
-    mine = storage().multipart_begin(key, upload.part_size)
-    if UploadFile.objects.filter(pk=file.pk, multipart_id="").update(multipart_id=mine):
-        return mine
-    storage().multipart_abort(key, mine)
-    file.refresh_from_db()
-    return file.multipart_id
 
 
 def _ids(uploads: QuerySet[Upload]) -> list[uuid.UUID]:

@@ -13,6 +13,7 @@ from apps.api.views import ApiView
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
 from apps.uploads import selectors, services
+from apps.uploads.part_addresses import parts_sign
 from apps.uploads.serializers import (
     CompletionSerializer,
     NewUploadSerializer,
@@ -68,8 +69,7 @@ class UploadPartsView(IdempotentPosts, ApiView):
     @extend_schema(request=WantedPartsSerializer, responses=SignedPartsSerializer)
     def post(self, request: Request, upload_id: UUID) -> Response:
         upload = selectors.upload_for(self.user, upload_id)
-        data = self.read(WantedPartsSerializer).validated_data
-        urls = services.parts_sign(upload, file_index=data["file"], parts=data["parts"])
+        urls = parts_sign(upload, self.read(WantedPartsSerializer).validated_data["wanted"])
         return Response(SignedPartsSerializer({"urls": urls}).data)
 
 

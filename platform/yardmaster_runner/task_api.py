@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from typing import Any, Dict, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from yardmaster_runner.portal import TIMEOUT, Portal, PortalAway, PortalRejected
 
@@ -61,10 +61,14 @@ class TaskApi:
         answer = self.portal.call("POST", "task/%s/" % kind, body=facts, timeout=self.timeout)
         return dict(_field(answer, "upload", dict))
 
-    def part_urls(self, upload: str, file: int, parts: Sequence[int]) -> Dict[int, Mapping[str, Any]]:
-        body = {"file": file, "parts": list(parts)}
+    def part_urls(self, upload: str, wanted: Sequence[Tuple[int, int]]) -> Dict[Tuple[int, int], Mapping[str, Any]]:
+        """Where to send these parts, each a file's index and the part's number."""
+        parts: Dict[int, List[int]] = {}
+        for file, part in wanted:
+            parts.setdefault(file, []).append(part)
+        body = {"files": [{"file": file, "parts": numbers} for file, numbers in parts.items()]}
         answer = self.portal.call("POST", "task/uploads/%s/parts/" % upload, body=body, timeout=self.timeout)
-        return {int(one["part"]): one for one in _field(answer, "urls", list)}
+        return {(int(one["file"]), int(one["part"])): one for one in _field(answer, "urls", list)}
 
     def complete_upload(self, upload: str) -> bool:
         """Put the files together; False while the portal is still at it (ask again)."""

@@ -9,7 +9,7 @@ import hashlib
 import os
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from yardmaster_runner.backoff import Backoff
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
@@ -53,6 +53,32 @@ def describe(path: str, source: str) -> LocalFile:
     return LocalFile(path, source, size, digest.hexdigest())
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Part `number` (from 1) of the file that is `index` in its upload; all but the last have `size` bytes."""
+
+    file: LocalFile
+    index: int
+    number: int
+    size: int
+
+    def read(self) -> bytes:
+        start = (self.number - 1) * self.size
+        with open(self.file.source, "rb") as source:
+            source.seek(start)
+            return source.read(min(self.size, self.file.size - start))
+
+
+def _lacking(upload: Mapping[str, Any], by_path: Mapping[str, LocalFile]) -> Iterator[_Part]:
+    """What the portal does not have yet, file by file."""
+    size = int(upload.get("part_size") or 8 << 20)
+    for one in upload.get("files") or ():
+        done = set(one.get("done") or ())
+        for number in range(1, int(one["parts"]) + 1):
+            if number not in done:
+                yield _Part(by_path[one["path"]], int(one["index"]), number, size)
+
+
 class Uploader:
     """Uploads sets of files, one after the other."""
 
@@ -68,13 +94,9 @@ class Uploader:
         if step is not None:
             facts["step"] = step
         upload = self._insist(lambda: self._api.begin_upload(kind, facts))
-        size = int(upload.get("part_size") or 8 << 20)
-        by_path = {file.path: file for file in files}
-        for one in upload.get("files") or ():
-            done = set(one.get("done") or ())
-            missing = [part for part in range(1, int(one["parts"]) + 1) if part not in done]
-            for at in range(0, len(missing), PARTS_PER_CALL):
-                self._send_parts(upload, one, by_path[one["path"]], missing[at : at + PARTS_PER_CALL], size)
+        lacking = list(_lacking(upload, {file.path: file for file in files}))
+        for at in range(0, len(lacking), PARTS_PER_CALL):
+            self._send_parts(str(upload["id"]), lacking[at : at + PARTS_PER_CALL])
         self._complete(str(upload["id"]))
 
     def _complete(self, upload: str) -> None:
@@ -86,18 +108,14 @@ class Uploader:
             self._wait(1.0, WAITING)
         raise UploadFailed(WAITING)
 
-    def _send_parts(
-        self, upload: Mapping[str, Any], one: Mapping[str, Any], file: LocalFile, parts: List[int], size: int
-    ) -> None:
-        sign = lambda: self._api.part_urls(str(upload["id"]), int(one["index"]), parts)  # noqa: E731
+    def _send_parts(self, upload: str, parts: Sequence[_Part]) -> None:
+        sign = lambda: self._api.part_urls(upload, [(one.index, one.number) for one in parts])  # noqa: E731
         addresses = self._insist(sign)
         backoff = Backoff()
-        for part in parts:
-            with open(file.source, "rb") as source:
-                source.seek((part - 1) * size)
-                body = source.read(min(size, file.size - (part - 1) * size))
-            while not self._put(addresses[part], body):
-                self._wait(backoff.next(), "the store does not take part %d of %s" % (part, file.path))
+        for one in parts:
+            body = one.read()
+            while not self._put(addresses[one.index, one.number], body):
+                self._wait(backoff.next(), "the store does not take part %d of %s" % (one.number, one.file.path))
                 addresses = self._insist(sign)
             self._patience.worked()
 

@@ -28,6 +28,7 @@ from apps.jobs.task_serializers import (
     WhichTaskSerializer,
 )
 from apps.uploads.models import Upload
+from apps.uploads.part_addresses import parts_sign
 from apps.uploads.selectors import upload_for_job
 from apps.uploads.serializers import (
     SignedPartsSerializer,
@@ -35,7 +36,7 @@ from apps.uploads.serializers import (
     UploadSummarySerializer,
     WantedPartsSerializer,
 )
-from apps.uploads.services import parts_sign, upload_complete
+from apps.uploads.services import upload_complete
 
 
 class TaskView(GenericAPIView[Any]):
@@ -116,9 +117,8 @@ class TaskUploadPartsView(TaskUploadAddress):
 
     @extend_schema(request=WantedPartsSerializer, responses=SignedPartsSerializer)
     def post(self, request: Request, upload_id: UUID) -> Response:
-        data = self.read(WantedPartsSerializer)
-        upload = self.upload(upload_id)
-        urls = parts_sign(upload, file_index=data["file"], parts=data["parts"], base_url=settings.TASK_URL)
+        wanted = self.read(WantedPartsSerializer)["wanted"]
+        urls = parts_sign(self.upload(upload_id), wanted, base_url=settings.TASK_URL)
         return Response(SignedPartsSerializer({"urls": urls}).data)
 
 

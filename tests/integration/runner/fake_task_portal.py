@@ -227,10 +227,10 @@ class _Handler(BaseHTTPRequestHandler):
         if path in ("checkpoints/", "model/"):
             return self._begin(path[:-1])
         if match := re.fullmatch(r"uploads/(\w+)/parts/", path):
-            wanted = json.loads(self.body)
+            wanted = [(one["file"], part) for one in json.loads(self.body)["files"] for part in one["parts"]]
             urls = [
-                {"part": part, "method": "PUT", "url": f"{portal.url}/parts/{match[1]}/{wanted['file']}/{part}"}
-                for part in wanted["parts"]
+                {"file": file, "part": part, "method": "PUT", "url": f"{portal.url}/parts/{match[1]}/{file}/{part}"}
+                for file, part in wanted
             ]
             return 200, {"urls": urls}
         if match := re.fullmatch(r"uploads/(\w+)/complete/", path):

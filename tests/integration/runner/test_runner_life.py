@@ -199,6 +199,24 @@ def test_the_last_checkpoint_and_the_model_are_kept(task, portal):
     assert "uploading" in portal.states or portal.states[-1] == "ended"
 
 
+def test_the_addresses_of_all_files_are_asked_for_at_once_and_asked_for_again_where_one_fails(task, portal):
+    portal.orders(script(CHECKPOINT))
+    refused = []
+
+    def refuse_one(method, path):
+        if method == "PUT" and path.endswith("/2/1") and not refused:
+            refused.append(path)
+            return 500
+        return None
+
+    portal.trouble = refuse_one
+    assert task.run() == 0
+    asked = [path.split("/")[1] for _, path in portal.requests if path.endswith("/parts/")]
+    again = refused[0].split("/")[2]
+    assert sorted(asked) == sorted([*portal.uploads, again])
+    assert len(uploaded(portal, "checkpoints")) == len(uploaded(portal, "model")) == 1
+
+
 def test_a_failed_script_leaves_its_checkpoint_but_no_model(task, portal):
     portal.orders(script(CHECKPOINT) + "raise SystemExit(3)")
     assert task.run() == 3

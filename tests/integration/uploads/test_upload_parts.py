@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.uploads.models import Upload
+from apps.uploads.models import Upload, UploadFile
 from tests.integration.sending import begin, complete, put, send, sign
 
 MIB = 1 << 20
@@ -60,6 +60,41 @@ def test_files_that_an_upload_does_not_have_are_not_signed(client, file):
     upload = begin(client, {"f": b"abc"})["id"]
     answer = client.post(f"/api/v1/uploads/{upload}/parts/", {"file": file, "parts": [1]})
     assert answer.status_code == 400
+
+
+def test_parts_of_several_files_are_signed_in_one_request(client):
+    files = {"a": TWO_PARTS, "b": b"bb", "c": b"c"}
+    begun = begin(client, files)
+    wanted = [{"file": one["index"], "parts": list(range(1, one["parts"] + 1))} for one in begun["files"]]
+    signed = client.post(f"/api/v1/uploads/{begun['id']}/parts/", {"files": wanted}).json()["urls"]
+    assert [(one["file"], one["part"]) for one in signed] == [(0, 1), (0, 2), (1, 1), (2, 1)]
+    for one in signed:
+        content = files[begun["files"][one["file"]]["path"]]
+        start = (one["part"] - 1) * 8 * MIB
+        assert put(one["url"], content[start : start + 8 * MIB]).status_code == 200
+    assert complete(client, begun["id"]).json()["state"] == "complete"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "file"),
+        ({"parts": [1]}, "file"),
+        ({"file": 0}, "parts"),
+        ({"files": []}, "files"),
+        ({"files": [{"file": 0, "parts": [1]}], "file": 0, "parts": [1]}, "files"),
+        ({"files": [{"file": 0, "parts": [1]}, {"file": 2, "parts": [1]}]}, "files.1.file"),
+        ({"files": [{"file": 0, "parts": [1]}, {"file": 1, "parts": [1, 2]}]}, "files.1.parts"),
+        ({"files": [{"file": 0, "parts": [1]}, {"file": 1, "parts": []}]}, "files.1.parts"),
+        ({"files": [{"file": 0, "parts": [1] * 600}, {"file": 1, "parts": [1] * 600}]}, "files.0.parts"),
+    ],
+)
+def test_what_is_wrong_with_the_wanted_parts_is_named_and_nothing_is_begun(client, body, field):
+    upload = begin(client, {"a": b"a", "b": b"b"})["id"]
+    answer = client.post(f"/api/v1/uploads/{upload}/parts/", body)
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["field"] == field
+    assert not UploadFile.objects.exclude(multipart_id="").exists()
 
 
 def test_an_empty_file_has_no_parts_and_is_there_when_complete(client, store):
