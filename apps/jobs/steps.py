@@ -17,10 +17,10 @@ from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.nudges import job_changed
 from apps.jobs.task_auth import token_of
 from apps.namespaces.places import place_ready
-from yardmaster.engines.base import TaskAccess
+from yardmaster.engines.base import Restarts, TaskAccess
 from yardmaster.failures import REASONS, Verdict
 from yardmaster.phases import Observation, Phase, TaskPhase
-from yardmaster.plan import Admit, FreeQuota, Move, Release, Step, Stop, Submit, Tidy, Wait
+from yardmaster.plan import Admit, FreeQuota, Move, Release, Restart, Step, Stop, Submit, Tidy, Wait
 from yardmaster.spec import Role, TrainingSpec
 
 
@@ -33,6 +33,8 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
             _submit(job, spec)
         case Move(phase, verdict):
             _move(job, phase, verdict, now)
+        case Restart():
+            _restart(job, now)
         case Stop(grace):
             engine_named(job.engine).stop(job.key, grace)
             _remember(job, "stop_sent_at", now, "stop_sent", "The tasks were told to stop.")
@@ -62,6 +64,14 @@ def _submit(job: Job, spec: TrainingSpec) -> None:
     place_ready(job.namespace_id, job.engine)
     access = TaskAccess(portal_url=settings.TASK_URL, token=token_of(job.pk, job.attempt))
     engine_named(job.engine).submit(spec, job.key, access)
+
+
+def _restart(job: Job, now: datetime) -> None:
+    """Only an engine that can do it asks for it. Killed before the event is written, the history lacks a line."""
+    engine = engine_named(job.engine)
+    if isinstance(engine, Restarts) and engine.restart(job.key):
+        message = "A task was lost without which the others cannot go on: all start anew together, from the checkpoint."
+        _event(job, now, "restarted_together", message)
 
 
 def _remember(job: Job, column: str, now: datetime, kind: str, message: str) -> None:

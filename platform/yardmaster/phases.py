@@ -87,12 +87,16 @@ class TaskState:
 @dataclass(frozen=True)
 class Observation:
     """What an engine really has of one run. `exists` is False when the engine knows nothing of it (never submitted,
-    or tidied). Tasks not (yet) created are simply absent."""
+    or tidied), and while a part of it is missing that a repeated submission makes: then `tasks` and `message` say what
+    there is and what is not. Tasks not (yet) created are simply absent."""
 
     exists: bool
     tasks: tuple[TaskState, ...] = ()
     message: str = ""
     """What hinders the whole run, in the engine's words, where it says."""
+    to_restart: bool = False
+    """A task was lost without which the others cannot go on, and the engine waits to be told to start them all anew
+    (`engines.base.Restarts`). An engine that does so by itself never says this."""
 
     def of(self, roles: Iterable[Role]) -> tuple[TaskState, ...]:
         wanted = frozenset(roles)

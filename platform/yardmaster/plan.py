@@ -69,6 +69,11 @@ class Move:
 
 
 @dataclass(frozen=True)
+class Restart:
+    """Tell the engine to start all tasks anew together: one was lost without which the others cannot go on."""
+
+
+@dataclass(frozen=True)
 class Stop:
     """Tell the engine to stop every task, and remember when (`stop_sent_at`)."""
 
@@ -101,7 +106,7 @@ class Wait:
     until: datetime | None
 
 
-Step = Admit | Submit | Move | Stop | Release | FreeQuota | Tidy | Wait
+Step = Admit | Submit | Move | Restart | Stop | Release | FreeQuota | Tidy | Wait
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ class _Facts:
 
     @property
     def all_gone(self) -> bool:
-        return not self.seen.exists or not self.alive
+        return not self.alive
 
     def alive_roles(self) -> frozenset[Role]:
         return frozenset(task.role for task in self.alive)
@@ -142,18 +147,29 @@ def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing
         return Move(Phase.SUCCEEDED if verdict.reason == "Succeeded" else Phase.FAILED, verdict)
     if job.wanted is Wanted.STOP:
         return Move(Phase.STOPPING)
+    if facts.seen.to_restart and not _is_overdue(job, now):
+        return Restart()
     if job.phase is Phase.STARTING:
         return _starting(job, facts, now, timing)
     if not facts.seen.exists:
         return Move(Phase.FAILED, lost_verdict())
-    begun = job.started_at or job.admitted_at or job.queued_at
-    deadline = None if job.spec.max_runtime is None else begun + job.spec.max_runtime
-    if deadline is not None and now >= deadline:
+    deadline = _deadline(job)
+    if _is_overdue(job, now):
         # Servers have no work of their own that could be cut off: the end of their time is a stop like any other.
         return (
             Move(Phase.STOPPING) if only_serves(job.spec.strategy) else Move(Phase.FAILED, deadline_verdict(job.spec))
         )
     return Wait(_earliest(now + timing.look_again, deadline))
+
+
+def _deadline(job: Remembered) -> datetime | None:
+    begun = job.started_at or job.admitted_at or job.queued_at
+    return None if job.spec.max_runtime is None else begun + job.spec.max_runtime
+
+
+def _is_overdue(job: Remembered, now: datetime) -> bool:
+    deadline = _deadline(job)
+    return job.phase is Phase.RUNNING and deadline is not None and now >= deadline
 
 
 def _starting(job: Remembered, facts: _Facts, now: datetime, timing: Timing) -> Step:

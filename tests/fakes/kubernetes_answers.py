@@ -65,6 +65,9 @@ def answer_to(asked: Asked, store: Store) -> Any:
             found = store.find(plural, namespace, labels, fields)
             return {"kind": "List", "metadata": {"resourceVersion": str(store.version)}, "items": found}
     if asked.verb == "delete":
+        uid = asked.body.get("preconditions", {}).get("uid")
+        if uid is not None and store.get(asked.place)["metadata"]["uid"] != uid:
+            raise Refusal(409, "the UID in the precondition does not match")
         store.delete(asked.place, asked.body.get("gracePeriodSeconds"))
         return {"kind": "Status", "status": "Success"}
     if asked.verb == "deletecollection":

@@ -24,6 +24,8 @@ class Cluster:
     def __init__(self, store: Store, *, lives: bool = True) -> None:
         self._store = store
         self._begun: set[str] = set()
+        self._lives: dict[tuple[str, int], tuple[int, int]] = {}
+        """Of a Job's index: its failures, and those that are nobody's fault, before its newest pod."""
         self.stubborn: set[tuple[str, str, int]] = set()
         self._closed = threading.Event()
         store.write(("nodes", "", NODE), node(NODE))
@@ -85,11 +87,15 @@ class Cluster:
             newest = of_index[-1] if of_index else None
             if newest is not None and newest["status"]["phase"] == "Succeeded":
                 completed.append(index)
+            elif newest is None and (uid, index) in self._lives:
+                failed += self._after_removal(job, index)
             elif newest is None:
                 self._make(job, index, 0, 0)
             elif newest["status"]["phase"] == "Failed":
                 failed += self._after_failure(job, index, newest)
         status = {"completedIndexes": ",".join(map(str, completed)), "failedIndexes": ",".join(map(str, failed))}
+        if count := sum(failures for (of, _), (failures, _) in self._lives.items() if of == uid) + len(failed):
+            status["failed"] = count
         if len(completed) + len(failed) == spec["completions"]:
             status["conditions"] = [{"type": "Failed" if failed else "Complete", "status": "True"}]
         if job.get("status") != status:
@@ -105,6 +111,14 @@ class Cluster:
         code = pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"]
         hopeless = [rule for rule in job["spec"]["podFailurePolicy"]["rules"] if rule["action"] == "FailIndex"]
         if failures >= job["spec"]["backoffLimitPerIndex"] or code in hopeless[0]["onExitCodes"]["values"]:
+            return [index]
+        self._make(job, index, failures + 1, ignored)
+        return []
+
+    def _after_removal(self, job: Object, index: int) -> list[int]:
+        """A pod that was deleted counts as a failed one, and shows no more how it ended."""
+        failures, ignored = self._lives[job["metadata"]["uid"], index]
+        if failures >= job["spec"]["backoffLimitPerIndex"]:
             return [index]
         self._make(job, index, failures + 1, ignored)
         return []
@@ -132,6 +146,7 @@ class Cluster:
             self._store.write(_place(pod), pod)
 
     def _make(self, job: Object, index: int, failures: int, ignored: int) -> None:
+        self._lives[job["metadata"]["uid"], index] = failures, ignored
         annotations = {
             names.JOB_INDEX: str(index),
             names.JOB_FAILURES: str(failures),

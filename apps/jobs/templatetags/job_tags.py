@@ -49,6 +49,7 @@ _KINDS = {
     "waiting": Kind("Waiting", icon="hourglass"),
     "stop_asked": Kind("Stop asked", icon="player-stop"),
     "task_restarted": Kind("A task was restarted", icon="refresh"),
+    "restarted_together": Kind("All tasks start anew together", icon="refresh"),
     "task_failed": Kind("A task failed", icon="alert-circle"),
     "model_kept": Kind("Model kept", icon="box"),
     "quota_freed": Kind("Quota returned", icon="point"),

@@ -87,6 +87,16 @@ class Outputs(Protocol):
         """The last `lines` lines, oldest first; empty where nothing was kept."""
 
 
+@runtime_checkable
+class Restarts(Protocol):
+    """Optional: an engine that starts lost tasks anew by itself, but all of them together only when it is told to."""
+
+    def restart(self, key: JobKey) -> bool:
+        """Begin to end every task of the cluster that was there when one was lost, so that all start anew together.
+        Returns whether there was anything to do: asked again, or by two at once, one loss is one restart. Absent, or
+        nothing lost: nothing happens."""
+
+
 @dataclass(frozen=True)
 class Servers:
     """Where the TensorFlow servers of a run listen, as its own tasks know each other: `host:port` by role, in order of

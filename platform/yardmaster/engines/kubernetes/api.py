@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import urllib3
 from kubernetes import client
 
-from yardmaster.engines.kubernetes.troubles import Absent, no_answer, trouble_of
+from yardmaster.engines.kubernetes.troubles import Absent, Conflict, no_answer, trouble_of
 from yardmaster.errors import YardmasterError
 
 MANAGER = "yardmaster"
@@ -100,6 +100,12 @@ class Api:
         again, the shorter time counts."""
         body = {"gracePeriodSeconds": grace}
         self._json("DELETE", path_of("Pod", namespace), "delete pods", _given(labelSelector=labels), body)
+
+    def delete_pod(self, namespace: str, name: str, uid: str, grace: int) -> None:
+        """Begin the end of this one pod, as above. Gone, or another of its name: nothing."""
+        body = {"gracePeriodSeconds": grace, "preconditions": {"uid": uid}}
+        with contextlib.suppress(Absent, Conflict):
+            self._json("DELETE", path_of("Pod", namespace, name), "delete pods", body=body)
 
     def log(self, namespace: str, pod: str, container: str, lines: int, *, previous: bool = False) -> str:
         """The end of a container's own output; empty where there is none (yet, or any more)."""

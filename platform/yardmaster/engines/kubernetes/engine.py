@@ -17,12 +17,12 @@ from math import ceil
 from typing import Any
 
 from yardmaster.engines.base import Capacity, Remains, Servers, TaskAccess
-from yardmaster.engines.kubernetes import manifests, names
+from yardmaster.engines.kubernetes import manifests, names, together
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.capacity import capacity_of
 from yardmaster.engines.kubernetes.connection import connect
 from yardmaster.engines.kubernetes.environment import WORK_DIR
-from yardmaster.engines.kubernetes.facts import observation_of
+from yardmaster.engines.kubernetes.facts import due_in, observation_of
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.reading import Reader
 from yardmaster.engines.kubernetes.shape import RECORD, RunShape, release_of, released_in, released_key
@@ -174,6 +174,28 @@ class KubernetesEngine:
             self._api.delete("Secret", namespace, names.token_name(key))
             self._api.delete("ConfigMap", namespace, key.name)
 
+    def restart(self, key: JobKey) -> bool:
+        """Note which pods were there, then end them; their controllers make new ones. Cut off between the two, the
+        next call finds the note and ends the rest."""
+        for _ in range(_TRIES):
+            seen = self._reader.see([key])[key]
+            found = due_in(seen)
+            if found is None or seen.owner is None:
+                return False
+            with self._writing(key):
+                try:
+                    if found.new:
+                        self._note(key, seen.owner, {together.NOTE: found.note.to_json()})
+                except Conflict:
+                    continue
+                except Absent:
+                    return False
+                grace = _shape_of(seen.owner).grace
+                for pod in found.pods:
+                    self._api.delete_pod(self._namespace(key), pod["metadata"]["name"], pod["metadata"]["uid"], grace)
+            return True
+        raise _changes_all_the_time(key)
+
     # --- namespaces --------------------------------------------------------------------------------------------------
 
     def shape(self, namespace_id: uuid.UUID, quota: Quota, portal_url: str) -> tuple[str, ...]:
@@ -250,7 +272,7 @@ class KubernetesEngine:
                 return
             self._delete(key, roles, seen.owner["metadata"]["uid"], grace)
             return
-        raise Unavailable(f"The record of {key.name} changes all the time.")
+        raise _changes_all_the_time(key)
 
     def _note(self, key: JobKey, owner: Mapping[str, Any], notes: Mapping[str, str]) -> None:
         """Into the owner as it was read, or not at all: two who end a run at once must not lose each other's notes."""
@@ -265,6 +287,10 @@ class KubernetesEngine:
             self._api.delete(workload_kind(Role(role)), namespace, names.workload_name(key, Role(role)))
         labels = f"{names.OWNER}={owner_uid},{names.ROLE} in ({','.join(some)})"
         self._api.delete_pods(namespace, labels, max(1, grace))
+
+
+def _changes_all_the_time(key: JobKey) -> Unavailable:
+    return Unavailable(f"The record of {key.name} changes all the time.")
 
 
 def _shape_of(owner: Mapping[str, Any]) -> RunShape:

@@ -6,13 +6,14 @@ Not here: what a role's objects say of its tasks (`rolefacts`), and how the obje
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.podfacts import Raw
 from yardmaster.engines.kubernetes.rolefacts import RoleSeen, newest_of, released_task, task_of
 from yardmaster.engines.kubernetes.shape import RECORD, RunShape, released_in
+from yardmaster.engines.kubernetes.together import Due, Together, due
 from yardmaster.phases import ABSENT, Observation, TaskPhase, TaskState
 from yardmaster.spec import Role
 
@@ -37,14 +38,29 @@ def observation_of(seen: Seen) -> Observation:
         return ABSENT
     data = seen.owner.get("data") or {}
     shape, released = RunShape.from_json(data[RECORD]), released_in(data)
+    roles = _roles_of(seen, shape, Together.in_data(data).count)
     tasks: list[TaskState] = []
-    for role in (role for role in Role if role in shape.roles):
-        one = _role_of(seen, role, shape)
-        if role in released:
-            tasks += [released_task(one, index, released[role]) for index in range(shape.roles[role].replicas)]
+    for one in roles:
+        if one.role in released:
+            tasks += [released_task(one, index, released[one.role]) for index in one.indexes()]
         else:
-            tasks += [task_of(one, index) for index in range(shape.roles[role].replicas)]
-    return Observation(True, tuple(tasks), _said_of(tasks))
+            tasks += [task_of(one, index) for index in one.indexes()]
+    to_restart = not released and _due(shape, roles, tasks, data) is not None
+    return Observation(True, tuple(tasks), _said_of(tasks), to_restart)
+
+
+def due_in(seen: Seen) -> Due | None:
+    """What a restart of all tasks together still has to do; None where nothing is to be done (any more)."""
+    observed = observation_of(seen)
+    if seen.owner is None or not observed.to_restart:
+        return None
+    data = seen.owner.get("data") or {}
+    shape = RunShape.from_json(data[RECORD])
+    return _due(shape, _roles_of(seen, shape, 0), observed.tasks, data)
+
+
+def _due(shape: RunShape, roles: Sequence[RoleSeen], tasks: Sequence[TaskState], data: Mapping[str, str]) -> Due | None:
+    return due(shape.strategy, shape.retries, roles, tasks, Together.in_data(data))
 
 
 def needs_events(seen: Observation) -> bool:
@@ -52,11 +68,15 @@ def needs_events(seen: Observation) -> bool:
     return any(one.phase is TaskPhase.PENDING and not one.reason for one in seen.tasks)
 
 
-def _role_of(seen: Seen, role: Role, shape: RunShape) -> RoleSeen:
+def _roles_of(seen: Seen, shape: RunShape, anew: int) -> list[RoleSeen]:
+    """In the order of the spec. `anew`: how often all tasks were started anew together."""
     uid = (seen.owner or {})["metadata"]["uid"]
-    workload = next((one for one in seen.workloads if _belongs(one, role, uid)), None)
-    newest = newest_of([one for one in seen.pods if _belongs(one, role, uid)])
-    return RoleSeen(role, shape, workload, newest, tuple(seen.events))
+    found = []
+    for role in (role for role in Role if role in shape.roles):
+        workload = next((one for one in seen.workloads if _belongs(one, role, uid)), None)
+        newest = newest_of([one for one in seen.pods if _belongs(one, role, uid)])
+        found.append(RoleSeen(role, shape, workload, newest, tuple(seen.events), anew))
+    return found
 
 
 def _belongs(found: Raw, role: Role, uid: str) -> bool:

@@ -30,6 +30,8 @@ class RoleSeen:
     workload: Raw | None
     pods: Mapping[int, Raw]
     events: tuple[Raw, ...]
+    anew: int = 0
+    """How often all tasks were started anew together, which a set does not count of its pods."""
     failed: frozenset[int] = field(init=False)
     completed: frozenset[int] = field(init=False)
 
@@ -48,6 +50,13 @@ class RoleSeen:
         found = self.workload or {}
         return any(pods.condition(found, kind).get("status") == "True" for kind in ("Failed", "Complete"))
 
+    def indexes(self) -> range:
+        return range(self.shape.roles[self.role].replicas)
+
+    def restarts_of(self, pod: Raw) -> int:
+        """How often the task that is this pod now was started before."""
+        return restarts_of_pod(pod) + (self.anew if self.role is Role.PS else 0)
+
     def budget(self) -> int:
         """The restarts that one of its tasks may have: as its Job says, for sets the run's."""
         return int((self.workload or {}).get("spec", {}).get("backoffLimitPerIndex", self.shape.retries))
@@ -63,7 +72,7 @@ def indexes(text: str) -> frozenset[int]:
 
 
 def newest_of(found: Iterable[Raw]) -> dict[int, Any]:
-    """Of the pods of one role, the last of each index."""
+    """Of the pods of one role, the last of each index; of those that failed for good, whatever was made after them."""
     newest: dict[int, Any] = {}
     for pod in sorted(found, key=_age):
         index = _index_of(pod)
@@ -72,9 +81,14 @@ def newest_of(found: Iterable[Raw]) -> dict[int, Any]:
     return newest
 
 
-def _age(pod: Raw) -> tuple[int, str, str]:
+def _age(pod: Raw) -> tuple[bool, int, str, str]:
     """Later pods of an index sort later, also those of the same second."""
-    return _restarts(pod), pod["metadata"].get("creationTimestamp") or "", pod["metadata"]["name"]
+    return (
+        _failed_for_good(pod),
+        restarts_of_pod(pod),
+        pod["metadata"].get("creationTimestamp") or "",
+        pod["metadata"]["name"],
+    )
 
 
 def _index_of(pod: Raw) -> int | None:
@@ -84,8 +98,8 @@ def _index_of(pod: Raw) -> int | None:
     return int(text) if text.isdigit() else None
 
 
-def _restarts(pod: Raw) -> int:
-    """How often this task was started before: by its Job, which counts, or by the kubelet within the pod."""
+def restarts_of_pod(pod: Raw) -> int:
+    """How often its task was started before: by its Job, which counts, or by the kubelet within the pod."""
     annotations = pod["metadata"].get("annotations") or {}
     made = sum(int(annotations.get(one) or 0) for one in (names.JOB_FAILURES, names.JOB_IGNORED_FAILURES))
     return made + int(pods.container_status(pod).get("restartCount") or 0)
@@ -108,9 +122,8 @@ def task_of(one: RoleSeen, index: int) -> TaskState:
     pod = one.pods.get(index)
     if pod is None:
         return _without_pod(one, index)
-    state = TaskState(
-        one.role, index, TaskPhase.PENDING, restarts=_restarts(pod), node=pod.get("spec", {}).get("nodeName") or ""
-    )
+    node = pod.get("spec", {}).get("nodeName") or ""
+    state = TaskState(one.role, index, TaskPhase.PENDING, restarts=one.restarts_of(pod), node=node)
     phase = pod.get("status", {}).get("phase") or "Pending"
     if phase == "Pending":
         why = pods.hindrance_of(pod, _events_of(one, pod["metadata"]["name"]))
@@ -130,12 +143,21 @@ def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
         one.is_over
         or state.index in one.failed
         or (ending.exit_code in HOPELESS and not pods.was_taken_away(pod))
+        or _failed_for_good(pod)
         or (_failures(pod) >= one.budget() and not pods.was_taken_away(pod))
     )
     if comes_again and one.workload is not None:
         return replace(why, restarts=state.restarts + 1)
     failed = replace(why, phase=TaskPhase.FAILED, exit_code=ending.exit_code)
     return replace(failed, started_at=ending.started_at, finished_at=ending.finished_at)
+
+
+def _failed_for_good(pod: Raw) -> bool:
+    """Whether it failed of what no restart can mend. Its Job does not know that, and may make another all the same."""
+    if pod.get("status", {}).get("phase") != "Failed" or pods.was_taken_away(pod):
+        return False
+    reason = pods.ending_of(pod, 0).why.reason
+    return reason in REASONS and REASONS[reason].permanent
 
 
 def _failures(pod: Raw) -> int:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from yardmaster.phases import TaskPhase, TaskState
-from yardmaster.spec import Role, TrainingSpec
+from yardmaster.spec import Role, Strategy, TrainingSpec
 
 RECORD = "run.json"
 _RELEASED = "released-"
@@ -36,11 +36,13 @@ class RunShape:
     retries: int
     grace: int
     """Seconds between SIGTERM and SIGKILL."""
+    strategy: Strategy | None = None
+    """None in the record of a run that an earlier version began."""
 
     @classmethod
     def of(cls, spec: TrainingSpec) -> RunShape:
         roles = {role: RoleShape(one.replicas, one.resources.memory) for role, one in spec.roles.items()}
-        return cls(roles, spec.retries, int(spec.grace_period.total_seconds()))
+        return cls(roles, spec.retries, int(spec.grace_period.total_seconds()), spec.strategy)
 
     def tasks(self) -> list[tuple[Role, int]]:
         """Every (role, index), in the spec's order."""
@@ -48,13 +50,17 @@ class RunShape:
 
     def to_json(self) -> str:
         roles = {role.value: {"replicas": one.replicas, "memory": one.memory} for role, one in self.roles.items()}
-        return json.dumps({"version": 1, "roles": roles, "retries": self.retries, "grace": self.grace})
+        whole: dict[str, Any] = {"version": 1, "roles": roles, "retries": self.retries, "grace": self.grace}
+        if self.strategy is not None:
+            whole["strategy"] = self.strategy.value
+        return json.dumps(whole)
 
     @classmethod
     def from_json(cls, text: str) -> RunShape:
         data = json.loads(text)
         roles = {Role(role): RoleShape(one["replicas"], one["memory"]) for role, one in data["roles"].items()}
-        return cls(roles, data["retries"], data["grace"])
+        strategy = Strategy(data["strategy"]) if "strategy" in data else None
+        return cls(roles, data["retries"], data["grace"], strategy)
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,12 @@ class Released:
         data = json.loads(text)
         tasks = (_task_from_json(role, one) for one in data["tasks"])
         return cls(datetime.fromisoformat(data["at"]), {one.index: one for one in tasks})
+
+
+def in_order_of_application(roles: Iterable[Role]) -> list[Role]:
+    """The leading task's role last: nothing goes on without its workload, so that one says whether all is there."""
+    wanted = frozenset(roles)
+    return [role for role in reversed(Role) if role in wanted]
 
 
 def released_key(role: Role) -> str:

@@ -4,11 +4,11 @@ Restarts. A failed pod is made anew with its index, after a back-off, while the 
 each task here, where the local engine counts all tasks of a job together. A pod that the cluster itself took away
 (eviction, preemption, a drained node: the condition `DisruptionTarget`) costs nothing. Exit codes of the runner that a
 restart cannot mend fail the index at once. A failed index leaves the others alone: whether the job can do without it is
-the portal's verdict. The members of a collective crash with the one they lost, and so come back together.
+the portal's verdict.
 
-A chief of `parameter_server` gets no restart: a new one cannot adopt servers that hold the old one's resources, so that
-its loss ends the attempt, and the next goes on from the checkpoint. Memory passed (137) cannot be told from another
-SIGKILL by these rules and is tried again like it.
+Where the others cannot go on without the one that was lost, they are ended too and come back with it (`together`),
+which counts as a failure of each. Memory passed (137) cannot be told from another SIGKILL by these rules, nor one error
+of a script from another: what no restart can mend is a failure as soon as it is seen (`rolefacts`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.pods import pod_template
 from yardmaster.failures import EXIT_STAGE_IN_FAILED, EXIT_TOKEN_REFUSED
 from yardmaster.ids import JobKey
-from yardmaster.spec import Role, Strategy, TrainingSpec
+from yardmaster.spec import Role, TrainingSpec
 
 HOPELESS = (EXIT_STAGE_IN_FAILED, EXIT_TOKEN_REFUSED)
 JOBS, SETS = "Job", "StatefulSet"
@@ -29,11 +29,6 @@ JOBS, SETS = "Job", "StatefulSet"
 def workload_kind(role: Role) -> str:
     """What makes the pods of this role."""
     return SETS if role is Role.PS else JOBS
-
-
-def restarts_of(strategy: Strategy, role: Role, retries: int) -> int:
-    """How often the cluster may start one task of this role again."""
-    return 0 if strategy is Strategy.PARAMETER_SERVER and role is Role.CHIEF else retries
 
 
 def workload(
@@ -62,7 +57,7 @@ def _job(spec: TrainingSpec, role: Role, template: dict[str, Any]) -> dict[str, 
         "completionMode": "Indexed",
         "completions": replicas,
         "parallelism": replicas,
-        "backoffLimitPerIndex": restarts_of(spec.strategy, role, spec.retries),
+        "backoffLimitPerIndex": spec.retries,
         # A pod is replaced when it has ended, not when it begins to: two of one index would share its DNS name.
         "podReplacementPolicy": "Failed",
         "podFailurePolicy": {

@@ -1,0 +1,148 @@
+"""When must all tasks of a run start anew, because one was lost without which the others cannot go on? Pure.
+
+The cluster's controllers bring back each pod alone. That is all where a task's loss is its own (`strategy.Scope.TASK`).
+Where it is the cluster's, as with the chief and the servers of `parameter_server`, the others go on with what is no
+longer there, or wait for ever: then every pod that was there at the time is ended, and the controllers make new ones.
+
+What was lost already, and which pods are to go, stands in the owner (`Together`), so that every loss counts once,
+whoever sees it and however often. A loss is told by what the API server shows of it: how often a Job has made the pod
+of an index, a server's pod that is leaving, has failed, was started again within, or is younger than its chief.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from yardmaster.engines.kubernetes import podfacts as pods
+from yardmaster.engines.kubernetes.podfacts import Raw
+from yardmaster.engines.kubernetes.rolefacts import RoleSeen, restarts_of_pod
+from yardmaster.phases import TaskPhase, TaskState
+from yardmaster.spec import Role, Strategy
+from yardmaster.strategy import ROLES, Scope
+
+NOTE = "restarted-together"
+"""The key of the note in the owner's data."""
+LATE = timedelta(seconds=60)
+"""A server's pod that was made this much later than its chief began, and the grace period on top, takes the place of
+one that the chief knew. Nothing else tells of a server that was removed by force."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """What the owner remembers of restarts of all tasks."""
+
+    count: int = 0
+    lives: Mapping[str, int] = field(default_factory=dict)
+    """`role/index` of a Job's task → how many lives of it are accounted for."""
+    stale: frozenset[str] = frozenset()
+    """The uids of the pods that were there when all were last to start anew."""
+
+    def to_json(self) -> str:
+        return json.dumps({"count": self.count, "lives": dict(self.lives), "stale": sorted(self.stale)})
+
+    @classmethod
+    def in_data(cls, data: Mapping[str, str]) -> Together:
+        """From an owner's data; nothing where it never happened."""
+        if NOTE not in data:
+            return cls()
+        read: dict[str, Any] = json.loads(data[NOTE])
+        return cls(read["count"], read["lives"], frozenset(read["stale"]))
+
+
+@dataclass(frozen=True)
+class Due:
+    """All tasks are to start anew: first `note` is written, where it is `new`, then the pods with these uids end."""
+
+    note: Together
+    new: bool
+    pods: tuple[Raw, ...]
+
+
+def due(
+    strategy: Strategy | None, retries: int, roles: Sequence[RoleSeen], tasks: Sequence[TaskState], known: Together
+) -> Due | None:
+    """What is to be done, None where nothing is. `tasks` are the states of all tasks; `roles` those not released."""
+    if strategy is None:  # a run that was begun before this was remembered
+        return None
+    cluster = [one for one in roles if ROLES[strategy][one.role].has_server]
+    fatal = [one for one in cluster if ROLES[strategy][one.role].on_loss is Scope.CLUSTER]
+    if not fatal or _is_decided(tasks, {one.role for one in cluster}):
+        return None
+    there = [pod for one in cluster for pod in one.pods.values() if not _has_ended(pod)]
+    left = tuple(pod for pod in there if _uid(pod) in known.stale and not _is_leaving(pod))
+    if left:
+        return Due(known, new=False, pods=left)  # whoever wrote the note did not come to the deed
+    fresh = [pod for pod in there if _uid(pod) not in known.stale]
+    if known.count >= retries or not any(_has_lost(one, known, fatal) for one in fatal):
+        return None
+    lives = dict(known.lives)
+    for one in fatal:
+        lives.update(_lives_after(one, known))
+    note = Together(known.count + 1, lives, frozenset(_uid(pod) for pod in there))
+    return Due(note, new=True, pods=tuple(pod for pod in fresh if not _is_leaving(pod)))
+
+
+def _is_decided(tasks: Iterable[TaskState], cluster: set[Role]) -> bool:
+    """A task of the cluster has ended for good, well or badly: nothing can be started anew together any more."""
+    return any(task.role in cluster and task.phase in (TaskPhase.SUCCEEDED, TaskPhase.FAILED) for task in tasks)
+
+
+def _has_lost(one: RoleSeen, known: Together, fatal: Sequence[RoleSeen]) -> bool:
+    if one.role is Role.PS:
+        chief = next((other.pods.get(0) for other in fatal if other.role is Role.CHIEF), None)
+        return any(_is_another_server(pod, chief, one, known) for pod in one.pods.values())
+    counted = {index: _lives(pod) for index, pod in one.pods.items()}
+    if not counted and one.shape.roles[one.role].replicas == 1:
+        counted[0] = int((one.workload or {}).get("status", {}).get("failed") or 0)  # its pod was removed by force
+    return any(lives > known.lives.get(_name(one.role, index), 0) for index, lives in counted.items())
+
+
+def _lives_after(one: RoleSeen, known: Together) -> dict[str, int]:
+    """How many lives the role's tasks have had when their pods of now are gone."""
+    if one.role is Role.PS:
+        return {}
+    found = {}
+    for index in range(one.shape.roles[one.role].replicas):
+        name, pod = _name(one.role, index), one.pods.get(index)
+        # Without a pod it was lost as well: its Job counts that with the pod that it makes next.
+        found[name] = known.lives.get(name, 0) + 1 if pod is None else restarts_of_pod(pod) + 1
+    return found
+
+
+def _lives(pod: Raw) -> int:
+    """Those that have ended, of the task that this is the newest pod of."""
+    over = pod.get("status", {}).get("phase") == "Failed" or _is_leaving(pod)
+    return restarts_of_pod(pod) + over
+
+
+def _is_another_server(pod: Raw, chief: Raw | None, one: RoleSeen, known: Together) -> bool:
+    if _uid(pod) in known.stale:
+        return False
+    status = pods.container_status(pod)
+    if _is_leaving(pod) or pod.get("status", {}).get("phase") == "Failed" or int(status.get("restartCount") or 0) > 0:
+        return True
+    running = pods.container_status(chief or {}).get("state", {}).get("running") or {}
+    made, begun = pods.moment(pod["metadata"].get("creationTimestamp")), pods.moment(running.get("startedAt"))
+    if made is None or begun is None or _is_leaving(chief or pod):
+        return False
+    return made > begun + timedelta(seconds=one.shape.grace) + LATE
+
+
+def _has_ended(pod: Raw) -> bool:
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+def _is_leaving(pod: Raw) -> bool:
+    return bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def _uid(pod: Raw) -> str:
+    return str(pod["metadata"].get("uid", ""))
+
+
+def _name(role: Role, index: int) -> str:
+    return f"{role.value}/{index}"
