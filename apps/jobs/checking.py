@@ -1,9 +1,11 @@
-"""The answer to "would it run?" before a launch: rules, code and room, all at once. Creates nothing."""
+"""The answer to "would it run?" before a launch: rules, code, room, and the engine's own bounds, all at once. Creates
+nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils import timezone
@@ -11,6 +13,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.jobs import admission
 from apps.jobs.engines import engine_chosen
+from apps.jobs.manifests import manifests_of_spec
 from apps.jobs.versions import checked_spec
 from apps.namespaces.models import Namespace
 from yardmaster.errors import Problem, SpecRejected
@@ -41,11 +44,21 @@ def job_check(*, user: User, namespace: Namespace, data: object, engine: str | N
         spec = spec_from_json(data)
         warnings = checked_spec(user, spec)
     except SpecRejected as error:
-        return JobCheck(
-            Fit.NEVER_FITS.value, error.code, "The job is not valid as it is.", "Correct what `problems` names.",
-            problems=error.problems,
-        )  # fmt: skip
-    return _shown(admission.check_job(spec, namespace.pk, chosen, timezone.now()), warnings)
+        return _refused(error)
+    found = admission.check_job(spec, namespace.pk, chosen, timezone.now())
+    if found.verdict is not Fit.NEVER_FITS:  # which has numbers, and so says more
+        try:
+            manifests_of_spec(user, namespace, spec, chosen)
+        except SpecRejected as error:
+            return replace(_refused(error), warnings=warnings)
+    return _shown(found, warnings)
+
+
+def _refused(error: SpecRejected) -> JobCheck:
+    return JobCheck(
+        Fit.NEVER_FITS.value, error.code, "The job is not valid as it is.", "Correct what `problems` names.",
+        problems=error.problems,
+    )  # fmt: skip
 
 
 def _shown(found: Check, warnings: Sequence[Finding]) -> JobCheck:

@@ -120,6 +120,7 @@ class FakeEngine:
                 self._note(key)
 
     def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
+        self._fail_if_told("preview")
         return [{"kind": "fake", "name": f"{key.name}-{role.value}-{index}"} for role, index in spec.tasks()]
 
     def servers(self, spec: TrainingSpec, key: JobKey) -> Servers | None:

@@ -9,6 +9,7 @@ import pytest
 from apps.audit.models import AuditEvent
 from apps.jobs.models import Job, JobEvent
 from apps.namespaces.models import Membership, Namespace
+from yardmaster.errors import Problem, SpecRejected
 from yardmaster.phases import TaskPhase
 from yardmaster.spec import Role
 
@@ -319,6 +320,16 @@ def test_a_check_lists_every_problem_at_once(world, me, ada):
     told = me.post(f"{JOBS}check/", {"spec": spec}).json()
     assert told["verdict"] == "never_fits"
     assert "retries" in [one["field"] for one in told["problems"]]
+
+
+def test_a_check_says_what_the_engine_would_refuse_and_a_lack_of_room_says_more(world, me, ada):
+    problem = Problem("roles.worker.replicas", "too_many_tasks", "No task could begin.", "Ask for at most 884.", "900")
+    for replicas, said in ((2, ["roles.worker.replicas"]), (90, [])):
+        world.engine.fail_next("preview", SpecRejected([problem]))
+        spec = world.spec_json(ada, roles={"worker": {"replicas": replicas}, "ps": {}})
+        told = me.post(f"{JOBS}check/", {"spec": spec}).json()
+        assert (told["verdict"], [one["field"] for one in told["problems"]]) == ("never_fits", said)
+        assert bool(told["numbers"]) is not bool(said)
 
 
 def test_engines_say_what_they_have_and_whether_one_may(world, me, ada, settings):

@@ -10,11 +10,10 @@ No text of a user is here: arguments and variables reach the script in the order
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
-from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes import names, peers
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.ids import JobKey
 from yardmaster.spec import Role, TrainingSpec
@@ -41,7 +40,7 @@ def task_environment(
         "YARDMASTER_URL": portal_url,
         "YARDMASTER_TOKEN_FILE": f"{TOKEN_DIR}/{TOKEN_KEY}",
         "YARDMASTER_ROLE": role.value,
-        "YARDMASTER_CLUSTER": json.dumps(names.cluster_map(spec, key, options), separators=(",", ":")),
+        peers.CLUSTER: peers.cluster_variable(spec, key, options),
         "YARDMASTER_WORK_DIR": WORK_DIR,
     }
     literal = [{"name": name, "value": _literal(value)} for name, value in plain.items()]

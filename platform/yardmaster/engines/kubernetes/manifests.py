@@ -13,6 +13,7 @@ from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.kubernetes import environment as env
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.peers import too_many_peers
 from yardmaster.engines.kubernetes.shape import RECORD, RunShape
 from yardmaster.engines.kubernetes.workloads import workload
 from yardmaster.errors import Problem
@@ -62,8 +63,8 @@ def whole_run(spec: TrainingSpec, key: JobKey, access: TaskAccess, options: Task
 
 
 def refused_resources(spec: TrainingSpec, options: TaskOptions) -> list[Problem]:
-    """What the operator does not let jobs ask for."""
-    problems = []
+    """What the operator does not let jobs ask for, and more tasks than can be told of each other."""
+    problems = too_many_peers(spec, options)
     for role, one in spec.roles.items():
         for name, amount in one.resources.extended.items():
             if not options.allows(name):

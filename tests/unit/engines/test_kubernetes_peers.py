@@ -1,0 +1,101 @@
+"""How many tasks can be told of each other: up to the byte that Linux takes, and a clear refusal beyond."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import subprocess
+import sys
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.core.generators import make_spec
+from tests.unit.engines.kubernetes_objects import OPTIONS, UID
+from yardmaster.engines.base import TaskAccess
+from yardmaster.engines.kubernetes import manifests, names
+from yardmaster.engines.kubernetes.peers import LONGEST, longest_variable, too_many_peers
+from yardmaster.ids import JobKey
+from yardmaster.spec import Role, Strategy, TrainingSpec
+from yardmaster.spec_rules import MOST_TASKS
+from yardmaster.strategy import ROLES
+from yardmaster.tf_config import task_environment
+
+FULL_NAMES = replace(OPTIONS, namespace_prefix="y" * 20, service_domain="cluster.local")
+KEY = JobKey(uuid.UUID(int=7), uuid.UUID(int=9), 999)
+
+
+def job_of(workers: int, strategy: Strategy = Strategy.BETWEEN_GRAPH) -> TrainingSpec:
+    spec = make_spec(strategy)
+    return replace(spec, roles={**spec.roles, Role.WORKER: replace(spec.roles[Role.WORKER], replicas=workers)})
+
+
+def what_begins(spec: TrainingSpec) -> list[str]:
+    """Every `NAME=value` that a container, or the script in it, begins with."""
+    access = TaskAccess("http://portal:8080", "the-token")
+    made = [
+        one for one in manifests.belongings(spec, KEY, access, FULL_NAMES, UID) if "template" in one.get("spec", {})
+    ]
+    containers = [one["spec"]["template"]["spec"]["containers"][0] for one in made]
+    found = [f"{one['name']}={one.get('value', '')}" for container in containers for one in container["env"]]
+    cluster = names.cluster_map(spec, KEY, FULL_NAMES)
+    told = task_environment(spec, Role.WORKER, spec.replicas(Role.WORKER) - 1, cluster)
+    return [*found, *(f"{name}={value}" for name, value in told.items())]
+
+
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux") or mmap.PAGESIZE != 4096, reason="Linux's bound, of usual pages"
+)
+def test_the_bound_is_the_one_of_linux():
+    subprocess.run(["/bin/true"], env={"NAME": "x" * (LONGEST - len("NAME="))}, check=True)
+    with pytest.raises(OSError, match="Argument list too long"):
+        subprocess.run(["/bin/true"], env={"NAME": "x" * (LONGEST + 1 - len("NAME="))}, check=True)
+
+
+@pytest.mark.parametrize("strategy", [one for one in Strategy if Role.WORKER in ROLES[one]])
+def test_with_short_names_all_tasks_that_a_job_may_have_are_told(strategy):
+    most = ROLES[strategy][Role.WORKER].most or MOST_TASKS
+    assert too_many_peers(job_of(most, strategy), replace(OPTIONS, namespace_prefix="y" * 20)) == []
+
+
+@pytest.mark.parametrize("strategy", [Strategy.BETWEEN_GRAPH, Strategy.MULTI_WORKER_MIRRORED, Strategy.IN_GRAPH])
+def test_the_number_that_is_named_fits_and_the_next_does_not(strategy):
+    (problem,) = too_many_peers(job_of(MOST_TASKS, strategy), FULL_NAMES)
+    assert (problem.field, problem.code, problem.value) == ("roles.worker.replicas", "too_many_tasks", "1000")
+    assert "service_domain" in problem.remedy
+    most = int(problem.remedy.split()[4].rstrip("."))
+    assert too_many_peers(job_of(most, strategy), FULL_NAMES) == []
+    assert len(too_many_peers(job_of(most + 1, strategy), FULL_NAMES)) == 1
+    longest = max(len(one.encode()) for one in what_begins(job_of(most, strategy)))
+    assert longest == longest_variable(job_of(most, strategy), FULL_NAMES) <= LONGEST
+    assert LONGEST - longest < 200, "one more would have fitted"
+
+
+def test_the_first_attempt_is_bounded_as_the_last_is():
+    spec = job_of(MOST_TASKS)
+    first = json.dumps(names.cluster_map(spec, replace(KEY, attempt=1), FULL_NAMES))
+    assert len(first) < longest_variable(spec, FULL_NAMES)
+
+
+def test_the_role_with_most_tasks_is_named_and_the_rest_is_left_as_it_is():
+    spec = job_of(500)
+    spec = replace(spec, roles={**spec.roles, Role.PS: replace(spec.roles[Role.PS], replicas=498)})
+    (problem,) = too_many_peers(spec, FULL_NAMES)
+    most = int(problem.remedy.split()[4].rstrip("."))
+    fits = replace(spec, roles={**spec.roles, Role.WORKER: replace(spec.roles[Role.WORKER], replicas=most)})
+    assert problem.field == "roles.worker.replicas"
+    assert 300 < most < 500
+    assert too_many_peers(fits, FULL_NAMES) == []
+
+
+def test_where_nothing_is_left_for_the_role_it_asks_for_fewer():
+    long = replace(FULL_NAMES, service_domain="a" * 250)
+    spec = job_of(500)
+    spec = replace(spec, roles={**spec.roles, Role.PS: replace(spec.roles[Role.PS], replicas=499)})
+    (problem,) = too_many_peers(spec, long)
+    assert problem.remedy.startswith("Ask for fewer tasks.")
+
+
+def test_the_engine_refuses_with_it_before_anything_is_made():
+    assert manifests.refused_resources(job_of(MOST_TASKS), FULL_NAMES) == too_many_peers(job_of(MOST_TASKS), FULL_NAMES)
