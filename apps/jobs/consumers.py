@@ -82,7 +82,8 @@ class NudgeConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channe
         """Nothing is expected from the other side, and whatever comes is passed over."""
 
     async def job_changed(self, message: dict[str, Any]) -> None:
-        await self.send_json({"type": "job", "id": message["id"]})
+        about = {"about": message["about"]} if "about" in message else {}
+        await self.send_json({"type": "job", "id": message["id"], **about})
 
     async def _ping(self) -> None:
         while True:

@@ -6,6 +6,7 @@ Not here: how they are sent (`apps.api.nudging`), and who may listen (`consumers
 from __future__ import annotations
 
 import uuid
+from dataclasses import dataclass
 
 from django.db import transaction
 
@@ -16,6 +17,14 @@ ALL_JOBS = "jobs.all"
 """The group of administrators who watch every namespace."""
 
 
+@dataclass(frozen=True)
+class Change:
+    """That a job has changed; `is_detail`: nothing that ends a wait for its next phase."""
+
+    job_id: uuid.UUID
+    is_detail: bool = False
+
+
 def group_of_job(job_id: uuid.UUID) -> str:
     return f"job.{job_id.hex}"
 
@@ -24,17 +33,25 @@ def group_of_namespace(namespace_id: uuid.UUID) -> str:
     return f"jobs.{namespace_id.hex}"
 
 
-def job_changed(job: Job) -> None:
-    """Nudge whoever watches this job or its namespace, soon after the transaction is committed. Never raises."""
-    job_id, namespace_id = job.pk, job.namespace_id
-    transaction.on_commit(lambda: _nudger.add(job_id, namespace_id))
+def job_changed(job: Job, *, is_detail: bool = False) -> None:
+    """Nudge whoever watches this job or its namespace, soon after the transaction is committed. Never raises.
+
+    `is_detail`: its progress, its tasks or its results, but neither its phase nor what is wanted of it.
+    """
+    change, namespace_id = Change(job.pk, is_detail), job.namespace_id
+    transaction.on_commit(lambda: _nudger.add(change, namespace_id))
 
 
-async def send(changed: dict[uuid.UUID, uuid.UUID]) -> None:
-    """Nudge the groups of these jobs (namespace by job)."""
-    for job_id, namespace_id in changed.items():
-        for group in (group_of_job(job_id), group_of_namespace(namespace_id), ALL_JOBS):
-            await tell(group, {"type": "job.changed", "id": str(job_id)})
+async def send(changed: dict[Change, uuid.UUID]) -> None:
+    """Nudge the groups of these jobs (namespace by change). A detail beside more than a detail is not told."""
+    for change, namespace_id in changed.items():
+        if change.is_detail and Change(change.job_id) in changed:
+            continue
+        message: dict[str, str] = {"type": "job.changed", "id": str(change.job_id)}
+        if change.is_detail:
+            message["about"] = "details"
+        for group in (group_of_job(change.job_id), group_of_namespace(namespace_id), ALL_JOBS):
+            await tell(group, message)
 
 
 _nudger = Nudger("changed jobs", send)

@@ -116,7 +116,7 @@ def _complete(result: Checkpoint | Model, upload: Upload, now: datetime) -> None
             older = Model.objects.filter(job=result.job, attempt=result.attempt, completed_at__isnull=False)
             _drop(older.exclude(pk=result.pk))
             _note_model(result, files, now)
-        job_changed(result.job)
+        job_changed(result.job, is_detail=True)
 
 
 def _drop(results: QuerySet[Any]) -> None:

@@ -48,7 +48,7 @@ def _record_changed(job: Job, seen: Observation, known: Mapping[tuple[str, int],
         )
         events = [event for task, fact in changed for event in _events(job, task, fact, now)]
         JobEvent.objects.bulk_create(events)
-        job_changed(job)
+        job_changed(job, is_detail=True)
 
 
 def _values(task: TaskState) -> Mapping[str, object]:

@@ -75,4 +75,4 @@ def _show_progress(job: Job, report: Mapping[str, Any], now: datetime) -> None:
     if report["state"] in ("staging", "running"):
         rows = rows.filter(Q(progress_at__isnull=True) | Q(progress_at__lte=now - AT_MOST_EVERY))
     if rows.update(progress=progress, progress_at=now):
-        job_changed(job)
+        job_changed(job, is_detail=True)

@@ -9,6 +9,7 @@ import json
 import time
 from contextlib import ExitStack
 from types import TracebackType
+from typing import Any
 
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
@@ -25,10 +26,15 @@ _HINTS = ("ready", "job")
 
 
 class Changes:
-    """What the portal says about one job. A context manager."""
+    """What the portal says about one job. A context manager.
 
-    def __init__(self, transport: Transport, job_id: str) -> None:
+    Without `details` a hint that only its progress, its tasks or its results have changed is passed over: each look
+    costs the portal, and the job's own tasks beside it on one machine, 10 ms.
+    """
+
+    def __init__(self, transport: Transport, job_id: str, *, details: bool = True) -> None:
         self._transport = transport
+        self._details = details
         self._address = f"{transport.url.replace('http', 'ws', 1)}/ws/jobs/{job_id}/"
         self._socket: ClientConnection | None = None
         self._life = ExitStack()
@@ -50,7 +56,7 @@ class Changes:
             self._open()
         try:
             while self._socket is not None and (left := until - time.monotonic()) > 0:
-                if json.loads(self._socket.recv(timeout=left))["type"] in _HINTS:
+                if self._is_hint(json.loads(self._socket.recv(timeout=left))):
                     self._drop_what_else_came()
                     return
         except TimeoutError:
@@ -58,6 +64,9 @@ class Changes:
         except (WebSocketException, OSError, ValueError, KeyError, TypeError):  # cut, or spoken to by somebody else
             self._close()
         time.sleep(max(0.0, min(LOOK_EVERY, until - time.monotonic())))
+
+    def _is_hint(self, message: dict[str, Any]) -> bool:
+        return message["type"] in _HINTS and (self._details or message.get("about") != "details")
 
     def _drop_what_else_came(self) -> None:
         """One look answers them all."""

@@ -195,17 +195,18 @@ class Jobs:
         """Log lines as they come, until the job is over and everything was sent (`follow.follow`)."""
         return follow(self._transport, job_id, is_over=lambda: self.get(job_id).is_final, **where)
 
-    def wait(self, job_id: str, *, timeout: float | None = None, each: Callable[[Job], None] = lambda job: None) -> Job:
-        """Until the job is final. Calls `each` with every state seen.
+    def wait(self, job_id: str, *, timeout: float | None = None, each: Callable[[Job], None] | None = None) -> Job:
+        """Until the job is final. Calls `each` with every state seen, its progress too; without it fewer are looked at.
 
         Raises:
             TimeoutError: it is not final after `timeout` seconds.
         """
         deadline = math.inf if timeout is None else time.monotonic() + timeout
-        with Changes(self._transport, job_id) as changes:
+        with Changes(self._transport, job_id, details=each is not None) as changes:
             while True:
                 job = self.get(job_id)
-                each(job)
+                if each is not None:
+                    each(job)
                 if job.is_final:
                     return job
                 if time.monotonic() > deadline:

@@ -65,8 +65,8 @@ async def closing_code(socket: SocketClient) -> int:
     return message["code"]
 
 
-async def nudge(job: Job) -> None:
-    await nudges.send({job.pk: job.namespace_id})
+async def nudge(job: Job, *, is_detail: bool = False) -> None:
+    await nudges.send({nudges.Change(job.pk, is_detail): job.namespace_id})
 
 
 async def test_a_change_of_a_job_reaches_those_who_watch_it(scene):
@@ -83,6 +83,19 @@ async def test_a_change_of_a_job_reaches_those_who_watch_it(scene):
     for socket in sockets:
         assert await heard(socket) == nudged
         await socket.disconnect()
+
+
+async def test_a_detail_is_told_as_one_but_not_beside_more_than_a_detail(scene):
+    nudged = {"type": "job", "id": str(scene.job.pk)}
+    socket = await connect(f"/ws/jobs/{scene.job.pk}/", scene.ada)
+    assert await heard(socket) == {"type": "ready"}
+    await nudge(scene.job, is_detail=True)
+    assert await heard(socket) == {**nudged, "about": "details"}
+    both = [nudges.Change(scene.job.pk, is_detail=True), nudges.Change(scene.job.pk)]
+    await nudges.send(dict.fromkeys(both, scene.job.namespace_id))
+    assert await heard(socket) == nudged
+    assert await socket.receive_nothing(0.1)
+    await socket.disconnect()
 
 
 async def test_a_stranger_is_told_that_there_is_no_such_job(scene):

@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from apps.jobs import task_reports
 from apps.jobs.models import Checkpoint, Job, JobAttempt, ScalarPoint, TaskFact
 from apps.jobs.results import newest_checkpoint, results_settle
 from apps.jobs.services import job_retry
@@ -71,6 +72,13 @@ def test_the_engine_is_given_the_token_and_it_opens_the_order(world, job):
     (file,) = order["code"]["files"]
     assert file["path"] == "train.py"
     assert file["url"].startswith("http")
+
+
+def test_progress_wakes_nobody_who_waits_for_the_end(job, monkeypatch):
+    told = []
+    monkeypatch.setattr(task_reports, "job_changed", lambda job, *, is_detail=False: told.append(is_detail))
+    report(task_of(job), progress={"step": 10, "total": 100})
+    assert told == [True]
 
 
 def test_a_task_that_the_job_does_not_have_gets_no_order(job):

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
+import pytest
 from websockets.sync.server import ServerConnection, serve
 
 from yardmaster_client.changes import LOOK_EVERY, Changes
@@ -36,8 +37,8 @@ def seconds_of(deed: Callable[[], None]) -> float:
     return time.monotonic() - begun
 
 
-def say(socket: ServerConnection, kind: str) -> None:
-    socket.send(json.dumps({"type": kind}))
+def say(socket: ServerConnection, kind: str, **more: str) -> None:
+    socket.send(json.dumps({"type": kind, **more}))
 
 
 def test_a_change_ends_the_wait_and_what_came_with_it_does_not_end_the_next() -> None:
@@ -62,6 +63,26 @@ def test_a_change_ends_the_wait_and_what_came_with_it_does_not_end_the_next() ->
         assert seconds_of(lambda: changes.wait(0.2)) >= 0.19
         seen.set()
     assert asked == [("/ws/jobs/j1/", "Bearer secret")]
+
+
+@pytest.mark.parametrize("details", [False, True])
+def test_who_waits_for_the_end_is_not_woken_by_details(details: bool) -> None:
+    seen = threading.Event()
+
+    def speaks(socket: ServerConnection) -> None:
+        say(socket, "ready")
+        for _ in range(20):
+            time.sleep(0.05)
+            say(socket, "job", about="details")
+        say(socket, "job")
+        seen.wait(LONG)
+
+    with portal_that(speaks) as transport, Changes(transport, "j1", details=details) as changes:
+        changes.wait(LONG)
+        woken_after = seconds_of(lambda: changes.wait(LONG))
+        seen.set()
+    assert (woken_after < 0.5) == details
+    assert woken_after < LONG / 2
 
 
 def test_without_a_socket_the_job_is_looked_at_twice_a_second() -> None:
