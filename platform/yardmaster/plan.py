@@ -152,7 +152,7 @@ def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing
     if job.phase is Phase.STARTING:
         return _starting(job, facts, now, timing)
     if not facts.seen.exists:
-        return Move(Phase.FAILED, lost_verdict())
+        return Move(Phase.FAILED, lost_verdict(facts.seen.message))
     deadline = _deadline(job)
     if _is_overdue(job, now):
         # Servers have no work of their own that could be cut off: the end of their time is a stop like any other.

@@ -135,8 +135,13 @@ def deadline_verdict(spec: TrainingSpec) -> Verdict:
     )
 
 
-def lost_verdict() -> Verdict:
-    """The engine no longer knows the run, or shows nothing that could still decide it."""
+def lost_verdict(missing: str = "") -> Verdict:
+    """The engine no longer knows the run, or shows nothing that could still decide it. `missing` is what it misses of a
+    run that it knows: somebody else removed that."""
+    if missing:
+        outside = REASONS[STOPPED_OUTSIDE]
+        message = f"{missing} It was removed, but not through Yardmaster."
+        return Verdict(STOPPED_OUTSIDE, message, outside.remedy, outside.blame)
     known = REASONS["Lost"]
     return Verdict(
         "Lost", "The engine no longer has the job, and nothing tells how it ended.", known.remedy, known.blame

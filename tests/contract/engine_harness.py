@@ -136,9 +136,9 @@ class LocalHarness:
 class KubernetesHarness:
     """The Kubernetes engine on an API server in a thread, with controllers and a kubelet that do as they are told."""
 
-    def __init__(self, *, watch: bool = False, **tasks: object) -> None:
+    def __init__(self, *, watch: bool = False, lives: bool = True, **tasks: object) -> None:
         self.api = KubernetesApi()
-        self.cluster = Cluster(self.api.store)
+        self.cluster = Cluster(self.api.store, lives=lives)
         self.engines: list[KubernetesEngine] = []
         self.tasks = {"image": "tasks:1", **tasks}
         self.engine = self.another_process(watch=watch)

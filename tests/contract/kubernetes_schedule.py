@@ -30,6 +30,8 @@ BEGIN = datetime(2027, 1, 4, 12, tzinfo=UTC)
 OF_RUNS = ("configmaps", "jobs", "statefulsets", "pods", "secrets", "services")
 NOT_THEIRS = ("configmaps", "jobs", "statefulsets", "pods", "pods", "secrets")
 LONGEST_CALM = 400
+ROUNDS_OF_GARBAGE = 3
+"""The owner's belongings, their pods, and the pods' end."""
 
 
 class WatchedStore(Store):
@@ -288,12 +290,14 @@ class Schedule:
         """Every task that still runs ends well, and the portal does what is left to do."""
         for _ in range(LONGEST_CALM):
             if all(row.is_done for row in self.rows):
-                return
+                break
             self.task_step()
             self.cluster.step()
             self.watch_step()
             self.portal_step()
             self.now += timedelta(seconds=5)
+        for _ in range(ROUNDS_OF_GARBAGE):
+            self.cluster.step()
 
     def truth(self) -> dict[JobKey, Observation]:
         """As a process sees it that has just begun, and asks the server."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -26,16 +27,19 @@ from tests.contract.engine_harness import (
 from tests.fakes.kubernetes_api import DONE_BUT_UNANSWERED, HALF_AN_ANSWER, NO_ANSWER
 from tests.fakes.kubernetes_store import Refusal
 from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.troubles import Left
 from yardmaster.engines.kubernetes.watching import Watching
 from yardmaster.errors import Misconfigured, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
-from yardmaster.phases import ABSENT, TaskPhase
+from yardmaster.phases import ABSENT, Phase, TaskPhase, Wanted
+from yardmaster.plan import Move, Remembered, Submit, plan
 from yardmaster.spec import Role, RoleSpec, Strategy
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "kubernetes.md"
 SOON = timedelta(seconds=1)
 WRITES = ("patch", "delete", "deletecollection")
+OF_RUNS = ("configmaps", "secrets", "services", "jobs", "statefulsets", "pods")
 
 
 @pytest.fixture
@@ -191,9 +195,17 @@ def test_a_submission_that_was_cut_off_is_absent_and_the_next_one_finishes_it(ha
     harness.api.refuse("patch", plural, what)
     with pytest.raises(Unavailable):
         harness.engine.submit(spec_of(), key, ACCESS)
-    assert harness.engine.observe([key])[key] == ABSENT
+    is_whole = (plural, what) == ("jobs", DONE_BUT_UNANSWERED)
+    assert harness.engine.observe([key])[key].exists is is_whole
     running(harness, key)
     assert len(of_kind(harness, "pods")) == 3
+
+
+def test_a_run_that_is_whole_is_not_written_again(harness: KubernetesHarness, key: JobKey):
+    running(harness, key)
+    before = harness.api.count(*WRITES, "dry-run")
+    harness.engine.submit(spec_of(), key, ACCESS)
+    assert harness.api.count(*WRITES, "dry-run") == before
 
 
 def test_a_submission_that_was_cut_off_and_is_stopped_stays_stopped(harness: KubernetesHarness, key: JobKey):
@@ -281,10 +293,118 @@ def test_an_evaluator_and_a_chief_are_jobs_of_their_own(harness: KubernetesHarne
 
 def test_a_workload_that_somebody_deleted_is_said_to_be_stopped_outside(harness: KubernetesHarness, key: JobKey):
     running(harness, key)
-    harness.api.store.delete(("jobs", namespace(harness, key), names.workload_name(key, Role.WORKER)))
-    seen = wait_until(harness.engine, key, lambda seen: task_in(seen, Role.WORKER, 0).phase.is_ended)
-    assert task_in(seen, Role.WORKER, 0).reason == "StoppedOutside"
+    harness.api.store.delete(("statefulsets", namespace(harness, key), names.workload_name(key, Role.PS)))
+    seen = wait_until(harness.engine, key, lambda seen: task_in(seen, Role.PS, 0).phase.is_ended)
+    assert task_in(seen, Role.PS, 0).reason == "StoppedOutside"
+    assert task_in(seen, Role.WORKER, 0).phase is TaskPhase.RUNNING
+
+
+@pytest.mark.parametrize("phase", [Phase.STARTING, Phase.RUNNING])
+def test_the_last_workload_that_somebody_deleted_is_made_anew_before_all_run_and_told_afterwards(
+    harness: KubernetesHarness, key: JobKey, phase: Phase
+):
+    spec = spec_of()
+    running(harness, key, spec)
+    name = names.workload_name(key, Role.WORKER)
+    harness.api.store.delete(("jobs", namespace(harness, key), name))
+    seen = harness.engine.observe([key])[key]
+    assert not seen.exists
     assert task_in(seen, Role.PS, 0).phase is TaskPhase.RUNNING
+    now = datetime(2027, 1, 4, tzinfo=UTC)
+    step = plan(Remembered(spec, phase, Wanted.RUN, now, now, now), seen, now)
+    if phase is Phase.RUNNING:
+        assert isinstance(step, Move)
+        assert (step.phase, step.verdict.reason) == (Phase.FAILED, "StoppedOutside")
+        assert f"The Job {name} is not on the cluster." in step.verdict.message
+        return
+    assert step == Submit()
+    submit_when_possible(harness, key, spec)
+    assert harness.engine.observe([key])[key].exists
+
+
+def submit_when_possible(harness: KubernetesHarness, key: JobKey, spec) -> None:
+    """As the portal does: again, while the cluster still deletes what was there."""
+    for _ in range(500):
+        with contextlib.suppress(Left):
+            harness.engine.submit(spec, key, ACCESS)
+            return
+        threading.Event().wait(0.01)
+    pytest.fail("something is left for ever")
+
+
+def test_nothing_is_made_twice_while_the_cluster_still_deletes_what_was_there(key: JobKey):
+    """The garbage collector is late: pods of a deleted Job run on, and a deleted owner's Jobs are still there."""
+    harness = KubernetesHarness(lives=False)
+    try:
+        harness.engine.submit(spec_of(), key, ACCESS)
+        harness.cluster.step()
+        for kind, name in (("jobs", names.workload_name(key, Role.WORKER)), ("configmaps", key.name)):
+            harness.api.store.delete((kind, namespace(harness, key), name))
+            with pytest.raises(Unavailable, match="still deleting"):
+                harness.engine.submit(spec_of(), key, ACCESS)
+        for _ in range(3):
+            harness.cluster.step()
+        harness.engine.submit(spec_of(), key, ACCESS)
+        assert harness.engine.observe([key])[key].exists
+    finally:
+        harness.close()
+
+
+def test_an_owner_that_somebody_holds_up_is_absent_and_not_submitted_again(harness: KubernetesHarness, key: JobKey):
+    running(harness, key)
+    place = ("configmaps", namespace(harness, key), key.name)
+    harness.api.store.merge(place, {"metadata": {"finalizers": ["example.org/held"]}})
+    for _ in range(2):
+        harness.engine.tidy(key)
+        assert harness.engine.observe([key])[key] == ABSENT
+    with pytest.raises(Unavailable, match="still deleting"):
+        harness.engine.submit(spec_of(), key, ACCESS)
+
+
+# --- its life in writes ----------------------------------------------------------------------------------------------
+
+
+def test_kubeflow_4758_a_whole_life_takes_eight_writes_and_leaves_nothing(harness: KubernetesHarness, key: JobKey):
+    running(harness, key, workers(2))
+    for index in range(2):
+        harness.let_end(key, Role.WORKER, index, 0)
+    wait_until(harness.engine, key, has_phase(Role.WORKER, 1, TaskPhase.SUCCEEDED))
+    harness.engine.release(key, [Role.PS])
+    wait_until(harness.engine, key, all_ended)
+    harness.engine.tidy(key)
+    assert harness.api.count(*WRITES) - base_of(harness) == 8
+    wait_for(lambda: not any(of_kind(harness, one) for one in OF_RUNS))
+
+
+def test_a_single_task_has_no_service_and_takes_four_writes(harness: KubernetesHarness, key: JobKey):
+    spec = spec_of(Strategy.SINGLE, roles={Role.WORKER: RoleSpec(1, SMALL)})
+    running(harness, key, spec)
+    assert of_kind(harness, "services") == []
+    harness.let_end(key, Role.WORKER, 0, 0)
+    wait_until(harness.engine, key, all_ended)
+    harness.engine.tidy(key)
+    assert harness.api.count(*WRITES) - base_of(harness) == 4
+
+
+def base_of(harness: KubernetesHarness) -> int:
+    """The writes that made the namespace."""
+    of_a_namespace = ("namespaces", "serviceaccounts", "networkpolicies")
+    return sum(verb in WRITES and what in of_a_namespace for verb, what in harness.api.requests)
+
+
+def test_a_stop_with_another_grace_or_a_second_one_tells_the_pods_too(harness: KubernetesHarness, key: JobKey):
+    """Else the cluster ends the pods with the spec's grace period, as it deletes what made them."""
+    running(harness, key)
+    harness.engine.stop(key, spec_of().grace_period)
+    assert harness.api.count("deletecollection") == 0
+    harness.engine.stop(key, spec_of().grace_period)
+    assert harness.api.count("deletecollection") == 1
+    other = running(harness, new_key())
+    harness.engine.stop(other, timedelta(seconds=600))
+    assert harness.api.count("deletecollection") == 2
+
+
+# --- what it leaves --------------------------------------------------------------------------------------------------
 
 
 def test_the_owners_end_is_the_end_of_everything(harness: KubernetesHarness, key: JobKey):
@@ -298,8 +418,8 @@ def test_kubeflow_4758_nothing_is_left_after_tidy(harness: KubernetesHarness, ke
     running(harness, key)
     harness.make_stubborn(key, Role.WORKER, 0)
     harness.engine.tidy(key)
-    left = {place[0] for place in harness.api.store.objects}
-    assert left == {"nodes", "namespaces", "serviceaccounts", "networkpolicies"}
+    assert of_kind(harness, "pods") == of_kind(harness, "configmaps") == []
+    wait_for(lambda: not any(of_kind(harness, one) for one in OF_RUNS))
 
 
 def test_its_own_namespace_is_restricted_and_made_when_first_needed(harness: KubernetesHarness, key: JobKey):

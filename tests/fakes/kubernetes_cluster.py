@@ -59,7 +59,8 @@ class Cluster:
 
     def close(self) -> None:
         self._closed.set()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
 
     # --- its life ----------------------------------------------------------------------------------------------------
 
@@ -70,6 +71,7 @@ class Cluster:
     def step(self) -> None:
         """Every controller and the kubelet look once."""
         with self._store.lock:
+            self._store.collect_garbage()
             for job in self._store.find("jobs"):
                 self._care_for_job(job)
             for one in self._store.find("statefulsets"):

@@ -1,9 +1,9 @@
 """What an API server keeps, in memory: objects, their versions, who belongs to whom, and what has happened to them.
 
 As the real one as far as the engine can tell: server-side apply removes what its manager no longer says, a merge patch
-heeds `resourceVersion` and `uid`, an owner's end takes its belongings along, a pod's deletion is graceful, and names,
-labels and pods that a cluster would refuse are refused. A namespace that is deleted takes what is in it along, unless
-finalizers hold that up.
+heeds `resourceVersion` and `uid`, an owner's end takes its belongings along (later: `collect_garbage`), finalizers hold
+up an object's end, a pod's deletion is graceful, and names, labels and pods that a cluster would refuse are refused. A
+namespace that is deleted takes what is in it along.
 """
 
 from __future__ import annotations
@@ -137,21 +137,31 @@ class Store:
                 self._end_namespace(place[2])
             elif place[0] == "pods" and grace != 0 and found["spec"].get("nodeName"):
                 self._end_gently(place, found, grace)
+            elif found["metadata"].get("finalizers"):
+                new = copied(found)
+                new["metadata"].setdefault("deletionTimestamp", moment())
+                self.write(place, new)
             else:
                 self.remove(place)
 
     def remove(self, place: Place) -> None:
-        """It is gone, and what belonged to it alone goes."""
+        """It is gone. What belonged to it is garbage."""
         with self.lock:
             found = self.objects.pop(place)
             for key in [key for key in self._applied if key[0] == place]:
                 del self._applied[key]
             self._happen("DELETED", place, found)
             self.gone[place] = self.version
-            uid = found["metadata"]["uid"]
-            for other, one in list(self.objects.items()):
-                if any(owner["uid"] == uid for owner in one["metadata"].get("ownerReferences", ())):
-                    self.delete(other)
+
+    def collect_garbage(self) -> None:
+        """One round: what belongs to nobody any more is deleted, pods with the grace period of their own. What belongs
+        to that is for the next round."""
+        with self.lock:
+            there = {one["metadata"]["uid"] for one in self.objects.values()}
+            for place, one in list(self.objects.items()):
+                owners = {owner["uid"] for owner in one["metadata"].get("ownerReferences", ())}
+                if owners and not owners & there:
+                    self.delete(place)
 
     def _end_namespace(self, name: str) -> None:
         """Where it was told to go: what is in it goes, then itself. Finalizers hold both up, and it says which."""

@@ -203,6 +203,13 @@ def test_a_lost_job_is_the_platforms() -> None:
     assert (lost_verdict().reason, lost_verdict().blame) == ("Lost", Blame.PLATFORM)
 
 
+def test_what_the_engine_misses_of_a_run_was_stopped_outside():
+    verdict = lost_verdict("The Job j-1-worker is not on the cluster.")
+    assert (verdict.reason, verdict.blame) == ("StoppedOutside", Blame.PLATFORM)
+    assert verdict.message.startswith("The Job j-1-worker is not on the cluster.")
+    assert "launch again" in verdict.remedy
+
+
 def test_trainer_2001_a_job_that_never_starts_says_what_held_it_up() -> None:
     spec = make_spec()
     stuck = task(WORKER, 1, TaskPhase.PENDING, reason="ImagePull", message="no such tag")

@@ -20,10 +20,9 @@ BEGUN, ENDED = "2026-11-20T12:00:00Z", "2026-11-20T12:05:00Z"
 Raw = dict[str, Any]
 
 
-def owner(spec: TrainingSpec, *, is_complete: bool = True) -> Raw:
-    annotations = {names.COMPLETE: "true"} if is_complete else {}
+def owner(spec: TrainingSpec) -> Raw:
     return {
-        "metadata": {"uid": UID, "name": KEY.name, "annotations": annotations},
+        "metadata": {"uid": UID, "name": KEY.name},
         "data": {RECORD: RunShape.of(spec).to_json()},
     }
 

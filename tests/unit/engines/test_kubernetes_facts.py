@@ -19,7 +19,7 @@ from tests.unit.engines.kubernetes_objects import (
     workload,
 )
 from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.facts import Seen, observation_of
+from yardmaster.engines.kubernetes.facts import Seen, needs_events, observation_of
 from yardmaster.engines.kubernetes.rolefacts import indexes
 from yardmaster.engines.kubernetes.shape import release_of, released_key
 from yardmaster.failures import REASONS, verdict_for
@@ -51,8 +51,35 @@ def test_without_an_owner_there_is_nothing():
     assert observation_of(Seen(None, [workload(Role.WORKER)], [pod(Role.WORKER, 0, "Running")])) == ABSENT
 
 
-def test_a_submission_that_was_cut_off_is_as_good_as_absent():
-    assert observation_of(Seen(owner(ONE, is_complete=False))) == ABSENT
+def test_a_submission_that_was_cut_off_is_as_good_as_absent_and_says_what_is_missing():
+    spec = make_spec(Strategy.PARAMETER_SERVER)
+    found = observation_of(
+        Seen(
+            owner(spec),
+            [workload(Role.PS)],
+            [pod(Role.PS, 0, "Running", containerStatuses=container(state={"running": {}}))],
+        )
+    )
+    assert not found.exists
+    assert f"Job {KEY.name}-chief is not on the cluster" in found.message
+    phases = {(task.role, task.index): task.phase for task in found.tasks}
+    assert phases.pop((Role.PS, 0)) is TaskPhase.RUNNING
+    assert set(phases.values()) == {TaskPhase.PENDING}
+    assert not needs_events(found)
+
+
+def test_it_is_there_with_its_last_workload_or_once_something_was_released():
+    spec = make_spec(Strategy.PARAMETER_SERVER)
+    assert observation_of(Seen(owner(spec), [workload(Role.CHIEF)])).exists
+    told = owner(spec)
+    told["data"][released_key(Role.PS)] = release_of(Role.PS, datetime(2026, 11, 20, tzinfo=UTC), ()).to_json()
+    assert observation_of(Seen(told)).exists
+
+
+def test_an_owner_that_is_on_its_way_out_owns_nothing():
+    going = owner(ONE)
+    going["metadata"]["deletionTimestamp"] = BEGUN
+    assert observation_of(Seen(going, [workload(Role.WORKER)])) == ABSENT
 
 
 def test_every_task_is_there_before_its_pod_is():
@@ -195,8 +222,11 @@ def test_indexes_are_read_as_jobs_write_them():
 
 
 def test_what_somebody_else_deleted_was_stopped_outside():
-    found = worker(workloads=[])
-    assert (found.phase, found.reason) == (TaskPhase.FAILED, "StoppedOutside")
+    found = states(SERVERS, workloads=[workload(Role.WORKER)])
+    assert [(task.phase, task.reason) for task in found] == [
+        (TaskPhase.PENDING, ""),
+        (TaskPhase.FAILED, "StoppedOutside"),
+    ]
 
 
 def test_pods_that_an_earlier_run_left_do_not_count():

@@ -21,6 +21,7 @@ from yardmaster.engines.kubernetes.environment import TOKEN_DIR
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.errors import Misconfigured
 from yardmaster.spec import Paths, Resources, Role, Strategy
+from yardmaster.strategy import leading_task, server_roles
 from yardmaster_runner.settings import read_settings
 
 ACCESS = TaskAccess("http://portal:8080", "the-token")
@@ -66,7 +67,8 @@ def variables(spec, role, options=OPTIONS):
 def test_any_valid_spec_becomes_objects_that_a_cluster_takes(spec):
     for options in (OPTIONS, EVERY_OPTION):
         made = made_for(spec, options)
-        assert len(made) == 3 + len(spec.roles) <= 7
+        assert len(made) == (3 if server_roles(spec) else 2) + len(spec.roles) <= 7
+        assert made[-1]["metadata"]["labels"][names.ROLE] == leading_task(spec)[0].value
         assert len({(one["kind"], one["metadata"]["name"]) for one in made}) == len(made)
         for one in made:
             json.dumps(one)
@@ -191,7 +193,10 @@ def test_eviction_costs_no_restart_and_what_no_restart_can_mend_fails_at_once():
 
 def test_a_coordinator_is_started_again_like_any_other_task():
     made = workloads(make_spec(Strategy.PARAMETER_SERVER, retries=3))
-    assert {role: made[role]["spec"]["backoffLimitPerIndex"] for role in ("chief", "worker")} == {"chief": 3, "worker": 3}
+    assert {role: made[role]["spec"]["backoffLimitPerIndex"] for role in ("chief", "worker")} == {
+        "chief": 3,
+        "worker": 3,
+    }
 
 
 def test_parameter_servers_have_names_that_stay_and_come_up_together():

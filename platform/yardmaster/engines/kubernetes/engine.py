@@ -1,8 +1,8 @@
 """The engine that runs a job's tasks as pods. The cluster is the truth: any process of the portal may call any verb.
 
-Every run is a few objects that belong to one owner. A submission is complete when the owner says so: one that was cut
-off counts as absent and is submitted again, which finishes it. What is to end is first written into the owner, with
-the facts of its tasks, and then deleted.
+Every run is a few objects that belong to one owner. A submission is complete when its last workload is there: one that
+was cut off counts as absent and is submitted again, which finishes it. What is to end is first written into the owner,
+with the facts of its tasks, and then deleted; the owner's end is the end of all.
 """
 
 from __future__ import annotations
@@ -23,13 +23,22 @@ from yardmaster.engines.kubernetes.capacity import capacity_of
 from yardmaster.engines.kubernetes.connection import connect
 from yardmaster.engines.kubernetes.environment import WORK_DIR
 from yardmaster.engines.kubernetes.facts import due_in, observation_of
+from yardmaster.engines.kubernetes.namespaces import is_ending
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.reading import Reader
-from yardmaster.engines.kubernetes.shape import RECORD, RunShape, release_of, released_in, released_key
+from yardmaster.engines.kubernetes.rolefacts import OVER
+from yardmaster.engines.kubernetes.shape import (
+    RECORD,
+    RunShape,
+    in_order_of_application,
+    release_of,
+    released_in,
+    released_key,
+)
 from yardmaster.engines.kubernetes.shaping import Shaper
-from yardmaster.engines.kubernetes.troubles import Absent, Conflict
+from yardmaster.engines.kubernetes.troubles import Absent, Conflict, Left
 from yardmaster.engines.kubernetes.watching import Watching
-from yardmaster.engines.kubernetes.workloads import workload_kind
+from yardmaster.engines.kubernetes.workloads import JOBS, SETS, workload_kind
 from yardmaster.errors import SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
@@ -126,26 +135,24 @@ class KubernetesEngine:
     # --- deeds -------------------------------------------------------------------------------------------------------
 
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
-        """Ask the server about the workloads, then apply everything. Where it was begun before, finish it."""
+        """Ask the server about the workloads, then apply everything. Where it was begun before, finish it. Raises
+        `Unavailable` while the cluster still deletes what was there before under this key."""
         owner = self._owner(key)
-        if owner is not None and _is_settled(owner):
+        if owner is not None and self._is_settled(key, owner):
             return
         self._refuse_impossible(spec)
         with self._writing(key):
             if owner is None:
-                try:
-                    self._ask(spec, key, access)
-                except SpecRejected:
-                    if self._owner(key) is None:
-                        raise
-                    # Another process makes the run just now: what is there already cannot be tried again.
-                owner = self._api.apply(manifests.owner(spec, key, self.options))
+                owner = self._make_owner(spec, key, access)
+            else:
+                self._refuse_while_left(key, owner["metadata"]["uid"])
             for one in manifests.belongings(spec, key, access, self.options, owner["metadata"]["uid"]):
                 self._api.apply(one)
             self._settle(key, owner)
 
     def release(self, key: JobKey, roles: Collection[Role]) -> None:
-        """Note the facts of these roles' tasks, then delete their workloads; the spec's grace period holds."""
+        """Note the facts of these roles' tasks, then delete their workloads; the cluster ends the pods that belong to
+        them, with the spec's grace period."""
         owner = self._owner(key)
         if owner is not None:
             shape = _shape_of(owner)
@@ -160,18 +167,17 @@ class KubernetesEngine:
                 self._end(key, list(_shape_of(owner).roles), ceil(grace.total_seconds()))
 
     def tidy(self, key: JobKey) -> None:
-        """Delete every object of the run, pods by force, the owner last. Cut off, it is repeated; should the portal
-        never come back, the owner's end takes the rest along."""
-        owner = self._owner(key)
-        if owner is None:
+        """Delete the owner: its end takes everything along. Where pods still live, first their workloads, so that none
+        is made anew, and then they, by force. Cut off, it is repeated."""
+        seen = self._reader.see([key])[key]
+        if seen.owner is None:
             return
         namespace = self._namespace(key)
         with self._writing(key):
-            for role in _shape_of(owner).roles:
-                self._api.delete(workload_kind(role), namespace, names.workload_name(key, role))
-            self._api.delete_pods(namespace, f"{names.RUN}={key.name}", 0)
-            self._api.delete("Service", namespace, key.name)
-            self._api.delete("Secret", namespace, names.token_name(key))
+            if any(_lives(pod) for pod in seen.pods):
+                for role in _shape_of(seen.owner).roles:
+                    self._api.delete(workload_kind(role), namespace, names.workload_name(key, role))
+                self._api.delete_pods(namespace, f"{names.RUN}={key.name}", 0)
             self._api.delete("ConfigMap", namespace, key.name)
 
     def restart(self, key: JobKey) -> bool:
@@ -227,6 +233,17 @@ class KubernetesEngine:
         if problems:
             raise SpecRejected(problems)
 
+    def _make_owner(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> dict[str, Any]:
+        """Where nothing is in its way, and the server takes what is to follow."""
+        try:
+            self._refuse_while_left(key)
+            self._ask(spec, key, access)
+        except (Left, SpecRejected):
+            if self._owner(key) is None:
+                raise
+            # Another process makes the run just now: what is there already cannot be tried again.
+        return self._api.apply(manifests.owner(spec, key, self.options))
+
     def _ask(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
         """Let the server judge the workloads before anything is made. Raises what it says, and `Misconfigured` where
         the namespace is somebody else's; makes it where it is missing."""
@@ -240,17 +257,39 @@ class KubernetesEngine:
         for one in judged[1:]:
             self._api.apply(one, dry_run=True)
 
+    def _is_settled(self, key: JobKey, owner: Mapping[str, Any]) -> bool:
+        """Whether there is nothing (more) to submit: the last workload is there, or something was told to end."""
+        if is_ending(owner):
+            raise Left(key.name)
+        if released_in(owner.get("data") or {}):
+            return True
+        last = in_order_of_application(_shape_of(owner).roles)[-1]
+        labels = f"{names.OWNER}={owner['metadata']['uid']},{names.ROLE}={last.value}"
+        return bool(self._api.find(workload_kind(last), self._namespace(key), labels))
+
+    def _refuse_while_left(self, key: JobKey, owner_uid: str = "") -> None:
+        """Raises `Left` where there are workloads of another owner, or pods that run on without their workload: the
+        cluster has yet to delete them."""
+        place, labels = self._namespace(key), names.selector([key])
+        pods = self._api.find("Pod", place, labels)  # before those that make them
+        workloads = [one for kind in (JOBS, SETS) for one in self._api.find(kind, place, labels)]
+        if any(one["metadata"]["labels"].get(names.OWNER) != owner_uid for one in workloads):
+            raise Left(key.name)
+        made = {one["metadata"]["uid"] for one in workloads}
+        for pod in pods:
+            makers = {one["uid"] for one in pod["metadata"].get("ownerReferences") or ()}
+            if _lives(pod) and not is_ending(pod) and not makers & made:
+                raise Left(key.name)
+
     def _settle(self, key: JobKey, owner: Mapping[str, Any]) -> None:
-        """Note that the submission is complete. What was told to end meanwhile ends again: some of it may have been
-        made only afterwards. Tidied meanwhile: what was made belongs to nobody and goes by itself."""
-        note = {"metadata": {"uid": owner["metadata"]["uid"], "annotations": {names.COMPLETE: "true"}}}
-        try:
-            settled = self._api.patch("ConfigMap", self._namespace(key), key.name, note)
-        except Absent:
+        """What was told to end meanwhile ends again: some of it may have been made only afterwards. Tidied meanwhile:
+        what was made belongs to nobody and goes by itself."""
+        now = self._owner(key)
+        if now is None or now["metadata"]["uid"] != owner["metadata"]["uid"]:
             return
-        ended = released_in(settled.get("data") or {})
+        ended = released_in(now.get("data") or {})
         if ended:
-            self._delete(key, ended, owner["metadata"]["uid"], _shape_of(owner).grace)
+            self._delete(key, ended, now["metadata"]["uid"])
 
     def _end(self, key: JobKey, roles: Collection[Role], grace: int) -> None:
         """Note, then delete. Who comes second finds it noted and deletes again, which hastens and harms nothing."""
@@ -258,7 +297,7 @@ class KubernetesEngine:
             seen = self._reader.see([key])[key]
             if seen.owner is None or not roles:
                 return
-            data, observed = seen.owner.get("data") or {}, observation_of(seen).tasks
+            shape, data, observed = _shape_of(seen.owner), seen.owner.get("data") or {}, observation_of(seen).tasks
             now, known = datetime.now(UTC), released_in(data)
             notes = {
                 released_key(role): release_of(role, now, observed).to_json() for role in roles if role not in known
@@ -270,7 +309,8 @@ class KubernetesEngine:
                 continue
             except Absent:
                 return
-            self._delete(key, roles, seen.owner["metadata"]["uid"], grace)
+            is_usual = grace == shape.grace and len(notes) == len(roles)
+            self._delete(key, roles, seen.owner["metadata"]["uid"], None if is_usual else grace)
             return
         raise _changes_all_the_time(key)
 
@@ -280,24 +320,24 @@ class KubernetesEngine:
         change = {"metadata": {"resourceVersion": version}, "data": notes}
         self._api.patch("ConfigMap", self._namespace(key), key.name, change)
 
-    def _delete(self, key: JobKey, roles: Iterable[Role], owner_uid: str, grace: int) -> None:
-        """The workloads first, so that no pod is made anew; then their pods, with this grace period."""
+    def _delete(self, key: JobKey, roles: Iterable[Role], owner_uid: str, grace: int | None = None) -> None:
+        """The workloads: the cluster ends their pods at once, with the spec's grace period. Then the pods, where they
+        are to have another `grace`, or some may have begun to end with another."""
         namespace, some = self._namespace(key), sorted(role.value for role in roles)
         for role in some:
             self._api.delete(workload_kind(Role(role)), namespace, names.workload_name(key, Role(role)))
-        labels = f"{names.OWNER}={owner_uid},{names.ROLE} in ({','.join(some)})"
-        self._api.delete_pods(namespace, labels, max(1, grace))
+        if grace is not None:
+            labels = f"{names.OWNER}={owner_uid},{names.ROLE} in ({','.join(some)})"
+            self._api.delete_pods(namespace, labels, max(1, grace))
 
 
 def _changes_all_the_time(key: JobKey) -> Unavailable:
     return Unavailable(f"The record of {key.name} changes all the time.")
 
 
+def _lives(pod: Mapping[str, Any]) -> bool:
+    return (pod.get("status") or {}).get("phase") not in OVER
+
+
 def _shape_of(owner: Mapping[str, Any]) -> RunShape:
     return RunShape.from_json(owner["data"][RECORD])
-
-
-def _is_settled(owner: Mapping[str, Any]) -> bool:
-    """Whether there is nothing (more) to submit: all is there, or has been told to end."""
-    is_complete = names.COMPLETE in (owner["metadata"].get("annotations") or {})
-    return is_complete or bool(released_in(owner.get("data") or {}))

@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.namespaces import is_ending
 from yardmaster.engines.kubernetes.podfacts import Raw
 from yardmaster.engines.kubernetes.rolefacts import RoleSeen, newest_of, released_task, task_of
-from yardmaster.engines.kubernetes.shape import RECORD, RunShape, released_in
+from yardmaster.engines.kubernetes.shape import RECORD, RunShape, in_order_of_application, released_in
 from yardmaster.engines.kubernetes.together import Due, Together, due
+from yardmaster.engines.kubernetes.workloads import workload_kind
 from yardmaster.phases import ABSENT, Observation, TaskPhase, TaskState
 from yardmaster.spec import Role
 
@@ -27,18 +29,20 @@ class Seen:
     pods: Sequence[Raw] = ()
     events: Sequence[Raw] = ()
 
-    def is_complete(self) -> bool:
-        """Whether its submission came to its end. Before, it is as good as absent: it will be submitted again."""
-        return self.owner is not None and names.COMPLETE in (self.owner["metadata"].get("annotations") or {})
-
 
 def observation_of(seen: Seen) -> Observation:
-    """One state per task, in the spec's order."""
-    if seen.owner is None or not seen.is_complete():
+    """One state per task, in the spec's order. While the last workload is missing, and nothing was told to end, the run
+    does not exist: it is being submitted, or that was cut off, or somebody else deleted the workload."""
+    if seen.owner is None or is_ending(seen.owner):
         return ABSENT
     data = seen.owner.get("data") or {}
     shape, released = RunShape.from_json(data[RECORD]), released_in(data)
     roles = _roles_of(seen, shape, Together.in_data(data).count)
+    last = in_order_of_application(shape.roles)[-1]
+    if not released and any(one.role is last and one.workload is None for one in roles):
+        missing = f"{workload_kind(last)} {seen.owner['metadata']['name']}-{last.value}"
+        message = f"The {missing} is not on the cluster."
+        return Observation(False, tuple(_task_to_come(one, index) for one in roles for index in one.indexes()), message)
     tasks: list[TaskState] = []
     for one in roles:
         if one.role in released:
@@ -47,6 +51,13 @@ def observation_of(seen: Seen) -> Observation:
             tasks += [task_of(one, index) for index in one.indexes()]
     to_restart = not released and _due(shape, roles, tasks, data) is not None
     return Observation(True, tuple(tasks), _said_of(tasks), to_restart)
+
+
+def _task_to_come(one: RoleSeen, index: int) -> TaskState:
+    """Of a run that is not complete: what has neither workload nor pod was not made yet, rather than removed."""
+    if one.workload is None and index not in one.pods:
+        return TaskState(one.role, index, TaskPhase.PENDING)
+    return task_of(one, index)
 
 
 def due_in(seen: Seen) -> Due | None:
@@ -65,7 +76,7 @@ def _due(shape: RunShape, roles: Sequence[RoleSeen], tasks: Sequence[TaskState],
 
 def needs_events(seen: Observation) -> bool:
     """Whether some task is held up by what only an event tells."""
-    return any(one.phase is TaskPhase.PENDING and not one.reason for one in seen.tasks)
+    return seen.exists and any(one.phase is TaskPhase.PENDING and not one.reason for one in seen.tasks)
 
 
 def _roles_of(seen: Seen, shape: RunShape, anew: int) -> list[RoleSeen]:

@@ -1,8 +1,8 @@
 """All objects of a run, as plain dicts in the order in which they are applied. Pure.
 
-Their number depends on the roles, never on the replicas: the owner, the token, the service that gives tasks their
+Their number depends on the roles, never on the replicas: the owner, the token, the service that gives servers their
 names, and one workload per role. Everything belongs to the owner (`ownerReferences`), so that its end is the end of
-all. Not here: applying them.
+all. The last one is there only if all are. Not here: applying them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from yardmaster.engines.kubernetes import environment as env
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.peers import too_many_peers
-from yardmaster.engines.kubernetes.shape import RECORD, RunShape
+from yardmaster.engines.kubernetes.shape import RECORD, RunShape, in_order_of_application
 from yardmaster.engines.kubernetes.workloads import workload
 from yardmaster.errors import Problem
 from yardmaster.ids import JobKey
 from yardmaster.spec import TrainingSpec
+from yardmaster.strategy import server_roles
 
 TO_BE_KNOWN = "known-when-applied"
 """Stands for the owner's uid where the owner does not exist yet."""
@@ -42,8 +43,8 @@ def belongings(
     portal_url = options.portal_url or access.portal_url
     made = [
         _token(key, access.token, options),
-        _service(key, options),
-        *(workload(spec, key, role, portal_url, options, owner_uid) for role in spec.roles),
+        *([_service(key, options)] if server_roles(spec) else []),
+        *_workloads(spec, key, portal_url, options, owner_uid),
     ]
     for one in made:
         one["metadata"]["ownerReferences"] = [dict(reference)]
@@ -53,8 +54,7 @@ def belongings(
 
 def workloads(spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions) -> list[dict[str, Any]]:
     """The workloads alone and without owner: what the server is asked about before anything is made."""
-    portal_url = options.portal_url or access.portal_url
-    return [workload(spec, key, role, portal_url, options, TO_BE_KNOWN) for role in spec.roles]
+    return _workloads(spec, key, options.portal_url or access.portal_url, options, TO_BE_KNOWN)
 
 
 def whole_run(spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions) -> list[dict[str, Any]]:
@@ -73,6 +73,13 @@ def refused_resources(spec: TrainingSpec, options: TaskOptions) -> list[Problem]
                 message = f"Jobs on this cluster may not ask for {name} in this way."
                 problems.append(Problem(field, "no_such_resource", message, remedy, str(amount)))
     return problems
+
+
+def _workloads(
+    spec: TrainingSpec, key: JobKey, portal_url: str, options: TaskOptions, owner_uid: str
+) -> list[dict[str, Any]]:
+    ordered = in_order_of_application(spec.roles)
+    return [workload(spec, key, role, portal_url, options, owner_uid) for role in ordered]
 
 
 def _metadata(name: str, key: JobKey, options: TaskOptions) -> dict[str, Any]:

@@ -26,8 +26,6 @@ ATTEMPT = "yardmaster/attempt"
 ROLE = "yardmaster/role"
 OWNER = "yardmaster/owner"
 """The uid of the run's owner object: tells what belongs to this submission from what is left of an earlier one."""
-COMPLETE = "yardmaster/complete"
-"""The annotation of an owner whose run was applied to its last object."""
 
 JOB_INDEX = "batch.kubernetes.io/job-completion-index"
 JOB_FAILURES = "batch.kubernetes.io/job-index-failure-count"

@@ -13,6 +13,7 @@ from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.ids import JobKey
 from yardmaster.quantity import format_cpu
 from yardmaster.spec import Resources, Role, TrainingSpec
+from yardmaster.strategy import server_roles
 
 _LOCKED = {
     "allowPrivilegeEscalation": False,
@@ -30,7 +31,7 @@ def pod_template(
         "serviceAccountName": names.ACCOUNT,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "subdomain": key.name,
+        **({"subdomain": key.name} if server_roles(spec) else {}),  # the service's name, where there is one
         "restartPolicy": "Always" if role is Role.PS else "Never",
         # A pod told to end in 0 s would vanish from the API before its containers have ended.
         "terminationGracePeriodSeconds": max(1, int(spec.grace_period.total_seconds())),

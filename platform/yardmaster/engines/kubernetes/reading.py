@@ -114,7 +114,7 @@ class Reader:
         looked = self._look(keys)
         seen = {key: looked.seen(key) for key in keys}
         found = self._with_events(seen, {key: observation_of(one) for key, one in seen.items()})
-        odd = [key for key, one in found.items() if any(task.reason == _REMOVED for task in one.tasks)]
+        odd = [key for key, one in found.items() if seen[key].owner is not None and _lacks_something(one)]
         again = self._owners_again(looked, odd) if odd else looked
         found.update({key: observation_of(again.seen(key)) for key in odd})
         if self._watching is not None:
@@ -170,6 +170,11 @@ class Reader:
         """Their namespace where it is one, else all."""
         places = {names.namespace_name(key.namespace_id, self._options) for key in keys}
         return places.pop() if len(places) == 1 else ""
+
+
+def _lacks_something(found: Observation) -> bool:
+    """Whether a workload is not there that nobody was seen to release."""
+    return not found.exists or any(task.reason == _REMOVED for task in found.tasks)
 
 
 def _name(found: Raw) -> str:

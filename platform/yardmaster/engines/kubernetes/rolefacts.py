@@ -18,7 +18,8 @@ from yardmaster.failures import REASONS
 from yardmaster.phases import TaskPhase, TaskState
 from yardmaster.spec import Role
 
-_OVER = ("Succeeded", "Failed")
+OVER = ("Succeeded", "Failed")
+"""The phases of pods that have ended."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def released_task(one: RoleSeen, index: int, released: Released) -> TaskState:
     if kept.phase.is_ended:
         return kept
     phase = (pod or {}).get("status", {}).get("phase", "Pending")
-    if pod is not None and phase not in _OVER:
+    if pod is not None and phase not in OVER:
         living = TaskPhase.PENDING if phase == "Pending" else TaskPhase.RUNNING
         return replace(kept, phase=living, started_at=_started(pod) or kept.started_at)
     return replace(kept, phase=TaskPhase.RELEASED, reason="", message="", exit_code=None, finished_at=released.at)

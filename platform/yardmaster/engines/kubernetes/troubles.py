@@ -1,6 +1,7 @@
 """What an answer of the API server that is no success means, as typed errors. Pure.
 
-`Absent`, `Conflict`, `Expired` and `Busy` have a meaning within the engine; to everybody else they say: try again.
+`Absent`, `Conflict`, `Left`, `Expired` and `Busy` have a meaning within the engine; to everybody else they say: try
+again.
 """
 
 from __future__ import annotations
@@ -21,6 +22,14 @@ class Absent(Unavailable):
 
 class Conflict(Unavailable):
     """409: it was changed meanwhile."""
+
+
+class Left(Unavailable):
+    """What was there before under this name has not gone yet."""
+
+    def __init__(self, name: str) -> None:
+        message = f"The cluster is still deleting what was there before under the name {name}."
+        super().__init__(message, remedy="It is made anew after that.")
 
 
 class Expired(Unavailable):
