@@ -23,8 +23,9 @@ from yardmaster.engines.kubernetes.watching import Watching
 from yardmaster.errors import YardmasterError
 from yardmaster.ids import JobKey, short
 from yardmaster.phases import ABSENT, Observation, Phase, Wanted
-from yardmaster.plan import FreeQuota, Move, Release, Remembered, Stop, Submit, Tidy, Wait, plan
-from yardmaster.spec import Role, RoleSpec, TrainingSpec
+from yardmaster.plan import FreeQuota, Move, Release, Remembered, Restart, Stop, Submit, Tidy, Wait, plan
+from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.strategy import leading_task
 
 BEGIN = datetime(2027, 1, 4, 12, tzinfo=UTC)
 OF_RUNS = ("configmaps", "jobs", "statefulsets", "pods", "secrets", "services")
@@ -61,6 +62,10 @@ class Row:
         self.is_held = False
         self.history: set[str] = set()
         """Words: `succeeded`, `failed`, `hurt` (others deleted something), `owner deleted`, `stopped`."""
+
+    @property
+    def decides(self) -> Role:
+        return leading_task(self.job.spec)[0]
 
     @property
     def is_done(self) -> bool:
@@ -150,7 +155,10 @@ class Schedule:
 
     def _spec(self) -> TrainingSpec:
         roles = {Role.WORKER: RoleSpec(self.chance.randint(1, 2), SMALL), Role.PS: RoleSpec(1, SMALL)}
-        return spec_of(roles=roles, retries=self.chance.randint(0, 1))
+        strategy = self.chance.choice((Strategy.BETWEEN_GRAPH, Strategy.PARAMETER_SERVER))
+        if strategy is Strategy.PARAMETER_SERVER:
+            roles[Role.CHIEF] = RoleSpec(1, SMALL)
+        return spec_of(strategy, roles=roles, retries=self.chance.randint(0, 2))
 
     # --- the storm ---------------------------------------------------------------------------------------------------
 
@@ -219,7 +227,7 @@ class Schedule:
         elif how == "fails":
             row.history.add("failed")
             self.cluster.end(row.key.name, role, index, 1)
-        elif role == "worker":
+        elif role == row.decides.value:
             row.history.add(f"succeeded {index}")
             self.cluster.end(row.key.name, role, index, 0)
 
@@ -246,6 +254,8 @@ class Schedule:
         match step:
             case Submit():
                 engine.submit(row.job.spec, row.key, ACCESS)
+            case Restart():
+                engine.restart(row.key)
             case Stop(grace):
                 engine.stop(row.key, grace)
             case Release(roles):

@@ -135,6 +135,17 @@ def live_through_everything(harness: KubernetesHarness, key: JobKey) -> None:
     engine.release(key, [Role.PS])
     engine.stop(key, SOON)
     engine.tidy(key)
+    lose_a_chief(harness, JobKey(key.namespace_id, new_key().job_id, 1))
+
+
+def lose_a_chief(harness: KubernetesHarness, key: JobKey) -> None:
+    roles = {role: RoleSpec(1, SMALL) for role in (Role.CHIEF, Role.WORKER, Role.PS)}
+    running(harness, key, spec_of(Strategy.PARAMETER_SERVER, roles=roles, retries=1))
+    wait_until(harness.engine, key, all_running)
+    harness.let_end(key, Role.CHIEF, 0, 1)
+    wait_until(harness.engine, key, lambda seen: seen.to_restart)
+    assert harness.engine.restart(key)
+    harness.engine.tidy(key)
 
 
 def wait_for(holds) -> None:

@@ -131,7 +131,7 @@ def test_a_restart_that_was_cut_off_after_its_note_is_finished_by_the_next(harne
     before = uids(harness, key)
     harness.let_end(key, Role.CHIEF, 0, 1)
     wait_until(harness.engine, key, lost)
-    harness.api.refuse("delete", "pods", 500)
+    harness.api.refuse("create", "pods/eviction", 500)
     with pytest.raises(Unavailable):
         harness.engine.restart(key)
     wait_until(harness.engine, key, lost)

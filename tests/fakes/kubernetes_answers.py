@@ -45,7 +45,7 @@ def asked_of(method: str, address: str, content: bytes, content_type: str) -> As
         namespace, steps = steps[1], steps[2:]
     plural, name, part = (*steps, "", "")[:3]
     query = {name: values[0] for name, values in parse_qs(url.query).items()}
-    verb = {"PATCH": "patch", "DELETE": "delete" if name else "deletecollection"}.get(method)
+    verb = {"PATCH": "patch", "POST": "create", "DELETE": "delete" if name else "deletecollection"}.get(method)
     verb = verb or ("get" if name else "watch" if query.get("watch") else "list")
     verb = "dry-run" if query.get("dryRun") else verb
     return Asked(verb, (plural, namespace, name), part, query, json.loads(content) if content else {}, content_type)
@@ -58,6 +58,8 @@ def answer_to(asked: Asked, store: Store) -> Any:
     if asked.part == "log":
         store.get(asked.place)
         return store.logs.get((namespace, name), "")
+    if asked.part == "eviction":
+        return _evict(asked, store)
     if asked.verb == "get":
         return store.get(asked.place)
     if asked.verb == "list":
@@ -65,9 +67,6 @@ def answer_to(asked: Asked, store: Store) -> Any:
             found = store.find(plural, namespace, labels, fields)
             return {"kind": "List", "metadata": {"resourceVersion": str(store.version)}, "items": found}
     if asked.verb == "delete":
-        uid = asked.body.get("preconditions", {}).get("uid")
-        if uid is not None and store.get(asked.place)["metadata"]["uid"] != uid:
-            raise Refusal(409, "the UID in the precondition does not match")
         store.delete(asked.place, asked.body.get("gracePeriodSeconds"))
         return {"kind": "Status", "status": "Success"}
     if asked.verb == "deletecollection":
@@ -78,6 +77,19 @@ def answer_to(asked: Asked, store: Store) -> Any:
     if asked.content_type == APPLY:
         return store.apply(asked.place, asked.body, asked.query["fieldManager"], "dryRun" in asked.query)
     return store.merge(asked.place, asked.body)
+
+
+def _evict(asked: Asked, store: Store) -> Object:
+    """The pod goes, for the cluster's own reasons, with the grace period of its template."""
+    with store.lock:
+        pod = store.get(asked.place)
+        if asked.body["deleteOptions"]["preconditions"]["uid"] != pod["metadata"]["uid"]:
+            raise Refusal(409, "the UID in the precondition does not match")
+        target = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
+        store.evicted.add(pod["metadata"]["uid"])
+        store.write(asked.place, {**pod, "status": {**pod["status"], "conditions": [target]}})
+        store.delete(asked.place, pod["spec"].get("terminationGracePeriodSeconds"))
+    return {"kind": "Status", "status": "Success"}
 
 
 def refused(refusal: Refusal) -> Object:

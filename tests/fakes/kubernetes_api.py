@@ -109,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._answer()
 
-    do_PATCH = do_DELETE = do_GET
+    do_PATCH = do_POST = do_DELETE = do_GET
 
     def _answer(self) -> None:
         content = self.rfile.read(int(self.headers.get("Content-Length") or 0))

@@ -24,8 +24,8 @@ class Cluster:
     def __init__(self, store: Store, *, lives: bool = True) -> None:
         self._store = store
         self._begun: set[str] = set()
-        self._lives: dict[tuple[str, int], tuple[int, int]] = {}
-        """Of a Job's index: its failures, and those that are nobody's fault, before its newest pod."""
+        self._lives: dict[tuple[str, int], tuple[int, int, str]] = {}
+        """Of a Job's index: its failures, and those that are nobody's fault, before its newest pod; that pod's uid."""
         self.stubborn: set[tuple[str, str, int]] = set()
         self._closed = threading.Event()
         store.write(("nodes", "", NODE), node(NODE))
@@ -96,7 +96,7 @@ class Cluster:
             elif newest["status"]["phase"] == "Failed":
                 failed += self._after_failure(job, index, newest)
         status = {"completedIndexes": ",".join(map(str, completed)), "failedIndexes": ",".join(map(str, failed))}
-        if count := sum(failures for (of, _), (failures, _) in self._lives.items() if of == uid) + len(failed):
+        if count := sum(failures for (of, _), (failures, _, _) in self._lives.items() if of == uid) + len(failed):
             status["failed"] = count
         if len(completed) + len(failed) == spec["completions"]:
             status["conditions"] = [{"type": "Failed" if failed else "Complete", "status": "True"}]
@@ -119,7 +119,10 @@ class Cluster:
 
     def _after_removal(self, job: Object, index: int) -> list[int]:
         """A pod that was deleted counts as a failed one, and shows no more how it ended."""
-        failures, ignored = self._lives[job["metadata"]["uid"], index]
+        failures, ignored, pod = self._lives[job["metadata"]["uid"], index]
+        if pod in self._store.evicted:
+            self._make(job, index, failures, ignored + 1)
+            return []
         if failures >= job["spec"]["backoffLimitPerIndex"]:
             return [index]
         self._make(job, index, failures + 1, ignored)
@@ -148,15 +151,15 @@ class Cluster:
             self._store.write(_place(pod), pod)
 
     def _make(self, job: Object, index: int, failures: int, ignored: int) -> None:
-        self._lives[job["metadata"]["uid"], index] = failures, ignored
         annotations = {
             names.JOB_INDEX: str(index),
             names.JOB_FAILURES: str(failures),
             names.JOB_IGNORED_FAILURES: str(ignored),
         }
-        self._add(job, f"{job['metadata']['name']}-{index}-{failures + ignored}x", {}, annotations)
+        pod = self._add(job, f"{job['metadata']['name']}-{index}-{failures + ignored}x", {}, annotations)
+        self._lives[job["metadata"]["uid"], index] = failures, ignored, pod["metadata"]["uid"]
 
-    def _add(self, maker: Object, name: str, labels: dict[str, str], annotations: dict[str, str]) -> None:
+    def _add(self, maker: Object, name: str, labels: dict[str, str], annotations: dict[str, str]) -> Object:
         template, namespace = copied(maker["spec"]["template"]), maker["metadata"]["namespace"]
         owner = {"kind": maker["kind"], "uid": maker["metadata"]["uid"], "name": maker["metadata"]["name"]}
         metadata = {
@@ -167,8 +170,8 @@ class Cluster:
             "ownerReferences": [owner],
         }
         pod = {"kind": "Pod", "metadata": metadata, "spec": template["spec"], "status": {"phase": "Pending"}}
-        if ("pods", namespace, name) not in self._store.objects:
-            self._store.write(("pods", namespace, name), pod)
+        there = self._store.objects.get(("pods", namespace, name))
+        return there or self._store.write(("pods", namespace, name), pod)
 
     def _pods(self, run: str = "") -> list[Object]:
         return self._store.find("pods", labels=f"{names.RUN}={run}" if run else "")

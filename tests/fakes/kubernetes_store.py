@@ -42,6 +42,8 @@ class Store:
         self.events: list[tuple[int, str, str, Object]] = []
         self.oldest = 0
         self.version = 0
+        self.evicted: set[str] = set()
+        """The uids of pods that were taken away for the cluster's own reasons."""
         self.gone: dict[Place, int] = {}
         """At which version what is not there went last."""
         self.logs: dict[tuple[str, str], str] = {}

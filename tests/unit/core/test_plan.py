@@ -10,7 +10,20 @@ import pytest
 
 from tests.unit.core.generators import NOW, everything, make_spec, task
 from yardmaster.phases import ABSENT, Observation, Phase, TaskPhase, Wanted
-from yardmaster.plan import Admit, FreeQuota, Move, Release, Remembered, Stop, Submit, Tidy, Timing, Wait, plan
+from yardmaster.plan import (
+    Admit,
+    FreeQuota,
+    Move,
+    Release,
+    Remembered,
+    Restart,
+    Stop,
+    Submit,
+    Tidy,
+    Timing,
+    Wait,
+    plan,
+)
 from yardmaster.spec import Role
 
 SPEC = make_spec(max_runtime=timedelta(hours=1))
@@ -26,6 +39,7 @@ ALL_GONE = everything(SPEC, RELEASED)
 WORKERS_DONE = everything(SPEC, RUNNING, task(WORKER, 0, DONE), task(WORKER, 1, DONE))
 ALL_ENDED_WELL = everything(SPEC, DONE, task(PS, 0, RELEASED))
 PS_FAILED = everything(SPEC, RUNNING, task(PS, 0, FAILED, exit_code=1))
+LOST_FOR_ALL = replace(ALL_RUN, to_restart=True)
 RUN, STOP = Wanted.RUN, Wanted.STOP
 
 
@@ -99,6 +113,12 @@ TABLE = [
         140,
         Tidy(),
     ),
+    # All anew together.
+    ("a loss for all", LIVE, LOST_FOR_ALL, 100, Restart()),
+    ("a loss for all while it starts", STARTING, LOST_FOR_ALL, 1, Restart()),
+    ("a loss for all of what is to stop", replace(LIVE, wanted=STOP), LOST_FOR_ALL, 100, Move(Phase.STOPPING)),
+    ("a loss for all of what has its verdict", replace(WELL, released_at=at(90), reserved=frozenset({PS})),
+     LOST_FOR_ALL, 91, Wait(at(106))),
     # The end.
     ("what is still held is returned", replace(WELL, tidied_at=at(200)), ABSENT, 200, FreeQuota(BOTH)),
     ("nothing is left", replace(WELL, tidied_at=at(200), reserved=frozenset()), ABSENT, 200, Wait(None)),

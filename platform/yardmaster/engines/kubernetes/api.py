@@ -101,11 +101,15 @@ class Api:
         body = {"gracePeriodSeconds": grace}
         self._json("DELETE", path_of("Pod", namespace), "delete pods", _given(labelSelector=labels), body)
 
-    def delete_pod(self, namespace: str, name: str, uid: str, grace: int) -> None:
-        """Begin the end of this one pod, as above. Gone, or another of its name: nothing."""
-        body = {"gracePeriodSeconds": grace, "preconditions": {"uid": uid}}
+    def evict(self, namespace: str, name: str, uid: str) -> None:
+        """Begin the end of this one pod, with its own grace period, as a drained node does: its controller counts no
+        failure of it. Gone, or another of its name: nothing. `Unavailable` where a disruption budget is in the way."""
+        body = {
+            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": {"preconditions": {"uid": uid}},
+        }  # fmt: skip
         with contextlib.suppress(Absent, Conflict):
-            self._json("DELETE", path_of("Pod", namespace, name), "delete pods", body=body)
+            self._json("POST", path_of("Pod", namespace, name) + "/eviction", "evict pods", body=body)
 
     def log(self, namespace: str, pod: str, container: str, lines: int, *, previous: bool = False) -> str:
         """The end of a container's own output; empty where there is none (yet, or any more)."""

@@ -17,7 +17,7 @@ from math import ceil
 from typing import Any
 
 from yardmaster.engines.base import Capacity, Remains, Servers, TaskAccess
-from yardmaster.engines.kubernetes import manifests, names, together
+from yardmaster.engines.kubernetes import manifests, names
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.capacity import capacity_of
 from yardmaster.engines.kubernetes.connection import connect
@@ -29,6 +29,7 @@ from yardmaster.engines.kubernetes.reading import Reader
 from yardmaster.engines.kubernetes.rolefacts import OVER
 from yardmaster.engines.kubernetes.shape import (
     RECORD,
+    TOGETHER,
     RunShape,
     in_order_of_application,
     release_of,
@@ -181,25 +182,24 @@ class KubernetesEngine:
             self._api.delete("ConfigMap", namespace, key.name)
 
     def restart(self, key: JobKey) -> bool:
-        """Note which pods were there, then end them; their controllers make new ones. Cut off between the two, the
+        """Note which pods were there, then evict them; their controllers make new ones. Cut off between the two, the
         next call finds the note and ends the rest."""
         for _ in range(_TRIES):
-            seen = self._reader.see([key])[key]
-            found = due_in(seen)
-            if found is None or seen.owner is None:
-                return False
             with self._writing(key):
+                seen = self._reader.see([key])[key]
+                found = due_in(seen)
+                if found is None or seen.owner is None:
+                    return False
                 try:
                     if found.new:
-                        self._note(key, seen.owner, {together.NOTE: found.note.to_json()})
+                        self._note(key, seen.owner, {TOGETHER: found.note.to_json()})
                 except Conflict:
                     continue
                 except Absent:
                     return False
-                grace = _shape_of(seen.owner).grace
                 for pod in found.pods:
-                    self._api.delete_pod(self._namespace(key), pod["metadata"]["name"], pod["metadata"]["uid"], grace)
-            return True
+                    self._api.evict(self._namespace(key), pod["metadata"]["name"], pod["metadata"]["uid"])
+                return True
         raise _changes_all_the_time(key)
 
     # --- namespaces --------------------------------------------------------------------------------------------------

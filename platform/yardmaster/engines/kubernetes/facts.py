@@ -13,8 +13,8 @@ from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.namespaces import is_ending
 from yardmaster.engines.kubernetes.podfacts import Raw
 from yardmaster.engines.kubernetes.rolefacts import RoleSeen, newest_of, released_task, task_of
-from yardmaster.engines.kubernetes.shape import RECORD, RunShape, in_order_of_application, released_in
-from yardmaster.engines.kubernetes.together import Due, Together, due
+from yardmaster.engines.kubernetes.shape import RECORD, RunShape, Together, in_order_of_application, released_in
+from yardmaster.engines.kubernetes.together import Due, due
 from yardmaster.engines.kubernetes.workloads import workload_kind
 from yardmaster.phases import ABSENT, Observation, TaskPhase, TaskState
 from yardmaster.spec import Role
@@ -37,7 +37,7 @@ def observation_of(seen: Seen) -> Observation:
         return ABSENT
     data = seen.owner.get("data") or {}
     shape, released = RunShape.from_json(data[RECORD]), released_in(data)
-    roles = _roles_of(seen, shape, Together.in_data(data).count)
+    roles = _roles_of(seen, shape, Together.in_data(data))
     last = in_order_of_application(shape.roles)[-1]
     if not released and any(one.role is last and one.workload is None for one in roles):
         missing = f"{workload_kind(last)} {seen.owner['metadata']['name']}-{last.value}"
@@ -67,11 +67,11 @@ def due_in(seen: Seen) -> Due | None:
         return None
     data = seen.owner.get("data") or {}
     shape = RunShape.from_json(data[RECORD])
-    return _due(shape, _roles_of(seen, shape, 0), observed.tasks, data)
+    return _due(shape, _roles_of(seen, shape, Together.in_data(data)), observed.tasks, data)
 
 
 def _due(shape: RunShape, roles: Sequence[RoleSeen], tasks: Sequence[TaskState], data: Mapping[str, str]) -> Due | None:
-    return due(shape.strategy, shape.retries, roles, tasks, Together.in_data(data))
+    return due(shape.strategy, roles, tasks, Together.in_data(data))
 
 
 def needs_events(seen: Observation) -> bool:
@@ -79,14 +79,14 @@ def needs_events(seen: Observation) -> bool:
     return seen.exists and any(one.phase is TaskPhase.PENDING and not one.reason for one in seen.tasks)
 
 
-def _roles_of(seen: Seen, shape: RunShape, anew: int) -> list[RoleSeen]:
-    """In the order of the spec. `anew`: how often all tasks were started anew together."""
+def _roles_of(seen: Seen, shape: RunShape, together: Together) -> list[RoleSeen]:
+    """In the order of the spec."""
     uid = (seen.owner or {})["metadata"]["uid"]
     found = []
     for role in (role for role in Role if role in shape.roles):
         workload = next((one for one in seen.workloads if _belongs(one, role, uid)), None)
         newest = newest_of([one for one in seen.pods if _belongs(one, role, uid)])
-        found.append(RoleSeen(role, shape, workload, newest, tuple(seen.events), anew))
+        found.append(RoleSeen(role, shape, workload, newest, tuple(seen.events), together))
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes import podfacts as pods
 from yardmaster.engines.kubernetes.podfacts import Hindrance, Raw
-from yardmaster.engines.kubernetes.shape import Released, RunShape
+from yardmaster.engines.kubernetes.shape import NEVER, Released, RunShape, Together
 from yardmaster.engines.kubernetes.workloads import HOPELESS
 from yardmaster.failures import REASONS
 from yardmaster.phases import TaskPhase, TaskState
@@ -31,8 +31,7 @@ class RoleSeen:
     workload: Raw | None
     pods: Mapping[int, Raw]
     events: tuple[Raw, ...]
-    anew: int = 0
-    """How often all tasks were started anew together, which a set does not count of its pods."""
+    together: Together = NEVER
     failed: frozenset[int] = field(init=False)
     completed: frozenset[int] = field(init=False)
 
@@ -56,7 +55,7 @@ class RoleSeen:
 
     def restarts_of(self, pod: Raw) -> int:
         """How often the task that is this pod now was started before."""
-        return restarts_of_pod(pod) + (self.anew if self.role is Role.PS else 0)
+        return restarts_of_pod(pod) + (self.together.count if self.role is Role.PS else 0)
 
     def budget(self) -> int:
         """The restarts that one of its tasks may have: as its Job says, for sets the run's."""
@@ -140,6 +139,8 @@ def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     """FAILED where its controller makes no other; else PENDING, with what happened."""
     ending = pods.ending_of(pod, one.memory)
     why = replace(state, reason=ending.why.reason, message=ending.why.message)
+    if pod["metadata"].get("uid") in one.together.stale:
+        why = replace(state, message="It starts anew together with the others.")
     comes_again = one.role is Role.PS or not (
         one.is_over
         or state.index in one.failed
@@ -174,7 +175,7 @@ def _living_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     running = status.get("state", {}).get("running")
     why = replace(state, reason=ending.why.reason, message=ending.why.message)
     hopeless = ending.why.reason in REASONS and REASONS[ending.why.reason].permanent
-    if last and ending.exit_code != 0 and (hopeless or state.restarts > one.budget()):
+    if last and ending.exit_code != 0 and (hopeless or restarts_of_pod(pod) + one.together.spent > one.budget()):
         failed = replace(why, phase=TaskPhase.FAILED, exit_code=ending.exit_code)
         return replace(failed, started_at=ending.started_at, finished_at=ending.finished_at)
     if running is None and status.get("state", {}).get("waiting"):

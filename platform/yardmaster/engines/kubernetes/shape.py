@@ -2,13 +2,14 @@
 owner object's data. It holds numbers and our own words, never a user's text.
 
 `released-<role>` is written before a role's workload is deleted: its pods go, and the facts of its tasks stay.
+`restarted-together` is written before the pods of a run that starts anew as a whole are evicted.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +17,7 @@ from yardmaster.phases import TaskPhase, TaskState
 from yardmaster.spec import Role, Strategy, TrainingSpec
 
 RECORD = "run.json"
+TOGETHER = "restarted-together"
 _RELEASED = "released-"
 _LONGEST_MESSAGE = 300
 """A record holds up to 1,000 tasks in an object of at most 1 MiB."""
@@ -84,6 +86,35 @@ def in_order_of_application(roles: Iterable[Role]) -> list[Role]:
     """The leading task's role last: nothing goes on without its workload, so that one says whether all is there."""
     wanted = frozenset(roles)
     return [role for role in reversed(Role) if role in wanted]
+
+
+@dataclass(frozen=True)
+class Together:
+    """What the owner remembers of restarts of all tasks."""
+
+    count: int = 0
+    spent: int = 0
+    """Those of them that a server caused which failed by itself. Jobs count the failures of their tasks themselves."""
+    lives: Mapping[str, int] = field(default_factory=dict)
+    """`role/index` of a Job's task → how many lives of it are accounted for."""
+    stale: frozenset[str] = frozenset()
+    """The uids of the pods that were there when all were last to start anew."""
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {"count": self.count, "spent": self.spent, "lives": dict(self.lives), "stale": sorted(self.stale)}
+        )
+
+    @classmethod
+    def in_data(cls, data: Mapping[str, str]) -> Together:
+        """From an owner's data; nothing where it never happened."""
+        if TOGETHER not in data:
+            return cls()
+        read: dict[str, Any] = json.loads(data[TOGETHER])
+        return cls(read["count"], read["spent"], read["lives"], frozenset(read["stale"]))
+
+
+NEVER = Together()
 
 
 def released_key(role: Role) -> str:

@@ -2,7 +2,8 @@
 
 The cluster's controllers bring back each pod alone. That is all where a task's loss is its own (`strategy.Scope.TASK`).
 Where it is the cluster's, as with the chief and the servers of `parameter_server`, the others go on with what is no
-longer there, or wait for ever: then every pod that was there at the time is ended, and the controllers make new ones.
+longer there, or wait for ever: then every pod that was there at the time is evicted, which costs it no restart, and the
+controllers make new ones.
 
 What was lost already, and which pods are to go, stands in the owner (`Together`), so that every loss counts once,
 whoever sees it and however often. A loss is told by what the API server shows of it: how often a Job has made the pod
@@ -11,46 +12,21 @@ of an index, a server's pod that is leaving, has failed, was started again withi
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from yardmaster.engines.kubernetes import podfacts as pods
 from yardmaster.engines.kubernetes.podfacts import Raw
 from yardmaster.engines.kubernetes.rolefacts import RoleSeen, restarts_of_pod
+from yardmaster.engines.kubernetes.shape import Together
 from yardmaster.phases import TaskPhase, TaskState
 from yardmaster.spec import Role, Strategy
 from yardmaster.strategy import ROLES, Scope
 
-NOTE = "restarted-together"
-"""The key of the note in the owner's data."""
 LATE = timedelta(seconds=60)
 """A server's pod that was made this much later than its chief began, and the grace period on top, takes the place of
 one that the chief knew. Nothing else tells of a server that was removed by force."""
-
-
-@dataclass(frozen=True)
-class Together:
-    """What the owner remembers of restarts of all tasks."""
-
-    count: int = 0
-    lives: Mapping[str, int] = field(default_factory=dict)
-    """`role/index` of a Job's task → how many lives of it are accounted for."""
-    stale: frozenset[str] = frozenset()
-    """The uids of the pods that were there when all were last to start anew."""
-
-    def to_json(self) -> str:
-        return json.dumps({"count": self.count, "lives": dict(self.lives), "stale": sorted(self.stale)})
-
-    @classmethod
-    def in_data(cls, data: Mapping[str, str]) -> Together:
-        """From an owner's data; nothing where it never happened."""
-        if NOTE not in data:
-            return cls()
-        read: dict[str, Any] = json.loads(data[NOTE])
-        return cls(read["count"], read["lives"], frozenset(read["stale"]))
 
 
 @dataclass(frozen=True)
@@ -58,14 +34,15 @@ class Due:
     """All tasks are to start anew: first `note` is written, where it is `new`, then the pods with these uids end."""
 
     note: Together
+    """For the owner's data."""
     new: bool
     pods: tuple[Raw, ...]
 
 
 def due(
-    strategy: Strategy | None, retries: int, roles: Sequence[RoleSeen], tasks: Sequence[TaskState], known: Together
+    strategy: Strategy | None, roles: Sequence[RoleSeen], tasks: Sequence[TaskState], known: Together
 ) -> Due | None:
-    """What is to be done, None where nothing is. `tasks` are the states of all tasks; `roles` those not released."""
+    """What is to be done, None where nothing is, or where one has failed too often."""
     if strategy is None:  # a run that was begun before this was remembered
         return None
     cluster = [one for one in roles if ROLES[strategy][one.role].has_server]
@@ -76,14 +53,12 @@ def due(
     left = tuple(pod for pod in there if _uid(pod) in known.stale and not _is_leaving(pod))
     if left:
         return Due(known, new=False, pods=left)  # whoever wrote the note did not come to the deed
-    fresh = [pod for pod in there if _uid(pod) not in known.stale]
-    if known.count >= retries or not any(_has_lost(one, known, fatal) for one in fatal):
+    if not any(_has_lost(one, known, fatal) for one in fatal):
         return None
-    lives = dict(known.lives)
-    for one in fatal:
-        lives.update(_lives_after(one, known))
-    note = Together(known.count + 1, lives, frozenset(_uid(pod) for pod in there))
-    return Due(note, new=True, pods=tuple(pod for pod in fresh if not _is_leaving(pod)))
+    lives = {name: count for one in fatal for name, count in _lives_after(one, known).items()}
+    spent = known.spent + any(_has_failed(pod, known) for one in fatal for pod in one.pods.values())
+    note = Together(known.count + 1, spent, lives, frozenset(_uid(pod) for pod in there))
+    return Due(note, new=True, pods=tuple(pod for pod in there if not _is_leaving(pod)))
 
 
 def _is_decided(tasks: Iterable[TaskState], cluster: set[Role]) -> bool:
@@ -122,14 +97,18 @@ def _lives(pod: Raw) -> int:
 def _is_another_server(pod: Raw, chief: Raw | None, one: RoleSeen, known: Together) -> bool:
     if _uid(pod) in known.stale:
         return False
-    status = pods.container_status(pod)
-    if _is_leaving(pod) or pod.get("status", {}).get("phase") == "Failed" or int(status.get("restartCount") or 0) > 0:
+    if _is_leaving(pod) or pod.get("status", {}).get("phase") == "Failed" or _has_failed(pod, known):
         return True
     running = pods.container_status(chief or {}).get("state", {}).get("running") or {}
     made, begun = pods.moment(pod["metadata"].get("creationTimestamp")), pods.moment(running.get("startedAt"))
     if made is None or begun is None or _is_leaving(chief or pod):
         return False
     return made > begun + timedelta(seconds=one.shape.grace) + LATE
+
+
+def _has_failed(pod: Raw, known: Together) -> bool:
+    """Whether the kubelet has started its container again: that of a server, for no other is started within its pod."""
+    return _uid(pod) not in known.stale and int(pods.container_status(pod).get("restartCount") or 0) > 0
 
 
 def _has_ended(pod: Raw) -> bool:
