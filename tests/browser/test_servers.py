@@ -77,7 +77,6 @@ def test_the_notebook_from_the_page_really_drives_them_until_they_are_stopped(ow
 def test_the_launch_page_offers_servers_without_a_script(guest: Visitor):
     page = guest.page
     guest.goto("/jobs/launch/")
-    page.wait_for_load_state("networkidle")  # its first verdict is there
     page.locator("label[class=launch-preset]", has_text="Servers to drive").click()
     expect(page.get_by_role("heading", name="Name and data")).to_be_visible()
     expect(page.get_by_label("Script to run")).to_have_count(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,23 @@ def test_an_answer_that_is_late_is_replaced_by_that_to_what_was_typed_since(owne
         owner.goto(f"/jobs/launch/?code={code}")
         page.get_by_label("Script to run").fill("missing.py")
     expect(page.locator("#launch-verdict")).to_contain_text("missing.py")
+
+
+def test_a_late_answer_about_the_form_as_it_was_does_not_undo_a_preset(owner: Visitor):
+    """The first question is still on its way when somebody chooses another strategy, and would be answered after it."""
+    late: list[Route] = []
+    page = owner.page
+    page.route("**/jobs/launch/preview/", lambda route: route.fallback() if late else late.append(route))
+    with page.expect_request("**/jobs/launch/preview/"):
+        owner.goto("/jobs/launch/")
+    page.locator("label[class=launch-preset]", has_text="Servers to drive").click()
+    expect(page.locator("#launch-words")).to_contain_text("your own program drives them")
+    late[0].continue_()
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(1000)  # nothing tells that an answer was not shown
+    expect(page.locator("#launch-words")).to_contain_text("your own program drives them")
+    expect(page.locator("#launch-verdict")).to_contain_text("somebody stops them")
+    expect(page.locator("#launch-yaml")).to_have_value(re.compile("strategy: in_graph"))
 
 
 def test_a_script_from_the_web_for_another_platform_is_met_with_advice(

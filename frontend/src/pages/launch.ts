@@ -72,6 +72,7 @@ let since = new Map<string, string>();
 let open: string[] = [];
 
 const isOfFields = (event: Event) => (event as CustomEvent<{ target: Element }>).detail.target === fields;
+const isShown = (event: Event) => (event as CustomEvent<{ shouldSwap: boolean }>).detail.shouldSwap;
 const written = () => new Map([...new FormData(form)].map(([name, value]) => [name, String(value)]));
 
 // The fields are replaced by those that the portal answers. What was typed while it thought is typed again.
@@ -82,6 +83,9 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   if (!isOfFields(event)) return;
   since = new Map([...written()].filter(([name, value]) => name !== "yaml" && sent.get(name) !== value));
   open = [...fields.querySelectorAll<HTMLDetailsElement>("details[open]")].map((section) => section.id);
+  // What is still being asked about the old fields must not be said beside the new ones.
+  const asks = byId("launch-preview");
+  if (isShown(event)) asks.dispatchEvent(new CustomEvent("htmx:abort", { bubbles: true, detail: { elt: asks } }));
 });
 document.addEventListener("htmx:afterSwap", (event) => {
   if (!isOfFields(event)) return;
