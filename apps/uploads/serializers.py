@@ -136,7 +136,9 @@ class WantedPartsSerializer(StrictSerializer):
 
     file = _file_number(required=False)
     parts = _part_numbers(required=False)
-    files = WantedOfFileSerializer(many=True, required=False, min_length=1, max_length=PARTS_AT_ONCE)
+    files: serializers.ListSerializer[Any] = serializers.ListSerializer(
+        child=WantedOfFileSerializer(), required=False, min_length=1, max_length=PARTS_AT_ONCE
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "files" in attrs:

@@ -4,9 +4,9 @@ import os
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
-from django.core.asgi import get_asgi_application
+from portal.one_thread import django_in_one_thread
 
-http = get_asgi_application()  # loads the apps, so it comes before anything that imports a model
+http = django_in_one_thread()  # loads the apps, so it comes before anything that imports a model
 
 from channels.routing import ProtocolTypeRouter, URLRouter
 

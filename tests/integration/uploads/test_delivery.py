@@ -7,10 +7,10 @@ import tracemalloc
 from datetime import timedelta
 
 import pytest
-from django.core.handlers.asgi import ASGIHandler
 from django.test import Client
 
 from apps.uploads.storage import storage
+from portal.one_thread import OneThread
 
 HOUR = timedelta(hours=1)
 DATA = b"0123456789"
@@ -187,7 +187,7 @@ def _asgi_get(url: str, on_piece) -> None:
             if message["type"] == "http.response.body":
                 on_piece(message.get("body", b""))
 
-        handler = ASGIHandler()
+        handler = OneThread()
         handler.load_middleware(is_async=True)
         await handler(scope, receive, send)
 

@@ -1,0 +1,93 @@
+"""A request is handed to a thread once, whatever kinds of middleware there are."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.testing import ApplicationCommunicator
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
+
+from portal.one_thread import OneThread
+
+WHERE: list[tuple[str, int]] = []
+HANDOVERS: list[str] = []
+
+
+def note(what: str) -> None:
+    WHERE.append((what, threading.get_ident()))
+    above = [frame.filename for frame in traceback.extract_stack()]
+    HANDOVERS.extend(name for name in above[above.index(__file__) :] if "asgiref" in name)
+
+
+class Notes:
+    """A middleware that says in which thread its methods are called."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        note("in")
+        response = self.get_response(request)
+        note("out")
+        return response
+
+    def process_view(self, request: HttpRequest, view: Any, arguments: Any, names: Any) -> None:
+        note("process_view")
+
+
+def view(request: HttpRequest) -> HttpResponse:
+    note("view")
+    if "broken" in request.GET:
+        raise ValueError
+    return HttpResponse(request.body)
+
+
+urlpatterns = [path("here", view)]
+handler500 = "tests.unit.portal.test_one_thread.failed"
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("failed", status=500)
+
+
+@pytest.fixture
+def django(settings: Any) -> OneThread:
+    WHERE.clear()
+    HANDOVERS.clear()
+    settings.ROOT_URLCONF = __name__
+    settings.MIDDLEWARE = [f"{__name__}.Notes", "django_structlog.middlewares.RequestMiddleware", f"{__name__}.Notes"]
+    return OneThread()
+
+
+async def answer(django: OneThread, query: bytes = b"", body: bytes = b"") -> tuple[int, bytes]:
+    scope = {"type": "http", "method": "POST", "path": "/here", "query_string": query, "headers": []}
+    client = ApplicationCommunicator(django, scope)
+    await client.send_input({"type": "http.request", "body": body})
+    start, content = await client.receive_output(5), await client.receive_output(5)
+    await client.wait()
+    return start["status"], content["body"]
+
+
+async def test_middleware_and_view_share_a_thread_which_is_not_the_event_loops(django: OneThread) -> None:
+    assert await answer(django, body=b"hello") == (200, b"hello")
+    assert [what for what, _ in WHERE] == ["in", "in", "process_view", "process_view", "view", "out", "out"]
+    (thread,) = {thread for _, thread in WHERE}
+    assert thread != threading.get_ident()
+    assert HANDOVERS == []
+
+
+async def test_a_view_that_breaks_is_answered_by_the_error_page(django: OneThread) -> None:
+    assert await answer(django, b"broken=1") == (500, b"failed")
+    assert WHERE[-1][0] == "out"
+    assert HANDOVERS == []
+
+
+async def test_requests_at_once_have_threads_of_their_own(django: OneThread) -> None:
+    answers = await asyncio.gather(*(answer(django, body=b"%d" % number) for number in range(5)))
+    assert [body for _, body in answers] == [b"%d" % number for number in range(5)]
