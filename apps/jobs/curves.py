@@ -37,10 +37,11 @@ class Curve:
     points: list[Point]
 
 
-def points_add(job: Job, fact: TaskFact, points: Sequence[Mapping[str, Any]]) -> None:
-    """Keep these points of the current attempt; those that are there already stay as they are."""
+def points_add(job: Job, fact: TaskFact, points: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Keep these points of the current attempt; those that are there already stay as they are. Returns what of the
+    task's fact has changed by it, to be written with the rest of its report."""
     if not points:
-        return
+        return {}
     rows = [
         ScalarPoint(
             job=job, attempt=job.attempt, run=one["run"][:_LONGEST_NAME], tag=one["tag"][:_LONGEST_NAME],
@@ -49,10 +50,10 @@ def points_add(job: Job, fact: TaskFact, points: Sequence[Mapping[str, Any]]) ->
         for one in points
     ]  # fmt: skip
     ScalarPoint.objects.bulk_create(rows, ignore_conflicts=True)
-    TaskFact.objects.filter(pk=fact.pk).update(points_since_thinning=F("points_since_thinning") + len(rows))
-    if fact.points_since_thinning + len(rows) >= THIN_AFTER:
-        TaskFact.objects.filter(pk=fact.pk).update(points_since_thinning=0)
-        curves_thin(job, job.attempt)
+    if fact.points_since_thinning + len(rows) < THIN_AFTER:
+        return {"points_since_thinning": F("points_since_thinning") + len(rows)}
+    curves_thin(job, job.attempt)
+    return {"points_since_thinning": 0}
 
 
 def curves_thin(job: Job, attempt: int) -> None:

@@ -35,8 +35,7 @@ def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime
     )
     if is_new or report["restart"] >= fact.reported.get("restart", 0):
         with transaction.atomic():
-            _keep(fact, report, now)
-            curves.points_add(job, fact, report.get("scalars") or ())
+            _keep(fact, report, now, curves.points_add(job, fact, report.get("scalars") or ()))
             _show_progress(job, report, now)
         if report["state"] == "ended":
             wake(job.pk)
@@ -46,8 +45,9 @@ def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime
 _STOPPED = (Phase.STOPPING.value, Phase.STOPPED.value, Phase.FAILED.value)
 
 
-def _keep(fact: TaskFact, report: Mapping[str, Any], now: datetime) -> None:
+def _keep(fact: TaskFact, report: Mapping[str, Any], now: datetime, more: Mapping[str, Any]) -> None:
     changes: dict[str, Any] = {
+        **more,
         "state": report["state"],
         "reported": {name: report[name] for name in _OF_THE_RUNNER if report.get(name) is not None},
         "reported_at": now,

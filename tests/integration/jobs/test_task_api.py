@@ -81,6 +81,17 @@ def test_progress_wakes_nobody_who_waits_for_the_end(job, monkeypatch):
     assert told == [True]
 
 
+def test_a_report_with_everything_costs_six_statements(job, django_assert_num_queries):
+    client = task_of(job)
+    report(client)
+    scalars = [{"run": ".", "tag": "loss", "step": step, "time": 1.0, "value": 0.5} for step in range(50)]
+    usage = {"cpu_seconds": 1.5, "memory": 10, "peak_memory": 20}
+    with django_assert_num_queries(6 + 2):  # and a savepoint, which outside a test is the transaction
+        report(client, progress={"step": 10, "total": 100}, usage=usage, scalars=scalars)
+    assert TaskFact.objects.get(role="worker", index=0).points_since_thinning == 50
+    assert ScalarPoint.objects.count() == 50
+
+
 def test_a_task_that_the_job_does_not_have_gets_no_order(job):
     client = task_of(job)
     assert client.get(f"{TASK}order/", {"role": "worker", "index": 2}).status_code == 404
