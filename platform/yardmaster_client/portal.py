@@ -152,6 +152,16 @@ class Jobs:
     def model(self, job_id: str) -> dict[str, Any]:
         return dict(self._transport.get(f"jobs/{job_id}/model/"))
 
+    def notebook(self, job_id: str) -> str:
+        """The text of an .ipynb file that connects to the job's servers and drives them.
+
+        Raises:
+            PortalError: 404 where the job runs a script of its own, 409 while its servers are not up.
+        """
+        data = bytearray()
+        self._transport.download(f"jobs/{job_id}/notebook/", data.extend)
+        return data.decode()
+
     def events(self, job_id: str) -> Iterator[dict[str, Any]]:
         """What happened to the job, oldest first."""
         after: int | None = 0

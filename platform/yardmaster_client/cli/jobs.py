@@ -173,6 +173,33 @@ def wait(
 
 
 @app.command()
+def notebook(
+    job: Which,
+    to: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file, or the folder for it; else: here.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Fetch the starter notebook of an in_graph job that is up. It connects to the job's servers and drives them."""
+    with Yardmaster.from_environment() as portal:
+        found = find_job(portal, job)
+        place = to or Path()
+        if place.is_dir():
+            place /= f"in-graph-{found.id}.ipynb"
+        text = portal.jobs.notebook(found.id)
+    try:
+        with place.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise typer.BadParameter(f"{place} is there already: name another file, or give --force.") from error
+    if as_json:
+        print_json({"job": found.id, "file": str(place)})
+    else:
+        notes().print(Text(f"The notebook is {place}."))
+
+
+@app.command()
 def delete(job: Which, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
     """Delete a job that is over, with its log, checkpoints and model."""
     with Yardmaster.from_environment() as portal:

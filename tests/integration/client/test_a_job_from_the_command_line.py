@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.integration.faults.scene import until
 from tests.real.portal import RealPortal, whole_portal
 from yardmaster_client import Yardmaster
 
@@ -36,6 +38,18 @@ def test_a_job_is_launched_followed_and_succeeds(yardmaster, script: Path, job_f
     assert "SUCCEEDED" in yardmaster("jobs", "show", "hello").out
     assert yardmaster("models", "download", "hello", "--to", tmp_path / "model").code == 0
     assert (tmp_path / "model" / "weights").read_text() == "42"
+
+
+def test_servers_are_launched_and_their_notebook_names_them(yardmaster, tmp_path: Path):
+    file = tmp_path / "servers.yaml"
+    file.write_text("name: servers\nstrategy: in_graph\nroles:\n  ps: {cpu: 0.1, memory: 512Mi}\n"
+                    "  worker: {cpu: 0.1, memory: 512Mi}\n")  # fmt: skip
+    assert yardmaster("jobs", "launch", file).code == 0
+    until(lambda: yardmaster("jobs", "notebook", "servers", "-o", "drive.ipynb").code == 0, 60)
+    target = yardmaster("jobs", "show", "servers", "--json").json["job"]["serving"]["target"]
+    cells = json.loads((tmp_path / "drive.ipynb").read_text())["cells"]
+    assert target in "".join(line for cell in cells for line in cell["source"])
+    assert yardmaster("jobs", "stop", "servers", "--wait").code == 0
 
 
 def test_a_job_that_fails_is_exit_1_with_the_reason(yardmaster, script: Path, job_file: Path):

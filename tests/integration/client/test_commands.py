@@ -116,6 +116,23 @@ def test_a_job_is_checked_launched_found_explained_and_stopped(yardmaster, scrip
     assert yardmaster("jobs", "show", "no-such-job").code == 1
 
 
+def test_a_notebook_is_for_servers_and_only_while_they_are_up(yardmaster, script, job_file, tmp_path: Path):
+    yardmaster("code", "upload", script)
+    assert yardmaster("jobs", "launch", job_file, "--set", "name=alone").code == 0
+    refused = yardmaster("jobs", "notebook", "alone")
+    assert refused.code == 1
+    assert "its own script drives it" in refused.err
+    servers = tmp_path / "servers.yaml"
+    servers.write_text("name: servers\nstrategy: in_graph\nroles:\n  ps: {cpu: 0.1, memory: 64Mi}\n"
+                       "  worker: {cpu: 0.1, memory: 64Mi}\n")  # fmt: skip
+    assert yardmaster("jobs", "launch", servers).code == 0
+    waits = yardmaster("jobs", "notebook", "servers")
+    assert waits.code == 1
+    assert "not up" in waits.err
+    for name in ("alone", "servers"):
+        assert yardmaster("jobs", "stop", name).code == 0
+
+
 def test_values_are_set_from_the_command_line_and_refusals_name_field_and_remedy(yardmaster, script, job_file):
     yardmaster("code", "upload", script)
     done = yardmaster("jobs", "launch", job_file, "--set", "roles.worker.replicas=0", "--set", "rolles=1")
