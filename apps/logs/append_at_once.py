@@ -1,8 +1,8 @@
 """The shortest way from a task to the log store: ASGI, before Django.
 
-Tasks that print send lines ten times a second each, and all of Django around one append costs ten times the append. So
-the plain case is dealt with here: a token that was good a moment ago, a sound address, whole lines that fit. Whatever
-is not plain goes on to the view as it came, which then says what is wrong: an append may be tried twice.
+Tasks that print send lines some times a second each, and all of Django around one append costs ten times the append.
+So the plain case is dealt with here: a token that was good a moment ago, a sound address, whole lines that fit.
+Whatever is not plain goes on to the view as it came, which then says what is wrong: an append may be tried twice.
 """
 
 from __future__ import annotations
