@@ -39,14 +39,13 @@ def job_changed(job: Job, *, is_detail: bool = False) -> None:
     `is_detail`: its progress, its tasks or its results, but neither its phase nor what is wanted of it.
     """
     change, namespace_id = Change(job.pk, is_detail), job.namespace_id
-    transaction.on_commit(lambda: _nudger.add(change, namespace_id))
+    nudger = _details if is_detail else _nudger
+    transaction.on_commit(lambda: nudger.add(change, namespace_id))
 
 
 async def send(changed: dict[Change, uuid.UUID]) -> None:
-    """Nudge the groups of these jobs (namespace by change). A detail beside more than a detail is not told."""
+    """Nudge the groups of these jobs (namespace by change)."""
     for change, namespace_id in changed.items():
-        if change.is_detail and Change(change.job_id) in changed:
-            continue
         message: dict[str, str] = {"type": "job.changed", "id": str(change.job_id)}
         if change.is_detail:
             message["about"] = "details"
@@ -55,3 +54,5 @@ async def send(changed: dict[Change, uuid.UUID]) -> None:
 
 
 _nudger = Nudger("changed jobs", send)
+_details = Nudger("details of jobs", send)
+"""Apart, since a nudger rests after each round: a job's end shall not wait because its tasks ended just before."""
