@@ -16,8 +16,9 @@ from apps.jobs.engines import engine_named
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.nudges import job_changed
 from apps.jobs.task_auth import token_of
-from apps.namespaces.places import place_ready
+from apps.namespaces.places import place_lost, place_ready
 from yardmaster.engines.base import Restarts, TaskAccess
+from yardmaster.errors import PlaceMissing
 from yardmaster.failures import REASONS, Verdict
 from yardmaster.phases import Observation, Phase, TaskPhase
 from yardmaster.plan import Admit, FreeQuota, Move, Release, Restart, Step, Stop, Submit, Tidy, Wait
@@ -63,7 +64,11 @@ def _move(job: Job, phase: Phase, verdict: Verdict | None, now: datetime) -> Non
 def _submit(job: Job, spec: TrainingSpec) -> None:
     place_ready(job.namespace_id, job.engine)
     access = TaskAccess(portal_url=settings.TASK_URL, token=token_of(job.pk, job.attempt))
-    engine_named(job.engine).submit(spec, job.key, access)
+    try:
+        engine_named(job.engine).submit(spec, job.key, access)
+    except PlaceMissing:
+        place_lost(job.namespace_id, job.engine)
+        raise
 
 
 def _restart(job: Job, now: datetime) -> None:

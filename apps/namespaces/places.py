@@ -113,6 +113,11 @@ def place_ready(namespace_id: uuid.UUID, engine_name: str, *, clock: Clock = tim
     _found_in_shape(Place.objects.filter(pk=place.pk, next_look_at=place.next_look_at), clock())
 
 
+def place_lost(namespace_id: uuid.UUID, engine_name: str) -> None:
+    """The engine has not got it, whatever the last look found: the next `place_ready` makes it."""
+    Place.objects.filter(namespace_id=namespace_id, engine=engine_name).update(shaped_at=None)
+
+
 def bounds_of(namespace_id: uuid.UUID, engine: str) -> Quota:
     """The quota, but never less than what admitted jobs hold there: a quota that was lowered takes nothing away, and
     what of them is started again must find room."""

@@ -63,6 +63,11 @@ class Unavailable(YardmasterError):
     retryable = True
 
 
+class PlaceMissing(Unavailable):
+    """An engine does not have (any more) what it keeps for a namespace. It is made first, by whoever knows whether the
+    namespace is to be there."""
+
+
 class Misconfigured(YardmasterError):
     """The operator's: no retry helps until a setting is changed. The message names the setting."""
 

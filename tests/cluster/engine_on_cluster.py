@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.cluster.reach import Cluster
-from tests.contract.engine_harness import ACCESS, wait_until
+from tests.contract.engine_harness import ACCESS, InItsPlace, wait_until
 from tests.integration.runner.fake_task_portal import FakeTaskPortal
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.ids import JobKey, new_id
@@ -61,7 +61,7 @@ class ClusterHarness:
         self.engine = self.new_engine()
 
     def new_engine(self, *, watch: bool = False, **tasks: object) -> KubernetesEngine:
-        return KubernetesEngine(kubeconfig=self._kubeconfig, tasks={**self.tasks, **tasks}, watch=watch)
+        return InItsPlace(kubeconfig=self._kubeconfig, tasks={**self.tasks, **tasks}, watch=watch)
 
     def new_key(self) -> JobKey:
         return JobKey(self._namespace_id, new_id(), 1)

@@ -9,8 +9,8 @@ from datetime import timedelta
 
 import pytest
 
-from tests.cluster.reach import Cluster
-from tests.contract.engine_harness import ACCESS, all_ended, new_key, spec_of, task_in, wait_until
+from tests.cluster.reach import Cluster, wait_for
+from tests.contract.engine_harness import ACCESS, InItsPlace, all_ended, new_key, spec_of, task_in, wait_until
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.names import namespace_name
 from yardmaster.ids import JobKey
@@ -29,7 +29,7 @@ PATIENCE = 60.0
 @pytest.fixture
 def engine(cluster: Cluster) -> KubernetesEngine:
     tasks = {"image": cluster.probe_image, "namespace_prefix": "yardmaster-test-"}
-    return KubernetesEngine(kubeconfig=cluster.kubeconfig, tasks=tasks)
+    return InItsPlace(kubeconfig=cluster.kubeconfig, tasks=tasks)
 
 
 @pytest.fixture
@@ -80,8 +80,8 @@ def test_release_stop_and_tidy_leave_their_facts_and_then_nothing(cluster: Clust
     engine.tidy(key)
     assert engine.observe([key])[key] == ABSENT
     selector = f"yardmaster/run={key.name}"
-    left = cluster.kubectl("get", "all,cm,secret", "--all-namespaces", "-l", selector, "-o", "name")
-    assert left.strip() == ""
+    left = ("get", "all,cm,secret", "--all-namespaces", "-l", selector, "-o", "name")
+    wait_for("nothing is left", lambda: not cluster.kubectl(*left).strip(), 10)
 
 
 def test_after_tidy_the_same_run_may_come_again_at_once(engine, key: JobKey):
@@ -93,7 +93,7 @@ def test_after_tidy_the_same_run_may_come_again_at_once(engine, key: JobKey):
 
 def test_trainer_2001_an_image_that_does_not_exist_is_said(cluster: Cluster, key: JobKey):
     tasks = {"image": "localhost/no/such-image:1", "namespace_prefix": "yardmaster-test-"}
-    engine = KubernetesEngine(kubeconfig=cluster.kubeconfig, tasks=tasks)
+    engine = InItsPlace(kubeconfig=cluster.kubeconfig, tasks=tasks)
     engine.submit(small_spec(), key, ACCESS)
     # Before that, a new namespace may have said that it was not ready yet.
     seen = wait_until(engine, key, lambda seen: {task.reason for task in seen.tasks} == {"ImagePull"}, PATIENCE)

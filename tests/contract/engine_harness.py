@@ -21,7 +21,9 @@ from yardmaster.engines.kubernetes.connection import connect_to
 from yardmaster.engines.kubernetes.watching import Pace, Watching
 from yardmaster.engines.local import LocalEngine
 from yardmaster.engines.local.facts import key_from_json
+from yardmaster.errors import PlaceMissing
 from yardmaster.ids import JobKey, new_id
+from yardmaster.ledger import Quota
 from yardmaster.phases import Observation, TaskPhase, TaskState
 from yardmaster.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
 
@@ -133,6 +135,17 @@ class LocalHarness:
         os.environ.pop("STAND_IN", None)
 
 
+class InItsPlace(KubernetesEngine):
+    """Makes the place of a job's namespace where it is missing, as the portal does between two submissions."""
+
+    def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
+        try:
+            super().submit(spec, key, access)
+        except PlaceMissing:
+            self.shape(key.namespace_id, Quota(), access.portal_url)
+            super().submit(spec, key, access)
+
+
 class KubernetesHarness:
     """The Kubernetes engine on an API server in a thread, with controllers and a kubelet that do as they are told."""
 
@@ -147,7 +160,7 @@ class KubernetesHarness:
         """An engine as another process of the portal has it, with watches of its own."""
         api = Api(connect_to(self.api.url))
         watching = Watching(api, "yardmaster-", QUICK)
-        self.engines.append(KubernetesEngine(tasks=self.tasks, api=api, watch=watch, watching=watching))
+        self.engines.append(InItsPlace(tasks=self.tasks, api=api, watch=watch, watching=watching))
         return self.engines[-1]
 
     def let_begin(self, key: JobKey) -> None:

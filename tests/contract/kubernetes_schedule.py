@@ -22,6 +22,7 @@ from yardmaster.engines.kubernetes.troubles import Expired
 from yardmaster.engines.kubernetes.watching import Watching
 from yardmaster.errors import YardmasterError
 from yardmaster.ids import JobKey, short
+from yardmaster.ledger import Quota
 from yardmaster.phases import ABSENT, Observation, Phase, Wanted
 from yardmaster.plan import FreeQuota, Move, Release, Remembered, Restart, Stop, Submit, Tidy, Wait, plan
 from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
@@ -253,6 +254,7 @@ class Schedule:
         step = plan(row.job, seen, self.now)
         match step:
             case Submit():
+                engine.shape(row.key.namespace_id, Quota(), ACCESS.portal_url)
                 engine.submit(row.job.spec, row.key, ACCESS)
             case Restart():
                 engine.restart(row.key)

@@ -26,10 +26,10 @@ from tests.contract.engine_harness import (
 )
 from tests.fakes.kubernetes_api import DONE_BUT_UNANSWERED, HALF_AN_ANSWER, NO_ANSWER
 from tests.fakes.kubernetes_store import Refusal
-from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes import KubernetesEngine, names
 from yardmaster.engines.kubernetes.troubles import Left
 from yardmaster.engines.kubernetes.watching import Watching
-from yardmaster.errors import Misconfigured, SpecRejected, Unavailable
+from yardmaster.errors import Misconfigured, PlaceMissing, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
 from yardmaster.phases import ABSENT, Phase, TaskPhase, Wanted
@@ -399,7 +399,7 @@ def test_a_single_task_has_no_service_and_takes_four_writes(harness: KubernetesH
 
 def base_of(harness: KubernetesHarness) -> int:
     """The writes that made the namespace."""
-    of_a_namespace = ("namespaces", "serviceaccounts", "networkpolicies")
+    of_a_namespace = ("namespaces", "serviceaccounts", "networkpolicies", "resourcequotas", "limitranges")
     return sum(verb in WRITES and what in of_a_namespace for verb, what in harness.api.requests)
 
 
@@ -433,7 +433,16 @@ def test_kubeflow_4758_nothing_is_left_after_tidy(harness: KubernetesHarness, ke
     wait_for(lambda: not any(of_kind(harness, one) for one in OF_RUNS))
 
 
-def test_its_own_namespace_is_restricted_and_made_when_first_needed(harness: KubernetesHarness, key: JobKey):
+def test_a_submission_that_comes_late_does_not_bring_a_removed_namespace_back(harness: KubernetesHarness, key: JobKey):
+    for _ in range(2):
+        with pytest.raises(PlaceMissing, match=namespace(harness, key)):
+            KubernetesEngine.submit(harness.engine, spec_of(), key, ACCESS)
+        harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+        harness.engine.remove(key.namespace_id)
+    assert of_kind(harness, "namespaces") == []
+
+
+def test_its_own_namespace_is_restricted(harness: KubernetesHarness, key: JobKey):
     harness.engine.submit(spec_of(), key, ACCESS)
     (made,) = of_kind(harness, "namespaces")
     assert made["metadata"]["name"] == namespace(harness, key)

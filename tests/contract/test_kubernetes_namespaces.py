@@ -105,12 +105,6 @@ def test_a_job_of_a_shaped_namespace_writes_nothing_of_it(shaped: KubernetesHarn
     assert written == {"configmaps", "secrets", "services", "jobs", "statefulsets"}
 
 
-def test_a_job_that_comes_first_finds_everything_but_the_bounds(harness: KubernetesHarness, namespace_id, name):
-    harness.engine.submit(spec_of(), JobKey(namespace_id, new_id(), 1), ACCESS)
-    changed = harness.engine.shape(namespace_id, QUOTA, URL)
-    assert list(changed) == ["ResourceQuota/yardmaster", "LimitRange/yardmaster"]
-
-
 def test_rights_come_before_what_they_are_needed_for(namespace_id):
     harness = KubernetesHarness(bound_role="yardmaster-tasks", bound_account="yardmaster/portal")
     try:

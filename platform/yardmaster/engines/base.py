@@ -50,7 +50,8 @@ class Engine(Protocol):
         """What there is, measured now."""
 
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
-        """Start every task of the run. Already there, in whatever state: success, and nothing changes."""
+        """Start every task of the run. Already there, in whatever state: success, and nothing changes. Raises
+        `PlaceMissing` where the engine keeps places (`Namespaces`) and has none for the job's namespace."""
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
         """What is really there, in one round trip; every key gets an answer (`ABSENT` where nothing is known)."""
@@ -65,7 +66,7 @@ class Engine(Protocol):
 
     def tidy(self, key: JobKey) -> None:
         """Remove what is left of the run. Whatever still runs is killed. Absent: success. Afterwards `observe` says
-        ABSENT, and the same key may be submitted anew."""
+        ABSENT, and the same key may be submitted anew (`Unavailable` while what was removed is still going)."""
 
     def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
         """What `submit` would create, as plain data, with no side effect."""

@@ -1,4 +1,4 @@
-"""What jobs cost the API server: requests that write for each job, and what a look at running jobs asks.
+"""What jobs cost the API server: requests that write over the life of a job, and what a look at running jobs asks.
 
 Requests are counted where the engine's connection leaves the process, so that what others ask of the same server does
 not count.
@@ -10,16 +10,21 @@ import threading
 import time
 from collections import Counter as Tally
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
-from tests.bench.cluster.counted import Counter
 from tests.bench.cluster.ground import NOBODY, Ground, ground, new_key, shaped_namespace, spec_of
 from tests.bench.lines import Line
+from tests.cluster.engine_on_cluster import PATIENCE, ClusterHarness, cluster_harness
 from tests.cluster.reach import wait_for
+from tests.contract.engine_harness import ACCESS, all_ended, wait_until
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.store import KINDS
 from yardmaster.ids import JobKey
+from yardmaster.ledger import Quota
 from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role, Strategy
+from yardmaster.spec import Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.success import job_verdict
 
 MOST = 8.0
 JOBS = 10
@@ -35,40 +40,63 @@ def measure() -> Iterable[Line]:
 
 
 def _writes(here: Ground) -> Iterable[Line]:
-    engine, counter = here.engine()
-    place = shaped_namespace(engine)
-    counts = {workers: _life(engine, counter, place, {Role.WORKER: workers, Role.PS: 1}) for workers in (2, 8)}
-    for workers, (made, asked, _) in counts.items():
-        yield Line(f"writes to start a job of {workers} workers and a parameter server", made + asked, at_most=MOST,
-                   note=f"{asked} of them dry runs")  # fmt: skip
-    yield Line("... more with 8 workers than with 2", _total(counts[8]) - _total(counts[2]), at_most=0.0)
-    _, _, ended = counts[8]
-    yield Line("writes over the job's whole life", _total(counts[8]), at_most=MOST,
-               note=f"{ended} to release the server and tidy up")  # fmt: skip
-    yield Line("... of a single task", _total(_life(engine, counter, place, {Role.WORKER: 1})), at_most=MOST)
-    every = _life(engine, counter, place, dict.fromkeys(Role, 1))
-    yield Line("writes to start a job of all four roles", every[0] + every[1], note=f"{every[1]} of them dry runs")
+    with cluster_harness(here.cluster) as hand:
+        lives = {workers: _life(here, hand, {Role.PS: 1, Role.WORKER: workers}) for workers in (2, 8)}
+        for workers, life in lives.items():
+            yield life.line(f"writes over the whole life of {workers} workers and a parameter server")
+        more = lives[8].written - lives[2].written + lives[8].dry_runs - lives[2].dry_runs
+        yield Line("... more with 8 workers than with 2, dry runs too", more, at_most=0.0)
+        yield _life(here, hand, {Role.WORKER: 1}).line("... of a single task")
+        coordinated = {Role.CHIEF: 1, Role.WORKER: 2, Role.PS: 1}
+        yield _life(here, hand, coordinated).line("... of a chief, 2 workers and a parameter server")
 
 
-def _life(engine: KubernetesEngine, counter: Counter, place: JobKey, replicas: dict[Role, int]) -> tuple[int, int, int]:
-    """Requests that write: to make the run, to ask about it before, and to end it as the portal does: servers are
-    released when the workers have ended, and all is tidied at the end."""
+@dataclass(frozen=True)
+class Life:
+    """Requests that write, counted apart from dry runs: those persist nothing."""
+
+    begun: int
+    ended: int
+    dry_runs: int
+
+    @property
+    def written(self) -> int:
+        return self.begun + self.ended
+
+    def line(self, name: str) -> Line:
+        note = f"{self.begun} to start, {self.ended} to end; {self.dry_runs} dry runs besides, which persist nothing"
+        return Line(name, self.written, at_most=MOST, note=note)
+
+
+def _life(here: Ground, hand: ClusterHarness, replicas: dict[Role, int]) -> Life:
+    """A run that ends well, as the portal ends it: the tasks that decide end by themselves, what then still runs is
+    released, and all is tidied when nothing runs any more."""
+    hand.engine, counter = here.engine(**hand.tasks)
+    key, spec = hand.new_key(), _spec(replicas)
+    hand.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+    counter.taken()
+    hand.engine.submit(spec, key, ACCESS)
+    begun = counter.taken()
+    hand.let_begin(key)
+    decides = Role.CHIEF if Role.CHIEF in replicas else Role.WORKER
+    for index in range(replicas[decides]):
+        hand.let_end(key, decides, index, 0)
+    seen = wait_until(hand.engine, key, lambda seen: job_verdict(spec, seen) is not None, PATIENCE)
+    if left := {task.role for task in seen.tasks if not task.phase.is_ended}:
+        hand.engine.release(key, left)
+    wait_until(hand.engine, key, all_ended, PATIENCE)
+    hand.engine.tidy(key)
+    ended = counter.taken()
+    dry_runs = sum(one.is_dry_run for one in begun)
+    return Life(sum(one.is_write for one in begun) - dry_runs, sum(one.is_write for one in ended), dry_runs)
+
+
+def _spec(replicas: dict[Role, int]) -> TrainingSpec:
+    """All workers count, as each is told to end."""
     strategy = Strategy.PARAMETER_SERVER if Role.CHIEF in replicas else Strategy.BETWEEN_GRAPH
     spec = spec_of(replicas, Strategy.SINGLE if len(replicas) == 1 else strategy)
-    key = new_key(place)
-    counter.taken()
-    engine.submit(spec, key, NOBODY)
-    begun = [one for one in counter.taken() if one.is_write]
-    if Role.PS in replicas:
-        engine.release(key, [Role.PS])
-    engine.tidy(key)
-    ended = sum(one.is_write for one in counter.taken())
-    asked = sum(one.is_dry_run for one in begun)
-    return len(begun) - asked, asked, ended
-
-
-def _total(counts: tuple[int, int, int]) -> int:
-    return sum(counts)
+    rule = SuccessRule.CHIEF if Role.CHIEF in replicas else SuccessRule.WORKERS
+    return replace(spec, success_rule=rule, grace_period=timedelta(seconds=5))
 
 
 def _steady(here: Ground) -> Iterable[Line]:

@@ -40,7 +40,7 @@ from yardmaster.engines.kubernetes.shaping import Shaper
 from yardmaster.engines.kubernetes.troubles import Absent, Conflict, Left
 from yardmaster.engines.kubernetes.watching import Watching
 from yardmaster.engines.kubernetes.workloads import JOBS, SETS, workload_kind
-from yardmaster.errors import SpecRejected, Unavailable
+from yardmaster.errors import PlaceMissing, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
 from yardmaster.phases import Observation
@@ -138,11 +138,11 @@ class KubernetesEngine:
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
         """Ask the server about the workloads, then apply everything. Where it was begun before, finish it. Raises
         `Unavailable` while the cluster still deletes what was there before under this key."""
-        owner = self._owner(key)
-        if owner is not None and self._is_settled(key, owner):
-            return
-        self._refuse_impossible(spec)
         with self._writing(key):
+            owner = self._owner(key)
+            if owner is not None and self._is_settled(key, owner):
+                return
+            self._refuse_impossible(spec)
             if owner is None:
                 owner = self._make_owner(spec, key, access)
             else:
@@ -170,11 +170,11 @@ class KubernetesEngine:
     def tidy(self, key: JobKey) -> None:
         """Delete the owner: its end takes everything along. Where pods still live, first their workloads, so that none
         is made anew, and then they, by force. Cut off, it is repeated."""
-        seen = self._reader.see([key])[key]
-        if seen.owner is None:
-            return
         namespace = self._namespace(key)
         with self._writing(key):
+            seen = self._reader.see([key])[key]
+            if seen.owner is None:
+                return
             if any(_lives(pod) for pod in seen.pods):
                 for role in _shape_of(seen.owner).roles:
                     self._api.delete(workload_kind(role), namespace, names.workload_name(key, role))
@@ -216,7 +216,7 @@ class KubernetesEngine:
 
     @contextlib.contextmanager
     def _writing(self, key: JobKey) -> Iterator[None]:
-        """Whatever comes of it: what was known of the run before is too old now."""
+        """Whatever comes of it: what was known of the run before is too old now. Begins before the first question."""
         try:
             yield
         finally:
@@ -246,16 +246,15 @@ class KubernetesEngine:
 
     def _ask(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
         """Let the server judge the workloads before anything is made. Raises what it says, and `Misconfigured` where
-        the namespace is somebody else's; makes it where it is missing."""
-        judged = manifests.workloads(spec, key, access, self.options)
+        the namespace is somebody else's. One that is missing is not made here: a submission may come late, when the
+        portal has removed it."""
         self._shaper.refuse_anothers(key.namespace_id)
         try:
-            self._api.apply(judged[0], dry_run=True)
-        except Absent:
-            self._shaper.make(key.namespace_id, access.portal_url)
-            self._api.apply(judged[0], dry_run=True)
-        for one in judged[1:]:
-            self._api.apply(one, dry_run=True)
+            for one in manifests.workloads(spec, key, access, self.options):
+                self._api.apply(one, dry_run=True)
+        except Absent as error:
+            message = f"The cluster has no namespace {self._namespace(key)}."
+            raise PlaceMissing(message, remedy="The portal makes it; the job goes on then.") from error
 
     def _is_settled(self, key: JobKey, owner: Mapping[str, Any]) -> bool:
         """Whether there is nothing (more) to submit: the last workload is there, or something was told to end."""

@@ -35,10 +35,6 @@ class Shaper:
             self._must_be_ours(live, namespace_id)
             self._ours.add(namespace_id)
 
-    def make(self, namespace_id: uuid.UUID, portal_url: str) -> tuple[str, ...]:
-        """What every namespace has, and no bounds: those are the portal's to say."""
-        return self._mend(namespace_id, namespaces.base(namespace_id, portal_url, self._options))
-
     def shape(self, namespace_id: uuid.UUID, quota: Quota, portal_url: str) -> tuple[str, ...]:
         """Everything. Returns what was made or changed. Raises `Misconfigured`, and writes nothing, where a namespace
         of that name is somebody else's."""
