@@ -23,24 +23,23 @@ from yardmaster.engines.kubernetes.capacity import capacity_of
 from yardmaster.engines.kubernetes.connection import connect
 from yardmaster.engines.kubernetes.environment import WORK_DIR
 from yardmaster.engines.kubernetes.facts import due_in, observation_of
-from yardmaster.engines.kubernetes.namespaces import is_ending
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.reading import Reader
-from yardmaster.engines.kubernetes.rolefacts import OVER
+from yardmaster.engines.kubernetes.rolefacts import lives
 from yardmaster.engines.kubernetes.shape import (
     RECORD,
     TOGETHER,
     RunShape,
-    in_order_of_application,
     release_of,
     released_in,
     released_key,
 )
 from yardmaster.engines.kubernetes.shaping import Shaper
-from yardmaster.engines.kubernetes.troubles import Absent, Conflict, Left
+from yardmaster.engines.kubernetes.submitting import Submitter
+from yardmaster.engines.kubernetes.troubles import Absent, Conflict
 from yardmaster.engines.kubernetes.watching import Watching
-from yardmaster.engines.kubernetes.workloads import JOBS, SETS, workload_kind
-from yardmaster.errors import PlaceMissing, SpecRejected, Unavailable
+from yardmaster.engines.kubernetes.workloads import workload_kind
+from yardmaster.errors import Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
 from yardmaster.phases import Observation
@@ -77,6 +76,7 @@ class KubernetesEngine:
         self._watches = watch
         self._lock = threading.Lock()
         self._shaper = Shaper(self._api, self.options)
+        self._submitter = Submitter(self._api, self.options, self._shaper)
         self._begin(watching)
 
     def _begin(self, watching: Watching | None = None) -> None:
@@ -106,7 +106,7 @@ class KubernetesEngine:
 
     def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
         """The manifests in the order in which they are applied, the token and the owner's uid left out."""
-        self._refuse_impossible(spec)
+        self._submitter.refuse_impossible(spec)
         return manifests.whole_run(spec, key, _TO_SHOW, self.options)
 
     def tail(self, key: JobKey, role: Role, index: int, lines: int) -> list[str]:
@@ -139,17 +139,9 @@ class KubernetesEngine:
         """Ask the server about the workloads, then apply everything. Where it was begun before, finish it. Raises
         `Unavailable` while the cluster still deletes what was there before under this key."""
         with self._writing(key):
-            owner = self._owner(key)
-            if owner is not None and self._is_settled(key, owner):
-                return
-            self._refuse_impossible(spec)
-            if owner is None:
-                owner = self._make_owner(spec, key, access)
-            else:
-                self._refuse_while_left(key, owner["metadata"]["uid"])
-            for one in manifests.belongings(spec, key, access, self.options, owner["metadata"]["uid"]):
-                self._api.apply(one)
-            self._settle(key, owner)
+            owner = self._submitter.submit(spec, key, access)
+            if owner is not None:
+                self._settle(key, owner)
 
     def release(self, key: JobKey, roles: Collection[Role]) -> None:
         """Note the facts of these roles' tasks, then delete their workloads; the cluster ends the pods that belong to
@@ -175,7 +167,7 @@ class KubernetesEngine:
             seen = self._reader.see([key])[key]
             if seen.owner is None:
                 return
-            if any(_lives(pod) for pod in seen.pods):
+            if any(lives(pod) for pod in seen.pods):
                 for role in _shape_of(seen.owner).roles:
                     self._api.delete(workload_kind(role), namespace, names.workload_name(key, role))
                 self._api.delete_pods(namespace, f"{names.RUN}={key.name}", 0)
@@ -227,58 +219,6 @@ class KubernetesEngine:
 
     def _owner(self, key: JobKey) -> dict[str, Any] | None:
         return self._api.get("ConfigMap", self._namespace(key), key.name)
-
-    def _refuse_impossible(self, spec: TrainingSpec) -> None:
-        problems = manifests.refused_resources(spec, self.options)
-        if problems:
-            raise SpecRejected(problems)
-
-    def _make_owner(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> dict[str, Any]:
-        """Where nothing is in its way, and the server takes what is to follow."""
-        try:
-            self._refuse_while_left(key)
-            self._ask(spec, key, access)
-        except (Left, SpecRejected):
-            if self._owner(key) is None:
-                raise
-            # Another process makes the run just now: what is there already cannot be tried again.
-        return self._api.apply(manifests.owner(spec, key, self.options))
-
-    def _ask(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
-        """Let the server judge the workloads before anything is made. Raises what it says, and `Misconfigured` where
-        the namespace is somebody else's. One that is missing is not made here: a submission may come late, when the
-        portal has removed it."""
-        self._shaper.refuse_anothers(key.namespace_id)
-        try:
-            for one in manifests.workloads(spec, key, access, self.options):
-                self._api.apply(one, dry_run=True)
-        except Absent as error:
-            message = f"The cluster has no namespace {self._namespace(key)}."
-            raise PlaceMissing(message, remedy="The portal makes it; the job goes on then.") from error
-
-    def _is_settled(self, key: JobKey, owner: Mapping[str, Any]) -> bool:
-        """Whether there is nothing (more) to submit: the last workload is there, or something was told to end."""
-        if is_ending(owner):
-            raise Left(key.name)
-        if released_in(owner.get("data") or {}):
-            return True
-        last = in_order_of_application(_shape_of(owner).roles)[-1]
-        labels = f"{names.OWNER}={owner['metadata']['uid']},{names.ROLE}={last.value}"
-        return bool(self._api.find(workload_kind(last), self._namespace(key), labels))
-
-    def _refuse_while_left(self, key: JobKey, owner_uid: str = "") -> None:
-        """Raises `Left` where there are workloads of another owner, or pods that run on without their workload: the
-        cluster has yet to delete them."""
-        place, labels = self._namespace(key), names.selector([key])
-        pods = self._api.find("Pod", place, labels)  # before those that make them
-        workloads = [one for kind in (JOBS, SETS) for one in self._api.find(kind, place, labels)]
-        if any(one["metadata"]["labels"].get(names.OWNER) != owner_uid for one in workloads):
-            raise Left(key.name)
-        made = {one["metadata"]["uid"] for one in workloads}
-        for pod in pods:
-            makers = {one["uid"] for one in pod["metadata"].get("ownerReferences") or ()}
-            if _lives(pod) and not is_ending(pod) and not makers & made:
-                raise Left(key.name)
 
     def _settle(self, key: JobKey, owner: Mapping[str, Any]) -> None:
         """What was told to end meanwhile ends again: some of it may have been made only afterwards. Tidied meanwhile:
@@ -332,10 +272,6 @@ class KubernetesEngine:
 
 def _changes_all_the_time(key: JobKey) -> Unavailable:
     return Unavailable(f"The record of {key.name} changes all the time.")
-
-
-def _lives(pod: Mapping[str, Any]) -> bool:
-    return (pod.get("status") or {}).get("phase") not in OVER
 
 
 def _shape_of(owner: Mapping[str, Any]) -> RunShape:

@@ -22,6 +22,11 @@ OVER = ("Succeeded", "Failed")
 """The phases of pods that have ended."""
 
 
+def lives(pod: Mapping[str, Any]) -> bool:
+    """Whether its containers have not ended, as far as the API server knows."""
+    return (pod.get("status") or {}).get("phase") not in OVER
+
+
 @dataclass(frozen=True)
 class RoleSeen:
     """One role of one run, sorted for the questions that are asked of it."""

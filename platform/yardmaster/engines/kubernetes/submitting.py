@@ -1,0 +1,107 @@
+"""Submit a run: make its objects in order, or finish what was begun before. The last write is the leading task's
+workload, so that whoever sees it knows that all are there.
+
+Nothing is made beside what the cluster is still deleting, nor where the portal has made no place. Not here: what the
+objects are (`manifests`), and what becomes of a run that was told to end meanwhile (`engine`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from yardmaster.engines.base import TaskAccess
+from yardmaster.engines.kubernetes import manifests, names
+from yardmaster.engines.kubernetes.api import Api
+from yardmaster.engines.kubernetes.namespaces import is_ending
+from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.rolefacts import lives
+from yardmaster.engines.kubernetes.shape import RECORD, RunShape, in_order_of_application, released_in
+from yardmaster.engines.kubernetes.shaping import Shaper
+from yardmaster.engines.kubernetes.troubles import Absent, Left
+from yardmaster.engines.kubernetes.workloads import JOBS, SETS, workload_kind
+from yardmaster.errors import PlaceMissing, SpecRejected
+from yardmaster.ids import JobKey
+from yardmaster.spec import TrainingSpec
+
+
+class Submitter:
+    """May be shared by threads. Two that submit the same run at once do the same."""
+
+    def __init__(self, api: Api, options: TaskOptions, shaper: Shaper) -> None:
+        self._api, self._options, self._shaper = api, options, shaper
+
+    def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> dict[str, Any] | None:
+        """Returns the owner of what was made; None where there was nothing to do."""
+        owner = self._owner(key)
+        if owner is not None and self._is_settled(key, owner):
+            return None
+        self.refuse_impossible(spec)
+        if owner is None:
+            owner = self._make_owner(spec, key, access)
+        else:
+            self._refuse_while_left(key, owner["metadata"]["uid"])
+        for one in manifests.belongings(spec, key, access, self._options, owner["metadata"]["uid"]):
+            self._api.apply(one)
+        return owner
+
+    def refuse_impossible(self, spec: TrainingSpec) -> None:
+        """Raises `SpecRejected` for what can be told without asking the server."""
+        problems = manifests.refused_resources(spec, self._options)
+        if problems:
+            raise SpecRejected(problems)
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    def _namespace(self, key: JobKey) -> str:
+        return names.namespace_name(key.namespace_id, self._options)
+
+    def _owner(self, key: JobKey) -> dict[str, Any] | None:
+        return self._api.get("ConfigMap", self._namespace(key), key.name)
+
+    def _make_owner(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> dict[str, Any]:
+        """Where nothing is in its way, and the server takes what is to follow."""
+        try:
+            self._refuse_while_left(key)
+            self._ask(spec, key, access)
+        except (Left, SpecRejected):
+            if self._owner(key) is None:
+                raise
+            # Another process makes the run just now: what is there already cannot be tried again.
+        return self._api.apply(manifests.owner(spec, key, self._options))
+
+    def _ask(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
+        """Let the server judge the workloads before anything is made. Raises what it says, and `Misconfigured` where
+        the namespace is somebody else's. One that is missing is not made here: a submission may come late, when the
+        portal has removed it."""
+        self._shaper.refuse_anothers(key.namespace_id)
+        try:
+            for one in manifests.workloads(spec, key, access, self._options):
+                self._api.apply(one, dry_run=True)
+        except Absent as error:
+            message = f"The cluster has no namespace {self._namespace(key)}."
+            raise PlaceMissing(message, remedy="The portal makes it; the job goes on then.") from error
+
+    def _is_settled(self, key: JobKey, owner: Mapping[str, Any]) -> bool:
+        """Whether there is nothing (more) to submit: the last workload is there, or something was told to end."""
+        if is_ending(owner):
+            raise Left(key.name)
+        if released_in(owner.get("data") or {}):
+            return True
+        last = in_order_of_application(RunShape.from_json(owner["data"][RECORD]).roles)[-1]
+        labels = f"{names.OWNER}={owner['metadata']['uid']},{names.ROLE}={last.value}"
+        return bool(self._api.find(workload_kind(last), self._namespace(key), labels))
+
+    def _refuse_while_left(self, key: JobKey, owner_uid: str = "") -> None:
+        """Raises `Left` where there are workloads of another owner, or pods that run on without their workload: the
+        cluster has yet to delete them."""
+        place, labels = self._namespace(key), names.selector([key])
+        pods = self._api.find("Pod", place, labels)  # before those that make them
+        workloads = [one for kind in (JOBS, SETS) for one in self._api.find(kind, place, labels)]
+        if any(one["metadata"]["labels"].get(names.OWNER) != owner_uid for one in workloads):
+            raise Left(key.name)
+        made = {one["metadata"]["uid"] for one in workloads}
+        for pod in pods:
+            makers = {one["uid"] for one in pod["metadata"].get("ownerReferences") or ()}
+            if lives(pod) and not is_ending(pod) and not makers & made:
+                raise Left(key.name)
