@@ -132,6 +132,8 @@ def live_through_everything(harness: KubernetesHarness, key: JobKey) -> None:
     assert next(changes) == key
     for kind in ("configmaps", "pods", "jobs", "statefulsets"):
         wait_for(lambda kind=kind: ("watch", kind) in harness.api.requests)
+    harness.another_process().capacity()
+    wait_for(lambda: ("watch", "nodes") in harness.api.requests)
     engine.release(key, [Role.PS])
     engine.stop(key, SOON)
     engine.tidy(key)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.fakes.kubernetes_store import Object, Place, Refusal, Store, fits
+from tests.fakes.kubernetes_store import Object, Place, Refusal, Store, fits, has_fields
 
 APPLY = "application/apply-patch+yaml"
 
@@ -105,12 +105,13 @@ def check_watch(asked: Asked, store: Store) -> None:
 
 
 def news_for(asked: Asked, store: Store, since: int) -> list[Object]:
-    """The watch events of this kind after `since`, in order."""
-    selector = asked.query.get("labelSelector", "")
+    """The watch events of this kind after `since`, in order. What does not have the selected fields (any more) is told
+    as deleted."""
+    labels, fields = asked.query.get("labelSelector", ""), asked.query.get("fieldSelector", "")
     return [
-        {"type": kind, "object": found}
+        {"type": kind if has_fields(found, fields) else "DELETED", "object": found}
         for version, kind, plural, found in store.events
-        if version > since and plural == asked.place[0] and fits(found, selector)
+        if version > since and plural == asked.place[0] and fits(found, labels)
     ]
 
 

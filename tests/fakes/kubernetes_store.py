@@ -212,10 +212,10 @@ class Store:
 
 
 def fits(found: Object, selector: str) -> bool:
-    """`a=b`, `a in (b,c)`, and several of them."""
+    """`a=b`, `a!=b`, `a in (b,c)`, and several of them."""
     labels = found["metadata"].get("labels") or {}
-    for name, some, one in re.findall(r"([^\s,=]+)(?:\s+in\s+\(([^)]*)\)|=([^,]*))", selector):
-        if labels.get(name) not in (some.split(",") if some else [one]):
+    for name, some, unequal, one in re.findall(r"([^\s,=!]+)(?:\s+in\s+\(([^)]*)\)|(!?)=([^,]*))", selector):
+        if (labels.get(name) in (some.split(",") if some else [one])) is bool(unequal):
             return False
     return True
 

@@ -124,13 +124,13 @@ class Api:
 
     @contextlib.contextmanager
     def watch(
-        self, kind: str, labels: str, version: str, seconds: int, quiet: float
+        self, kind: str, labels: str, version: str, seconds: int, quiet: float, fields: str = ""
     ) -> Iterator[Iterator[dict[str, Any]]]:
         """A context in which the server tells the events after `version`, `ERROR` and `BOOKMARK` among them, until it
         ends the stream. Raises `Unavailable` where the stream breaks, or says nothing for `quiet` seconds."""
         query = _given(
-            watch="true", labelSelector=labels, resourceVersion=version, allowWatchBookmarks="true",
-            timeoutSeconds=str(seconds),
+            watch="true", labelSelector=labels, fieldSelector=fields, resourceVersion=version,
+            allowWatchBookmarks="true", timeoutSeconds=str(seconds),
         )  # fmt: skip
         what = f"watch {GROUPS[kind][1]}"
         with self._answer("GET", path_of(kind), query, {"Accept": _JSON}, timeout=(_TIMEOUT[0], quiet)) as answer:

@@ -45,7 +45,6 @@ from yardmaster.ledger import Quota
 from yardmaster.phases import Observation
 from yardmaster.spec import Role, TrainingSpec
 
-_LIVING = "status.phase!=Succeeded,status.phase!=Failed"
 _TRIES = 20
 _TO_SHOW = TaskAccess("<the portal's address>", "<the job's token>")
 
@@ -96,8 +95,9 @@ class KubernetesEngine:
     # --- questions ---------------------------------------------------------------------------------------------------
 
     def capacity(self) -> Capacity:
-        """What the nodes have that tasks may use, less what others' pods ask for."""
-        return capacity_of(self._api.find("Node"), self._api.find("Pod", fields=_LIVING), self.options)
+        """What the nodes have that tasks may use, less what others' pods ask for: from this process's watches, where
+        they are live, else from two lists."""
+        return capacity_of(*self._reader.room(), self.options)
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
         """From what this process's watches told, where that may be believed; else one list per kind for all keys

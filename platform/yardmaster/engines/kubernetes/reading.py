@@ -18,6 +18,7 @@ from yardmaster.engines.kubernetes.facts import Seen, needs_events, observation_
 from yardmaster.engines.kubernetes.held_up import HeldUp
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.rolefacts import newest_of
+from yardmaster.engines.kubernetes.room import SELECTORS
 from yardmaster.engines.kubernetes.store import KINDS, Raw
 from yardmaster.engines.kubernetes.troubles import version_of
 from yardmaster.engines.kubernetes.watching import Watching
@@ -73,6 +74,15 @@ class Reader:
         for start in range(0, len(ordered), _AT_ONCE):
             found.update(self._observe(ordered[start : start + _AT_ONCE]))
         return found
+
+    def room(self) -> tuple[list[Raw], list[Raw]]:
+        """The nodes, and others' pods on them: as the watches told, where they are live; else two lists."""
+        if self._watching is not None:
+            self._watching.start_room()
+            if self._watching.knows_room():
+                return self._watching.room.known()
+        nodes, pods = (self._api.find(kind, "", labels, fields) for kind, (labels, fields) in SELECTORS.items())
+        return list(nodes), list(pods)
 
     def wrote(self, key: JobKey) -> None:
         """The run was changed by us, just now: what was seen or told before is not enough any more."""

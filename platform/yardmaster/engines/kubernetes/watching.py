@@ -1,5 +1,6 @@
 """The watches of one process: one per kind, each in a thread of its own, for ever. They fill the store that is read
-instead of the server, and tell which runs have changed.
+instead of the server, and tell which runs have changed. Where room is asked for, two more fill what is known of that:
+of the nodes, and of the pods that are not ours.
 
 A watch begins with a list and goes on from the last version that the server has vouched for (a list's, a bookmark's):
 what came after it is told again after a break, and known. Where the server no longer remembers that version (410), or
@@ -14,13 +15,14 @@ import queue
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.store import KINDS, RunStore
+from yardmaster.engines.kubernetes.room import SELECTORS, RoomStore
+from yardmaster.engines.kubernetes.store import KINDS, Raw, RunStore
 from yardmaster.engines.kubernetes.troubles import Busy, Expired, trouble_of
 from yardmaster.errors import YardmasterError
 from yardmaster.ids import JobKey
@@ -46,13 +48,30 @@ class Pace:
     longest_pause: float = 30.0
 
 
+class Kept(Protocol):
+    """What a watch fills."""
+
+    def replace(self, kind: str, found: Iterable[Raw], version: str) -> set[JobKey]: ...
+    def take(self, kind: str, happened: str, found: Raw) -> JobKey | None: ...
+    def vouch(self, kind: str, version: str) -> None: ...
+    def mark(self, kind: str) -> int: ...
+
+
 class KindWatch:
     """The watch of one kind. `once` is one stream from its begin to its end, to be called again and again."""
 
     def __init__(
-        self, api: Api, kind: str, store: RunStore, tell: Callable[[JobKey], None], pace: Pace, clock: Clock
+        self,
+        api: Api,
+        kind: str,
+        store: Kept,
+        tell: Callable[[JobKey], None],
+        pace: Pace,
+        clock: Clock,
+        selectors: tuple[str, str] = (names.ours(), ""),
     ) -> None:
         self.kind = kind
+        self._labels, self._fields = selectors
         self._api, self._store, self._tell, self._pace, self._clock = api, store, tell, pace, clock
         self._is_listed, self._must_list = False, True
         self._list_at = 0.0
@@ -80,7 +99,9 @@ class KindWatch:
             self._list()
         version = str(self._store.mark(self.kind))
         try:
-            with self._api.watch(self.kind, names.ours(), version, self._pace.lasts, self._pace.quiet) as events:
+            with self._api.watch(
+                self.kind, self._labels, version, self._pace.lasts, self._pace.quiet, self._fields
+            ) as events:
                 self._is_open = True
                 for event in events:
                     self._take(event)
@@ -96,7 +117,7 @@ class KindWatch:
 
     def _list(self) -> None:
         self._is_listed = self._must_list = False  # told to list anew from now on: this list does not count
-        found, version = self._api.find_at(self.kind, labels=names.ours())
+        found, version = self._api.find_at(self.kind, labels=self._labels, fields=self._fields)
         changed = self._store.replace(self.kind, found, version)
         self._list_at = self._clock() + self._pace.list_again * random.uniform(0.8, 1.0)
         self._is_listed, self._broken_at = True, self._clock()
@@ -124,22 +145,31 @@ class Watching:
     ) -> None:
         self._pace = pace or Pace()
         self._lock = threading.Lock()
-        self._closed, self._is_started = threading.Event(), False
+        self._closed, self._started = threading.Event(), set[KindWatch]()
         self._readers: list[queue.SimpleQueue[JobKey | None]] = []
         self.store = RunStore(namespace_prefix)
         self.watches = tuple(KindWatch(api, kind, self.store, self._tell, self._pace, clock) for kind in KINDS)
+        self.room = RoomStore()
+        self.room_watches = tuple(
+            KindWatch(api, kind, self.room, self._tell, self._pace, clock, selectors)
+            for kind, selectors in SELECTORS.items()
+        )
 
     def start(self) -> None:
         """Begin, unless that was done."""
-        with self._lock:
-            begins = not self._is_started
-            self._is_started = True
-        for watch in self.watches if begins else ():
-            threading.Thread(target=self._follow, args=(watch,), name=f"watch-{watch.kind}", daemon=True).start()
+        self._start(self.watches)
+
+    def start_room(self) -> None:
+        """Begin to watch nodes and others' pods as well, unless that was done: for processes that ask about room."""
+        self._start(self.room_watches)
 
     def is_live(self) -> bool:
         """Whether the store may be read: every watch has begun, and none has been broken for long."""
         return all(watch.is_live() for watch in self.watches)
+
+    def knows_room(self) -> bool:
+        """Whether `room` may be read."""
+        return all(watch.is_live() for watch in self.room_watches)
 
     def list_anew(self) -> None:
         """Something does not fit: the store is not read again before everything has been listed."""
@@ -165,6 +195,13 @@ class Watching:
         with self._lock:
             for reader in self._readers:
                 reader.put(None)
+
+    def _start(self, watches: Iterable[KindWatch]) -> None:
+        with self._lock:
+            fresh = [one for one in watches if one not in self._started]
+            self._started.update(fresh)
+        for watch in fresh:
+            threading.Thread(target=self._follow, args=(watch,), name=f"watch-{watch.kind}", daemon=True).start()
 
     def _read(self, mine: queue.SimpleQueue[JobKey | None]) -> Iterator[JobKey]:
         try:
