@@ -60,7 +60,10 @@ def coordinate(resolver: tf.distribute.cluster_resolver.TFConfigClusterResolver,
     manager = tf.train.CheckpointManager(
         checkpoint, flags.log_dir, max_to_keep=3, step_counter=optimizer.iterations, checkpoint_name="model.ckpt"
     )
-    if manager.restore_or_initialize():
+    # Left to itself, every parameter server writes its part of a checkpoint to its own disk.
+    here = tf.train.CheckpointOptions(experimental_io_device="/job:chief")
+    if manager.latest_checkpoint:
+        checkpoint.restore(manager.latest_checkpoint, options=here)
         print(f"goes on from {manager.latest_checkpoint}")
     # Workers come and go, so that there are no shares: each worker reads all, in an order of its own.
     data = coordinator.create_per_worker_dataset(lambda: digits_data.training_data(flags.data_dir, flags.batch_size))
@@ -78,7 +81,7 @@ def coordinate(resolver: tf.distribute.cluster_resolver.TFConfigClusterResolver,
             tf.summary.scalar("loss", loss_now)
             tf.summary.scalar("accuracy", accuracy_now)
         writer.flush()
-        manager.save(done)
+        manager.save(done, options=here)
     digits_keras.evaluate_and_export(model.get_weights(), flags.data_dir)
 
 

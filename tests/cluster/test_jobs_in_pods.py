@@ -86,6 +86,28 @@ def test_a_lost_parameter_server_costs_time_and_not_the_job(ada: Yardmaster, clu
     assert "test accuracy" in text_of(ada, ended(ada, job))
 
 
+@pytest.mark.parametrize("role", ["ps", "chief"])
+def test_tensorflow_7767_a_coordinators_loss_starts_all_anew_from_the_checkpoint(
+    ada: Yardmaster, cluster: Cluster, digits: dict[str, Any], role: str
+):
+    task = {"cpu": 0.3, "memory": "1Gi"}
+    job = ada.jobs.launch(
+        digits | {
+            "name": f"loses its {role}", "strategy": "parameter_server", "entry_point": "parameter_server.py",
+            "arguments": ["--steps=6000"], "roles": {name: {"replicas": 1, **task} for name in ("chief", "worker", "ps")},
+        }
+    )  # fmt: skip
+    wait_for("a checkpoint", lambda: ada.transport.get(f"jobs/{job.id}/checkpoints/"), 120)
+    namespace, name = pod_of(cluster, job, role, 0)
+    cluster.kubectl("delete", "pod", name, "--namespace", namespace, "--grace-period=0", "--force")
+    job = ended(ada, job)
+    kinds = [one["kind"] for one in ada.transport.get(f"jobs/{job.id}/events/")["results"]]
+    assert kinds.count("restarted_together") == 1
+    text = text_of(ada, job, "chief")
+    assert "goes on from" in text
+    assert "test accuracy" in text
+
+
 def test_a_portal_that_is_killed_and_comes_back_has_lost_no_line(ada: Yardmaster, portal: RealPortal):
     script = "import time\nfor n in range(400):\n    print('line', n, flush=True)\n    time.sleep(0.05)\n"
     job = launch(ada, script)
