@@ -263,6 +263,15 @@ class TestRemoval:
             cluster.kubectl("get", "namespace", name)
         engine.shape(namespace_id, QUOTA, URL)
 
+    def test_it_goes_with_a_job_that_would_make_its_pod_again(self, engine, make):
+        """A namespace that ends takes its pods first, and a Job keeps its failed pod until it has made the next one."""
+        namespace_id, _ = make()
+        key = JobKey(namespace_id, new_id(), 1)
+        one = RoleSpec(1, TINY)
+        engine.submit(spec_of(Strategy.SINGLE, roles={Role.WORKER: one}, retries=2), key, ACCESS)
+        wait_until(engine, key, lambda seen: seen.tasks[0].phase is TaskPhase.RUNNING, patience=60)
+        wait_for("the end of the namespace", lambda: engine.remove(namespace_id).gone, 90)
+
     def test_kubeflow_4496_a_stuck_finalizer_is_named(self, cluster: Cluster, engine, make):
         namespace_id, name = make()
         metadata = {"name": "stubborn", "namespace": name, "finalizers": ["example.org/never"]}

@@ -99,6 +99,7 @@ def test_the_rights_on_the_page_are_those_that_are_used_and_no_other(key: JobKey
             harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
         harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
         live_through_everything(harness, key)
+        leave_a_job(harness, key)
         harness.engine.remove(key.namespace_id)
         used = {(verb.replace("dry-run", "patch"), plural) for verb, plural in harness.api.requests}
     finally:
@@ -138,6 +139,12 @@ def live_through_everything(harness: KubernetesHarness, key: JobKey) -> None:
     engine.stop(key, SOON)
     engine.tidy(key)
     lose_a_chief(harness, JobKey(key.namespace_id, new_key().job_id, 1))
+
+
+def leave_a_job(harness: KubernetesHarness, key: JobKey) -> None:
+    """That would hold up the end of its namespace."""
+    metadata = {"namespace": namespace(harness, key), "name": "left", "finalizers": ["example.org/held"]}
+    harness.api.store.write(("jobs", metadata["namespace"], "left"), {"kind": "Job", "metadata": metadata})
 
 
 def lose_a_chief(harness: KubernetesHarness, key: JobKey) -> None:

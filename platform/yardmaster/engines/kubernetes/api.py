@@ -95,6 +95,11 @@ class Api:
         except Absent:
             return
 
+    def delete_all(self, kind: str, namespace: str) -> None:
+        """The same for all of this kind."""
+        body = {"propagationPolicy": "Background"}
+        self._json("DELETE", path_of(kind, namespace), f"delete {GROUPS[kind][1]}", body=body)
+
     def delete_pods(self, namespace: str, labels: str, grace: int) -> None:
         """Begin the end of all pods that fit: SIGTERM, `grace` seconds, SIGKILL; 0 also forgets them at once. Asked
         again, the shorter time counts."""
