@@ -63,6 +63,7 @@ def main(arguments: list[str]) -> int:
     for suite in SUITES:
         reason = next((reason for one, reason in lacking if one is suite), "")
         print(f"  {'could not' if reason else 'ran      '}  {suite.name}{': ' + reason if reason else ''}")
+    print("  elsewhere  jobs in pods on a real cluster: make test-cluster")
     if lacking and os.environ.get("CI"):
         print("In CI every suite must run.")
         return done.returncode or 1

@@ -94,7 +94,8 @@ def test_tensorflow_7767_a_coordinators_loss_starts_all_anew_from_the_checkpoint
     job = ada.jobs.launch(
         digits | {
             "name": f"loses its {role}", "strategy": "parameter_server", "entry_point": "parameter_server.py",
-            "arguments": ["--steps=6000"], "roles": {name: {"replicas": 1, **task} for name in ("chief", "worker", "ps")},
+            "arguments": ["--steps=6000"],
+            "roles": {name: {"replicas": 1, **task} for name in ("chief", "worker", "ps")},
         }
     )  # fmt: skip
     wait_for("a checkpoint", lambda: ada.transport.get(f"jobs/{job.id}/checkpoints/"), 120)

@@ -54,8 +54,8 @@ class Shaper:
             live = self._api.get("Namespace", "", name)
         if live is None:
             return Remains(gone=True)
-        # A namespace that ends takes its pods before its Jobs. A Job keeps hold of its last failed pod until it has made
-        # the next one, which it may not any more: each would wait for the other for ever.
+        # A namespace that ends takes its pods before its Jobs. A Job keeps hold of its last failed pod until it has
+        # made the next one, which it may not any more: each would wait for the other for ever.
         if self._api.find("Job", name):
             self._api.delete_all("Job", name)
         return Remains(gone=False, left=namespaces.what_holds_up(live) or (f"Namespace {name} is being removed.",))
