@@ -49,7 +49,8 @@ def due(
     fatal = [one for one in cluster if ROLES[strategy][one.role].on_loss is Scope.CLUSTER]
     if not fatal or _is_decided(tasks, {one.role for one in cluster}):
         return None
-    there = [pod for one in cluster for pod in one.pods.values() if not _has_ended(pod)]
+    all_pods = [pod for one in cluster for pod in one.pods.values()]
+    there = [pod for pod in all_pods if not _has_ended(pod)]
     left = tuple(pod for pod in there if _uid(pod) in known.stale and not _is_leaving(pod))
     if left:
         return Due(known, new=False, pods=left)  # whoever wrote the note did not come to the deed
@@ -57,7 +58,7 @@ def due(
         return None
     lives = {name: count for one in fatal for name, count in _lives_after(one, known).items()}
     spent = known.spent + any(_has_failed(pod, known) for one in fatal for pod in one.pods.values())
-    note = Together(known.count + 1, spent, lives, frozenset(_uid(pod) for pod in there))
+    note = Together(known.count + 1, spent, lives, frozenset(_uid(pod) for pod in all_pods))
     return Due(note, new=True, pods=tuple(pod for pod in there if not _is_leaving(pod)))
 
 
