@@ -20,6 +20,9 @@ import tf_keras as keras
 import digits_data
 import digits_keras
 
+# Left to itself, every parameter server writes its part of a checkpoint to its own disk.
+IN_THE_CHIEF = tf.train.CheckpointOptions(experimental_io_device="/job:chief")
+
 
 def parse_flags() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -60,10 +63,8 @@ def coordinate(resolver: tf.distribute.cluster_resolver.TFConfigClusterResolver,
     manager = tf.train.CheckpointManager(
         checkpoint, flags.log_dir, max_to_keep=3, step_counter=optimizer.iterations, checkpoint_name="model.ckpt"
     )
-    # Left to itself, every parameter server writes its part of a checkpoint to its own disk.
-    here = tf.train.CheckpointOptions(experimental_io_device="/job:chief")
     if manager.latest_checkpoint:
-        checkpoint.restore(manager.latest_checkpoint, options=here)
+        checkpoint.restore(manager.latest_checkpoint, options=IN_THE_CHIEF)
         print(f"goes on from {manager.latest_checkpoint}")
     # Workers come and go, so that there are no shares: each worker reads all, in an order of its own.
     data = coordinator.create_per_worker_dataset(lambda: digits_data.training_data(flags.data_dir, flags.batch_size))
@@ -81,7 +82,7 @@ def coordinate(resolver: tf.distribute.cluster_resolver.TFConfigClusterResolver,
             tf.summary.scalar("loss", loss_now)
             tf.summary.scalar("accuracy", accuracy_now)
         writer.flush()
-        manager.save(done, options=here)
+        manager.save(done, options=IN_THE_CHIEF)
     digits_keras.evaluate_and_export(model.get_weights(), flags.data_dir)
 
 

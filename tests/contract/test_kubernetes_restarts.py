@@ -174,7 +174,8 @@ def test_members_of_a_collective_come_back_together(harness: KubernetesHarness):
     wait_until(harness.engine, key, lost)
     assert harness.engine.restart(key)
     seen = wait_until(harness.engine, key, lambda seen: runs_anew(seen) and all_fresh(harness, key, before))
-    assert [task.restarts for task in seen.tasks] == [1, 1, 1]
+    # The lost one may have been back already, and is then started once more.
+    assert [task.restarts for task in seen.tasks] in ([1, 1, 1], [1, 2, 1])
 
 
 def test_what_is_to_end_starts_nothing_anew(harness: KubernetesHarness, key: JobKey):
