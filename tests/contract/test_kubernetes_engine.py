@@ -144,7 +144,8 @@ def live_through_everything(harness: KubernetesHarness, key: JobKey) -> None:
 def leave_a_job(harness: KubernetesHarness, key: JobKey) -> None:
     """That would hold up the end of its namespace."""
     metadata = {"namespace": namespace(harness, key), "name": "left", "finalizers": ["example.org/held"]}
-    harness.api.store.write(("jobs", metadata["namespace"], "left"), {"kind": "Job", "metadata": metadata})
+    left = {"kind": "Job", "metadata": metadata, "spec": {"completions": 0}}
+    harness.api.store.write(("jobs", metadata["namespace"], "left"), left)
 
 
 def lose_a_chief(harness: KubernetesHarness, key: JobKey) -> None:
