@@ -36,7 +36,7 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     # A pod that comes before the account it runs as is refused.
     cluster.kubectl("wait", "--for=create", "serviceaccount/default", "--namespace", name, "--timeout=30s")
     yield name
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
+    cluster.remove_namespace(name)
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +66,8 @@ def portal(cluster: Cluster) -> Iterator[RealPortal]:
         with real_portal(Path(folder), WHOLE, settings, cluster.own_address) as running:
             yield running
         for name in cluster.kubectl("get", "namespaces", "-o", "name").split():
-            if name.removeprefix("namespace/").startswith(prefix):
-                cluster.kubectl("delete", name, "--wait=false")
+            if (bare := name.removeprefix("namespace/")).startswith(prefix):
+                cluster.remove_namespace(bare)
 
 
 @pytest.fixture(scope="module")

@@ -101,5 +101,5 @@ def cluster_harness(cluster: Cluster) -> Iterator[ClusterHarness]:
             yield ClusterHarness(cluster, portal, prefix)
         finally:
             for name in cluster.kubectl("get", "namespaces", "-o", "name").split():
-                if name.removeprefix("namespace/").startswith(prefix):
-                    cluster.kubectl("delete", name, "--wait=false")
+                if (bare := name.removeprefix("namespace/")).startswith(prefix):
+                    cluster.remove_namespace(bare)

@@ -63,6 +63,11 @@ class Cluster:
     def log(self, pod: str, namespace: str) -> str:
         return self.kubectl("logs", pod, "--namespace", namespace)
 
+    def remove_namespace(self, name: str) -> None:
+        """Begin its end, and see to it that no Job and its last pod wait for each other in it. Absent: nothing."""
+        self.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+        self.kubectl("delete", "jobs", "--all", "--namespace", name, "--wait=false")
+
     @contextlib.contextmanager
     def cut_off(self) -> Iterator[None]:
         """Pods do not reach this machine meanwhile. Of the development cluster only."""

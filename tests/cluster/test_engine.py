@@ -38,7 +38,7 @@ def key(cluster: Cluster, engine: KubernetesEngine) -> Iterator[JobKey]:
     yield made
     engine.tidy(made)
     name = namespace_name(made.namespace_id, engine.options)
-    cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+    cluster.remove_namespace(name)
 
 
 def all_run(seen) -> bool:

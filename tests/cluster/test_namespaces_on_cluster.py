@@ -79,7 +79,7 @@ def make(cluster: Cluster, engine: KubernetesEngine) -> Iterator:
     yield one
     for namespace_id in made:
         name = namespace_name(namespace_id, engine.options)
-        cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+        cluster.remove_namespace(name)
 
 
 def hard(cluster: Cluster, name: str) -> dict[str, str]:

@@ -66,7 +66,7 @@ class Ground:
     def leave(self) -> None:
         """Begin to remove everything."""
         for name in self.namespaces():
-            self.cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+            self.cluster.remove_namespace(name)
 
 
 @contextmanager
