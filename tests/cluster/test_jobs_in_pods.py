@@ -86,27 +86,37 @@ def test_a_lost_parameter_server_costs_time_and_not_the_job(ada: Yardmaster, clu
     assert "test accuracy" in text_of(ada, ended(ada, job))
 
 
-@pytest.mark.parametrize("role", ["ps", "chief"])
-def test_tensorflow_7767_a_coordinators_loss_starts_all_anew_from_the_checkpoint(
-    ada: Yardmaster, cluster: Cluster, digits: dict[str, Any], role: str
+ANEW = {
+    "a server": ("ps", "parameter_server", ["--steps=6000"], {"chief": 1, "worker": 1, "ps": 1}),
+    "the chief": ("chief", "parameter_server", ["--steps=6000"], {"chief": 1, "worker": 1, "ps": 1}),
+    "a member": ("worker", "multi_worker_mirrored", ["--epochs=60"], {"worker": 2}),
+}
+
+
+@pytest.mark.parametrize(("lost", "strategy", "arguments", "replicas"), ANEW.values(), ids=ANEW)
+def test_tensorflow_7767_a_loss_that_concerns_all_starts_all_anew_from_the_checkpoint(
+    ada: Yardmaster, cluster: Cluster, digits: dict[str, Any], lost: str, strategy: str, arguments, replicas
 ):
-    task = {"cpu": 0.3, "memory": "1Gi"}
-    job = ada.jobs.launch(
-        digits | {
-            "name": f"loses its {role}", "strategy": "parameter_server", "entry_point": "parameter_server.py",
-            "arguments": ["--steps=6000"],
-            "roles": {name: {"replicas": 1, **task} for name in ("chief", "worker", "ps")},
-        }
-    )  # fmt: skip
+    spec = digits | {"name": f"loses its {lost}", "strategy": strategy, "entry_point": f"{strategy}.py"}
+    roles = {role: {"replicas": count, "cpu": 0.3, "memory": "1Gi"} for role, count in replicas.items()}
+    job = ada.jobs.launch(spec | {"arguments": arguments, "roles": roles})
     wait_for("a checkpoint", lambda: ada.transport.get(f"jobs/{job.id}/checkpoints/"), 120)
-    namespace, name = pod_of(cluster, job, role, 0)
+    namespace, name = pod_of(cluster, job, lost, replicas[lost] - 1)
     cluster.kubectl("delete", "pod", name, "--namespace", namespace, "--grace-period=0", "--force")
     job = ended(ada, job)
-    kinds = [one["kind"] for one in ada.transport.get(f"jobs/{job.id}/events/")["results"]]
-    assert kinds.count("restarted_together") == 1
-    text = text_of(ada, job, "chief")
-    assert "goes on from" in text
+    events = ada.transport.get(f"jobs/{job.id}/events/")["results"]
+    assert [one["kind"] for one in events].count("restarted_together") == 1
+    text = text_of(ada, job, "chief" if "chief" in replicas else "worker")
     assert "test accuracy" in text
+    assert went_on(text), text[-3000:]
+
+
+def went_on(text: str) -> bool:
+    """Whether the log says that the task began a second time, and not with the first step."""
+    if "Epoch" not in text:
+        return "goes on from" in text
+    epochs = [int(one.split("/")[0]) for one in text.split("Epoch ")[1:]]
+    return 1 not in epochs[1:] and any(later <= before for before, later in itertools.pairwise(epochs))
 
 
 def test_a_portal_that_is_killed_and_comes_back_has_lost_no_line(ada: Yardmaster, portal: RealPortal):
