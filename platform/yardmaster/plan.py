@@ -147,14 +147,14 @@ def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing
         return Move(Phase.SUCCEEDED if verdict.reason == "Succeeded" else Phase.FAILED, verdict)
     if job.wanted is Wanted.STOP:
         return Move(Phase.STOPPING)
-    if facts.seen.to_restart and not _is_overdue(job, now):
+    if facts.seen.to_restart and not _is_overdue(job, now, timing):
         return Restart()
     if job.phase is Phase.STARTING:
         return _starting(job, facts, now, timing)
     if not facts.seen.exists:
         return Move(Phase.FAILED, lost_verdict(facts.seen.message))
     deadline = _deadline(job)
-    if _is_overdue(job, now):
+    if _is_overdue(job, now, timing):
         # Servers have no work of their own that could be cut off: the end of their time is a stop like any other.
         return (
             Move(Phase.STOPPING) if only_serves(job.spec.strategy) else Move(Phase.FAILED, deadline_verdict(job.spec))
@@ -167,9 +167,14 @@ def _deadline(job: Remembered) -> datetime | None:
     return None if job.spec.max_runtime is None else begun + job.spec.max_runtime
 
 
-def _is_overdue(job: Remembered, now: datetime) -> bool:
-    deadline = _deadline(job)
-    return job.phase is Phase.RUNNING and deadline is not None and now >= deadline
+def _is_overdue(job: Remembered, now: datetime, timing: Timing) -> bool:
+    """Whether its time to start, or to run, is over."""
+    deadline = _deadline(job) if job.phase is Phase.RUNNING else _start_limit(job, timing)
+    return deadline is not None and now >= deadline
+
+
+def _start_limit(job: Remembered, timing: Timing) -> datetime:
+    return (job.admitted_at or job.queued_at) + timing.start_timeout
 
 
 def _starting(job: Remembered, facts: _Facts, now: datetime, timing: Timing) -> Step:
@@ -179,7 +184,7 @@ def _starting(job: Remembered, facts: _Facts, now: datetime, timing: Timing) -> 
     begun = {(task.role, task.index) for task in facts.seen.tasks if task.phase != "PENDING"}
     if begun.issuperset(job.spec.tasks()):
         return Move(Phase.RUNNING)
-    limit = (job.admitted_at or job.queued_at) + timing.start_timeout
+    limit = _start_limit(job, timing)
     if now >= limit:
         return Move(Phase.FAILED, never_started_verdict(job.spec, facts.seen, timing.start_timeout))
     return Wait(_earliest(now + timing.look_again, limit))

@@ -24,7 +24,10 @@ NO_SCRIPT = re.compile(r"can't open file '(?P<path>[^']*)'")
 
 
 def explain_end(exit_code: int, tail: bytes, was_out_of_memory: bool, was_told_to_stop: bool) -> Ending:
-    """The ending with its reason and the script's own last words. Exit 0 needs no explanation."""
+    """The ending with its reason and the script's own last words. Exit 0 needs no explanation, but of a script that
+    was told to stop: many answer that by saving and ending well, and their work is not done."""
+    if exit_code == 0 and was_told_to_stop:
+        return Ending(128 + signal.SIGTERM, "Killed", "it was told to stop before its work was done, and ended well")
     if exit_code == 0:
         return Ending(0, "", "")
     text = CONTROL.sub("", tail.decode("utf-8", "replace").replace("\r", "\n"))

@@ -66,13 +66,14 @@ class ScriptRun:
                 thread.start()
         self._facts.state("running")
         exit_code = script.wait()
+        was_told_to_stop = switch.was_thrown
         intake.join(PIPE_PATIENCE)
         script.end_survivors()
         intake.stop_reading(PIPE_PATIENCE)
         intake.join()
         switch.ended()
         was_out_of_memory = kills is not None and (memory_kills() or 0) > kills
-        ending = explain_end(exit_code, intake.tail, was_out_of_memory, switch.was_thrown)
+        ending = explain_end(exit_code, intake.tail, was_out_of_memory, was_told_to_stop)
         return explain_end_of_server(ending) if self._order.runs_server else ending
 
     def keep_results(self, ending: Ending) -> Ending:

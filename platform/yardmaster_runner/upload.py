@@ -117,6 +117,7 @@ class Uploader:
             while not self._put(addresses[one.index, one.number], body):
                 self._wait(backoff.next(), "the store does not take part %d of %s" % (one.number, one.file.path))
                 addresses = self._insist(sign)
+            backoff.reset()
             self._patience.worked()
 
     def _put(self, address: Mapping[str, Any], body: bytes) -> bool:

@@ -193,6 +193,8 @@ def notebook(
             file.write(text)
     except FileExistsError as error:
         raise typer.BadParameter(f"{place} is there already: name another file, or give --force.") from error
+    except OSError as error:
+        raise typer.BadParameter(f"{place} cannot be written: {error.strerror}.") from error
     if as_json:
         print_json({"job": found.id, "file": str(place)})
     else:

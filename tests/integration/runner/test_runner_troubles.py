@@ -247,7 +247,7 @@ def test_sigterm_reaches_the_script_which_may_take_its_time(task, portal):
     wait_for(lambda: portal.lines() == [b"ready"])
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=20)
-    assert process.returncode == 0
+    assert process.returncode == 143, "its work is not done, though it ended well"
     assert portal.lines() == [b"ready", b"saved"]
 
 

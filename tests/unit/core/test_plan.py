@@ -116,6 +116,8 @@ TABLE = [
     # All anew together.
     ("a loss for all", LIVE, LOST_FOR_ALL, 100, Restart()),
     ("a loss for all while it starts", STARTING, LOST_FOR_ALL, 1, Restart()),
+    ("a loss for all that cannot be mended until its time to start is over", replace(STARTING, admitted_at=at(0)),
+     replace(ALL_PEND, to_restart=True), 1799, Restart()),
     ("a loss for all of what is to stop", replace(LIVE, wanted=STOP), LOST_FOR_ALL, 100, Move(Phase.STOPPING)),
     ("a loss for all of what has its verdict", replace(WELL, released_at=at(90), reserved=frozenset({PS})),
      LOST_FOR_ALL, 91, Wait(at(106))),
@@ -143,6 +145,8 @@ VERDICTS = [
     ("the deadline", LIVE, ALL_RUN, 3600, Phase.FAILED, "DeadlineExceeded"),
     ("its tasks were ended from outside", LIVE, ALL_GONE, 100, Phase.FAILED, "StoppedOutside"),
     ("the engine has lost it", LIVE, ABSENT, 100, Phase.FAILED, "Lost"),
+    ("not started in time, for a loss that nobody could mend", STARTING, replace(ALL_PEND, to_restart=True), 1800,
+     Phase.FAILED, "StartTimeout"),
     ("not started in time", STARTING, ALL_PEND, 1800, Phase.FAILED, "StartTimeout"),
 ]  # fmt: skip
 

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from tests.unit.core.generators import make_spec
-from tests.unit.engines.kubernetes_objects import container, owner, pod, workload
+from tests.unit.engines.kubernetes_objects import container, owner, pod, terminated, workload
+from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.facts import Seen, due_in, observation_of
 from yardmaster.engines.kubernetes.shape import RECORD, TOGETHER, Together
+from yardmaster.engines.kubernetes.together import Due
+from yardmaster.phases import TaskPhase
 from yardmaster.spec import Role, Strategy
 
 SPEC = make_spec(Strategy.PARAMETER_SERVER, retries=2)
@@ -88,6 +91,38 @@ def test_a_chief_that_was_removed_by_force_is_told_by_its_jobs_count():
     assert found is not None
     again = pod(Role.CHIEF, 0, "Running", failures=1)
     assert due_in(seen(again, note=found.note, status={"failed": 1})) is None
+
+
+def test_a_chief_that_was_not_made_yet_when_a_server_was_lost_is_missed_when_it_is_lost_itself():
+    first = due_in(seen(WORKER, running(Role.PS, restarts=1)))
+    assert first is not None
+    again = [pod(Role.CHIEF, 0, "Running", failures=1), running(Role.PS, uid="new"), running(Role.WORKER, uid="newer")]
+    assert due_in(seen(*again, note=first.note, status={"failed": 1})) is not None
+
+
+def test_a_member_that_comes_back_late_is_missed_when_it_is_lost_again():
+    spec = make_spec(Strategy.MULTI_WORKER_MIRRORED, retries=3)
+
+    def due_of(*pods: Raw, note: Together, failed: int) -> Due | None:
+        found = owner(spec)
+        found["data"][TOGETHER] = note.to_json()
+        return due_in(Seen(found, [workload(Role.WORKER, 3, failed=failed)], pods))
+
+    crashed = pod(Role.WORKER, 0, "Failed", failures=1)
+    found = due_of(crashed, note=Together(1, lives={"worker/0": 1, "worker/1": 1}), failed=2)
+    assert found is not None
+    back = pod(Role.WORKER, 1, "Failed")
+    back["metadata"]["annotations"][names.JOB_IGNORED_FAILURES] = "1"
+    assert due_of(pod(Role.WORKER, 0, "Running", failures=2), back, note=found.note, failed=3) is not None
+
+
+def test_a_task_that_failed_for_good_keeps_its_reason_though_all_were_to_start_anew():
+    broken = pod(Role.CHIEF, 0, "Failed", failures=2, containerStatuses=terminated(1, message="ValueError: boom"))
+    broken["metadata"]["uid"] = "broken"
+    note = Together(count=1, lives={"chief/0": 3}, stale=frozenset({"broken"}))
+    task = observation_of(seen(broken, WORKER, SERVER, note=note)).tasks[0]
+    assert (task.phase, task.reason) == (TaskPhase.FAILED, "ScriptFailed")
+    assert "boom" in task.message
 
 
 def test_a_run_of_an_earlier_version_is_left_as_it_is():

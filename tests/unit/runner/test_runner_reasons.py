@@ -105,3 +105,9 @@ def test_memory_kills_are_read_from_either_version_of_control_groups(tmp_path):
 
 def test_in_a_container_the_path_may_be_cut_off(tmp_path):
     assert cgroup(tmp_path, "0::/outside/our/view\n", {"memory.events": "oom_kill 2\n"}) == 2
+
+
+def test_a_script_that_ends_well_because_it_was_told_to_stop_has_not_done_its_work():
+    ending = explain_end(0, b"saved", False, True)
+    assert (ending.exit_code, ending.reason) == (143, "Killed")
+    assert "before its work was done" in ending.message

@@ -144,16 +144,16 @@ def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     """FAILED where its controller makes no other; else PENDING, with what happened."""
     ending = pods.ending_of(pod, one.memory)
     why = replace(state, reason=ending.why.reason, message=ending.why.message)
-    if pod["metadata"].get("uid") in one.together.stale:
-        why = replace(state, message="It starts anew together with the others.")
     comes_again = one.role is Role.PS or not (
         one.is_over
         or state.index in one.failed
         or (ending.exit_code in HOPELESS and not pods.was_taken_away(pod))
         or _failed_for_good(pod)
-        or (_failures(pod) >= one.budget() and not pods.was_taken_away(pod))
+        or (failures_of_pod(pod) >= one.budget() and not pods.was_taken_away(pod))
     )
     if comes_again and one.workload is not None:
+        if pod["metadata"].get("uid") in one.together.stale:
+            why = replace(state, message="It starts anew together with the others.")
         return replace(why, restarts=state.restarts + 1)
     failed = replace(why, phase=TaskPhase.FAILED, exit_code=ending.exit_code)
     return replace(failed, started_at=ending.started_at, finished_at=ending.finished_at)
@@ -167,7 +167,7 @@ def _failed_for_good(pod: Raw) -> bool:
     return reason in REASONS and REASONS[reason].permanent
 
 
-def _failures(pod: Raw) -> int:
+def failures_of_pod(pod: Raw) -> int:
     return int((pod["metadata"].get("annotations") or {}).get(names.JOB_FAILURES) or 0)
 
 

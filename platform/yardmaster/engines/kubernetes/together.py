@@ -18,7 +18,7 @@ from datetime import timedelta
 
 from yardmaster.engines.kubernetes import podfacts as pods
 from yardmaster.engines.kubernetes.podfacts import Raw
-from yardmaster.engines.kubernetes.rolefacts import RoleSeen, restarts_of_pod
+from yardmaster.engines.kubernetes.rolefacts import RoleSeen, failures_of_pod, restarts_of_pod
 from yardmaster.engines.kubernetes.shape import Together
 from yardmaster.phases import TaskPhase, TaskState
 from yardmaster.spec import Role, Strategy
@@ -71,28 +71,40 @@ def _has_lost(one: RoleSeen, known: Together, fatal: Sequence[RoleSeen]) -> bool
     if one.role is Role.PS:
         chief = next((other.pods.get(0) for other in fatal if other.role is Role.CHIEF), None)
         return any(_is_another_server(pod, chief, one, known) for pod in one.pods.values())
-    counted = {index: _lives(pod) for index, pod in one.pods.items()}
-    if not counted and one.shape.roles[one.role].replicas == 1:
-        counted[0] = int((one.workload or {}).get("status", {}).get("failed") or 0)  # its pod was removed by force
-    return any(lives > known.lives.get(_name(one.role, index), 0) for index, lives in counted.items())
+    return any(lives > known.lives.get(_name(one.role, index), 0) for index, lives in _lives_of(one, known).items())
 
 
 def _lives_after(one: RoleSeen, known: Together) -> dict[str, int]:
     """How many lives the role's tasks have had when their pods of now are gone."""
     if one.role is Role.PS:
         return {}
-    found = {}
-    for index in range(one.shape.roles[one.role].replicas):
-        name, pod = _name(one.role, index), one.pods.get(index)
-        # Without a pod it was lost as well: its Job counts that with the pod that it makes next.
-        found[name] = known.lives.get(name, 0) + 1 if pod is None else restarts_of_pod(pod) + 1
-    return found
+    ended = _lives_of(one, known)
+    return {
+        _name(one.role, index): restarts_of_pod(one.pods[index]) + 1 if index in one.pods else ended[index]
+        for index in one.indexes()
+    }
 
 
-def _lives(pod: Raw) -> int:
-    """Those that have ended, of the task that this is the newest pod of."""
-    over = pod.get("status", {}).get("phase") == "Failed" or _is_leaving(pod)
-    return restarts_of_pod(pod) + over
+def _lives_of(one: RoleSeen, known: Together) -> dict[int, int]:
+    """How many lives of each of the role's tasks have ended. Never one too many, which would hide a loss; one too few
+    is made up for when the task's next pod is there."""
+    found = {index: known.lives.get(_name(one.role, index), 0) for index in one.indexes()}
+    missing = found.keys() - one.pods.keys()
+    if len(missing) == 1:  # removed by force, or not made yet: its Job counts what it saw of all
+        counted = int((one.workload or {}).get("status", {}).get("failed") or 0)
+        hidden = counted - sum(_failures(pod) for pod in one.pods.values())
+        found |= {index: max(found[index], hidden) for index in missing}
+    return found | {index: restarts_of_pod(pod) + _is_over(pod) for index, pod in one.pods.items()}
+
+
+def _is_over(pod: Raw) -> bool:
+    return pod.get("status", {}).get("phase") == "Failed" or _is_leaving(pod)
+
+
+def _failures(pod: Raw) -> int:
+    """What its Job counts of the task that this is the newest pod of."""
+    failed = pod.get("status", {}).get("phase") == "Failed" and not pods.was_taken_away(pod)
+    return failures_of_pod(pod) + failed
 
 
 def _is_another_server(pod: Raw, chief: Raw | None, one: RoleSeen, known: Together) -> bool:
