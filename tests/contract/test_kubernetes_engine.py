@@ -159,7 +159,7 @@ def lose_a_chief(harness: KubernetesHarness, key: JobKey) -> None:
 
 
 def wait_for(holds) -> None:
-    for _ in range(500):
+    for _ in range(2000):
         if holds():
             return
         threading.Event().wait(0.01)
@@ -345,7 +345,7 @@ def test_the_last_workload_that_somebody_deleted_is_made_anew_before_all_run_and
 
 def submit_when_possible(harness: KubernetesHarness, key: JobKey, spec) -> None:
     """As the portal does: again, while the cluster still deletes what was there."""
-    for _ in range(500):
+    for _ in range(2000):
         with contextlib.suppress(Left):
             harness.engine.submit(spec, key, ACCESS)
             return
