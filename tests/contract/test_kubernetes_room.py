@@ -23,7 +23,7 @@ def harness() -> Iterator[KubernetesHarness]:
 
 
 def wait_for(holds: Callable[[], bool]) -> None:
-    for _ in range(500):
+    for _ in range(2000):
         if holds():
             return
         threading.Event().wait(0.01)

@@ -42,7 +42,7 @@ def running(harness: KubernetesHarness) -> JobKey:
 
 
 def wait_for(holds: Callable[[], bool]) -> None:
-    for _ in range(500):
+    for _ in range(2000):
         if holds():
             return
         threading.Event().wait(0.01)
