@@ -49,7 +49,11 @@ def text_of(client: Yardmaster, job: Job, role: str = "worker", index: int = 0) 
 
 
 def pod_of(cluster: Cluster, job: Job, role: str, index: int) -> tuple[str, str]:
-    """(namespace, name) of the task's pod that has not ended."""
+    """(namespace, name) of the task's pod that runs, waited for: a line of its log may come before its node says so."""
+    return wait_for(f"pod of {role} {index}", lambda: _running_pod(cluster, job, role, index), 30)
+
+
+def _running_pod(cluster: Cluster, job: Job, role: str, index: int) -> tuple[str, str] | None:
     found = json.loads(cluster.kubectl("get", "pods", "--all-namespaces", "-o", "json"))["items"]
     for one in found:
         labels = one["metadata"]["labels"]
@@ -57,7 +61,7 @@ def pod_of(cluster: Cluster, job: Job, role: str, index: int) -> tuple[str, str]
         is_this = labels.get("yardmaster/job") == job.id and labels.get("yardmaster/role") == role
         if is_this and str(index) in place and one["status"].get("phase") == "Running":
             return one["metadata"]["namespace"], one["metadata"]["name"]
-    raise AssertionError(f"no pod of {role} {index} runs")
+    return None
 
 
 def ended(client: Yardmaster, job: Job, phase: str = "SUCCEEDED") -> Job:
