@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
+
+import pytest
 
 from tests.fakes.kubernetes_api import KubernetesApi
 from tests.fakes.kubernetes_cluster import Cluster
@@ -205,3 +208,19 @@ def all_ended(seen: Observation) -> bool:
 
 def _key_of(order: Path) -> JobKey:
     return key_from_json(json.loads(order.read_text())["key"])
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    """Of what is not an observation."""
+    for _ in range(2000):
+        if holds():
+            return
+        threading.Event().wait(0.01)
+    pytest.fail("never came")
+
+
+def lists_of(harness: KubernetesHarness, deed: Callable[[], object]) -> int:
+    """How many lists the deed asks of the server."""
+    before = harness.api.count("list")
+    deed()
+    return harness.api.count("list") - before

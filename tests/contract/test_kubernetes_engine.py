@@ -22,6 +22,7 @@ from tests.contract.engine_harness import (
     new_key,
     spec_of,
     task_in,
+    wait_for,
     wait_until,
 )
 from tests.fakes.kubernetes_api import DONE_BUT_UNANSWERED, HALF_AN_ANSWER, NO_ANSWER
@@ -156,14 +157,6 @@ def lose_a_chief(harness: KubernetesHarness, key: JobKey) -> None:
     wait_until(harness.engine, key, lambda seen: seen.to_restart)
     assert harness.engine.restart(key)
     harness.engine.tidy(key)
-
-
-def wait_for(holds) -> None:
-    for _ in range(2000):
-        if holds():
-            return
-        threading.Event().wait(0.01)
-    pytest.fail("never came")
 
 
 def test_the_server_is_asked_before_anything_is_made(harness: KubernetesHarness, key: JobKey):

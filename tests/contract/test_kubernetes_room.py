@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from tests.contract.engine_harness import ACCESS, KubernetesHarness, new_key, spec_of
+from tests.contract.engine_harness import ACCESS, KubernetesHarness, lists_of, new_key, spec_of, wait_for
 from tests.fakes.kubernetes_api import DOUBLED_AND_REORDERED, GONE_IN_THE_MIDDLE, HALF_AN_ANSWER
 from yardmaster.engines.base import Capacity
 from yardmaster.engines.kubernetes import KubernetesEngine
@@ -20,20 +19,6 @@ def harness() -> Iterator[KubernetesHarness]:
     made = KubernetesHarness(watch=True)
     yield made
     made.close()
-
-
-def wait_for(holds: Callable[[], bool]) -> None:
-    for _ in range(2000):
-        if holds():
-            return
-        threading.Event().wait(0.01)
-    pytest.fail("never came")
-
-
-def lists_of(harness: KubernetesHarness, deed: Callable[[], object]) -> int:
-    before = harness.api.count("list")
-    deed()
-    return harness.api.count("list") - before
 
 
 def watched(harness: KubernetesHarness) -> KubernetesEngine:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 
-from tests.contract.engine_harness import ACCESS, KubernetesHarness, all_ended, has_phase, new_key, spec_of, wait_until
+from tests.contract.engine_harness import (
+    ACCESS,
+    KubernetesHarness,
+    all_ended,
+    has_phase,
+    lists_of,
+    new_key,
+    spec_of,
+    wait_for,
+    wait_until,
+)
 from tests.fakes.kubernetes_api import DOUBLED_AND_REORDERED, GONE_IN_THE_MIDDLE, HALF_AN_ANSWER, NO_ANSWER
 from yardmaster.engines.kubernetes import KubernetesEngine, names
 from yardmaster.engines.kubernetes.held_up import HeldUp
@@ -39,20 +49,6 @@ def running(harness: KubernetesHarness) -> JobKey:
     harness.engine.submit(spec_of(), key, ACCESS)
     harness.let_begin(key)
     return key
-
-
-def wait_for(holds: Callable[[], bool]) -> None:
-    for _ in range(2000):
-        if holds():
-            return
-        threading.Event().wait(0.01)
-    pytest.fail("never came")
-
-
-def lists_of(harness: KubernetesHarness, deed: Callable[[], object]) -> int:
-    before = harness.api.count("list")
-    deed()
-    return harness.api.count("list") - before
 
 
 def watched(harness: KubernetesHarness, engine: KubernetesEngine, *keys: JobKey) -> None:

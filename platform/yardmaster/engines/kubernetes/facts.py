@@ -6,12 +6,11 @@ Not here: what a role's objects say of its tasks (`rolefacts`), and how the obje
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.namespaces import is_ending
-from yardmaster.engines.kubernetes.podfacts import Raw
+from yardmaster.engines.kubernetes.podfacts import Raw, is_ending
 from yardmaster.engines.kubernetes.rolefacts import RoleSeen, newest_of, released_task, task_of
 from yardmaster.engines.kubernetes.shape import RECORD, RunShape, Together, in_order_of_application, released_in
 from yardmaster.engines.kubernetes.together import Due, due
@@ -33,24 +32,34 @@ class Seen:
 def observation_of(seen: Seen) -> Observation:
     """One state per task, in the spec's order. While the last workload is missing, and nothing was told to end, the run
     does not exist: it is being submitted, or that was cut off, or somebody else deleted the workload."""
+    return _read(seen)[0]
+
+
+def due_in(seen: Seen) -> Due | None:
+    """What a restart of all tasks together still has to do; None where nothing is to be done (any more)."""
+    return _read(seen)[1]
+
+
+def _read(seen: Seen) -> tuple[Observation, Due | None]:
     if seen.owner is None or is_ending(seen.owner):
-        return ABSENT
+        return ABSENT, None
     data = seen.owner.get("data") or {}
-    shape, released = RunShape.from_json(data[RECORD]), released_in(data)
-    roles = _roles_of(seen, shape, Together.in_data(data))
+    shape, released, known = RunShape.from_json(data[RECORD]), released_in(data), Together.in_data(data)
+    roles = _roles_of(seen, shape, known)
     last = in_order_of_application(shape.roles)[-1]
     if not released and any(one.role is last and one.workload is None for one in roles):
         missing = f"{workload_kind(last)} {seen.owner['metadata']['name']}-{last.value}"
         message = f"The {missing} is not on the cluster."
-        return Observation(False, tuple(_task_to_come(one, index) for one in roles for index in one.indexes()), message)
+        to_come = tuple(_task_to_come(one, index) for one in roles for index in one.indexes())
+        return Observation(False, to_come, message), None
     tasks: list[TaskState] = []
     for one in roles:
         if one.role in released:
             tasks += [released_task(one, index, released[one.role]) for index in one.indexes()]
         else:
             tasks += [task_of(one, index) for index in one.indexes()]
-    to_restart = not released and _due(shape, roles, tasks, data) is not None
-    return Observation(True, tuple(tasks), _said_of(tasks), to_restart)
+    together = None if released else due(shape.strategy, roles, tasks, known)
+    return Observation(True, tuple(tasks), _said_of(tasks), together is not None), together
 
 
 def _task_to_come(one: RoleSeen, index: int) -> TaskState:
@@ -58,20 +67,6 @@ def _task_to_come(one: RoleSeen, index: int) -> TaskState:
     if one.workload is None and index not in one.pods:
         return TaskState(one.role, index, TaskPhase.PENDING)
     return task_of(one, index)
-
-
-def due_in(seen: Seen) -> Due | None:
-    """What a restart of all tasks together still has to do; None where nothing is to be done (any more)."""
-    observed = observation_of(seen)
-    if seen.owner is None or not observed.to_restart:
-        return None
-    data = seen.owner.get("data") or {}
-    shape = RunShape.from_json(data[RECORD])
-    return _due(shape, _roles_of(seen, shape, Together.in_data(data)), observed.tasks, data)
-
-
-def _due(shape: RunShape, roles: Sequence[RoleSeen], tasks: Sequence[TaskState], data: Mapping[str, str]) -> Due | None:
-    return due(shape.strategy, roles, tasks, Together.in_data(data))
 
 
 def needs_events(seen: Observation) -> bool:

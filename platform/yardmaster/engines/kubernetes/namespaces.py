@@ -92,11 +92,6 @@ def why_not_ours(live: Mapping[str, Any], namespace_id: uuid.UUID, options: Task
     )
 
 
-def is_ending(live: Mapping[str, Any]) -> bool:
-    """Whether somebody has told it to go."""
-    return "deletionTimestamp" in live["metadata"]
-
-
 def what_holds_up(live: Mapping[str, Any]) -> tuple[str, ...]:
     """Why a namespace that was told to go is still there, in the cluster's own words: finalizers by name, kinds that
     could not be deleted. Empty as long as nothing is wrong."""

@@ -130,6 +130,11 @@ def condition(found: Raw, kind: str) -> Raw:
     return next((one for one in found.get("status", {}).get("conditions") or () if one.get("type") == kind), {})
 
 
+def is_ending(live: Raw) -> bool:
+    """Whether somebody has told it to go."""
+    return "deletionTimestamp" in live["metadata"]
+
+
 def moment(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 

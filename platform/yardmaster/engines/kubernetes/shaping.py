@@ -14,6 +14,7 @@ from yardmaster.engines.base import Remains
 from yardmaster.engines.kubernetes import names, namespaces
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.podfacts import is_ending
 from yardmaster.errors import Misconfigured, SpecRejected, Unavailable
 from yardmaster.ledger import Quota
 
@@ -49,7 +50,7 @@ class Shaper:
         refusal = namespaces.why_not_ours(live, namespace_id, self._options) if live is not None else None
         if refusal is not None:
             return Remains(gone=False, left=(f"{refusal.message} {refusal.remedy}",))
-        if live is not None and not namespaces.is_ending(live):
+        if live is not None and not is_ending(live):
             self._api.delete("Namespace", "", name)
             live = self._api.get("Namespace", "", name)
         if live is None:
@@ -71,7 +72,7 @@ class Shaper:
         for one in wanted:
             kind, metadata = one["kind"], one["metadata"]
             live = self._api.get(kind, metadata.get("namespace", ""), metadata["name"])
-            if live is not None and namespaces.is_ending(live):
+            if live is not None and is_ending(live):
                 raise Unavailable(f"{kind} {metadata['name']} is being removed.", remedy="It is made anew after that.")
             if live is not None and kind == "Namespace":
                 self._must_be_ours(live, namespace_id)

@@ -13,8 +13,8 @@ from typing import Any
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.kubernetes import manifests, names
 from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.namespaces import is_ending
 from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.podfacts import is_ending
 from yardmaster.engines.kubernetes.rolefacts import lives
 from yardmaster.engines.kubernetes.shape import RECORD, RunShape, in_order_of_application, released_in
 from yardmaster.engines.kubernetes.shaping import Shaper

@@ -18,7 +18,7 @@ from datetime import timedelta
 
 from yardmaster.engines.kubernetes import podfacts as pods
 from yardmaster.engines.kubernetes.podfacts import Raw
-from yardmaster.engines.kubernetes.rolefacts import RoleSeen, failures_of_pod, restarts_of_pod
+from yardmaster.engines.kubernetes.rolefacts import RoleSeen, failures_of_pod, lives, restarts_of_pod
 from yardmaster.engines.kubernetes.shape import Together
 from yardmaster.phases import TaskPhase, TaskState
 from yardmaster.spec import Role, Strategy
@@ -50,16 +50,16 @@ def due(
     if not fatal or _is_decided(tasks, {one.role for one in cluster}):
         return None
     all_pods = [pod for one in cluster for pod in one.pods.values()]
-    there = [pod for pod in all_pods if not _has_ended(pod)]
-    left = tuple(pod for pod in there if _uid(pod) in known.stale and not _is_leaving(pod))
+    there = [pod for pod in all_pods if lives(pod)]
+    left = tuple(pod for pod in there if _uid(pod) in known.stale and not pods.is_ending(pod))
     if left:
         return Due(known, new=False, pods=left)  # whoever wrote the note did not come to the deed
     if not any(_has_lost(one, known, fatal) for one in fatal):
         return None
-    lives = {name: count for one in fatal for name, count in _lives_after(one, known).items()}
+    ended = {name: count for one in fatal for name, count in _lives_after(one, known).items()}
     spent = known.spent + any(_has_failed(pod, known) for one in fatal for pod in one.pods.values())
-    note = Together(known.count + 1, spent, lives, frozenset(_uid(pod) for pod in all_pods))
-    return Due(note, new=True, pods=tuple(pod for pod in there if not _is_leaving(pod)))
+    note = Together(known.count + 1, spent, ended, frozenset(_uid(pod) for pod in all_pods))
+    return Due(note, new=True, pods=tuple(pod for pod in there if not pods.is_ending(pod)))
 
 
 def _is_decided(tasks: Iterable[TaskState], cluster: set[Role]) -> bool:
@@ -71,7 +71,7 @@ def _has_lost(one: RoleSeen, known: Together, fatal: Sequence[RoleSeen]) -> bool
     if one.role is Role.PS:
         chief = next((other.pods.get(0) for other in fatal if other.role is Role.CHIEF), None)
         return any(_is_another_server(pod, chief, one, known) for pod in one.pods.values())
-    return any(lives > known.lives.get(_name(one.role, index), 0) for index, lives in _lives_of(one, known).items())
+    return any(ended > known.lives.get(_name(one.role, index), 0) for index, ended in _lives_of(one, known).items())
 
 
 def _lives_after(one: RoleSeen, known: Together) -> dict[str, int]:
@@ -98,7 +98,7 @@ def _lives_of(one: RoleSeen, known: Together) -> dict[int, int]:
 
 
 def _is_over(pod: Raw) -> bool:
-    return pod.get("status", {}).get("phase") == "Failed" or _is_leaving(pod)
+    return pod.get("status", {}).get("phase") == "Failed" or pods.is_ending(pod)
 
 
 def _failures(pod: Raw) -> int:
@@ -110,11 +110,11 @@ def _failures(pod: Raw) -> int:
 def _is_another_server(pod: Raw, chief: Raw | None, one: RoleSeen, known: Together) -> bool:
     if _uid(pod) in known.stale:
         return False
-    if _is_leaving(pod) or pod.get("status", {}).get("phase") == "Failed" or _has_failed(pod, known):
+    if _is_over(pod) or _has_failed(pod, known):
         return True
     running = pods.container_status(chief or {}).get("state", {}).get("running") or {}
     made, begun = pods.moment(pod["metadata"].get("creationTimestamp")), pods.moment(running.get("startedAt"))
-    if made is None or begun is None or _is_leaving(chief or pod):
+    if made is None or begun is None or pods.is_ending(chief or pod):
         return False
     return made > begun + timedelta(seconds=one.shape.grace) + LATE
 
@@ -122,14 +122,6 @@ def _is_another_server(pod: Raw, chief: Raw | None, one: RoleSeen, known: Togeth
 def _has_failed(pod: Raw, known: Together) -> bool:
     """Whether the kubelet has started its container again: that of a server, for no other is started within its pod."""
     return _uid(pod) not in known.stale and int(pods.container_status(pod).get("restartCount") or 0) > 0
-
-
-def _has_ended(pod: Raw) -> bool:
-    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
-
-
-def _is_leaving(pod: Raw) -> bool:
-    return bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def _uid(pod: Raw) -> str:
