@@ -26,7 +26,7 @@ from yardmaster.logs.keys import StreamKey
 from yardmaster.spec import Role
 
 PATH = "/api/v1/task/log/"
-_NAMES = {"role", "index", "first_line", "lines"}
+_NAMES = {"role", "index", "first_line", "lines", "writer"}
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -51,21 +51,21 @@ class AppendAtOnce:
         await self._inner(scope, receive, send)
 
 
-def _plain_write(scope: dict[str, Any]) -> tuple[StreamKey, int, int, dict[str, str]] | None:
-    """(stream, first line, lines, headers); None when anything about it is not plain."""
+def _plain_write(scope: dict[str, Any]) -> tuple[StreamKey, int, int, int, dict[str, str]] | None:
+    """(stream, first line, lines, writer, headers); None when anything about it is not plain."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     identity = RememberedTaskToken.identity_behind(headers.get("authorization", ""))
-    query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+    query = {"writer": "0", **dict(parse_qsl(scope["query_string"].decode("latin-1")))}
     if identity is None or query.keys() != _NAMES:
         return None
     try:
         role, index = Role(query["role"]), int(query["index"])
-        first_line, lines = int(query["first_line"]), int(query["lines"])
+        first_line, lines, writer = (int(query[name]) for name in ("first_line", "lines", "writer"))
     except ValueError:
         return None
-    if not 0 <= index < MOST_TASKS:
+    if not (0 <= index < MOST_TASKS and 0 <= writer < 1 << 32):
         return None
-    return StreamKey(identity.job_id, identity.attempt, role, index), first_line, lines, headers
+    return StreamKey(identity.job_id, identity.attempt, role, index), first_line, lines, writer, headers
 
 
 async def _body(receive: Receive) -> tuple[bytes, Receive]:
@@ -85,11 +85,13 @@ async def _body(receive: Receive) -> tuple[bytes, Receive]:
     return bytes(body), again
 
 
-def _append(stream: StreamKey, first_line: int, lines: int, headers: dict[str, str], body: bytes) -> int | None:
+def _append(
+    stream: StreamKey, first_line: int, lines: int, writer: int, headers: dict[str, str], body: bytes
+) -> int | None:
     try:
         data = lines_in(body, headers.get("content-encoding", "identity").lower())
         times = times_in(headers.get("x-times", "")) or [(0, time.time_ns() // 1_000_000)]
-        next_line = log_store().append(stream, first_line, data, times, lines=lines)
+        next_line = log_store().append(stream, first_line, data, times, lines=lines, writer=writer)
     except (ApiProblem, YardmasterError):
         return None
     log_moved(stream.job_id, stream.role, stream.index, next_line)

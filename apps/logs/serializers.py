@@ -52,12 +52,18 @@ class StreamQuery(QueryOf):
     index = _index()
 
 
-class WriteQuery(StreamQuery):
+class WriterQuery(StreamQuery):
+    writer = serializers.IntegerField(
+        min_value=0, max_value=(1 << 32) - 1, default=0, help_text="Who numbers the lines, by chance; 0: not said."
+    )
+
+
+class WriteQuery(WriterQuery):
     first_line = _line_number()
     lines = serializers.IntegerField(min_value=0, max_value=1 << 23)
 
 
-class GapQuery(StreamQuery):
+class GapQuery(WriterQuery):
     first_line = _line_number()
 
 
@@ -72,6 +78,10 @@ class EndQuery(StreamQuery):
 
 class NextLine(serializers.Serializer[Any]):
     next_line = serializers.IntegerField()
+
+
+class Place(NextLine):
+    mine = serializers.IntegerField(allow_null=True)
 
 
 class WhichLogs(QueryOf):

@@ -20,9 +20,9 @@ from apps.api.problems import ApiProblem, body_of
 from apps.jobs.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
 from apps.logs.intake import MOST_BYTES, lines_in, times_in
 from apps.logs.nudges import log_moved
-from apps.logs.serializers import EndQuery, GapBody, GapQuery, NextLine, StreamQuery, WriteQuery
+from apps.logs.serializers import EndQuery, GapBody, GapQuery, NextLine, Place, WriteQuery, WriterQuery
 from apps.logs.store import log_store
-from yardmaster.logs.keys import PastTheEnd, StreamKey
+from yardmaster.logs.keys import OutOfStep, StreamKey
 
 TOKEN_REMEMBERED = 5.0
 """Seconds. That much longer a token may write after it was outlived."""
@@ -68,7 +68,7 @@ class TaskLogView(APIView):
         return Response({"next_line": next_line})
 
     def handle_exception(self, exc: Exception) -> Response:
-        if isinstance(exc, PastTheEnd):
+        if isinstance(exc, OutOfStep):
             problem = body_of(ApiProblem(409, exc.code, exc.message, remedy=exc.remedy))
             return Response({**problem, "next_line": exc.next_line}, 409, content_type="application/problem+json")
         return super().handle_exception(exc)
@@ -77,11 +77,13 @@ class TaskLogView(APIView):
 class TaskLinesView(TaskLogView):
     """The lines of one task."""
 
-    @extend_schema(parameters=[StreamQuery], responses=NextLine)
+    @extend_schema(parameters=[WriterQuery], responses=Place)
     def get(self, request: Request) -> Response:
-        """Where the stream goes on."""
-        stream = self.stream(request, StreamQuery.of(request))
-        return Response({"next_line": log_store().next_line(stream)})
+        """Where the stream goes on, and where what this writer has written of it ends."""
+        query = WriterQuery.of(request)
+        stream = self.stream(request, query)
+        mine = log_store().end_of(stream, query["writer"]) if query["writer"] else None
+        return Response({"next_line": log_store().next_line(stream), "mine": mine})
 
     @extend_schema(
         parameters=[
@@ -93,13 +95,15 @@ class TaskLinesView(TaskLogView):
         responses=NextLine,
     )
     def post(self, request: Request) -> Response:
-        """Write whole lines. What is there already is skipped; past the end is 409 with `next_line`."""
+        """Write whole lines. What is there already is skipped. Past the end, or over lines of another `writer`, is 409
+        with `next_line`."""
         query = WriteQuery.of(request)
         raw = request._request.read(MOST_BYTES + 1)
         data = lines_in(raw, request.headers.get("Content-Encoding", "identity").lower())
         times = times_in(request.headers.get("X-Times", "")) or [(0, time.time_ns() // 1_000_000)]
         stream = self.stream(request, query)
-        next_line = log_store().append(stream, query["first_line"], data, times, lines=query["lines"])
+        lines, writer = query["lines"], query["writer"]
+        next_line = log_store().append(stream, query["first_line"], data, times, lines=lines, writer=writer)
         return self.answer(stream, next_line)
 
 
@@ -114,8 +118,8 @@ class TaskGapView(TaskLogView):
         body.is_valid(raise_exception=True)
         lines, dropped = body.validated_data["lines"], body.validated_data["bytes"]
         stream = self.stream(request, query)
-        now = time.time_ns() // 1_000_000
-        return self.answer(stream, log_store().mark_gap(stream, query["first_line"], lines, dropped, now))
+        first, now, writer = query["first_line"], time.time_ns() // 1_000_000, query["writer"]
+        return self.answer(stream, log_store().mark_gap(stream, first, lines, dropped, now, writer=writer))
 
 
 class TaskEndView(TaskLogView):

@@ -1,8 +1,9 @@
 """Sends what the spool holds to the portal's log, whatever happens to the network, the portal, or an earlier runner.
 
 The spool numbers lines from 0; `spool.base` is the portal's number of that line. It is learnt at the first contact, and
-the portal is asked where its log goes on after every trouble: a lost answer, a restarted portal and a predecessor's
-unfinished work are then all the same case.
+after every trouble the portal is asked where its log goes on, and where in it the lines of this spool end: a lost
+answer, a restarted portal, a predecessor's unfinished work, and a pod that still writes while its successor does, are
+then all the same case.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from yardmaster_runner.patience import Patience
 from yardmaster_runner.portal import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.segments import Gap
 from yardmaster_runner.spool import Spool
-from yardmaster_runner.task_api import OutOfStep
 
 BATCH_BYTES = 1 << 20
 SMALLEST_BATCH = 128 << 10
@@ -36,11 +36,11 @@ TAKING_FOR = 5.0
 class LogApi(Protocol):
     """The part of `TaskApi` that takes log lines."""
 
-    def log_next_line(self) -> int: ...
+    def log_place(self, writer: int) -> Tuple[int, Optional[int]]: ...
 
-    def log_write(self, first: int, lines: int, data: bytes, times: Sequence[Tuple[int, int]]) -> int: ...
+    def log_write(self, writer: int, first: int, lines: int, data: bytes, times: Sequence[Tuple[int, int]]) -> None: ...
 
-    def log_gap(self, first: int, lines: int, size: int) -> int: ...
+    def log_gap(self, writer: int, first: int, lines: int, size: int) -> None: ...
 
     def log_end(self, lines: int) -> None: ...
 
@@ -83,8 +83,7 @@ class Shipper:
     def step(self) -> float:
         """Exchange at most one message with the portal; how many seconds to wait before the next step."""
         try:
-            if not self._is_agreed:
-                self._agree(self._api.log_next_line())
+            self._agree()
             is_backlogged = self._send()
         except (PortalAway, PortalRefused, PortalRejected) as error:
             return self._later(error)
@@ -98,8 +97,7 @@ class Shipper:
     def send_end(self) -> float:
         """Say that no more is coming; how many seconds to wait before saying it again, 0 when it was heard."""
         try:
-            if not self._is_agreed:
-                self._agree(self._api.log_next_line())
+            self._agree()
             self._api.log_end((self._spool.base or 0) + self._spool.end)
         except PortalRejected as error:
             note("the end of the log was refused: %s" % error)
@@ -111,36 +109,26 @@ class Shipper:
         piece = self._spool.next_piece(self._batch_bytes)
         if piece is None:
             return False
-        first = (self._spool.base or 0) + piece.first
+        spool, first = self._spool, (self._spool.base or 0) + piece.first
         self._posted_end = max(self._posted_end, piece.end)
-        try:
-            if isinstance(piece, Gap):
-                next_line = self._api.log_gap(first, piece.lines, piece.size)
-            else:
-                next_line = self._api.log_write(first, piece.lines, piece.data, piece.times)
-        except OutOfStep as error:
-            next_line = error.next_line
-            if next_line == first:
-                raise PortalAway("the portal contradicts itself about line %d" % first) from error
+        if isinstance(piece, Gap):
+            self._api.log_gap(spool.writer, first, piece.lines, piece.size)
+        else:
+            self._api.log_write(spool.writer, first, piece.lines, piece.data, piece.times)
         self._rejections = 0
-        self._agree(next_line)
-        return self._spool.waiting_bytes >= BACKLOG_BYTES or isinstance(self._spool.next_piece(1), Gap)
+        spool.shipped_to(piece.end)
+        return spool.waiting_bytes >= BACKLOG_BYTES or isinstance(spool.next_piece(1), Gap)
 
-    def _agree(self, next_line: int) -> None:
-        """Go on where the portal's log goes on.
-
-        A portal that has more than we can ever have sent got it from somebody else (a predecessor whose spool is lost,
-        in part or whole): what we have not sent is then numbered after it, for the same numbers would be skipped.
-        """
-        spool = self._spool
-        known_base = spool.base
-        if spool.base is None:
-            spool.base = next_line - spool.line
-        elif next_line - spool.base > self._posted_end:
-            spool.base = next_line - self._posted_end
-        if next_line < spool.base:
-            spool.base = next_line - spool.line  # the portal begins anew; so do we, with what is left
-        spool.shipped_to(next_line - spool.base)
+    def _agree(self) -> None:
+        """Go on where the portal's log goes on, with what the portal does not have of this spool. Between the two may
+        lie lines of another writer, or of a predecessor whose disk has lost them."""
+        if self._is_agreed:
+            return
+        spool, known_base = self._spool, self._spool.base
+        next_line, mine = self._api.log_place(0 if known_base is None else spool.writer)
+        if known_base is not None and mine is not None:
+            spool.shipped_to(min(max(0, mine - known_base), self._posted_end))
+        spool.base = next_line - spool.line
         self._is_agreed = True
         if spool.base != known_base:
             spool.save()

@@ -37,6 +37,8 @@ class Spool:
         self._tried: Tuple[int, int] = (0, 0)
         self.base: Optional[int] = None
         """The portal's number of our line 0, once known. The shipper's; kept here as it must outlive the process."""
+        self.writer = 0
+        """What our lines are known by at the portal: as long as their numbers go on, over any number of processes."""
         self._recover()
         self.end = self.recovered_end = self._pieces[-1].end if self._pieces else 0
 
@@ -249,7 +251,7 @@ class Spool:
 
     def _recover(self) -> None:
         state = self._folder.read_state()
-        self.base, shipped = state.base, state.shipped
+        self.base, self.writer, shipped = state.base, state.writer, state.shipped
         pieces: List[Union[Segment, Gap]] = [*self._folder.segments(), *state.gaps]
         pieces.sort(key=lambda one: one.first)
         if self.base is None and pieces:
@@ -272,12 +274,12 @@ class Spool:
     def _begin_anew(self) -> None:
         """Everything was shipped: count from 0 again, going on where the portal's log ends. What the predecessor noted
         would be wrong of our lines."""
-        self.base, self._line = None, 0
+        self.base, self.writer, self._line = None, State().writer, 0
         self._folder.forget_state()
 
     def _write_state(self) -> None:
         gaps = tuple(one for one in self._pieces if isinstance(one, Gap))
-        self._folder.write_state(State(self.base, self._line, gaps))
+        self._folder.write_state(State(self.base, self._line, gaps, self.writer))
 
     def _discard(self, segment: Segment) -> None:
         try:

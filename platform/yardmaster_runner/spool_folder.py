@@ -9,8 +9,9 @@ import contextlib
 import fcntl
 import json
 import os
+import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
 from yardmaster_runner.exits import note
@@ -23,11 +24,13 @@ class SpoolInUse(Exception):
 
 @dataclass(frozen=True)
 class State:
-    """What must be known beside the segments. `base` is the portal's number of line 0, None before it is known."""
+    """What must be known beside the segments. `base` is the portal's number of line 0, None before it is known;
+    `writer` is what the spool is called there, 1 to 2**32 - 1."""
 
     base: Optional[int] = None
     shipped: int = 0
     gaps: Tuple[Gap, ...] = ()
+    writer: int = field(default_factory=lambda: random.SystemRandom().randrange(1, 1 << 32))
 
 
 class SpoolFolder:
@@ -64,7 +67,7 @@ class SpoolFolder:
         temporary = self._state_path + ".new"
         try:
             with open(temporary, "w", encoding="utf-8") as file:
-                json.dump({"base": state.base, "shipped": state.shipped, "gaps": gaps}, file)
+                json.dump({"base": state.base, "shipped": state.shipped, "gaps": gaps, "writer": state.writer}, file)
             os.replace(temporary, self._state_path)
         except OSError as error:
             self.say(error)
@@ -113,4 +116,5 @@ class SpoolFolder:
 def _state(value: Dict[str, Any]) -> State:
     base = value.get("base")
     gaps = tuple(Gap(int(first), int(lines), int(size)) for first, lines, size in value.get("gaps", ()))
-    return State(None if base is None else int(base), int(value.get("shipped", 0)), gaps)
+    writer = int(value.get("writer", 0)) or State().writer
+    return State(None if base is None else int(base), int(value.get("shipped", 0)), gaps, writer)

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import gzip
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from yardmaster_runner.portal import TIMEOUT, Portal, PortalAway, PortalRejected
+from yardmaster_runner.portal import TIMEOUT, Portal, PortalAway
 
 WORTH_COMPRESSING = 4096
-
-
-class OutOfStep(Exception):
-    """The portal's log does not continue where we wrote. It goes on at `next_line`."""
-
-    def __init__(self, next_line: int) -> None:
-        super().__init__("the portal's log goes on at line %d" % next_line)
-        self.next_line = next_line
 
 
 class TaskApi:
@@ -34,11 +26,15 @@ class TaskApi:
         answer = self.portal.call("POST", "task/report/", body={**self._who, **facts}, timeout=self.timeout)
         return bool(answer.get("stop"))
 
-    def log_next_line(self) -> int:
-        return _next_line(self.portal.call("GET", "task/log/", self._who, timeout=self.timeout))
+    def log_place(self, writer: int) -> Tuple[int, Optional[int]]:
+        """The portal's next line, and the line after the newest that this writer wrote; None: it has none of them, or
+        the writer is 0, which is nobody."""
+        answer = self.portal.call("GET", "task/log/", {**self._who, "writer": writer}, timeout=self.timeout)
+        mine = answer.get("mine")
+        return int(_field(answer, "next_line", int)), mine if isinstance(mine, int) else None
 
-    def log_write(self, first: int, lines: int, data: bytes, times: Sequence[Tuple[int, int]]) -> int:
-        """Write whole lines from line `first` on; the portal's next line. Raises `OutOfStep` where it does not fit."""
+    def log_write(self, writer: int, first: int, lines: int, data: bytes, times: Sequence[Tuple[int, int]]) -> None:
+        """Write whole lines from line `first` on. Refused with 409 where they do not go on what the portal has."""
         headers = {
             "Content-Type": "application/octet-stream",
             "X-Times": ",".join("%d:%d" % mark for mark in times),
@@ -46,12 +42,16 @@ class TaskApi:
         if len(data) > WORTH_COMPRESSING and not self.portal.is_near:
             data = gzip.compress(data, 1)
             headers["Content-Encoding"] = "gzip"
-        query = {**self._who, "first_line": first, "lines": lines}
-        return self._in_step("task/log/", query, raw=data, headers=headers)
+        query = {**self._who, "first_line": first, "lines": lines, "writer": writer}
+        answer = self.portal.call("POST", "task/log/", query, raw=data, headers=headers, timeout=self.timeout)
+        _field(answer, "next_line", int)
 
-    def log_gap(self, first: int, lines: int, size: int) -> int:
-        """Mark lines that are lost; they count as written. The portal's next line."""
-        return self._in_step("task/log/gap/", {**self._who, "first_line": first}, body={"lines": lines, "bytes": size})
+    def log_gap(self, writer: int, first: int, lines: int, size: int) -> None:
+        """Mark lines that are lost; they count as written. Refused likewise."""
+        query = {**self._who, "first_line": first, "writer": writer}
+        body = {"lines": lines, "bytes": size}
+        answer = self.portal.call("POST", "task/log/gap/", query, body=body, timeout=self.timeout)
+        _field(answer, "next_line", int)
 
     def log_end(self, lines: int) -> None:
         self.portal.call("POST", "task/log/end/", {**self._who, "lines": lines}, raw=b"", timeout=self.timeout)
@@ -74,18 +74,6 @@ class TaskApi:
         """Put the files together; False while the portal is still at it (ask again)."""
         answer = self.portal.call("POST", "task/uploads/%s/complete/" % upload, body={}, timeout=self.timeout)
         return answer.get("state") != "completing"
-
-    def _in_step(self, path: str, query: Mapping[str, Any], **content: Any) -> int:
-        try:
-            return _next_line(self.portal.call("POST", path, query, timeout=self.timeout, **content))
-        except PortalRejected as error:
-            if error.status == 409 and "next_line" in error.answer:
-                raise OutOfStep(int(error.answer["next_line"])) from error
-            raise
-
-
-def _next_line(answer: Mapping[str, Any]) -> int:
-    return int(_field(answer, "next_line", int))
 
 
 def _field(answer: Mapping[str, Any], name: str, kind: type) -> Any:

@@ -27,17 +27,38 @@ class StreamKey:
         return f"{self.role}-{self.index}"
 
 
-class PastTheEnd(YardmasterError):
-    """A write that would leave a hole. Nothing has changed; `next_line` says where to go on."""
+class OutOfStep(YardmasterError):
+    """A write that does not go on where the stream does. Nothing has changed; `next_line` says where it does."""
+
+    def __init__(self, message: str, remedy: str, next_line: int) -> None:
+        super().__init__(message, remedy=remedy)
+        self.next_line = next_line
+
+
+class PastTheEnd(OutOfStep):
+    """It would leave a hole."""
 
     code = "past_the_end"
 
     def __init__(self, first_line: int, next_line: int) -> None:
         super().__init__(
             f"Line {first_line} is past the end: the next line is {next_line}.",
-            remedy=f"Send the lines from {next_line} on, or mark those that are lost as a gap.",
+            f"Send the lines from {next_line} on, or mark those that are lost as a gap.",
+            next_line,
         )
-        self.next_line = next_line
+
+
+class WrittenByAnother(OutOfStep):
+    """The lines of these numbers are another writer's: they are not those that were sent."""
+
+    code = "written_by_another"
+
+    def __init__(self, first_line: int, next_line: int) -> None:
+        super().__init__(
+            f"Another writer of this stream has written line {first_line} or one after it.",
+            f"Ask where your lines end, and number what comes after them from {next_line} on.",
+            next_line,
+        )
 
 
 class LinesRejected(YardmasterError):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from yardmaster.logs.lines import line_start
 from yardmaster.logs.records import START, Index, Kind, Record
-from yardmaster.logs.writing import DATA_FILE, INDEX_FILE
+from yardmaster.logs.writing import DATA_FILE, INDEX_FILE, LOOKED_BACK
 
 SPAN_BYTES = 1 << 20
 """How much data one read brings at most, unless a single block is longer."""
@@ -94,6 +94,11 @@ class StreamReader:
     @property
     def head(self) -> Head:
         return Head(self.last.next_line, self.last.data_end, self.last.kind == Kind.END)
+
+    def end_of(self, writer: int) -> int | None:
+        """The line after the newest one of this writer; None where it has written none of late."""
+        records = self._index.newest_first(LOOKED_BACK)
+        return next((record.next_line for record in records if record.writer == writer and record.lines), None)
 
     def gaps(self, limit: int = 1000) -> tuple[Gap, ...]:
         """The newest gaps, oldest first; gaps that touch are one."""

@@ -2,8 +2,8 @@
 
 A record is 64 bytes so that none ever crosses a page. A CHUNK record covers lines that lie together in the data file; a
 GAP stands for lines that the task had to drop; an END, when it is the last record, says that no more is coming.
-Each record also points to the newest GAP before it, so that gaps are found without a scan. Not here: who writes when
-(`writing`).
+Each record also points to the newest GAP before it, so that gaps are found without a scan, and names its writer. Not
+here: who writes when (`writing`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
+from itertools import islice
 from typing import NamedTuple, overload
 
 from yardmaster.errors import Unavailable
@@ -41,6 +42,8 @@ class Record(NamedTuple):
     gap: int
     """1 + the position of the newest GAP record up to and including this one; 0 when there is none."""
     data_checksum: int = 0
+    writer: int = 0
+    """0 for one that did not say who it is, and for an END."""
 
     @property
     def next_line(self) -> int:
@@ -52,8 +55,9 @@ class Record(NamedTuple):
 
     def pack(self) -> bytes:
         body = _BODY.pack(
-            self.first, self.lines, self.offset, self.length, self.time, self.gap, self.kind, self.data_checksum, 0
-        )
+            self.first, self.lines, self.offset, self.length, self.time, self.gap, self.kind, self.data_checksum,
+            self.writer,
+        )  # fmt: skip
         return body + _CHECKSUM.pack(zlib.crc32(body))
 
 
@@ -65,8 +69,8 @@ def unpack(raw: bytes) -> Record | None:
     """The record, or None when these 64 bytes are not a whole one."""
     if len(raw) < RECORD_BYTES or _CHECKSUM.unpack_from(raw, _BODY.size)[0] != zlib.crc32(raw[: _BODY.size]):
         return None
-    first, lines, offset, length, time, gap, kind, data_checksum, _ = _BODY.unpack_from(raw)
-    return Record(kind, first, lines, offset, length, time, gap, data_checksum)
+    first, lines, offset, length, time, gap, kind, data_checksum, writer = _BODY.unpack_from(raw)
+    return Record(kind, first, lines, offset, length, time, gap, data_checksum, writer)
 
 
 class Index(Sequence[Record]):
@@ -103,6 +107,14 @@ class Index(Sequence[Record]):
             for start in range(0, wanted * RECORD_BYTES, RECORD_BYTES):
                 yield self._whole(unpack(raw[start : start + RECORD_BYTES]), position)
                 position += 1
+
+    def newest_first(self, limit: int, batch: int = 1024) -> Iterator[Record]:
+        """The newest `limit` records, `batch` per read."""
+        end = self._count
+        while end > max(0, self._count - limit):
+            begin = max(0, end - batch)
+            yield from reversed(list(islice(self.from_position(begin, end - begin), end - begin)))
+            end = begin
 
     def gaps(self, limit: int) -> list[Record]:
         """The newest `limit` GAP records, oldest first."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from yardmaster.errors import Unavailable
 from yardmaster.ids import short
-from yardmaster.logs.keys import LINE_LIMIT, LinesRejected, PastTheEnd, StreamKey
+from yardmaster.logs.keys import LINE_LIMIT, LinesRejected, PastTheEnd, StreamKey, WrittenByAnother
 from yardmaster.logs.lines import BLOCK_BYTES, line_start, thin_out
 from yardmaster.logs.reading import NO_LINES, Gap, Head, Line, Span, StreamReader, open_for_reading
 from yardmaster.logs.writing import StreamWriter, open_for_writing
@@ -62,35 +62,36 @@ class LogStore:
         times: Sequence[tuple[int, int]] = (),
         *,
         lines: int | None = None,
+        writer: int = 0,
     ) -> int:
         """Write whole lines, the first being number `first_line`; returns the stream's next line. When this returns,
         the lines are kept; what was there already is skipped, so the call may be repeated.
 
         `times` are (offset, unix ms): line `first_line + offset` and those after it were read then. `lines`, where
-        given, must be how many `data` holds. Raises `PastTheEnd` (nothing changes), `LinesRejected`, `Unavailable`.
+        given, must be how many `data` holds. `writer` is whoever numbers these lines, 1 to 2**32 - 1; two may write
+        at once, as a pod that is ending and its successor do, and only one's own lines are skipped. 0: nobody says.
+        Raises `PastTheEnd` or `WrittenByAnother` (nothing changes), `LinesRejected`, `Unavailable`.
         """
         count = _checked_count(first_line, data, times, lines)
-        with self._writer(stream) as writer:
-            skipped = writer.next_line - first_line
-            if skipped < 0:
-                raise PastTheEnd(first_line, writer.next_line)
+        with self._writer(stream) as open_stream:
+            skipped = _skipped(open_stream, first_line, writer)
             if skipped < count:
-                marks = thin_out(times, skipped, default=writer.last.time)
-                writer.add_lines(data, line_start(data, skipped), marks)
-            return writer.next_line
+                marks = thin_out(times, skipped, default=open_stream.last.time)
+                open_stream.add_lines(data, line_start(data, skipped), marks, writer)
+            return open_stream.next_line
 
-    def mark_gap(self, stream: StreamKey, first_line: int, lines: int, dropped_bytes: int, time: int) -> int:
+    def mark_gap(
+        self, stream: StreamKey, first_line: int, lines: int, dropped_bytes: int, time: int, *, writer: int = 0
+    ) -> int:
         """Note that `lines` lines from `first_line` on are lost; they count as written. Returns the next line. Lines
-        that are there stay, so the call may be repeated. Raises `PastTheEnd`, `LinesRejected`, `Unavailable`."""
+        that are there stay, so the call may be repeated. Raises as `append` does."""
         if first_line < 0 or lines < 0 or dropped_bytes < 0 or first_line + lines > LINE_LIMIT:
             raise LinesRejected(f"A gap of {lines} lines from {first_line} on is out of range.")
-        with self._writer(stream) as writer:
-            skipped = writer.next_line - first_line
-            if skipped < 0:
-                raise PastTheEnd(first_line, writer.next_line)
+        with self._writer(stream) as open_stream:
+            skipped = _skipped(open_stream, first_line, writer)
             if skipped < lines:
-                writer.add_gap(lines - skipped, dropped_bytes, time)
-            return writer.next_line
+                open_stream.add_gap(lines - skipped, dropped_bytes, time, writer)
+            return open_stream.next_line
 
     def mark_end(self, stream: StreamKey, lines: int) -> int:
         """Note that no more lines come after the first `lines`, unless the task restarts. Late marks of an earlier end
@@ -126,6 +127,11 @@ class LogStore:
     def next_line(self, stream: StreamKey) -> int:
         """The number of the next line to write."""
         return self.head(stream).next_line
+
+    def end_of(self, stream: StreamKey, writer: int) -> int | None:
+        """The line after the newest one that this writer has written; None where there is none of it."""
+        with self.reader(stream) as reader:
+            return reader.end_of(writer) if reader else None
 
     def read(self, stream: StreamKey, first: int, limit: int, max_bytes: int = 4 << 20) -> Page:
         """At most `limit` lines from line `first` on, and about `max_bytes`; a negative `first` counts from the end.
@@ -209,6 +215,16 @@ class LogStore:
 def gap_text(gap: Gap) -> bytes:
     """What a download shows in place of lost lines."""
     return f"--- {gap.lines} lines ({gap.dropped_bytes} bytes) were lost here ---\n".encode()
+
+
+def _skipped(stream: StreamWriter, first_line: int, writer: int) -> int:
+    """How many of the lines from `first_line` on are there already. Raises `PastTheEnd`, `WrittenByAnother`."""
+    skipped = stream.next_line - first_line
+    if skipped < 0:
+        raise PastTheEnd(first_line, stream.next_line)
+    if skipped and writer and not stream.has_only(writer, first_line):
+        raise WrittenByAnother(first_line, stream.next_line)
+    return skipped
 
 
 def _checked_count(first_line: int, data: bytes, times: Sequence[tuple[int, int]], lines: int | None) -> int:

@@ -15,6 +15,7 @@ import fcntl
 import os
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from yardmaster.errors import Unavailable
@@ -23,6 +24,8 @@ from yardmaster.logs.records import RECORD_BYTES, START, Index, Kind, Record
 
 INDEX_FILE = "index"
 DATA_FILE = "lines"
+LOOKED_BACK = 1 << 16
+"""How many records are looked at for a writer's newest line: hours of a log that is written twice a second."""
 _CHECKED_RECORDS = 1024
 _CHECKED_BYTES = 16 << 20
 
@@ -42,21 +45,26 @@ class StreamWriter:
     def has_ended(self) -> bool:
         return self.last.kind == Kind.END
 
-    def add_lines(self, data: bytes, start: int, marks: Sequence[tuple[int, int]]) -> None:
+    def has_only(self, writer: int, first_line: int) -> bool:
+        """Whether every line from `first_line` on is this writer's."""
+        newer = takewhile(lambda record: record.next_line > first_line, self._newest())
+        return all(record.writer == writer or not record.lines for record in newer)
+
+    def add_lines(self, data: bytes, start: int, marks: Sequence[tuple[int, int]], writer: int) -> None:
         """Write `data[start:]`, whole lines, with the times in `marks`. All of it or nothing."""
         offset, line = self.last.data_end, self.next_line
         records = []
         for block in blocks_of(data, start, marks):
             length = block.end - block.start
             records.append(
-                Record(Kind.CHUNK, line, block.lines, offset, length, block.time, self.last.gap, block.checksum)
+                Record(Kind.CHUNK, line, block.lines, offset, length, block.time, self.last.gap, block.checksum, writer)
             )
             offset, line = offset + length, line + block.lines
         self._write(memoryview(data)[start:], records)
 
-    def add_gap(self, lines: int, dropped_bytes: int, time: int) -> None:
-        gap = self._count + 1
-        self._write(b"", [Record(Kind.GAP, self.next_line, lines, self.last.data_end, dropped_bytes, time, gap)])
+    def add_gap(self, lines: int, dropped_bytes: int, time: int, writer: int) -> None:
+        gap, offset = self._count + 1, self.last.data_end
+        self._write(b"", [Record(Kind.GAP, self.next_line, lines, offset, dropped_bytes, time, gap, writer=writer)])
 
     def add_end(self) -> None:
         """The end mark, synced to disk with all that comes before it."""
@@ -64,6 +72,9 @@ class StreamWriter:
         last = self.last
         self._write(b"", [Record(Kind.END, self.next_line, 0, last.data_end, 0, last.time, last.gap)])
         os.fdatasync(self._index)
+
+    def _newest(self) -> Iterator[Record]:
+        return Index(self._index).newest_first(LOOKED_BACK)
 
     def _write(self, data: bytes | memoryview, records: Sequence[Record]) -> None:
         offset, position = self.last.data_end, self._count * RECORD_BYTES

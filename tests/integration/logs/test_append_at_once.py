@@ -65,6 +65,14 @@ async def test_the_first_request_of_a_token_is_checked_and_the_next_are_short(jo
     assert await post(AppendAtOnce(no_django), token, PLAIN, b"a\nb\n") == (200, {"next_line": 2})
 
 
+async def test_another_writer_s_lines_are_not_taken_for_one_s_own(job, known, store):
+    for _ in range(2):
+        assert await post(AppendAtOnce(no_django), known, f"{PLAIN}&writer=1", b"a\nb\n") == (200, {"next_line": 2})
+    status, problem = await post(AppendAtOnce(get_asgi_application()), known, f"{PLAIN}&writer=2", b"c\nd\n")
+    assert (status, problem["code"], problem["next_line"]) == (409, "written_by_another", 2)
+    assert store.next_line(worker(job)) == 2
+
+
 @pytest.mark.parametrize(
     ("query", "pieces", "headers", "status"),
     [
@@ -76,6 +84,7 @@ async def test_the_first_request_of_a_token_is_checked_and_the_next_are_short(jo
         (PLAIN.replace("index=0", "index=99999999"), [b"a\nb\n"], [], 400),
         (PLAIN.replace("first_line=0", "first_line=-1"), [b"a\nb\n"], [], 400),
         (PLAIN.replace("worker", "boss"), [b"a\nb\n"], [], 400),
+        (f"{PLAIN}&writer={1 << 32}", [b"a\nb\n"], [], 400),
         (PLAIN, [b"x" * intake.MOST_BYTES, b"y\n", b"z\n"], [], 413),
     ],
 )

@@ -17,6 +17,7 @@ from tests.integration.logs.conftest import job_of, worker
 pytestmark = pytest.mark.django_db
 
 ADDRESS = "/api/v1/task/log/?role=worker&index=0"
+GAP = "/api/v1/task/log/gap/?role=worker&index=0"
 
 
 def write(client: APIClient, data: bytes, *, first: int = 0, lines: int | None = None, **headers: str):
@@ -45,7 +46,18 @@ def test_a_repeat_changes_nothing_and_past_the_end_says_where_to_go_on(job, task
     assert refused.status_code == 409
     assert refused.headers["Content-Type"] == "application/problem+json"
     assert (refused.json()["code"], refused.json()["next_line"]) == ("past_the_end", 2)
-    assert client.get(ADDRESS).json() == {"next_line": 2}
+    assert client.get(ADDRESS).json() == {"next_line": 2, "mine": None}
+
+
+def test_a_writer_is_told_where_its_own_lines_end(job, task, store):
+    client = task(job)
+    for writer, first in ((1, 0), (2, 2)):
+        query = f"{ADDRESS}&first_line={first}&lines=2&writer={writer}"
+        assert client.post(query, b"a\nb\n", content_type="application/octet-stream").status_code == 200
+    gap = client.post(f"{GAP}&first_line=1&writer=1", {"lines": 2, "bytes": 5})
+    assert (gap.status_code, gap.json()["code"]) == (409, "written_by_another")
+    found = [client.get(f"{ADDRESS}&writer={writer}").json() for writer in (1, 2, 3)]
+    assert found == [{"next_line": 4, "mine": mine} for mine in (2, 4, None)]
 
 
 def test_gzip_is_taken(job, task, store):
@@ -96,7 +108,7 @@ def test_a_wrong_address_is_explained(job, task, query):
 def test_lines_that_are_lost_are_marked_and_counted(job, task, store):
     client = task(job)
     write(client, b"a\n")
-    gap = client.post("/api/v1/task/log/gap/?role=worker&index=0&first_line=1", {"lines": 9, "bytes": 500})
+    gap = client.post(f"{GAP}&first_line=1", {"lines": 9, "bytes": 500})
     assert gap.json() == {"next_line": 10}
     assert write(client, b"b\n", first=10).json() == {"next_line": 11}
     assert [(gap.first_line, gap.lines, gap.dropped_bytes) for gap in store.streams(job.pk)[0].gaps] == [(1, 9, 500)]

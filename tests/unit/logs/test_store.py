@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.logs.conftest import JOB, numbered, stream
 from yardmaster.errors import Unavailable
-from yardmaster.logs.keys import LinesRejected, PastTheEnd
+from yardmaster.logs.keys import LinesRejected, PastTheEnd, WrittenByAnother
 from yardmaster.logs.reading import Gap
 from yardmaster.logs.store import LogStore
 from yardmaster.spec import Role
@@ -41,6 +41,33 @@ def test_an_overlapping_write_adds_only_what_is_new(store: LogStore) -> None:
     assert store.append(stream(), 1, b"b\nc\nd\n", [(0, 10), (1, 30)]) == 4
     assert texts(store) == [b"a", b"b", b"c", b"d"]
     assert store.read(stream(), 2, 1).lines[0].time == 30
+
+
+def test_only_a_writer_s_own_lines_count_as_a_repeat(store: LogStore) -> None:
+    assert store.append(stream(), 0, b"a\nb\n", writer=1) == 2
+    assert store.mark_gap(stream(), 2, 3, 30, 0, writer=2) == 5
+    assert store.append(stream(), 0, b"a\n", writer=0) == 5, "nobody says who it is"
+    for write in (
+        lambda: store.append(stream(), 2, b"c\n", writer=1),
+        lambda: store.append(stream(), 1, b"b\nc\n", writer=1),
+        lambda: store.mark_gap(stream(), 1, 4, 1, 0, writer=2),
+    ):
+        with pytest.raises(WrittenByAnother) as refused:
+            write()
+        assert refused.value.next_line == 5
+    assert store.mark_gap(stream(), 2, 3, 30, 0, writer=2) == 5
+    assert [store.end_of(stream(), writer) for writer in (1, 2, 3)] == [2, 5, None]
+    store.mark_end(stream(), 5)
+    assert store.append(stream(), 5, b"c\n", writer=1) == store.append(stream(), 5, b"c\n", writer=1) == 6
+    assert [store.end_of(stream(), writer) for writer in (1, 2)] == [6, 5]
+
+
+def test_a_writer_s_last_line_is_found_behind_thousands_of_others(store: LogStore) -> None:
+    store.append(stream(), 0, b"a\n", writer=1)
+    for number in range(1, 2500):
+        store.append(stream(), number, b"b\n", writer=2)
+    assert store.end_of(stream(), 1) == 1
+    assert store.end_of(stream(), 2) == 2500
 
 
 def test_a_write_past_the_end_says_where_the_end_is_and_changes_nothing(store: LogStore) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from yardmaster_runner.portal import PortalAway, PortalRejected
-from yardmaster_runner.task_api import OutOfStep
 
 
 class MemoryLog:
@@ -14,6 +13,7 @@ class MemoryLog:
 
     def __init__(self, troubles: Iterable[str] = ()) -> None:
         self.lines: list[bytes | None] = []
+        self.writers: list[int] = []
         self.gaps: list[tuple[int, int, int]] = []
         self.times: list[tuple[int, int]] = []
         self.calls: list[str] = []
@@ -22,11 +22,12 @@ class MemoryLog:
         self.most_bytes = 1 << 20
         self._troubles: Iterator[str] = iter(troubles)
 
-    def log_next_line(self) -> int:
-        self._maybe_away("next_line")
-        return len(self.lines)
+    def log_place(self, writer: int) -> tuple[int, int | None]:
+        self._maybe_away("place")
+        mine = [number for number, whose in enumerate(self.writers) if whose == writer]
+        return len(self.lines), mine[-1] + 1 if mine else None
 
-    def log_write(self, first: int, lines: int, data: bytes, times: Sequence[tuple[int, int]]) -> int:
+    def log_write(self, writer: int, first: int, lines: int, data: bytes, times: Sequence[tuple[int, int]]) -> None:
         is_answer_lost = self._maybe_away("write")
         if self.refuse_with:
             raise PortalRejected(self.refuse_with, "not these", {})
@@ -38,27 +39,36 @@ class MemoryLog:
         assert times
         assert times[0][0] == 0
         assert all(0 <= offset < lines for offset, _ in times)
-        self._require_place(first)
+        self._require_place(writer, first)
         self.times += [(first + offset, ms) for offset, ms in times]
-        self.lines += sent[len(self.lines) - first :]
-        return self._answer(is_answer_lost)
+        self.add(writer, sent[len(self.lines) - first :])
+        self._answer(is_answer_lost)
 
-    def log_gap(self, first: int, lines: int, size: int) -> int:
+    def log_gap(self, writer: int, first: int, lines: int, size: int) -> None:
         is_answer_lost = self._maybe_away("gap")
-        self._require_place(first)
+        self._require_place(writer, first)
         missing = first + lines - len(self.lines)
         if missing > 0:
             self.gaps.append((len(self.lines), missing, size))
-            self.lines += [None] * missing
-        return self._answer(is_answer_lost)
+            self.add(writer, [None] * missing)
+        self._answer(is_answer_lost)
 
     def log_end(self, lines: int) -> None:
         self._maybe_away("end")
         self.end = lines
 
-    def _require_place(self, first: int) -> None:
-        if first > len(self.lines):
-            raise OutOfStep(len(self.lines))
+    def add(self, writer: int, lines: Sequence[bytes | None]) -> None:
+        """As if this writer had sent them."""
+        self.lines += lines
+        self.writers += [writer] * len(lines)
+
+    def forget(self, first: int) -> None:
+        """As if the lines from there on had never come."""
+        del self.lines[first:], self.writers[first:]
+
+    def _require_place(self, writer: int, first: int) -> None:
+        if first > len(self.lines) or any(whose != writer for whose in self.writers[first:]):
+            raise PortalRejected(409, "out of step", {})
 
     def _maybe_away(self, call: str) -> bool:
         self.calls.append(call)
@@ -67,7 +77,6 @@ class MemoryLog:
             raise PortalAway("away")
         return trouble == "lost"
 
-    def _answer(self, is_lost: bool) -> int:
+    def _answer(self, is_lost: bool) -> None:
         if is_lost:
             raise PortalAway("the answer was lost")
-        return len(self.lines)

@@ -16,6 +16,9 @@ from yardmaster_runner.shipper import BACKLOG_BYTES, PAUSE, Shipper, ShipperThre
 from yardmaster_runner.spool import Spool
 
 MIB = 1 << 20
+ANOTHER = 0
+"""Some other writer of the same stream."""
+BETWEEN = b"a line of another writer"
 
 
 def ship_all(shipper: Shipper, steps: int = 1000) -> None:
@@ -33,7 +36,7 @@ def shipped(spool: Spool, log: MemoryLog) -> list:
 
 def test_a_fresh_spool_goes_on_where_the_portals_log_ends(tmp_path):
     log, spool = MemoryLog(), Spool(str(tmp_path), MIB)
-    log.lines = [b"of an earlier start"] * 7
+    log.add(ANOTHER, [b"of an earlier start"] * 7)
     spool.append(b"a\nb\n", 0)
     assert shipped(spool, log)[7:] == [b"a", b"b"]
     spool.close()
@@ -41,7 +44,7 @@ def test_a_fresh_spool_goes_on_where_the_portals_log_ends(tmp_path):
 
 def test_a_portal_that_was_away_at_the_start_gets_everything_when_it_is_back(tmp_path):
     log, spool = MemoryLog(["away"] * 5), Spool(str(tmp_path), MIB)
-    log.lines = [b"old"]
+    log.add(ANOTHER, [b"old"])
     spool.append(b"a\n", 0)
     shipper = Shipper(spool, log)
     for _ in range(5):
@@ -75,7 +78,7 @@ def test_a_portal_that_forgot_lines_gets_them_again(tmp_path):
     shipper = Shipper(spool, log)
     spool.append(b"a\nb\n", 0)
     ship_all(shipper)
-    del log.lines[1:]
+    log.forget(1)
     spool.append(b"c\n", 0)
     ship_all(shipper)
     assert log.lines == [b"a", b"b", b"c"]
@@ -84,11 +87,11 @@ def test_a_portal_that_forgot_lines_gets_them_again(tmp_path):
 
 def test_a_portal_that_begins_anew_is_followed(tmp_path):
     log, spool = MemoryLog(), Spool(str(tmp_path), MIB)
-    log.lines = [b"old"] * 50
+    log.add(ANOTHER, [b"old"] * 50)
     shipper = Shipper(spool, log)
     spool.append(b"a\n", 0)
     ship_all(shipper)
-    log.lines = []
+    log.forget(0)
     spool.append(b"b\n", 0)
     ship_all(shipper)
     assert log.lines == [b"b"]
@@ -111,6 +114,23 @@ def test_lines_that_the_dead_process_sent_but_the_disk_lost_do_not_hide_new_ones
     assert shipped(heir, log) == [b"a", b"b", b"c", b"d", b"new"]
     first.close()
     heir.close()
+
+
+def test_a_pod_that_is_still_ending_hides_no_line_of_its_successor(tmp_path):
+    """Both have asked where the log goes on before either has written."""
+    log = MemoryLog()
+    spools = [Spool(str(tmp_path / name), MIB) for name in ("old", "new")]
+    old, new = (Shipper(spool, log) for spool in spools)
+    old.step()
+    new.step()
+    for round_ in (b"1", b"2"):
+        spools[0].append(b"old %s\nold too %s\n" % (round_, round_), 0)
+        spools[1].append(b"new %s\n" % round_, 0)
+        ship_all(old)
+        ship_all(new)
+    assert log.lines == [b"old 1", b"old too 1", b"new 1", b"old 2", b"old too 2", b"new 2"]
+    for spool in spools:
+        spool.close()
 
 
 def test_what_was_dropped_is_marked_and_numbering_stays_right(tmp_path):
@@ -152,7 +172,7 @@ def test_lines_that_the_portal_will_never_take_do_not_hold_back_the_rest(tmp_pat
 
 def test_the_end_is_said_with_the_portals_numbers(tmp_path):
     log, spool = MemoryLog(), Spool(str(tmp_path), MIB)
-    log.lines = [b"old"] * 3
+    log.add(ANOTHER, [b"old"] * 3)
     shipper = Shipper(spool, log)
     assert shipper.send_end() == 0
     assert log.end == 3
@@ -246,6 +266,7 @@ def test_troubles_at_the_end_are_no_busy_loop(tmp_path):
 ACTIONS = st.one_of(
     st.tuples(st.just("print"), st.lists(st.integers(0, 400), max_size=8)),
     st.tuples(st.just("ship"), st.integers(1, 4)),
+    st.tuples(st.just("another"), st.integers(1, 4)),
     st.tuples(st.sampled_from(["killed", "restarted"]), st.just(0)),
 )
 TROUBLES = st.lists(st.sampled_from(["", "", "", "away", "lost"]), max_size=60)
@@ -267,6 +288,8 @@ def play(actions, troubles, limit, seam):
             elif action == "ship":
                 for _ in range(value):
                     shipper.step()
+            elif action == "another":
+                log.add(ANOTHER, [BETWEEN] * value)
             else:
                 generation += 1
                 if action == "restarted":
@@ -284,9 +307,9 @@ def play(actions, troubles, limit, seam):
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(ACTIONS, max_size=30), TROUBLES, st.integers(0, 700))
-def test_random_chunks_outages_and_restarts_lose_and_double_no_line(actions, troubles, seam):
+def test_random_chunks_outages_restarts_and_other_writers_lose_and_double_no_line(actions, troubles, seam):
     printed, log = play(actions, troubles, 64 * MIB, seam)
-    assert log.lines == printed
+    assert [line for line in log.lines if line != BETWEEN] == printed
     assert log.gaps == []
 
 
