@@ -15,8 +15,9 @@ from apps.code.models import CodeVersion
 from apps.datasets.models import DatasetVersion
 from apps.jobs.launch_form import memory_text
 from apps.jobs.launch_yaml import command_of, job_as_yaml
-from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, TaskFact
+from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent
 from apps.jobs.row_words import Row
+from apps.jobs.selectors import facts_of
 from apps.jobs.serving import Serving, is_served, serving_if_known
 from apps.jobs.task_cards import TaskCard, task_cards
 from apps.jobs.why import Why, why
@@ -167,8 +168,8 @@ class JobFacts:
 def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFacts:
     """Everything, in at most nine queries. `role` is the reader's in the job's namespace."""
     spec = spec_from_json(job.spec)
-    because = why(user, job)
-    facts = TaskFact.objects.filter(job=job, attempt=job.attempt) if job.admitted_at else []
+    facts = facts_of(job)
+    because = why(user, job, facts, now)
     tasks = task_cards(job, spec, facts, now)
     may_have_results = job.admitted_at is not None or job.attempt > 1
     return JobFacts(

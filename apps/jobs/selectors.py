@@ -94,6 +94,11 @@ def checkpoints_of(job: Job) -> QuerySet[Checkpoint]:
     return Checkpoint.objects.filter(job=job, completed_at__isnull=False).order_by("-completed_at", "-step")
 
 
+def facts_of(job: Job) -> list[TaskFact]:
+    """What is known of the tasks of its newest attempt."""
+    return list(TaskFact.objects.filter(job=job, attempt=job.attempt)) if job.admitted_at else []
+
+
 def tasks_of(job: Job, attempt: int) -> list[dict[str, Any]]:
     """Every task that the attempt's spec names, with what is known of it."""
     row = JobAttempt.objects.filter(job=job, number=attempt).first()

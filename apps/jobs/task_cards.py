@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from apps.jobs.models import Job, TaskFact
+from apps.jobs.silence import silent_since
 from apps.jobs.sparklines import Sparkline, sparkline
 from yardmaster.failures import signal_of, task_name
 from yardmaster.phases import Phase, TaskPhase
@@ -64,6 +65,11 @@ class TaskCard:
         """Whether what it last said of its use is what it uses now."""
         told = self.fact.reported_at
         return self.phase == TaskPhase.RUNNING.value and told is not None and (self.now - told).total_seconds() < LATEST
+
+    @property
+    def silent_since(self) -> datetime | None:
+        """When it was last heard of, where that is too long ago."""
+        return None if self.attempt_is_over else silent_since(self.fact, self.now)
 
     @property
     def step(self) -> int | None:

@@ -1,13 +1,17 @@
-"""Why is this job where it is? Waiting: what lacks, who is ahead, what helps. Failed: what failed, its last words."""
+"""Why is this job where it is? Waiting: what lacks, who is ahead, what helps. Failed: what failed, its last words.
+Running: which of its tasks are not heard of.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from apps.accounts.models import User
-from apps.jobs.models import Job, JobAttempt
+from apps.jobs.models import Job, JobAttempt, TaskFact
+from apps.jobs.silence import REASON, REMEDY, silence
 from apps.logs.store import log_store
 from apps.namespaces.selectors import namespaces_visible
 from yardmaster.errors import Unavailable
@@ -46,12 +50,14 @@ class Why:
     explanation: Explanation | None = field(default=None)
 
 
-def why(user: User, job: Job) -> Why:
-    """Why the job is where it is, for this reader."""
+def why(user: User, job: Job, tasks: Iterable[TaskFact], now: datetime) -> Why:
+    """Why the job is where it is, for this reader. `tasks` is what is known of those of its newest attempt."""
     if job.phase == Phase.QUEUED.value:
         return _why_waiting(user, job)
     if job.phase == Phase.FAILED.value:
         return _why_failed(job)
+    if job.phase == Phase.RUNNING.value and (message := silence(tasks, now)):
+        return Why(job.phase, REASON, message, REMEDY)
     return Why(job.phase, job.reason, job.message, job.remedy)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.http import HttpResponse
+from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -37,7 +38,8 @@ class JobWhyView(JobAddress):
 
     @extend_schema(responses=WhySerializer)
     def get(self, request: Request, job_id: UUID) -> Response:
-        return Response(WhySerializer(why(self.user, self.job(job_id))).data)
+        job = self.job(job_id)
+        return Response(WhySerializer(why(self.user, job, selectors.facts_of(job), timezone.now())).data)
 
 
 class JobAttemptsView(JobAddress):

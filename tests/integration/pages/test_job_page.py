@@ -110,6 +110,20 @@ class TestStates:
         assert page.count("<polyline") == 2
         assert 'data-phase="RUNNING"' in page
 
+    def test_a_running_job_says_which_tasks_are_not_heard_of(self, world, ada, see, client):
+        job = world.launch(ada)
+        world.until_running(job)
+        tasks = TaskFact.objects.filter(job=job)
+        tasks.update(reported_at=timezone.now())
+        assert "heard of" not in words_of(see(ada, job))
+        tasks.filter(role="worker", index=1).update(reported_at=timezone.now() - timedelta(seconds=90))
+        words = words_of(see(ada, job))
+        assert "worker-1 has not been heard of for 1 min 30 s." in words
+        assert words.count("Last heard of") == 1
+        told = client.get(f"/api/v1/jobs/{job.pk}/why/").json()
+        assert (told["phase"], told["reason"]) == ("RUNNING", "TasksSilent")
+        assert "when it can" in told["remedy"]
+
     def test_a_job_that_succeeded_counts_down_to_the_release_of_its_parameter_servers(self, world, ada, see):
         job = world.launch(ada, reclaim_delay=300)
         world.until_running(job)
