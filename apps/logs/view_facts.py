@@ -71,6 +71,7 @@ class LogFacts:
                 "attempt": self.attempt,
                 "task": self.task,
                 "isOver": self.is_over,
+                "isNewest": self.attempt == self.job.attempt,
                 "lines": {one.key.name: one.lines for one in self.streams},
                 "levels": levels_json(self.levels),
             }

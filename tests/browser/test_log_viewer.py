@@ -342,3 +342,25 @@ class TestLive:
         )
         shown = numbers(page)
         assert shown == list(range(shown[0], shown[0] + len(shown)))
+
+
+class TestRunAgain:
+    """The last in this file: the job has one attempt until then."""
+
+    def test_logs_that_are_open_say_so_and_lead_to_the_new_one(self, owner, jobs, empty_world: World):
+        page = opened(owner, jobs["long"])
+        beside = owner.context.new_page()
+        beside.goto(owner.page.url.replace("logs/", ""))
+        beside.locator("#log").scroll_into_view_if_needed()
+        for one in (page, beside):
+            expect(one.locator(".log-viewer [data-state]")).to_have_text("Complete")
+            expect(one.locator("[data-newer]")).to_have_count(0)
+        empty_world.client.jobs.retry(jobs["long"])
+        for one in (page, beside):
+            expect(one.locator("[data-newer]")).to_have_text(
+                "This is attempt 1. Attempt 2 has begun: show its log", timeout=30_000
+            )
+        page.get_by_role("link", name="show its log").click()
+        expect(page).to_have_url(re.compile("attempt=2"))
+        expect(page.get_by_label("Attempt")).to_have_value("2")
+        beside.close()

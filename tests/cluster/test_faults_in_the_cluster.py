@@ -1,7 +1,8 @@
-"""What happens to jobs when the cluster itself is disturbed: its programs restart, and its objects vanish."""
+"""What happens to jobs when the cluster is disturbed: programs restart, objects vanish, the kernel ends a task."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import pytest
@@ -17,6 +18,14 @@ import time
 for number in range(150):
     print("line", number, flush=True)
     time.sleep(0.2)
+"""
+EATS = """
+import time
+held = []
+while True:
+    held.append(b"x" * (8 << 20))
+    print("holds", 8 * len(held), "MiB", flush=True)
+    time.sleep(0.4)
 """
 
 
@@ -64,3 +73,14 @@ def test_two_jobs_that_each_fit_half_run_one_after_the_other(ada: Yardmaster):
     jobs = [launch(ada, "import time; time.sleep(3)", roles=roles, strategy="multi_worker_mirrored") for _ in range(3)]
     for job in jobs:
         ended(ada, job)
+
+
+def test_a_task_that_takes_more_memory_than_it_may_is_told_with_its_peak(ada: Yardmaster):
+    roles = {"worker": {"replicas": 1, "cpu": 0.2, "memory": "256Mi"}}
+    job = ended(ada, launch(ada, EATS, roles=roles, retries=0), "FAILED")
+    assert job.reason == "OutOfMemory", job.message
+    peak = re.search(r"peak memory (\d+(?:\.\d+)?) MiB", job.message)
+    assert peak, job.message
+    assert 128 < float(peak[1]) <= 256
+    assert "more memory" in job.remedy
+    assert "holds 96 MiB" in text_of(ada, job)

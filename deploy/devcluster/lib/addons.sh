@@ -36,7 +36,7 @@ JSON
 # Applied each time: where nothing changed, nothing happens.
 finish_addons() {
     kube apply --server-side --force-conflicts -f "$HERE/manifests" >/dev/null
-    await 60 "the node" kube get node "$NODE"
+    await 120 "the node" kube get node "$NODE"
     kube wait --for=condition=Ready "node/$NODE" --timeout=60s >/dev/null || fail "the node does not become ready"
     await 30 "the cluster's DNS" curl --fail --silent --max-time 2 --noproxy '*' "http://$NODE_ADDRESS:8181/ready"
     # A pod that is made before its account is refused.

@@ -8,6 +8,7 @@ import { FilteredLog, MOST as MOST_FILTERED } from "./filtered";
 import { keptSwitch } from "./kept_switch";
 import { listenForKeys } from "./keys";
 import { levelTools, type LevelTools } from "./level_tools";
+import { NewerAttempt } from "./newer";
 import { LogPages, type Levels } from "./pages";
 import { Pane } from "./pane";
 import { extended, hashOf, holds, linesOf, type Lines } from "./permalink";
@@ -22,6 +23,7 @@ interface Config {
   attempt: number;
   task: string;
   isOver: boolean;
+  isNewest: boolean;
   lines: Places;
   levels: Levels;
 }
@@ -76,6 +78,7 @@ export class Viewer {
       trouble: (error) => this.complain(error),
     });
     this.tools();
+    if (this.config.isNewest) this.watchForNewer();
     void this.start();
   }
 
@@ -121,6 +124,16 @@ export class Viewer {
   private changed(shift: number): void {
     if (!this.filtered) this.pane.changed(shift);
     this.foot();
+  }
+
+  /** Once this attempt is over, any news of the job may be that it was run again. */
+  private watchForNewer(): void {
+    const { job } = this.config;
+    const address = (attempt: number) => (this.isPage ? `/jobs/${job}/logs/?attempt=${attempt}` : `/jobs/${job}/`);
+    const newer = new NewerAttempt(this.config, this.find("note"), address);
+    document.body.addEventListener("job-changed", () => {
+      if (this.connection === "ended") void newer.look();
+    });
   }
 
   private arrived(rows: Row[], before: number): void {

@@ -70,7 +70,16 @@ function countDown(): void {
   }
 }
 
+/** The page of a log shows nothing of the job itself; who shows the log wants to know of changes. */
+function passOnChanges(jobId: string): void {
+  const message = ({ type }: { type: string }) => {
+    if (type === "job") document.body.dispatchEvent(new CustomEvent("job-changed"));
+  };
+  keepConnected({ address: () => `/ws/jobs/${jobId}/`, message });
+}
+
 const card = document.getElementById("job-curves");
-const { job } = document.body.dataset;
+const { job, logOf } = document.body.dataset;
 if (job) startJob(job, card && startCurves(card, isOver));
+if (logOf) passOnChanges(logOf);
 startViewers();
