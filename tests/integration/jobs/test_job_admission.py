@@ -35,7 +35,7 @@ def test_a_waiting_job_says_what_lacks_how_much_and_who_holds_it(world, ada, sma
     """pai#824, kueue#189, kueue#2833: why does it wait, which resource, who is ahead and what do they hold."""
     first, second, third = (world.launch(ada, name=name) for name in ("first", "second", "third"))
     world.settle()
-    told = why(ada, world.again(third))
+    told = why(ada, world.again(third), (), world.now)
     assert told.reason == "WaitingForQuota"
     assert told.position == 1
     assert [one["name"] for one in told.ahead] == ["second"]
@@ -66,11 +66,11 @@ def test_what_the_reader_may_not_see_is_counted_and_not_named(world, ada, bob):
     )
     other = world.launch(bob)
     Job.objects.filter(pk=other.pk).update(waiting=Job.objects.get(pk=full.pk).waiting)
-    told = why(bob, world.again(other))
+    told = why(bob, world.again(other), (), world.now)
     assert (told.ahead, told.ahead_hidden, told.holders, told.holders_hidden) == ([], 1, [], 1)
     namespace = Namespace.objects.get(owner=ada)
     Membership.objects.create(namespace=namespace, user=bob, role="viewer")
-    assert [one["name"] for one in why(bob, world.again(other)).ahead] == ["digits"]
+    assert [one["name"] for one in why(bob, world.again(other), (), world.now).ahead] == ["digits"]
 
 
 def test_a_reason_is_an_event_only_when_it_is_another_one(world, ada, small):
