@@ -1,4 +1,4 @@
-"""Running tasks that have not been heard of for a while: their machine, or the way from it to the portal, may be gone.
+"""Running tasks that have not been heard from for a while: their machine, or the way from it to the portal, may be gone.
 
 A job with such tasks stays RUNNING: what the portal does not hear goes on all the same. Reads nothing.
 """
@@ -23,7 +23,7 @@ NAMED = 5
 
 
 def silent_since(fact: TaskFact, now: datetime) -> datetime | None:
-    """When the task was last heard of, where that is too long ago for one that runs."""
+    """When the task was last heard from, where that is too long ago for one that runs."""
     told = fact.reported_at
     return told if fact.phase == TaskPhase.RUNNING.value and told is not None and now - told >= SILENT else None
 
@@ -36,7 +36,7 @@ def silence(facts: Iterable[TaskFact], now: datetime) -> str:
         return ""
     longest = duration(now - min(since.values()))
     if len(since) == 1:
-        return f"{next(iter(since))} has not been heard of for {longest}."
+        return f"{next(iter(since))} has not been heard from for {longest}."
     more = "" if len(since) <= NAMED else f" and {len(since) - NAMED} more"
     names = ", ".join(list(since)[:NAMED]) + more
-    return f"{len(since)} of {len(running)} running tasks have not been heard of for up to {longest}: {names}."
+    return f"{len(since)} of {len(running)} running tasks have not been heard from for up to {longest}: {names}."

@@ -1,5 +1,5 @@
 """Why is this job where it is? Waiting: what lacks, who is ahead, what helps. Failed: what failed, its last words.
-Running: which of its tasks are not heard of.
+Running: which of its tasks are not heard from.
 """
 
 from __future__ import annotations

@@ -115,11 +115,11 @@ class TestStates:
         world.until_running(job)
         tasks = TaskFact.objects.filter(job=job)
         tasks.update(reported_at=timezone.now())
-        assert "heard of" not in words_of(see(ada, job))
+        assert "heard from" not in words_of(see(ada, job))
         tasks.filter(role="worker", index=1).update(reported_at=timezone.now() - timedelta(seconds=90))
         words = words_of(see(ada, job))
-        assert "worker-1 has not been heard of for 1 min 30 s." in words
-        assert words.count("Last heard of") == 1
+        assert "worker-1 has not been heard from for 1 min 30 s." in words
+        assert words.count("Last heard from") == 1
         told = client.get(f"/api/v1/jobs/{job.pk}/why/").json()
         assert (told["phase"], told["reason"]) == ("RUNNING", "TasksSilent")
         assert "when it can" in told["remedy"]
