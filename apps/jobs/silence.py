@@ -1,4 +1,4 @@
-"""Running tasks that have not been heard from for a while: their machine, or the way from it to the portal, may be gone.
+"""Running tasks that have not been heard from for a while: their machine, or the way from it to us, may be gone.
 
 A job with such tasks stays RUNNING: what the portal does not hear goes on all the same. Reads nothing.
 """
@@ -13,8 +13,8 @@ from apps.jobs.models import TaskFact
 from yardmaster.phases import TaskPhase
 
 REASON = "TasksSilent"
-SILENT = timedelta(seconds=45)
-"""A task reports every five seconds, and after a trouble every fifteen."""
+SILENT = timedelta(seconds=60)
+"""A task reports every five seconds; after one that hung, and the longest wait, 45 have passed."""
 REMEDY = (
     "Nothing is lost yet: a task goes on without the portal, and sends what it has printed when it can. If it stays "
     "away, ask an administrator to look at its machine and the network."

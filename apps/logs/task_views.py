@@ -82,8 +82,8 @@ class TaskLinesView(TaskLogView):
         """Where the stream goes on, and where what this writer has written of it ends."""
         query = WriterQuery.of(request)
         stream = self.stream(request, query)
-        mine = log_store().end_of(stream, query["writer"]) if query["writer"] else None
-        return Response({"next_line": log_store().next_line(stream), "mine": mine})
+        next_line, mine = log_store().place(stream, query["writer"])
+        return Response({"next_line": next_line, "mine": mine})
 
     @extend_schema(
         parameters=[

@@ -128,10 +128,8 @@ class Shipper:
         next_line, mine = self._api.log_place(0 if known_base is None else spool.writer)
         if known_base is not None and mine is not None:
             spool.shipped_to(min(max(0, mine - known_base), self._posted_end))
-        spool.base = next_line - spool.line
+        spool.number_from(next_line)
         self._is_agreed = True
-        if spool.base != known_base:
-            spool.save()
 
     def _later(self, error: Exception) -> float:
         self._is_agreed = False

@@ -38,7 +38,8 @@ class Spool:
         self.base: Optional[int] = None
         """The portal's number of our line 0, once known. The shipper's; kept here as it must outlive the process."""
         self.writer = 0
-        """What our lines are known by at the portal: as long as their numbers go on, over any number of processes."""
+        """Who the portal knows our lines from. One `base`, one writer, over any number of processes: so where a
+        writer's lines end there tells where ours do here."""
         self._recover()
         self.end = self.recovered_end = self._pieces[-1].end if self._pieces else 0
 
@@ -212,6 +213,17 @@ class Spool:
         self._line, self._tried = line, (0, 0)
 
     # Over the process's life.
+
+    def number_from(self, portal_line: int) -> None:
+        """Our first unshipped line is this one at the portal. Where that is news, we are another writer from here on,
+        and a successor is told of both at once."""
+        base = portal_line - self._line
+        if base == self.base:
+            return
+        if self.base is not None:
+            self.writer = State().writer
+        self.base = base
+        self.save()
 
     def save(self) -> None:
         """Note how far shipping has come, for a successor. Losing it only makes lines be sent twice: harmless."""

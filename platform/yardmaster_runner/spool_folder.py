@@ -25,7 +25,7 @@ class SpoolInUse(Exception):
 @dataclass(frozen=True)
 class State:
     """What must be known beside the segments. `base` is the portal's number of line 0, None before it is known;
-    `writer` is what the spool is called there, 1 to 2**32 - 1."""
+    `writer` is who its lines are from there, under this base, 1 to 2**32 - 1."""
 
     base: Optional[int] = None
     shipped: int = 0

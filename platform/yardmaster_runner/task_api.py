@@ -30,8 +30,11 @@ class TaskApi:
         """The portal's next line, and the line after the newest that this writer wrote; None: it has none of them, or
         the writer is 0, which is nobody."""
         answer = self.portal.call("GET", "task/log/", {**self._who, "writer": writer}, timeout=self.timeout)
+        next_line = int(_field(answer, "next_line", int))
+        if writer and "mine" not in answer:
+            return next_line, next_line  # an older portal, which knows of no writers
         mine = answer.get("mine")
-        return int(_field(answer, "next_line", int)), mine if isinstance(mine, int) else None
+        return next_line, mine if isinstance(mine, int) else None
 
     def log_write(self, writer: int, first: int, lines: int, data: bytes, times: Sequence[Tuple[int, int]]) -> None:
         """Write whole lines from line `first` on. Refused with 409 where they do not go on what the portal has."""

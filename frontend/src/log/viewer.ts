@@ -134,6 +134,7 @@ export class Viewer {
     document.body.addEventListener("job-changed", () => {
       if (this.connection === "ended") void newer.look();
     });
+    this.root.addEventListener("log-ended", () => void newer.look());
   }
 
   private arrived(rows: Row[], before: number): void {
@@ -148,6 +149,7 @@ export class Viewer {
     this.connection = state;
     this.root.dataset.connection = state;
     this.find("state").textContent = SAYS[state];
+    if (state === "ended" && !this.config.isOver) this.root.dispatchEvent(new CustomEvent("log-ended"));
     this.settled();
   }
 

@@ -72,8 +72,10 @@ function countDown(): void {
 
 /** The page of a log shows nothing of the job itself; who shows the log wants to know of changes. */
 function passOnChanges(jobId: string): void {
+  let isNew = true; // what the first greeting would tell, the page has just been told
   const message = ({ type }: { type: string }) => {
-    if (type === "job") document.body.dispatchEvent(new CustomEvent("job-changed"));
+    if (type === "job" || (type === "ready" && !isNew)) document.body.dispatchEvent(new CustomEvent("job-changed"));
+    isNew = false;
   };
   keepConnected({ address: () => `/ws/jobs/${jobId}/`, message });
 }

@@ -128,10 +128,13 @@ class LogStore:
         """The number of the next line to write."""
         return self.head(stream).next_line
 
-    def end_of(self, stream: StreamKey, writer: int) -> int | None:
-        """The line after the newest one that this writer has written; None where there is none of it."""
+    def place(self, stream: StreamKey, writer: int) -> tuple[int, int | None]:
+        """The number of the next line to write, and the line after the newest one that this writer has written; None
+        where there is none of it. Both as of one moment: a write in between would be taken for another writer's."""
         with self.reader(stream) as reader:
-            return reader.end_of(writer) if reader else None
+            if reader is None:
+                return 0, None
+            return reader.head.next_line, reader.end_of(writer) if writer else None
 
     def read(self, stream: StreamKey, first: int, limit: int, max_bytes: int = 4 << 20) -> Page:
         """At most `limit` lines from line `first` on, and about `max_bytes`; a negative `first` counts from the end.

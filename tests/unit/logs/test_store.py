@@ -56,18 +56,18 @@ def test_only_a_writer_s_own_lines_count_as_a_repeat(store: LogStore) -> None:
             write()
         assert refused.value.next_line == 5
     assert store.mark_gap(stream(), 2, 3, 30, 0, writer=2) == 5
-    assert [store.end_of(stream(), writer) for writer in (1, 2, 3)] == [2, 5, None]
+    assert [store.place(stream(), writer) for writer in (0, 1, 2, 3)] == [(5, None), (5, 2), (5, 5), (5, None)]
     store.mark_end(stream(), 5)
     assert store.append(stream(), 5, b"c\n", writer=1) == store.append(stream(), 5, b"c\n", writer=1) == 6
-    assert [store.end_of(stream(), writer) for writer in (1, 2)] == [6, 5]
+    assert [store.place(stream(), writer) for writer in (1, 2)] == [(6, 6), (6, 5)]
 
 
 def test_a_writer_s_last_line_is_found_behind_thousands_of_others(store: LogStore) -> None:
     store.append(stream(), 0, b"a\n", writer=1)
     for number in range(1, 2500):
         store.append(stream(), number, b"b\n", writer=2)
-    assert store.end_of(stream(), 1) == 1
-    assert store.end_of(stream(), 2) == 2500
+    assert store.place(stream(), 1) == (2500, 1)
+    assert store.place(stream(), 2) == (2500, 2500)
 
 
 def test_a_write_past_the_end_says_where_the_end_is_and_changes_nothing(store: LogStore) -> None:

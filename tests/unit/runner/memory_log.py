@@ -6,10 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from yardmaster_runner.portal import PortalAway, PortalRejected
 
+ANOTHER = 0
+"""Some other writer of the same stream."""
+BETWEEN = b"a line of another writer"
+
 
 class MemoryLog:
     """Keeps lines by number; None stands for a line lost in a gap. Each call takes the next of `troubles`:
-    "away" (nothing happens), "lost" (it happens, but the answer is lost), or "" (all is well)."""
+    "away" (nothing happens), "lost" (it happens, but the answer is lost), "another" (somebody else writes a line just
+    before), or "" (all is well)."""
 
     def __init__(self, troubles: Iterable[str] = ()) -> None:
         self.lines: list[bytes | None] = []
@@ -73,6 +78,8 @@ class MemoryLog:
     def _maybe_away(self, call: str) -> bool:
         self.calls.append(call)
         trouble = next(self._troubles, "")
+        if trouble == "another":
+            self.add(ANOTHER, [BETWEEN])
         if trouble == "away":
             raise PortalAway("away")
         return trouble == "lost"

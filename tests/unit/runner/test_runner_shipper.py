@@ -6,19 +6,17 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.runner.memory_log import MemoryLog
+from tests.unit.runner.memory_log import ANOTHER, BETWEEN, MemoryLog
 from yardmaster_runner.lines import LineCutter
 from yardmaster_runner.patience import Haste, Patience
 from yardmaster_runner.shipper import BACKLOG_BYTES, PAUSE, Shipper, ShipperThread
 from yardmaster_runner.spool import Spool
 
 MIB = 1 << 20
-ANOTHER = 0
-"""Some other writer of the same stream."""
-BETWEEN = b"a line of another writer"
 
 
 def ship_all(shipper: Shipper, steps: int = 1000) -> None:
@@ -131,6 +129,43 @@ def test_a_pod_that_is_still_ending_hides_no_line_of_its_successor(tmp_path):
     assert log.lines == [b"old 1", b"old too 1", b"new 1", b"old 2", b"old too 2", b"new 2"]
     for spool in spools:
         spool.close()
+
+
+@pytest.mark.parametrize("trouble", ["away", "lost", "another"])
+def test_a_second_trouble_after_another_writer_doubles_nothing(tmp_path, trouble):
+    """Where our lines ended under the old numbers says nothing of those under the new ones."""
+    # Three lines go; then two of another's; the write is refused, the place asked, and the next write meets trouble.
+    log, spool = MemoryLog(["", "", "", "", trouble]), Spool(str(tmp_path), MIB)
+    shipper = Shipper(spool, log)
+    spool.append(b"a0\na1\na2\n", 0)
+    ship_all(shipper)
+    log.add(ANOTHER, [BETWEEN] * 2)
+    spool.append(b"a3\na4\n", 0)
+    ship_all(shipper)
+    assert [line for line in log.lines if line != BETWEEN] == [b"a0", b"a1", b"a2", b"a3", b"a4"]
+    assert shipper.send_end() == 0
+    assert log.end == len(log.lines)
+    spool.close()
+
+
+def test_a_successor_whose_predecessor_could_not_save_its_new_numbers_loses_no_line(tmp_path):
+    log, spool = MemoryLog(), Spool(str(tmp_path / "a"), MIB)
+    shipper = Shipper(spool, log)
+    spool.append(b"a0\na1\na2\n", 0)
+    ship_all(shipper)
+    spool.save()
+    shutil.copy(tmp_path / "a" / "state.json", tmp_path / "state.json")
+    log.add(ANOTHER, [BETWEEN] * 2)
+    spool.append(b"a3\n", 0)
+    ship_all(shipper)
+    spool.append(b"a4\na5\n", 0)
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    shutil.copy(tmp_path / "state.json", tmp_path / "b" / "state.json")
+    heir = Spool(str(tmp_path / "b"), MIB)
+    lines = [line for line in shipped(heir, log) if line != BETWEEN]
+    assert lines in ([b"a0", b"a1", b"a2", b"a3", b"a3", b"a4", b"a5"], [b"a0", b"a1", b"a2", b"a3", b"a4", b"a5"])
+    spool.close()
+    heir.close()
 
 
 def test_what_was_dropped_is_marked_and_numbering_stays_right(tmp_path):
@@ -270,6 +305,7 @@ ACTIONS = st.one_of(
     st.tuples(st.sampled_from(["killed", "restarted"]), st.just(0)),
 )
 TROUBLES = st.lists(st.sampled_from(["", "", "", "away", "lost"]), max_size=60)
+WITH_OTHERS = st.lists(st.sampled_from(["", "", "", "away", "lost", "another", "another"]), max_size=60)
 
 
 def play(actions, troubles, limit, seam):
@@ -306,7 +342,7 @@ def play(actions, troubles, limit, seam):
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(ACTIONS, max_size=30), TROUBLES, st.integers(0, 700))
+@given(st.lists(ACTIONS, max_size=30), WITH_OTHERS, st.integers(0, 700))
 def test_random_chunks_outages_restarts_and_other_writers_lose_and_double_no_line(actions, troubles, seam):
     printed, log = play(actions, troubles, 64 * MIB, seam)
     assert [line for line in log.lines if line != BETWEEN] == printed
