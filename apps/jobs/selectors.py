@@ -94,9 +94,10 @@ def checkpoints_of(job: Job) -> QuerySet[Checkpoint]:
     return Checkpoint.objects.filter(job=job, completed_at__isnull=False).order_by("-completed_at", "-step")
 
 
-def facts_of(job: Job) -> list[TaskFact]:
-    """What is known of the tasks of its newest attempt."""
-    return list(TaskFact.objects.filter(job=job, attempt=job.attempt)) if job.admitted_at else []
+def facts_of(job: Job) -> QuerySet[TaskFact]:
+    """What is known of the tasks of its newest attempt. Read once, and only where it is looked at."""
+    facts = TaskFact.objects.filter(job=job, attempt=job.attempt)
+    return facts if job.admitted_at else facts.none()
 
 
 def tasks_of(job: Job, attempt: int) -> list[dict[str, Any]]:

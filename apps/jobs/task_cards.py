@@ -15,8 +15,6 @@ from yardmaster.spec import Resources, Role, TrainingSpec
 from yardmaster.usage import Sample, cpu_use
 
 _DOES = {"staging": "Fetching code and data", "uploading": "Keeping results", "running": "Running the script"}
-LATEST = 60.0
-"""Seconds after which a task's own word on its use is no longer what it uses now."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +61,8 @@ class TaskCard:
     @property
     def is_live(self) -> bool:
         """Whether what it last said of its use is what it uses now."""
-        told = self.fact.reported_at
-        return self.phase == TaskPhase.RUNNING.value and told is not None and (self.now - told).total_seconds() < LATEST
+        is_heard_from = self.fact.reported_at is not None and silent_since(self.fact, self.now) is None
+        return self.phase == TaskPhase.RUNNING.value and is_heard_from
 
     @property
     def silent_since(self) -> datetime | None:

@@ -22,7 +22,7 @@ from apps.logs.serializers import MOST_TASKS
 from apps.logs.store import log_store
 from apps.logs.task_views import RememberedTaskToken
 from yardmaster.errors import YardmasterError
-from yardmaster.logs.keys import StreamKey
+from yardmaster.logs.keys import WRITER_LIMIT, StreamKey
 from yardmaster.spec import Role
 
 PATH = "/api/v1/task/log/"
@@ -63,7 +63,7 @@ def _plain_write(scope: dict[str, Any]) -> tuple[StreamKey, int, int, int, dict[
         first_line, lines, writer = (int(query[name]) for name in ("first_line", "lines", "writer"))
     except ValueError:
         return None
-    if not (0 <= index < MOST_TASKS and 0 <= writer < 1 << 32):
+    if not (0 <= index < MOST_TASKS and 0 <= writer <= WRITER_LIMIT):
         return None
     return StreamKey(identity.job_id, identity.attempt, role, index), first_line, lines, writer, headers
 

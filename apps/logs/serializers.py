@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from yardmaster.logs.keys import LINE_LIMIT
+from yardmaster.logs.keys import LINE_LIMIT, WRITER_LIMIT
 from yardmaster.logs.levels import Level
 from yardmaster.spec import Role
 
@@ -54,7 +54,7 @@ class StreamQuery(QueryOf):
 
 class WriterQuery(StreamQuery):
     writer = serializers.IntegerField(
-        min_value=0, max_value=(1 << 32) - 1, default=0, help_text="Who numbers the lines, by chance; 0: not said."
+        min_value=0, max_value=WRITER_LIMIT, default=0, help_text="Who numbers the lines, by chance; 0: not said."
     )
 
 

@@ -124,10 +124,10 @@ class Shipper:
         lie lines of another writer, or of a predecessor whose disk has lost them."""
         if self._is_agreed:
             return
-        spool, known_base = self._spool, self._spool.base
-        next_line, mine = self._api.log_place(0 if known_base is None else spool.writer)
-        if known_base is not None and mine is not None:
-            spool.shipped_to(min(max(0, mine - known_base), self._posted_end))
+        spool = self._spool
+        next_line, mine = self._api.log_place(spool.writer)
+        if spool.base is not None and mine is not None:
+            spool.shipped_to(min(max(0, mine - spool.base), self._posted_end))
         spool.number_from(next_line)
         self._is_agreed = True
 

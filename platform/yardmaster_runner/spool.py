@@ -10,6 +10,7 @@ Not here: the portal's line numbers and when to send (`shipper`).
 
 from __future__ import annotations
 
+import random
 import threading
 from typing import List, Optional, Tuple, Union
 
@@ -38,8 +39,8 @@ class Spool:
         self.base: Optional[int] = None
         """The portal's number of our line 0, once known. The shipper's; kept here as it must outlive the process."""
         self.writer = 0
-        """Who the portal knows our lines from. One `base`, one writer, over any number of processes: so where a
-        writer's lines end there tells where ours do here."""
+        """Who the portal knows our lines from, 1 to 2**32 - 1, or 0 as long as there is no base. One base, one writer,
+        over any number of processes: so where a writer's lines end there tells where ours do here."""
         self._recover()
         self.end = self.recovered_end = self._pieces[-1].end if self._pieces else 0
 
@@ -218,12 +219,9 @@ class Spool:
         """Our first unshipped line is this one at the portal. Where that is news, we are another writer from here on,
         and a successor is told of both at once."""
         base = portal_line - self._line
-        if base == self.base:
-            return
-        if self.base is not None:
-            self.writer = State().writer
-        self.base = base
-        self.save()
+        if base != self.base:
+            self.base, self.writer = base, random.SystemRandom().randrange(1, 1 << 32)
+            self.save()
 
     def save(self) -> None:
         """Note how far shipping has come, for a successor. Losing it only makes lines be sent twice: harmless."""
@@ -286,7 +284,7 @@ class Spool:
     def _begin_anew(self) -> None:
         """Everything was shipped: count from 0 again, going on where the portal's log ends. What the predecessor noted
         would be wrong of our lines."""
-        self.base, self.writer, self._line = None, State().writer, 0
+        self.base, self.writer, self._line = None, 0, 0
         self._folder.forget_state()
 
     def _write_state(self) -> None:

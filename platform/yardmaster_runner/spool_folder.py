@@ -9,9 +9,8 @@ import contextlib
 import fcntl
 import json
 import os
-import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 from yardmaster_runner.exits import note
@@ -25,12 +24,12 @@ class SpoolInUse(Exception):
 @dataclass(frozen=True)
 class State:
     """What must be known beside the segments. `base` is the portal's number of line 0, None before it is known;
-    `writer` is who its lines are from there, under this base, 1 to 2**32 - 1."""
+    `writer` is who its lines are from there under this base, 0 before that."""
 
     base: Optional[int] = None
     shipped: int = 0
     gaps: Tuple[Gap, ...] = ()
-    writer: int = field(default_factory=lambda: random.SystemRandom().randrange(1, 1 << 32))
+    writer: int = 0
 
 
 class SpoolFolder:
@@ -116,5 +115,5 @@ class SpoolFolder:
 def _state(value: Dict[str, Any]) -> State:
     base = value.get("base")
     gaps = tuple(Gap(int(first), int(lines), int(size)) for first, lines, size in value.get("gaps", ()))
-    writer = int(value.get("writer", 0)) or State().writer
-    return State(None if base is None else int(base), int(value.get("shipped", 0)), gaps, writer)
+    shipped, writer = int(value.get("shipped", 0)), int(value.get("writer", 0))
+    return State(None if base is None else int(base), shipped, gaps, writer)

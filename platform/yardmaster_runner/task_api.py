@@ -46,15 +46,12 @@ class TaskApi:
             data = gzip.compress(data, 1)
             headers["Content-Encoding"] = "gzip"
         query = {**self._who, "first_line": first, "lines": lines, "writer": writer}
-        answer = self.portal.call("POST", "task/log/", query, raw=data, headers=headers, timeout=self.timeout)
-        _field(answer, "next_line", int)
+        self._log_post("task/log/", query, raw=data, headers=headers)
 
     def log_gap(self, writer: int, first: int, lines: int, size: int) -> None:
         """Mark lines that are lost; they count as written. Refused likewise."""
         query = {**self._who, "first_line": first, "writer": writer}
-        body = {"lines": lines, "bytes": size}
-        answer = self.portal.call("POST", "task/log/gap/", query, body=body, timeout=self.timeout)
-        _field(answer, "next_line", int)
+        self._log_post("task/log/gap/", query, body={"lines": lines, "bytes": size})
 
     def log_end(self, lines: int) -> None:
         self.portal.call("POST", "task/log/end/", {**self._who, "lines": lines}, raw=b"", timeout=self.timeout)
@@ -77,6 +74,9 @@ class TaskApi:
         """Put the files together; False while the portal is still at it (ask again)."""
         answer = self.portal.call("POST", "task/uploads/%s/complete/" % upload, body={}, timeout=self.timeout)
         return answer.get("state") != "completing"
+
+    def _log_post(self, path: str, query: Mapping[str, Any], **content: Any) -> None:
+        _field(self.portal.call("POST", path, query, timeout=self.timeout, **content), "next_line", int)
 
 
 def _field(answer: Mapping[str, Any], name: str, kind: type) -> Any:

@@ -46,6 +46,7 @@ export class Viewer {
   private readonly jump: HTMLButtonElement;
   private readonly bar: ChosenBar;
   private readonly levels: LevelTools;
+  private newer: NewerAttempt | null = null;
   private filtered: FilteredLog | null = null;
   private search: Search | null = null;
   private chosen: Lines | null = null;
@@ -130,11 +131,10 @@ export class Viewer {
   private watchForNewer(): void {
     const { job } = this.config;
     const address = (attempt: number) => (this.isPage ? `/jobs/${job}/logs/?attempt=${attempt}` : `/jobs/${job}/`);
-    const newer = new NewerAttempt(this.config, this.find("note"), address);
+    this.newer = new NewerAttempt(this.config, this.find("note"), address);
     document.body.addEventListener("job-changed", () => {
-      if (this.connection === "ended") void newer.look();
+      if (this.connection === "ended") void this.newer?.look();
     });
-    this.root.addEventListener("log-ended", () => void newer.look());
   }
 
   private arrived(rows: Row[], before: number): void {
@@ -149,7 +149,7 @@ export class Viewer {
     this.connection = state;
     this.root.dataset.connection = state;
     this.find("state").textContent = SAYS[state];
-    if (state === "ended" && !this.config.isOver) this.root.dispatchEvent(new CustomEvent("log-ended"));
+    if (state === "ended" && !this.config.isOver) void this.newer?.look();
     this.settled();
   }
 

@@ -22,19 +22,14 @@ function startJob(jobId: string, curves: CurvesCard | null): void {
       () => {
         due = 0;
         last = Date.now();
-        document.body.dispatchEvent(new CustomEvent("job-changed"));
+        tellParts();
         curves?.changed();
       },
       Math.max(TOGETHER, last + RESTS - Date.now()),
     );
   };
-  let isNew = true; // what the first greeting would tell, the page has just been told
-  const message = ({ type }: { type: string }) => {
-    if (type === "job" || (type === "ready" && !isNew)) soon();
-    isNew = false;
-  };
   // Also while the tab is hidden: that is when its title and icon are looked at.
-  keepConnected({ address: () => `/ws/jobs/${jobId}/`, message });
+  listenFor(jobId, soon);
   setInterval(() => !isOver() && soon(), LOOK_AGAIN);
   swapOnlyWhatChanged();
   document.addEventListener("htmx:afterRequest", () => {
@@ -70,18 +65,20 @@ function countDown(): void {
   }
 }
 
-/** The page of a log shows nothing of the job itself; who shows the log wants to know of changes. */
-function passOnChanges(jobId: string): void {
+/** Call `changed` whenever the portal says that the job has changed, and where it may have while nobody listened. */
+function listenFor(jobId: string, changed: () => void): void {
   let isNew = true; // what the first greeting would tell, the page has just been told
   const message = ({ type }: { type: string }) => {
-    if (type === "job" || (type === "ready" && !isNew)) document.body.dispatchEvent(new CustomEvent("job-changed"));
+    if (type === "job" || (type === "ready" && !isNew)) changed();
     isNew = false;
   };
   keepConnected({ address: () => `/ws/jobs/${jobId}/`, message });
 }
 
+const tellParts = () => document.body.dispatchEvent(new CustomEvent("job-changed"));
+
 const card = document.getElementById("job-curves");
 const { job, logOf } = document.body.dataset;
 if (job) startJob(job, card && startCurves(card, isOver));
-if (logOf) passOnChanges(logOf);
+if (logOf) listenFor(logOf, tellParts); // the page of a log: what shows the log wants to know
 startViewers();

@@ -10,6 +10,8 @@ from yardmaster.spec import Role
 
 LINE_LIMIT = (1 << 53) - 1
 """Line numbers and times stay below this, so that JavaScript counts them exactly."""
+WRITER_LIMIT = (1 << 32) - 1
+"""The largest number of a writer: what a record of the index has room for."""
 
 
 @dataclass(frozen=True, order=True)

@@ -47,7 +47,8 @@ class StreamWriter:
 
     def has_only(self, writer: int, first_line: int) -> bool:
         """Whether every line from `first_line` on is this writer's."""
-        newer = takewhile(lambda record: record.next_line > first_line, self._newest())
+        newest = Index(self._index).newest_first(LOOKED_BACK)
+        newer = takewhile(lambda record: record.next_line > first_line, newest)
         return all(record.writer == writer or not record.lines for record in newer)
 
     def add_lines(self, data: bytes, start: int, marks: Sequence[tuple[int, int]], writer: int) -> None:
@@ -72,9 +73,6 @@ class StreamWriter:
         last = self.last
         self._write(b"", [Record(Kind.END, self.next_line, 0, last.data_end, 0, last.time, last.gap)])
         os.fdatasync(self._index)
-
-    def _newest(self) -> Iterator[Record]:
-        return Index(self._index).newest_first(LOOKED_BACK)
 
     def _write(self, data: bytes | memoryview, records: Sequence[Record]) -> None:
         offset, position = self.last.data_end, self._count * RECORD_BYTES
