@@ -130,12 +130,16 @@ class TestLong:
         expect(page.locator("[data-found]")).to_contain_text("1")
         page.locator("#log-query").fill("line 1777")
         expect(page.locator("[data-found]")).to_contain_text("of 111", timeout=20_000)
+        chosen = page.locator(".log-row.log-chosen .log-text")
+        expect(chosen).to_contain_text("line 1777")
+        start = chosen.inner_text()
         page.keyboard.press("Enter")
-        first = page.locator(".log-row.log-chosen .log-text").inner_text()
+        expect(chosen).not_to_have_text(start)  # only then has it gone there
+        first = chosen.inner_text()
         page.get_by_role("button", name="Next match").click()
-        expect(page.locator(".log-row.log-chosen .log-text")).not_to_have_text(first)
+        expect(chosen).not_to_have_text(first)
         page.get_by_role("button", name="Previous match").click()
-        expect(page.locator(".log-row.log-chosen .log-text")).to_have_text(first)
+        expect(chosen).to_have_text(first)
 
     def test_a_regular_expression_finds_and_a_wrong_one_is_explained(self, owner, jobs):
         page = opened(owner, jobs["long"])
