@@ -72,18 +72,20 @@ def write_all(descriptor: int, data: bytes) -> None:
 def move_into(source: Path, target: Path) -> None:
     """Rename `source` over `target` and make the name durable. Folders on the way are made.
 
-    A concurrent `prune` may remove a folder between the steps, so they are tried again a few times.
+    A concurrent `prune` may remove a folder between the steps, so they are tried again a few times. `mkdir` itself has
+    two: a folder that is there when it makes it and gone when it looks is a FileExistsError, like a file in its place.
     """
     for attempt in range(_RETRIES):
         try:
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
             os.replace(source, target)
-        except FileNotFoundError:
+        except (FileNotFoundError, FileExistsError):
             if attempt == _RETRIES - 1 or not source.exists():
                 raise
         else:
             break
-    sync_folder(target.parent)
+    with contextlib.suppress(FileNotFoundError):  # somebody has deleted the object since, and its folder with it
+        sync_folder(target.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from yardmaster.errors import Unavailable
-from yardmaster.storage.base import KeyRefused, PartsRefused, StorageFull, UploadMissing
+from yardmaster.storage.base import KeyRefused, ObjectMissing, PartsRefused, StorageFull, UploadMissing
 from yardmaster.storage.local import LocalStorage
 from yardmaster.storage.signing import PartGrant
 
@@ -139,6 +139,34 @@ def test_putting_and_deleting_side_by_side_never_fails(store):
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
+
+
+def test_a_folder_that_goes_while_it_is_looked_at_is_made_again(store, root, monkeypatch):
+    made, mkdir = [], os.mkdir
+
+    def and_gone(path, *mode):  # `mkdir` says "it exists", and somebody prunes it before the caller looks
+        if str(path).endswith("shared") and not made:
+            made.append(path)
+            raise FileExistsError(17, "File exists", str(path))
+        mkdir(path, *mode)
+
+    monkeypatch.setattr(os, "mkdir", and_gone)
+    store.put("shared/1", b"x")
+    assert made
+    assert _files(root) == ["objects/shared/1"]
+
+
+def test_an_object_that_is_deleted_before_its_name_is_durable_is_just_gone(store, root, monkeypatch):
+    replace = os.replace
+
+    def and_deleted(source, target):
+        replace(source, target)
+        store.delete("shared/1")
+
+    monkeypatch.setattr(os, "replace", and_deleted)
+    with pytest.raises(ObjectMissing):
+        store.put("shared/1", b"x")
+    assert _files(root) == []
 
 
 # --- Parts
