@@ -29,11 +29,11 @@ from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.strategy import leading_task
 
 BEGIN = datetime(2027, 1, 4, 12, tzinfo=UTC)
-OF_RUNS = ("configmaps", "jobs", "statefulsets", "pods", "secrets", "services")
+OF_RUNS = ("configmaps", "jobs", "statefulsets", "pods", "secrets")
 NOT_THEIRS = ("configmaps", "jobs", "statefulsets", "pods", "pods", "secrets")
 LONGEST_CALM = 400
-ROUNDS_OF_GARBAGE = 3
-"""The owner's belongings, their pods, and the pods' end."""
+ROUNDS_OF_GARBAGE = 4
+"""The owner's belongings, the token's, their pods, and the pods' end."""
 
 
 class WatchedStore(Store):

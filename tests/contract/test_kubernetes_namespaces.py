@@ -19,6 +19,7 @@ QUOTA = Quota(cpu=4, memory=8 << 30, gpus=1)
 EVERYTHING = [
     "Namespace/{name}",
     "ServiceAccount/tasks",
+    "Service/tasks",
     "NetworkPolicy/default-deny",
     "NetworkPolicy/tasks",
     "ResourceQuota/yardmaster",
@@ -81,6 +82,7 @@ def test_another_quota_changes_the_quota_and_nothing_else(shaped: KubernetesHarn
         ("networkpolicies", "default-deny"),
         ("networkpolicies", "tasks"),
         ("serviceaccounts", "tasks"),
+        ("services", "tasks"),
     ],
 )
 def test_what_somebody_deleted_comes_back_and_nothing_else_is_written(shaped, namespace_id, name, plural, object_name):
@@ -102,7 +104,7 @@ def test_what_somebody_edited_is_put_right(shaped: KubernetesHarness, namespace_
 def test_a_job_of_a_shaped_namespace_writes_nothing_of_it(shaped: KubernetesHarness, namespace_id):
     shaped.engine.submit(spec_of(), JobKey(namespace_id, new_id(), 1), ACCESS)
     written = {plural for verb, plural in shaped.api.requests if verb in ("patch", "create")}
-    assert written == {"configmaps", "secrets", "services", "jobs", "statefulsets"}
+    assert written == {"configmaps", "secrets", "jobs", "statefulsets"}
 
 
 def test_rights_come_before_what_they_are_needed_for(namespace_id):
@@ -111,7 +113,7 @@ def test_rights_come_before_what_they_are_needed_for(namespace_id):
         with pytest.raises(Unavailable, match="just now"):
             harness.engine.shape(namespace_id, QUOTA, URL)
         assert {place[0] for place in harness.api.store.objects} == {"nodes", "namespaces", "rolebindings"}
-        assert len(harness.engine.shape(namespace_id, QUOTA, URL)) == 5
+        assert len(harness.engine.shape(namespace_id, QUOTA, URL)) == 6
     finally:
         harness.close()
 

@@ -17,7 +17,7 @@ from tests.bench.cluster.ground import NOBODY, ground, new_key, shaped_namespace
 from tests.bench.lines import Line, interleaved, median
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.connection import connect
-from yardmaster.engines.kubernetes.manifests import TO_BE_KNOWN
+from yardmaster.engines.kubernetes.manifests import TO_BE_KNOWN, TOKEN_TO_BE_KNOWN
 from yardmaster.engines.kubernetes.names import RUN
 from yardmaster.ids import JobKey
 from yardmaster.spec import Role, TrainingSpec
@@ -54,18 +54,19 @@ class BareClient:
         self._creates = {
             "ConfigMap": core.create_namespaced_config_map,
             "Secret": core.create_namespaced_secret,
-            "Service": core.create_namespaced_service,
             "Job": batch.create_namespaced_job,
             "StatefulSet": apps.create_namespaced_stateful_set,
         }
 
     def post(self, manifests: Iterable[dict[str, Any]]) -> None:
-        """In order. What belongs to the first is told its uid."""
-        owner = ""
+        """In order. What belongs to the owner or to the token is told its uid."""
+        uids: dict[str, str] = {}
         for one in manifests:
-            told = json.loads(json.dumps(one).replace(TO_BE_KNOWN, owner or TO_BE_KNOWN))
-            made = self._creates[one["kind"]](one["metadata"]["namespace"], told)
-            owner = owner or made.metadata.uid
+            text = json.dumps(one)
+            for placeholder, kind in ((TOKEN_TO_BE_KNOWN, "Secret"), (TO_BE_KNOWN, "ConfigMap")):
+                text = text.replace(placeholder, uids.get(kind, placeholder))
+            made = self._creates[one["kind"]](one["metadata"]["namespace"], json.loads(text))
+            uids[one["kind"]] = made.metadata.uid
 
     def count(self, namespace: str, run: str) -> int:
         """Pods of the run."""

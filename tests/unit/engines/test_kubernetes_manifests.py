@@ -14,14 +14,14 @@ from tests.fakes.kubernetes_store import violations
 from tests.unit.core.generators import make_spec, specs
 from tests.unit.engines.kubernetes_objects import KEY, OPTIONS, UID
 from yardmaster.engines.base import TaskAccess
-from yardmaster.engines.kubernetes import KubernetesEngine, manifests, names
+from yardmaster.engines.kubernetes import KubernetesEngine, manifests, names, namespaces
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.connection import connect_to
 from yardmaster.engines.kubernetes.environment import TOKEN_DIR
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.errors import Misconfigured
 from yardmaster.spec import Paths, Resources, Role, Strategy
-from yardmaster.strategy import leading_task, server_roles
+from yardmaster.strategy import leading_task
 from yardmaster_runner.settings import read_settings
 
 ACCESS = TaskAccess("http://portal:8080", "the-token")
@@ -38,12 +38,17 @@ EVERY_OPTION = TaskOptions.from_table(
         "scratch": "20Gi",
     }
 )
+TOKEN_UID = "the-secret"
 DNS_LABEL = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 HOSTILE = "'\"`$(id) $HOME {{ .Values }} ${X} %s\n---\nprivileged: true\n# \u202e\\"
 
 
 def made_for(spec, options=OPTIONS, access=ACCESS):
-    return [manifests.owner(spec, KEY, options), *manifests.belongings(spec, KEY, access, options, UID)]
+    return [
+        manifests.owner(spec, KEY, options),
+        manifests.token(KEY, access, options, UID),
+        *manifests.owned_workloads(spec, KEY, access, options, UID, TOKEN_UID),
+    ]
 
 
 def workloads(spec, options=OPTIONS):
@@ -67,7 +72,7 @@ def variables(spec, role, options=OPTIONS):
 def test_any_valid_spec_becomes_objects_that_a_cluster_takes(spec):
     for options in (OPTIONS, EVERY_OPTION):
         made = made_for(spec, options)
-        assert len(made) == (3 if server_roles(spec) else 2) + len(spec.roles) <= 7
+        assert len(made) == 2 + len(spec.roles) <= 6
         assert made[-1]["metadata"]["labels"][names.ROLE] == leading_task(spec)[0].value
         assert len({(one["kind"], one["metadata"]["name"]) for one in made}) == len(made)
         for one in made:
@@ -97,14 +102,20 @@ def test_requests_equal_limits_and_are_what_the_spec_asks_for(spec):
 def test_the_number_of_objects_does_not_grow_with_the_workers():
     few, many = (make_spec(shape={Role.WORKER: count, Role.PS: count}) for count in (2, 8))
     assert [one["kind"] for one in made_for(few)] == [one["kind"] for one in made_for(many)]
-    assert len(made_for(few)) == 5
+    assert len(made_for(few)) == 4
 
 
-def test_everything_belongs_to_one_owner():
+def test_the_owner_has_the_token_and_the_leading_task_and_the_token_has_the_rest():
     owner, *rest = made_for(make_spec(Strategy.PARAMETER_SERVER))
-    assert owner["kind"] == "ConfigMap"
+    assert (owner["kind"], owner["metadata"].get("ownerReferences")) == ("ConfigMap", None)
+    of_owner, of_token = ("ConfigMap", KEY.name, UID), ("Secret", rest[0]["metadata"]["name"], TOKEN_UID)
+    found = {}
     for one in rest:
-        assert [(ref["kind"], ref["uid"]) for ref in one["metadata"]["ownerReferences"]] == [("ConfigMap", UID)]
+        (reference,) = one["metadata"]["ownerReferences"]
+        name = one["metadata"]["name"].removeprefix(KEY.name)
+        found[name] = (reference["kind"], reference["name"], reference["uid"])
+    assert found == {"-token": of_owner, "-chief": of_owner, "-worker": of_token, "-ps": of_token}
+    assert all(one["metadata"]["labels"][names.OWNER] == UID for one in rest)
 
 
 def test_no_word_of_a_user_is_in_any_object():
@@ -124,7 +135,7 @@ def test_no_word_of_a_user_is_in_any_object():
 
 def test_the_token_is_in_the_secret_and_nowhere_else():
     made = made_for(make_spec())
-    assert [one["kind"] for one in made if "the-token" in json.dumps(one)] == ["Secret"]
+    assert [one["kind"] for one in made if ACCESS.token in json.dumps(one)] == ["Secret"]
     token = next(one for one in pod_of(make_spec(), "worker")["volumes"] if one["name"] == "token")
     assert token["secret"]["secretName"] == names.token_name(KEY)
 
@@ -135,7 +146,7 @@ def test_the_runner_reads_the_environment_that_a_task_gets(role):
     known = variables(spec, role)
     plain = {name: one["value"] for name, one in known.items() if "value" in one}
     read = read_settings({**plain, "YARDMASTER_INDEX": "0", "YARDMASTER_RESTART": ""})
-    host = f"{KEY.name}-worker-1.{KEY.name}"
+    host = f"{KEY.name}-worker-1.tasks"
     assert (read.url, read.role, read.restart) == ("http://portal:8080", role, 0)
     assert read.token_file.startswith(TOKEN_DIR)
     assert read.cluster["worker"][1] == f"{host}:2222"
@@ -159,7 +170,7 @@ def test_servers_are_the_pods_that_other_tasks_are_and_are_told_as_they_know_eac
 def test_full_names_for_clusters_that_need_them():
     found = names.cluster_map(make_spec(), KEY, EVERY_OPTION)["ps"]
     space = names.namespace_name(KEY.namespace_id, EVERY_OPTION)
-    assert found == [f"{KEY.name}-ps-0.{KEY.name}.{space}.svc.cluster.local:2222"]
+    assert found == [f"{KEY.name}-ps-0.tasks.{space}.svc.cluster.local:2222"]
 
 
 def test_a_task_learns_its_index_from_its_own_pod():
@@ -203,10 +214,13 @@ def test_parameter_servers_have_names_that_stay_and_come_up_together():
     found = workloads(make_spec())["ps"]
     assert found["kind"] == "StatefulSet"
     assert found["spec"]["podManagementPolicy"] == "Parallel"
-    assert found["spec"]["serviceName"] == pod_of(make_spec(), "ps")["subdomain"] == KEY.name
-    service = next(one for one in made_for(make_spec()) if one["kind"] == "Service")
+    service = next(
+        one for one in namespaces.base(KEY.namespace_id, "http://10.0.0.1", OPTIONS) if one["kind"] == "Service"
+    )
+    assert found["spec"]["serviceName"] == pod_of(make_spec(), "ps")["subdomain"] == service["metadata"]["name"]
     assert service["spec"]["clusterIP"] == "None"
     assert service["spec"]["publishNotReadyAddresses"] is True
+    assert service["spec"]["selector"].items() <= found["spec"]["template"]["metadata"]["labels"].items()
 
 
 def test_the_grace_period_is_the_specs_and_never_none():

@@ -22,7 +22,7 @@ from yardmaster.spec_rules import MOST_TASKS
 from yardmaster.strategy import ROLES
 from yardmaster.tf_config import task_environment
 
-FULL_NAMES = replace(OPTIONS, namespace_prefix="y" * 20, service_domain="cluster.local")
+FULL_NAMES = replace(OPTIONS, namespace_prefix="y" * 20, service_domain="training.example.internal")
 KEY = JobKey(uuid.UUID(int=7), uuid.UUID(int=9), 999)
 
 
@@ -34,9 +34,7 @@ def job_of(workers: int, strategy: Strategy = Strategy.BETWEEN_GRAPH) -> Trainin
 def what_begins(spec: TrainingSpec) -> list[str]:
     """Every `NAME=value` that a container, or the script in it, begins with."""
     access = TaskAccess("http://portal:8080", "the-token")
-    made = [
-        one for one in manifests.belongings(spec, KEY, access, FULL_NAMES, UID) if "template" in one.get("spec", {})
-    ]
+    made = manifests.owned_workloads(spec, KEY, access, FULL_NAMES, UID, UID)
     containers = [one["spec"]["template"]["spec"]["containers"][0] for one in made]
     found = [f"{one['name']}={one.get('value', '')}" for container in containers for one in container["env"]]
     cluster = names.cluster_map(spec, KEY, FULL_NAMES)

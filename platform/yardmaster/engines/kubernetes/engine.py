@@ -22,7 +22,7 @@ from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.capacity import capacity_of
 from yardmaster.engines.kubernetes.connection import connect
 from yardmaster.engines.kubernetes.environment import WORK_DIR
-from yardmaster.engines.kubernetes.facts import due_in, observation_of
+from yardmaster.engines.kubernetes.facts import due_in, go_with_token, observation_of
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.reading import Reader
 from yardmaster.engines.kubernetes.rolefacts import lives
@@ -144,8 +144,8 @@ class KubernetesEngine:
                 self._settle(key, owner)
 
     def release(self, key: JobKey, roles: Collection[Role]) -> None:
-        """Note the facts of these roles' tasks, then delete their workloads; the cluster ends the pods that belong to
-        them, with the spec's grace period."""
+        """Note the facts of these roles' tasks, then delete their workloads, or the token where they are all that
+        belongs to it; the cluster ends the pods that belong to them, with the spec's grace period."""
         owner = self._owner(key)
         if owner is not None:
             shape = _shape_of(owner)
@@ -249,7 +249,10 @@ class KubernetesEngine:
             except Absent:
                 return
             is_usual = grace == shape.grace and len(notes) == len(roles)
-            self._delete(key, roles, seen.owner["metadata"]["uid"], None if is_usual else grace)
+            if is_usual and go_with_token(seen, roles):
+                self._api.delete("Secret", self._namespace(key), names.token_name(key))
+            else:
+                self._delete(key, roles, seen.owner["metadata"]["uid"], None if is_usual else grace)
             return
         raise _changes_all_the_time(key)
 

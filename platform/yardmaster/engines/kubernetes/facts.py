@@ -6,7 +6,7 @@ Not here: what a role's objects say of its tasks (`rolefacts`), and how the obje
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from yardmaster.engines.kubernetes import names
@@ -38,6 +38,14 @@ def observation_of(seen: Seen) -> Observation:
 def due_in(seen: Seen) -> Due | None:
     """What a restart of all tasks together still has to do; None where nothing is to be done (any more)."""
     return _read(seen)[1]
+
+
+def go_with_token(seen: Seen, roles: Collection[Role]) -> bool:
+    """Whether the end of the token would end these roles and no other, with one write where there are several to end.
+    Asked of what is there: of a run that an earlier version began nothing belongs to its token."""
+    there = {_role_of(one): one["metadata"].get("ownerReferences") or () for one in seen.workloads}
+    held = {role for role, owners in there.items() if any(one["kind"] == "Secret" for one in owners)}
+    return len(held) > 1 and held == there.keys() & {role.value for role in roles}
 
 
 def _read(seen: Seen) -> tuple[Observation, Due | None]:
@@ -87,7 +95,11 @@ def _roles_of(seen: Seen, shape: RunShape, together: Together) -> list[RoleSeen]
 
 def _belongs(found: Raw, role: Role, uid: str) -> bool:
     labels = found["metadata"].get("labels") or {}
-    return labels.get(names.ROLE) == role.value and labels.get(names.OWNER) == uid
+    return _role_of(found) == role.value and labels.get(names.OWNER) == uid
+
+
+def _role_of(found: Raw) -> str:
+    return str((found["metadata"].get("labels") or {}).get(names.ROLE, ""))
 
 
 def _said_of(tasks: Sequence[TaskState]) -> str:

@@ -1,8 +1,9 @@
 """All objects of a run, as plain dicts in the order in which they are applied. Pure.
 
-Their number depends on the roles, never on the replicas: the owner, the token, the service that gives servers their
-names, and one workload per role. Everything belongs to the owner (`ownerReferences`), so that its end is the end of
-all. The last one is there only if all are. Not here: applying them.
+Their number depends on the roles, never on the replicas: the owner, the token, and one workload per role. The owner
+has the token and the leading task's workload, the token has the other workloads (`ownerReferences`): the owner's end is
+the end of all, and the token's that of all who are done when the leading task is. The last one is there only if all
+are. Not here: applying them.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from yardmaster.engines.kubernetes.workloads import workload
 from yardmaster.errors import Problem
 from yardmaster.ids import JobKey
 from yardmaster.spec import TrainingSpec
-from yardmaster.strategy import server_roles
 
 TO_BE_KNOWN = "known-when-applied"
 """Stands for the owner's uid where the owner does not exist yet."""
+TOKEN_TO_BE_KNOWN = "told-when-applied"
+"""The same of the token."""
 
 
 def owner(spec: TrainingSpec, key: JobKey, options: TaskOptions) -> dict[str, Any]:
@@ -35,20 +37,28 @@ def owner(spec: TrainingSpec, key: JobKey, options: TaskOptions) -> dict[str, An
     }
 
 
-def belongings(
-    spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions, owner_uid: str
+def token(key: JobKey, access: TaskAccess, options: TaskOptions, owner_uid: str) -> dict[str, Any]:
+    """The job's token, of the owner with this uid."""
+    metadata = _metadata(names.token_name(key), key, options)
+    metadata["labels"][names.OWNER] = owner_uid
+    metadata["ownerReferences"] = [_reference("ConfigMap", key.name, owner_uid)]
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata,
+        "type": "Opaque",
+        "stringData": {env.TOKEN_KEY: access.token},
+    }
+
+
+def owned_workloads(
+    spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions, owner_uid: str, token_uid: str
 ) -> list[dict[str, Any]]:
-    """Everything but the owner, which has this uid."""
-    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": key.name, "uid": owner_uid, "controller": True}
-    portal_url = options.portal_url or access.portal_url
-    made = [
-        _token(key, access.token, options),
-        *([_service(key, options)] if server_roles(spec) else []),
-        *_workloads(spec, key, portal_url, options, owner_uid),
-    ]
+    """The workloads, of the owner and the token with these uids: the leading one, which is the last, of the owner."""
+    made = _workloads(spec, key, options.portal_url or access.portal_url, options, owner_uid)
     for one in made:
-        one["metadata"]["ownerReferences"] = [dict(reference)]
-        one["metadata"]["labels"][names.OWNER] = owner_uid
+        one["metadata"]["ownerReferences"] = [_reference("Secret", names.token_name(key), token_uid)]
+    made[-1]["metadata"]["ownerReferences"] = [_reference("ConfigMap", key.name, owner_uid)]
     return made
 
 
@@ -59,7 +69,11 @@ def workloads(spec: TrainingSpec, key: JobKey, access: TaskAccess, options: Task
 
 def whole_run(spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions) -> list[dict[str, Any]]:
     """What `submit` would apply, in its order."""
-    return [owner(spec, key, options), *belongings(spec, key, access, options, TO_BE_KNOWN)]
+    return [
+        owner(spec, key, options),
+        token(key, access, options, TO_BE_KNOWN),
+        *owned_workloads(spec, key, access, options, TO_BE_KNOWN, TOKEN_TO_BE_KNOWN),
+    ]
 
 
 def refused_resources(spec: TrainingSpec, options: TaskOptions) -> list[Problem]:
@@ -87,26 +101,5 @@ def _metadata(name: str, key: JobKey, options: TaskOptions) -> dict[str, Any]:
     return {"name": name, "namespace": namespace, "labels": names.labels(key)}
 
 
-def _token(key: JobKey, token: str, options: TaskOptions) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": _metadata(names.token_name(key), key, options),
-        "type": "Opaque",
-        "stringData": {env.TOKEN_KEY: token},
-    }
-
-
-def _service(key: JobKey, options: TaskOptions) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": _metadata(key.name, key, options),
-        "spec": {
-            "clusterIP": "None",
-            # Tasks look for each other before any of them could be called ready.
-            "publishNotReadyAddresses": True,
-            "selector": {names.RUN: key.name},
-            "ports": [{"name": "tensorflow", "port": options.port, "targetPort": options.port, "protocol": "TCP"}],
-        },
-    }
+def _reference(kind: str, name: str, uid: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": kind, "name": name, "uid": uid, "controller": True}

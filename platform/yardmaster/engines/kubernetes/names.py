@@ -2,7 +2,8 @@
 text is ever a name, a label or a selector.
 
 Names are DNS labels: `<prefix><namespace>` for a namespace, `j<job>-<attempt>` for the run, `…-<role>` for the workload
-of a role, `…-<role>-<index>` for the host name of a task, which both controllers form in the same way.
+of a role, `…-<role>-<index>` for the host name of a task, which both controllers form in the same way, below the one
+service of the namespace.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ SET_INDEX = "apps.kubernetes.io/pod-index"
 CONTAINER = "task"
 ACCOUNT = "tasks"
 """The service account that pods run as."""
+SERVICE = "tasks"
+"""The headless service of a namespace, under which all its pods have their DNS names."""
 
 
 def namespace_name(namespace_id: uuid.UUID, options: TaskOptions) -> str:
@@ -52,7 +55,7 @@ def token_name(key: JobKey) -> str:
 
 def host_name(key: JobKey, role: Role, index: int, options: TaskOptions) -> str:
     """A task's DNS name, for as long as the run is there, whichever pod it is by now."""
-    name = f"{workload_name(key, role)}-{index}.{key.name}"
+    name = f"{workload_name(key, role)}-{index}.{SERVICE}"
     if not options.service_domain:
         return name
     return f"{name}.{namespace_name(key.namespace_id, options)}.svc.{options.service_domain}"

@@ -41,6 +41,7 @@ def base(namespace_id: uuid.UUID, portal_url: str, options: TaskOptions) -> list
         _namespace(namespace_id, options),
         *([_binding(namespace_id, options)] if options.bound_role else []),
         _account(namespace_id, options),
+        _service(namespace_id, options),
         _policy(namespace_id, options, "default-deny"),
         _policy(
             namespace_id,
@@ -146,6 +147,22 @@ def _account(namespace_id: uuid.UUID, options: TaskOptions) -> Manifest:
         "kind": "ServiceAccount",
         "metadata": _metadata(names.ACCOUNT, namespace_id, options),
         "automountServiceAccountToken": False,
+    }
+
+
+def _service(namespace_id: uuid.UUID, options: TaskOptions) -> Manifest:
+    """What gives the pods their DNS names. One for all runs: their names differ."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(names.SERVICE, namespace_id, options),
+        "spec": {
+            "clusterIP": "None",
+            # Tasks look for each other before any of them could be called ready.
+            "publishNotReadyAddresses": True,
+            "selector": {names.MANAGED_BY: names.US},
+            "ports": [{"name": "tensorflow", "port": options.port, "targetPort": options.port, "protocol": "TCP"}],
+        },
     }
 
 

@@ -31,7 +31,7 @@ def pod_template(
         "serviceAccountName": names.ACCOUNT,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        **({"subdomain": key.name} if server_roles(spec) else {}),  # the service's name, where there is one
+        **({"subdomain": names.SERVICE} if server_roles(spec) else {}),
         "restartPolicy": "Always" if role is Role.PS else "Never",
         # A pod told to end in 0 s would vanish from the API before its containers have ended.
         "terminationGracePeriodSeconds": max(1, int(spec.grace_period.total_seconds())),

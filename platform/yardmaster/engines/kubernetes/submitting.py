@@ -41,7 +41,10 @@ class Submitter:
             owner = self._make_owner(spec, key, access)
         else:
             self._refuse_while_left(key, owner["metadata"]["uid"])
-        for one in manifests.belongings(spec, key, access, self._options, owner["metadata"]["uid"]):
+        uid = owner["metadata"]["uid"]
+        token = self._api.apply(manifests.token(key, access, self._options, uid))
+        made = manifests.owned_workloads(spec, key, access, self._options, uid, token["metadata"]["uid"])
+        for one in made:
             self._api.apply(one)
         return owner
 

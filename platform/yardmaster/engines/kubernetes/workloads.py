@@ -37,7 +37,7 @@ def workload(
     """The manifest of the role's workload, without owner."""
     labels = {**names.labels(key), names.ROLE: role.value, names.OWNER: owner_uid}
     template = pod_template(spec, key, role, portal_url, options, labels)
-    body = _set(spec, key, role, template) if role is Role.PS else _job(spec, role, template)
+    body = _set(spec, role, template) if role is Role.PS else _job(spec, role, template)
     kind = workload_kind(role)
     return {
         "apiVersion": "apps/v1" if kind == SETS else "batch/v1",
@@ -73,11 +73,11 @@ def _job(spec: TrainingSpec, role: Role, template: dict[str, Any]) -> dict[str, 
     }
 
 
-def _set(spec: TrainingSpec, key: JobKey, role: Role, template: dict[str, Any]) -> dict[str, Any]:
+def _set(spec: TrainingSpec, role: Role, template: dict[str, Any]) -> dict[str, Any]:
     # The owner in the selector: a set adopts every pod that fits it, also one that an earlier run left.
     selected = {name: template["metadata"]["labels"][name] for name in (names.RUN, names.ROLE, names.OWNER)}
     return {
-        "serviceName": key.name,
+        "serviceName": names.SERVICE,
         "replicas": spec.replicas(role),
         "podManagementPolicy": "Parallel",
         "updateStrategy": {"type": "OnDelete"},
