@@ -315,9 +315,12 @@ class TestRights:
             portal.shape(namespace_id, QUOTA, URL)
         wait_for("its rights", lambda: is_shaped(portal, namespace_id), 20)
         key = JobKey(namespace_id, new_id(), 1)
-        portal.submit(spec_of(roles={Role.WORKER: RoleSpec(1, TINY), Role.PS: RoleSpec(1, TINY)}), key, ACCESS)
+        roles = {role: RoleSpec(1, TINY) for role in (Role.CHIEF, Role.WORKER, Role.PS)}
+        portal.submit(spec_of(Strategy.PARAMETER_SERVER, roles=roles), key, ACCESS)
         wait_until(portal, key, lambda seen: all(one.phase is TaskPhase.RUNNING for one in seen.tasks), 60)
         portal.capacity()
+        portal.release(key, [Role.WORKER, Role.PS])
+        wait_until(portal, key, lambda seen: sum(one.phase is TaskPhase.RELEASED for one in seen.tasks) == 2, 60)
         portal.stop(key, timedelta(seconds=1))
         portal.tidy(key)
         wait_for("the end of the namespace", lambda: portal.remove(namespace_id).gone, 90)

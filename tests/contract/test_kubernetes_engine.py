@@ -219,6 +219,27 @@ def test_a_submission_that_was_cut_off_is_absent_and_the_next_one_finishes_it(ha
     assert len(of_kind(harness, "pods")) == 3
 
 
+def test_a_submission_that_was_cut_off_is_finished_by_other_settings_too(harness: KubernetesHarness, key: JobKey):
+    """What was made already cannot be changed: it is made anew, and nobody's spec is blamed."""
+    harness.api.refuse("patch", "jobs", DONE_BUT_UNANSWERED)  # the workers': the chief's is to follow
+    with pytest.raises(Unavailable):
+        harness.engine.submit(coordinated(), key, ACCESS)
+    harness.tasks["image"] = "tasks:2"
+    harness.engine = harness.another_process(watch=False)
+    with pytest.raises(Left):
+        harness.engine.submit(coordinated(), key, ACCESS)
+    submit_when_possible(harness, key, coordinated())
+    harness.let_begin(key)
+    images = {one["spec"]["containers"][0]["image"] for one in of_kind(harness, "pods")}
+    assert (images, len(of_kind(harness, "pods"))) == ({"tasks:2"}, 3)
+
+
+def test_a_workload_that_is_refused_though_the_dry_run_passed_is_the_specs_fault(harness, key: JobKey):
+    harness.api.refuse("patch", "statefulsets", 422)
+    with pytest.raises(SpecRejected):
+        harness.engine.submit(spec_of(), key, ACCESS)
+
+
 def test_a_run_that_is_whole_is_not_written_again(harness: KubernetesHarness, key: JobKey):
     running(harness, key)
     before = harness.api.count(*WRITES, "dry-run")
@@ -425,6 +446,28 @@ def test_what_is_released_is_never_more_than_was_asked_for(harness: KubernetesHa
     harness.engine.release(old, [Role.PS, Role.WORKER])
     wait_until(harness.engine, old, has_phase(Role.WORKER, 0, TaskPhase.RELEASED))
     assert not any(one["metadata"]["labels"][names.RUN] == old.name for one in of_kind(harness, "statefulsets"))
+
+
+def test_what_the_garbage_collector_has_not_reached_makes_no_pods_after_the_tidying(key: JobKey):
+    harness = KubernetesHarness(lives=False)
+    try:
+        roles = (Role.CHIEF, Role.WORKER, Role.EVALUATOR)
+        harness.engine.submit(coordinated(roles, retries=3), key, ACCESS)
+        harness.cluster.let_begin(key.name)
+        for _ in range(2):
+            harness.cluster.step()
+        for role in roles:  # the others fail because the chief is gone
+            harness.cluster.end(key.name, role.value, 0, int(role is not Role.CHIEF))
+        harness.engine.release(key, [Role.EVALUATOR, Role.WORKER])
+        harness.api.store.collect_garbage = lambda: None
+        assert of_kind(harness, "secrets") == []
+        assert len(of_kind(harness, "jobs")) == 3
+        harness.engine.tidy(key)
+        for _ in range(3):
+            harness.cluster.step()
+        assert of_kind(harness, "jobs") == of_kind(harness, "statefulsets") == of_kind(harness, "pods") == []
+    finally:
+        harness.close()
 
 
 def test_a_release_that_was_cut_off_is_finished_by_the_next(harness: KubernetesHarness, key: JobKey):

@@ -114,6 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         asked = asked_of(self.command, self.path, content, self.headers.get("Content-Type", ""))
+        generation = self.api.generation  # before it counts: whoever has counted it may end it
         fault = self.api.fault_for(asked.verb, asked.what)
         try:
             if isinstance(fault, int):
@@ -121,7 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
             if fault == NO_ANSWER:
                 return self._hang_up()
             if asked.verb == "watch":
-                return self._watch(asked, fault)
+                return self._watch(asked, fault, generation)
             answer = answer_to(asked, self.api.store)
         except Refusal as refusal:
             return self._send(refusal.status, refused(refusal))
@@ -129,11 +130,11 @@ class _Handler(BaseHTTPRequestHandler):
             return self._hang_up()
         return self._send(200, answer, is_cut=fault == HALF_AN_ANSWER)
 
-    def _watch(self, asked: Asked, fault: int | str | None) -> None:
+    def _watch(self, asked: Asked, fault: int | str | None, generation: int) -> None:
         store, since = self.api.store, asked.since
         check_watch(asked, store)
         self._head(200, chunked=True)
-        until, generation = time.monotonic() + float(asked.query["timeoutSeconds"]), self.api.generation
+        until = time.monotonic() + float(asked.query["timeoutSeconds"])
         while time.monotonic() < until and not self.api.closing and generation == self.api.generation:
             with store.happened:
                 if not any(version > since for version, *_ in store.events):

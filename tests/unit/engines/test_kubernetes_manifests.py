@@ -221,6 +221,9 @@ def test_parameter_servers_have_names_that_stay_and_come_up_together():
     assert service["spec"]["clusterIP"] == "None"
     assert service["spec"]["publishNotReadyAddresses"] is True
     assert service["spec"]["selector"].items() <= found["spec"]["template"]["metadata"]["labels"].items()
+    alone = workloads(make_spec(Strategy.SINGLE))["worker"]["spec"]["template"]
+    assert not service["spec"]["selector"].items() <= alone["metadata"]["labels"].items()
+    assert "subdomain" not in alone["spec"]
 
 
 def test_the_grace_period_is_the_specs_and_never_none():

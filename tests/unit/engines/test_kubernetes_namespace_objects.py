@@ -257,9 +257,14 @@ def larger_container(live):
     live["spec"]["limits"][0]["max"]["cpu"] = "64"
 
 
+def fewer_names(live):
+    live["spec"]["selector"]["app"] = "mine"
+
+
 @pytest.mark.parametrize(
     ("what", "edit"),
     [
+        ("Service/tasks", fewer_names),
         ("NetworkPolicy/default-deny", deny_selects_less),
         ("NetworkPolicy/tasks", one_more_peer),
         ("NetworkPolicy/tasks", wider_peer),

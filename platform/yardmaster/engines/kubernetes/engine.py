@@ -22,7 +22,7 @@ from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.capacity import capacity_of
 from yardmaster.engines.kubernetes.connection import connect
 from yardmaster.engines.kubernetes.environment import WORK_DIR
-from yardmaster.engines.kubernetes.facts import due_in, go_with_token, observation_of
+from yardmaster.engines.kubernetes.facts import due_in, go_with_token, has_left_over, observation_of
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.reading import Reader
 from yardmaster.engines.kubernetes.rolefacts import lives
@@ -160,14 +160,14 @@ class KubernetesEngine:
                 self._end(key, list(_shape_of(owner).roles), ceil(grace.total_seconds()))
 
     def tidy(self, key: JobKey) -> None:
-        """Delete the owner: its end takes everything along. Where pods still live, first their workloads, so that none
-        is made anew, and then they, by force. Cut off, it is repeated."""
+        """Delete the owner: its end takes everything along. Where pods still live, or may be made anew, first their
+        workloads, and then they, by force. Cut off, it is repeated."""
         namespace = self._namespace(key)
         with self._writing(key):
             seen = self._reader.see([key])[key]
             if seen.owner is None:
                 return
-            if any(lives(pod) for pod in seen.pods):
+            if any(lives(pod) for pod in seen.pods) or has_left_over(seen):
                 for role in _shape_of(seen.owner).roles:
                     self._api.delete(workload_kind(role), namespace, names.workload_name(key, role))
                 self._api.delete_pods(namespace, f"{names.RUN}={key.name}", 0)

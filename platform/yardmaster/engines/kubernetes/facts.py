@@ -48,6 +48,12 @@ def go_with_token(seen: Seen, roles: Collection[Role]) -> bool:
     return len(held) > 1 and held == there.keys() & {role.value for role in roles}
 
 
+def has_left_over(seen: Seen) -> bool:
+    """Whether the workload of a released role is still there: the garbage collector is late, and it makes pods."""
+    released = released_in((seen.owner or {}).get("data") or {})
+    return any(_role_of(one) in {role.value for role in released} for one in seen.workloads)
+
+
 def _read(seen: Seen) -> tuple[Observation, Due | None]:
     if seen.owner is None or is_ending(seen.owner):
         return ABSENT, None

@@ -25,6 +25,8 @@ INSTALLATION = "yardmaster/installation"
 JOB_ID = "yardmaster/job"
 ATTEMPT = "yardmaster/attempt"
 ROLE = "yardmaster/role"
+NAMED = "yardmaster/named"
+"""Of a pod that has a DNS name: the service below which."""
 OWNER = "yardmaster/owner"
 """The uid of the run's owner object: tells what belongs to this submission from what is left of an earlier one."""
 
@@ -37,7 +39,7 @@ CONTAINER = "task"
 ACCOUNT = "tasks"
 """The service account that pods run as."""
 SERVICE = "tasks"
-"""The headless service of a namespace, under which all its pods have their DNS names."""
+"""The headless service of a namespace, below which the pods of tasks with a server have their DNS names."""
 
 
 def namespace_name(namespace_id: uuid.UUID, options: TaskOptions) -> str:

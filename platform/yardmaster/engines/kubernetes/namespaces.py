@@ -61,6 +61,8 @@ def bounds(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions) -> list[
 def is_kept(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
     """Whether `live` says what `wanted` does. What others added is no matter of ours, but where it would undo it."""
     exact = wanted["kind"] in _EXACT
+    if wanted["kind"] == "Service" and wanted["spec"]["selector"] != live["spec"].get("selector"):
+        return False  # one word more would take fewer pods
     for name, value in wanted.items():
         if name == "metadata":
             said, found = value, live["metadata"]
@@ -151,7 +153,7 @@ def _account(namespace_id: uuid.UUID, options: TaskOptions) -> Manifest:
 
 
 def _service(namespace_id: uuid.UUID, options: TaskOptions) -> Manifest:
-    """What gives the pods their DNS names. One for all runs: their names differ."""
+    """What gives pods their DNS names. One for all runs: their names differ."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -160,7 +162,7 @@ def _service(namespace_id: uuid.UUID, options: TaskOptions) -> Manifest:
             "clusterIP": "None",
             # Tasks look for each other before any of them could be called ready.
             "publishNotReadyAddresses": True,
-            "selector": {names.MANAGED_BY: names.US},
+            "selector": {names.NAMED: names.SERVICE},
             "ports": [{"name": "tensorflow", "port": options.port, "targetPort": options.port, "protocol": "TCP"}],
         },
     }

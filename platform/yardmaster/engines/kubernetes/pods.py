@@ -27,11 +27,12 @@ def pod_template(
     spec: TrainingSpec, key: JobKey, role: Role, portal_url: str, options: TaskOptions, labels: dict[str, str]
 ) -> dict[str, Any]:
     """The template of all pods of a role."""
+    is_named = bool(server_roles(spec))
     pod: dict[str, Any] = {
         "serviceAccountName": names.ACCOUNT,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        **({"subdomain": names.SERVICE} if server_roles(spec) else {}),
+        **({"subdomain": names.SERVICE} if is_named else {}),
         "restartPolicy": "Always" if role is Role.PS else "Never",
         # A pod told to end in 0 s would vanish from the API before its containers have ended.
         "terminationGracePeriodSeconds": max(1, int(spec.grace_period.total_seconds())),
@@ -49,7 +50,7 @@ def pod_template(
     }
     if options.runner_image:
         pod["initContainers"] = [_runner_copy(spec.roles[role].resources, options)]
-    return {"metadata": {"labels": labels}, "spec": pod}
+    return {"metadata": {"labels": {**labels, **({names.NAMED: names.SERVICE} if is_named else {})}}, "spec": pod}
 
 
 def _container(spec: TrainingSpec, key: JobKey, role: Role, portal_url: str, options: TaskOptions) -> dict[str, Any]:

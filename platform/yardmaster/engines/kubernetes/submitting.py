@@ -43,9 +43,8 @@ class Submitter:
             self._refuse_while_left(key, owner["metadata"]["uid"])
         uid = owner["metadata"]["uid"]
         token = self._api.apply(manifests.token(key, access, self._options, uid))
-        made = manifests.owned_workloads(spec, key, access, self._options, uid, token["metadata"]["uid"])
-        for one in made:
-            self._api.apply(one)
+        for one in manifests.owned_workloads(spec, key, access, self._options, uid, token["metadata"]["uid"]):
+            self._apply(one, key)
         return owner
 
     def refuse_impossible(self, spec: TrainingSpec) -> None:
@@ -84,6 +83,19 @@ class Submitter:
         except Absent as error:
             message = f"The cluster has no namespace {self._namespace(key)}."
             raise PlaceMissing(message, remedy="The portal makes it; the job goes on then.") from error
+
+    def _apply(self, workload: Mapping[str, Any], key: JobKey) -> None:
+        """One that is there and cannot become this, because it was made by other settings or by an earlier version
+        before the submission was cut off, goes first: `Left`."""
+        try:
+            self._api.apply(workload)
+        except SpecRejected:
+            kind, labels = workload["kind"], workload["metadata"]["labels"]
+            own = f"{names.OWNER}={labels[names.OWNER]},{names.ROLE}={labels[names.ROLE]}"
+            if not self._api.find(kind, self._namespace(key), own):
+                raise
+            self._api.delete(kind, self._namespace(key), workload["metadata"]["name"])
+            raise Left(key.name) from None
 
     def _is_settled(self, key: JobKey, owner: Mapping[str, Any]) -> bool:
         """Whether there is nothing (more) to submit: the last workload is there, or something was told to end."""
