@@ -7,7 +7,7 @@ objects are (`manifests`), and what becomes of a run that was told to end meanwh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from yardmaster.engines.base import TaskAccess
@@ -43,8 +43,15 @@ class Submitter:
             self._refuse_while_left(key, owner["metadata"]["uid"])
         uid = owner["metadata"]["uid"]
         token = self._api.apply(manifests.token(key, access, self._options, uid))
-        for one in manifests.owned_workloads(spec, key, access, self._options, uid, token["metadata"]["uid"]):
-            self._apply(one, key)
+        made = manifests.owned_workloads(spec, key, access, self._options, uid, token["metadata"]["uid"])
+        for one in made:
+            try:
+                self._api.apply(one)
+            except SpecRejected:
+                if not self._is_there(one):
+                    raise
+                self._make_room(made)
+                raise Left(key.name) from None
         return owner
 
     def refuse_impossible(self, spec: TrainingSpec) -> None:
@@ -84,18 +91,17 @@ class Submitter:
             message = f"The cluster has no namespace {self._namespace(key)}."
             raise PlaceMissing(message, remedy="The portal makes it; the job goes on then.") from error
 
-    def _apply(self, workload: Mapping[str, Any], key: JobKey) -> None:
-        """One that is there and cannot become this, because it was made by other settings or by an earlier version
-        before the submission was cut off, goes first: `Left`."""
-        try:
-            self._api.apply(workload)
-        except SpecRejected:
-            kind, labels = workload["kind"], workload["metadata"]["labels"]
-            own = f"{names.OWNER}={labels[names.OWNER]},{names.ROLE}={labels[names.ROLE]}"
-            if not self._api.find(kind, self._namespace(key), own):
-                raise
-            self._api.delete(kind, self._namespace(key), workload["metadata"]["name"])
-            raise Left(key.name) from None
+    def _is_there(self, workload: Mapping[str, Any]) -> bool:
+        """From before the submission was cut off."""
+        metadata = workload["metadata"]
+        labels = ",".join(f"{name}={metadata['labels'][name]}" for name in (names.OWNER, names.ROLE))
+        return bool(self._api.find(workload["kind"], metadata["namespace"], labels))
+
+    def _make_room(self, workloads: Iterable[Mapping[str, Any]]) -> None:
+        """One of them cannot become what it should be now: it was made under other settings, or by another version. So
+        all go, lest one run be made of both."""
+        for one in workloads:
+            self._api.delete(one["kind"], one["metadata"]["namespace"], one["metadata"]["name"])
 
     def _is_settled(self, key: JobKey, owner: Mapping[str, Any]) -> bool:
         """Whether there is nothing (more) to submit: the last workload is there, or something was told to end."""
