@@ -19,7 +19,7 @@ HUNGRY = """
 import time
 held = bytearray(320 << 20)
 print("holding", len(held) >> 20, "MiB", flush=True)
-for _ in range(200):  # touched again and again: a system may take idle memory from it
+for _ in range(40):  # touched again and again: a system may take idle memory from it
     held[::4096] = b"x" * (len(held) // 4096)
     time.sleep(0.1)
 print("let go", flush=True)

@@ -109,7 +109,7 @@ def test_a_broker_that_is_away_costs_less_than_a_second_and_never_the_request(ki
             before = time.monotonic()
             for _ in range(20):
                 wake.wake_now(uuid.uuid4())
-            assert time.monotonic() - before < 6.0
+            assert time.monotonic() - before < 2.0
         finally:
             wake._sender.cache_clear()
             wake._silent_until = 0.0
