@@ -95,7 +95,7 @@ class ByCursor(BasePagination):
     def read(self, rows: Any, cursor: str, size: int) -> tuple[list[Any], str | None, str | None]:
         """The page that begins at the cursor (empty: the first), and the cursors of the next and of the previous one
         (None: there is none). Raises `Invalid` for what is no cursor."""
-        raise NotImplementedError
+        raise NotImplementedError  # a hook: every subclass has its own
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         cursor, size = request.query_params.get("cursor", ""), self._size(request.query_params.get("page_size", ""))

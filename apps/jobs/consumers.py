@@ -67,7 +67,7 @@ class NudgeConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channe
 
     def groups_for(self, user: User) -> list[str]:
         """The groups to join. Raises a 404 problem for what the user may not see."""
-        raise NotImplementedError
+        raise NotImplementedError  # a hook: every subclass has its own
 
     async def disconnect(self, code: int) -> None:
         if self.pinger is not None and self.pinger is not asyncio.current_task():

@@ -127,7 +127,7 @@ class CollectionPage(ShelfPage):
 
     def content(self, item: Collection, version: Version | None) -> dict[str, Any]:
         """What this shelf shows of a version (None: all were deleted)."""
-        raise NotImplementedError
+        raise NotImplementedError  # a hook: every shelf has its own
 
     def frame(self, item: Collection, version: Version | None) -> dict[str, Any]:
         """What pages of all shelves show: the thing, its versions, and what may be done."""

@@ -103,7 +103,7 @@ def prune(folder: Path, root: Path) -> None:
         try:
             folder.rmdir()
         except FileNotFoundError:
-            pass
+            pass  # somebody else was faster, and may have stopped here: the ones above are for us to look at
         except OSError:
             return  # not empty, or somebody is just putting something in
         folder = folder.parent

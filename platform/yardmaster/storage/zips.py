@@ -34,7 +34,7 @@ _LEFT_OUT = "__MACOSX/"
 """What macOS adds to every zip: no files of the user's."""
 
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error, ValueError)
-"""What the library raises for zips that are not whole."""
+"""What the library raises for zips that are not whole; NotImplementedError: packed in a way that it does not know."""
 
 
 class ZipRefused(YardmasterError):

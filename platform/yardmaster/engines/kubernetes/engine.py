@@ -168,8 +168,7 @@ class KubernetesEngine:
             if seen.owner is None:
                 return
             if any(lives(pod) for pod in seen.pods) or has_left_over(seen):
-                for role in _shape_of(seen.owner).roles:
-                    self._api.delete(workload_kind(role), namespace, names.workload_name(key, role))
+                self._delete(key, _shape_of(seen.owner).roles, seen.owner["metadata"]["uid"])
                 self._api.delete_pods(namespace, f"{names.RUN}={key.name}", 0)
             self._api.delete("ConfigMap", namespace, key.name)
 

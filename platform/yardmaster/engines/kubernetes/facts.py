@@ -50,8 +50,8 @@ def go_with_token(seen: Seen, roles: Collection[Role]) -> bool:
 
 def has_left_over(seen: Seen) -> bool:
     """Whether the workload of a released role is still there: the garbage collector is late, and it makes pods."""
-    released = released_in((seen.owner or {}).get("data") or {})
-    return any(_role_of(one) in {role.value for role in released} for one in seen.workloads)
+    released = {role.value for role in released_in((seen.owner or {}).get("data") or {})}
+    return any(_role_of(one) in released for one in seen.workloads)
 
 
 def _read(seen: Seen) -> tuple[Observation, Due | None]:

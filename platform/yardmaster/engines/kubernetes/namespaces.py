@@ -61,8 +61,6 @@ def bounds(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions) -> list[
 def is_kept(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
     """Whether `live` says what `wanted` does. What others added is no matter of ours, but where it would undo it."""
     exact = wanted["kind"] in _EXACT
-    if wanted["kind"] == "Service" and wanted["spec"]["selector"] != live["spec"].get("selector"):
-        return False  # one word more would take fewer pods
     for name, value in wanted.items():
         if name == "metadata":
             said, found = value, live["metadata"]
@@ -272,7 +270,8 @@ def _same(wanted: Any, live: Any, exact: bool) -> bool:
         return bool(wanted == live)
     if isinstance(wanted, Mapping) and isinstance(live, Mapping):
         keys = {*wanted, *live} if exact else {*wanted}
-        return all(_same(wanted.get(key), live.get(key), exact) for key in keys)
+        # A selector with one word more takes fewer, whatever it stands in.
+        return all(_same(wanted.get(key), live.get(key), exact or key == "selector") for key in keys)
     if isinstance(wanted, list) and isinstance(live, list):
         return len(wanted) == len(live) and all(
             _same(one, other, exact) for one, other in zip(wanted, live, strict=True)

@@ -7,7 +7,7 @@ objects are (`manifests`), and what becomes of a run that was told to end meanwh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from yardmaster.engines.base import TaskAccess
@@ -22,7 +22,7 @@ from yardmaster.engines.kubernetes.troubles import Absent, Left
 from yardmaster.engines.kubernetes.workloads import JOBS, SETS, workload_kind
 from yardmaster.errors import PlaceMissing, SpecRejected
 from yardmaster.ids import JobKey
-from yardmaster.spec import TrainingSpec
+from yardmaster.spec import Role, TrainingSpec
 
 
 class Submitter:
@@ -44,14 +44,7 @@ class Submitter:
         uid = owner["metadata"]["uid"]
         token = self._api.apply(manifests.token(key, access, self._options, uid))
         made = manifests.owned_workloads(spec, key, access, self._options, uid, token["metadata"]["uid"])
-        for one in made:
-            try:
-                self._api.apply(one)
-            except SpecRejected:
-                if not self._is_there(one):
-                    raise
-                self._make_room(made)
-                raise Left(key.name) from None
+        self._apply(made, key)
         return owner
 
     def refuse_impossible(self, spec: TrainingSpec) -> None:
@@ -91,17 +84,24 @@ class Submitter:
             message = f"The cluster has no namespace {self._namespace(key)}."
             raise PlaceMissing(message, remedy="The portal makes it; the job goes on then.") from error
 
-    def _is_there(self, workload: Mapping[str, Any]) -> bool:
-        """From before the submission was cut off."""
-        metadata = workload["metadata"]
-        labels = ",".join(f"{name}={metadata['labels'][name]}" for name in (names.OWNER, names.ROLE))
-        return bool(self._api.find(workload["kind"], metadata["namespace"], labels))
-
-    def _make_room(self, workloads: Iterable[Mapping[str, Any]]) -> None:
-        """One of them cannot become what it should be now: it was made under other settings, or by another version. So
-        all go, lest one run be made of both."""
+    def _apply(self, workloads: Sequence[Mapping[str, Any]], key: JobKey) -> None:
+        """In order. One that is there from before a cut-off and cannot become this was made under other settings, or by
+        another version: then all go, lest one run be made of both, and `Left` is raised."""
         for one in workloads:
-            self._api.delete(one["kind"], one["metadata"]["namespace"], one["metadata"]["name"])
+            labels = one["metadata"]["labels"]
+            try:
+                self._api.apply(one)
+            except SpecRejected:
+                if not self._is_there(key, Role(labels[names.ROLE]), labels[names.OWNER]):
+                    raise
+                for other in workloads:
+                    self._api.delete(other["kind"], self._namespace(key), other["metadata"]["name"])
+                raise Left(key.name) from None
+
+    def _is_there(self, key: JobKey, role: Role, owner_uid: str) -> bool:
+        """Whether this owner has the workload of this role."""
+        labels = f"{names.OWNER}={owner_uid},{names.ROLE}={role.value}"
+        return bool(self._api.find(workload_kind(role), self._namespace(key), labels))
 
     def _is_settled(self, key: JobKey, owner: Mapping[str, Any]) -> bool:
         """Whether there is nothing (more) to submit: the last workload is there, or something was told to end."""
@@ -110,8 +110,7 @@ class Submitter:
         if released_in(owner.get("data") or {}):
             return True
         last = in_order_of_application(RunShape.from_json(owner["data"][RECORD]).roles)[-1]
-        labels = f"{names.OWNER}={owner['metadata']['uid']},{names.ROLE}={last.value}"
-        return bool(self._api.find(workload_kind(last), self._namespace(key), labels))
+        return self._is_there(key, last, owner["metadata"]["uid"])
 
     def _refuse_while_left(self, key: JobKey, owner_uid: str = "") -> None:
         """Raises `Left` where there are workloads of another owner, or pods that run on without their workload: the
