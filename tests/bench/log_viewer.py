@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, CDPSession, expect
 from tests.bench.bench_portal import BenchPortal, bench_portal
 from tests.bench.lines import Line
 from tests.browser.visitor import Visitor, chromium, visitor
-from tests.integration.faults.scene import until
+from tests.real.scene import until
 
 LINES = 1_000_000
 RATE = 5_000

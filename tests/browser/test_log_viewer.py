@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.visitor import Visitor
 from tests.browser.world import SMALL, World, script
-from tests.integration.faults.scene import until
+from tests.real.scene import until
 from yardmaster_client import LogLine
 
 LINES = 200_000

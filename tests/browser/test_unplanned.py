@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.visitor import Visitor, visitor
 from tests.browser.world import World, script
-from tests.integration.faults.scene import until
+from tests.real.scene import until
 
 WAIT = "import time\nprint('begun', flush=True)\ntime.sleep(600)\n"
 

@@ -19,8 +19,8 @@ from typing import Any
 from PIL import Image
 from sklearn.datasets import load_sample_images
 
-from tests.integration.faults.scene import until
 from tests.real.portal import ROOT, WHOLE, RealPortal, real_portal
+from tests.real.scene import until
 from yardmaster_client import Job, Yardmaster
 
 EXAMPLE = ROOT / "examples" / "digits"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.faults.scene import until
 from tests.real.portal import RealPortal, whole_portal
+from tests.real.scene import until
 from yardmaster_client import Yardmaster
 
 __all__ = ["whole_portal"]

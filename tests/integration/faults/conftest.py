@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.faults.scene import Scene, scene
 from tests.real.portal import WHOLE
+from tests.real.scene import Scene, scene
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.faults.scene import SMALL, Scene, is_alive, until
+from tests.real.scene import SMALL, Scene, is_alive, until
 from yardmaster_client import Job, PortalError
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]

@@ -14,9 +14,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.integration.faults.scene import Scene, scene_in, until
 from tests.real.portal import WHOLE
 from tests.real.postgres import Cluster, running_cluster
+from tests.real.scene import Scene, scene_in, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.faults.scene import Scene, until
+from tests.real.scene import Scene, until
 from tests.unit.runner.event_writer import framed
 from yardmaster_client import DatasetVersion
 

@@ -19,8 +19,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.integration.faults.scene import Scene, scene_in, until
 from tests.real.portal import WHOLE
+from tests.real.scene import Scene, scene_in, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.faults.scene import SMALL, Scene, kill, until
 from tests.real.portal import WHOLE
+from tests.real.scene import SMALL, Scene, kill, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.faults.scene import QUICK, SMALL, Scene, end_all_runs, is_alive, kill, until
 from tests.real.portal import ROOT, free_port
+from tests.real.scene import QUICK, SMALL, Scene, end_all_runs, is_alive, kill, until
 from yardmaster_client import Job
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]

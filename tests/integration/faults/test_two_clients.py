@@ -16,7 +16,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from tests.integration.faults.scene import Scene, until
+from tests.real.scene import Scene, until
 from yardmaster_client import Job, Yardmaster
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(120)]

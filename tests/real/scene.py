@@ -1,4 +1,4 @@
-"""What fault tests share: a real portal with its client, jobs of tiny scripts, and a look at what is really there.
+"""What fault and hostile tests share: a real portal with its client, tiny jobs, and a look at what is really there.
 
 The look goes past the portal on purpose: into its database file, into /proc and into its folders, since a portal that
 forgot something would not tell. Not here: faults.

@@ -1,0 +1,55 @@
+"""A real portal, and the people who mean it harm: tenants with a token of their own, and a stranger without any.
+
+One portal serves every file of this folder that leaves it alive and with its default limits. A test that lowers a
+limit or breaks a process for good starts one of its own (`tests.real.scene.scene`, with settings). Not here: attacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import httpx2
+import pytest
+
+from tests.real.portal import WHOLE
+from tests.real.scene import Scene, scene
+
+
+@pytest.fixture(scope="session")
+def _attacked() -> Iterator[Scene]:
+    with scene() as one:
+        yield one
+
+
+@pytest.fixture
+def attacked(_attacked: Scene) -> Scene:
+    """The portal with all of its processes running, whatever an earlier test did to them; seen by its administrator."""
+    portal = _attacked.portal
+    portal.start(*[name for name in WHOLE if name not in portal.running or portal.running[name].poll() is not None])
+    return _attacked
+
+
+@pytest.fixture
+def tenant(attacked: Scene) -> Iterator[Callable[[str], httpx2.Client]]:
+    """An HTTP client with the token of this user, who is made when there is none and is no administrator."""
+    clients: list[httpx2.Client] = []
+
+    def sign_in(name: str) -> httpx2.Client:
+        clients.append(http(attacked.portal.url, attacked.portal.token_of(name)))
+        return clients[-1]
+
+    yield sign_in
+    for client in clients:
+        client.close()
+
+
+@pytest.fixture
+def stranger(attacked: Scene) -> Iterator[httpx2.Client]:
+    """An HTTP client without any credential."""
+    with http(attacked.portal.url) as client:
+        yield client
+
+
+def http(url: str, token: str = "") -> httpx2.Client:
+    """A plain client of the portal at `url`."""
+    return httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {token}"} if token else {}, timeout=60)
