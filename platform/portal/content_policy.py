@@ -1,4 +1,4 @@
-"""Middleware: what a page may load and where it may send.
+"""Middleware: what a page may load, where it may send, and what of the visitor's device it may use.
 
 Nothing from another origin, and no script in the page itself: text that slips into a page unescaped still cannot act.
 
@@ -24,6 +24,36 @@ POLICY = "; ".join(
         "base-uri 'none'",
     ]
 )
+FEATURES = ", ".join(
+    f"{name}=()"
+    for name in (
+        "accelerometer",
+        "autoplay",
+        "bluetooth",
+        "browsing-topics",
+        "camera",
+        "display-capture",
+        "encrypted-media",
+        "gamepad",
+        "geolocation",
+        "gyroscope",
+        "hid",
+        "idle-detection",
+        "local-fonts",
+        "magnetometer",
+        "microphone",
+        "midi",
+        "payment",
+        "picture-in-picture",
+        "publickey-credentials-get",
+        "screen-wake-lock",
+        "serial",
+        "usb",
+        "xr-spatial-tracking",
+    )
+)
+"""Nothing of these: the portal uses none, and a script that slips in gets none either. The clipboard is not here: pages
+copy commands to it."""
 
 
 class ContentPolicy:
@@ -33,4 +63,5 @@ class ContentPolicy:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         response.headers.setdefault("Content-Security-Policy", POLICY)
+        response.headers.setdefault("Permissions-Policy", FEATURES)
         return response

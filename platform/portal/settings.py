@@ -32,8 +32,11 @@ TASK_URL = env.text("YARDMASTER_TASK_URL", PUBLIC_URL).rstrip("/")
 ALLOWED_HOSTS = env.words("YARDMASTER_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
-SESSION_COOKIE_NAME = "yardmaster_session"
-CSRF_COOKIE_NAME = "yardmaster_csrf"
+# `__Host-`: a browser takes such a cookie only over TLS and for this host alone, so that no other host of the same
+# domain, and no page without TLS, can plant one.
+_COOKIES = "__Host-" if SESSION_COOKIE_SECURE else ""
+SESSION_COOKIE_NAME = f"{_COOKIES}yardmaster_session"
+CSRF_COOKIE_NAME = f"{_COOKIES}yardmaster_csrf"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("YARDMASTER_BEHIND_PROXY") else None
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 << 20
 """The largest body but for parts of files: an upload may name 20,000 files with their checksums."""

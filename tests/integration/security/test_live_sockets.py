@@ -27,7 +27,7 @@ def _quick(settings, monkeypatch):
 
 
 async def opened(path: str, header: tuple[bytes, bytes]) -> SocketClient:
-    socket = SocketClient(application, path, [header, (b"origin", b"http://localhost")])
+    socket = SocketClient(application, path, [header, (b"origin", b"http://127.0.0.1:8080")])
     assert await socket.connect()
     assert "ready" in (await socket.receive_output())["text"]
     return socket
@@ -100,10 +100,40 @@ async def test_a_token_alone_counts_where_token_and_cookie_come_together(token, 
     assert [one.username for one in seen] == ["ada"]
 
 
-async def test_another_sites_page_opens_nothing_with_the_cookie(ada):
+@pytest.mark.parametrize(
+    ("host", "origin", "opens"),
+    [
+        ("127.0.0.1:8080", "http://127.0.0.1:8080", True),
+        ("localhost:8080", "http://localhost:8080", True),
+        ("localhost:8080", "http://127.0.0.1:8080", True),
+        ("LOCALHOST:80", "http://localhost", True),
+        ("127.0.0.1:8080", "https://evil.example", False),
+        ("127.0.0.1:8080", "http://127.0.0.1:8081", False),
+        ("127.0.0.1:8080", "http://localhost:8080", False),
+        ("127.0.0.1:8080", "https://127.0.0.1:8080", False),
+        ("127.0.0.1:8080", "http://127.0.0.1", False),
+        ("127.0.0.1:8080", "http://127.0.0.1:8080.evil.example", False),
+        ("127.0.0.1:8080", "http://[::1", False),
+        ("127.0.0.1:8080", "null", False),
+        ("127.0.0.1:8080", "", False),
+        ("evil.example", "http://evil.example", False),
+    ],
+)
+async def test_the_cookie_counts_from_pages_of_this_origin_alone(ada, host, origin, opens):
     client = await database_sync_to_async(signed_in)(ada)
     cookie = "; ".join(f"{name}={one.value}" for name, one in client.cookies.items())
-    socket = SocketClient(
-        application, "/ws/jobs/", [(b"cookie", cookie.encode()), (b"origin", b"https://evil.example")]
-    )
-    assert not await socket.connect()
+    headers = [(b"cookie", cookie.encode()), (b"host", host.encode()), (b"origin", origin.encode())]
+    socket = SocketClient(application, "/ws/jobs/", headers)
+    assert await socket.connect() is opens
+    await socket.disconnect()
+
+
+@pytest.mark.parametrize(("said", "opens"), [(b"https", True), (b"http", False), (b"", False)])
+async def test_a_trusted_proxy_says_whether_the_page_came_over_tls(ada, settings, said, opens):
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    client = await database_sync_to_async(signed_in)(ada)
+    cookie = "; ".join(f"{name}={one.value}" for name, one in client.cookies.items())
+    headers = [(b"cookie", cookie.encode()), (b"host", b"localhost"), (b"origin", b"https://localhost")]
+    socket = SocketClient(application, "/ws/jobs/", [*headers, (b"x-forwarded-proto", said)])
+    assert await socket.connect() is opens
+    await socket.disconnect()

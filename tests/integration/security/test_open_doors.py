@@ -86,6 +86,7 @@ def test_every_answer_says_what_browsers_may_do_with_it(path):
     assert headers["Referrer-Policy"] == "same-origin"
     assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
     assert "unsafe" not in headers["Content-Security-Policy"]
+    assert {"camera=()", "microphone=()", "geolocation=()"} <= set(headers["Permissions-Policy"].split(", "))
 
 
 @pytest.mark.django_db
