@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import cache
+from typing import Any
 from zoneinfo import available_timezones
 
+from allauth.account.forms import ChangePasswordForm, ResetPasswordKeyForm
 from django import forms
+from django.conf import settings
 
 from apps.accounts.models import User
+from apps.accounts.services import token_lifetime_default, tokens_revoke_all
 
 _LIFETIMES = {
-    "week": ("7 days", timedelta(days=7)),
-    "month": ("30 days", timedelta(days=30)),
-    "quarter": ("90 days", timedelta(days=90)),
-    "year": ("a year", timedelta(days=365)),
-    "ever": ("until it is revoked", None),
+    "week": timedelta(days=7),
+    "month": timedelta(days=30),
+    "quarter": timedelta(days=90),
+    "year": timedelta(days=365),
 }
+_NEVER = "ever"
 SCOPE_WORDS = {
     "read": "See everything that you see. Change nothing.",
     "jobs": "Launch, stop, retry and delete jobs.",
@@ -66,9 +70,16 @@ class TokenForm(forms.Form):
     name = forms.CharField(label="Name", max_length=100)
     reach = forms.ChoiceField(choices=[("scopes", ""), ("all", "")], initial="scopes")
     scopes = forms.MultipleChoiceField(choices=list(SCOPE_WORDS.items()), required=False)
-    lifetime = forms.ChoiceField(
-        label="Good for", choices=[(key, words) for key, (words, _) in _LIFETIMES.items()], initial="quarter"
-    )
+    lifetime = forms.ChoiceField(label="Expires after")
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._lifetimes = _lifetimes()
+        field = self.fields["lifetime"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(key, _words(time)) for key, time in self._lifetimes.items()]
+        default = token_lifetime_default()
+        field.initial = next(key for key, time in self._lifetimes.items() if time == default)
 
     def clean(self) -> dict[str, object]:
         if self.cleaned_data.get("reach") == "scopes" and not self.cleaned_data.get("scopes"):
@@ -79,4 +90,54 @@ class TokenForm(forms.Form):
         return [] if self.cleaned_data["reach"] == "all" else list(self.cleaned_data["scopes"])
 
     def expires_in(self) -> timedelta | None:
-        return _LIFETIMES[self.cleaned_data["lifetime"]][1]
+        return self._lifetimes[self.cleaned_data["lifetime"]]
+
+
+def _lifetimes() -> dict[str, timedelta | None]:
+    """What may be chosen, the shortest first. The default is always among it."""
+    longest, default = settings.YARDMASTER_TOKEN_LONGEST_LIFETIME, token_lifetime_default()
+    times = {key: time for key, time in _LIFETIMES.items() if not longest or time <= longest}
+    if default not in times.values():
+        times["default"] = default
+    shown = dict(sorted(times.items(), key=lambda one: one[1]))
+    return {**shown} if longest else {**shown, _NEVER: None}
+
+
+def _words(time: timedelta | None) -> str:
+    if time is None:
+        return "never"
+    for unit, seconds in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if time.total_seconds() >= seconds:
+            count = round(time.total_seconds() / seconds)
+            return f"{count} {unit}{'s' if count != 1 else ''}"
+    return f"{int(time.total_seconds())} seconds"
+
+
+class _RevokesTokens(forms.Form):
+    """A new password does not end tokens by itself: scripts go on. Whoever fears a thief has them ended with it."""
+
+    revoke_tokens = forms.BooleanField(
+        label="Also revoke all personal tokens: scripts and command lines have to sign in again",
+        required=False,
+        initial=True,
+    )
+
+    def revoke_for(self, user: User) -> None:
+        if self.cleaned_data["revoke_tokens"]:
+            tokens_revoke_all(user=user, actor=user)
+
+
+class PasswordChangeForm(_RevokesTokens, ChangePasswordForm):  # type: ignore[misc]  # allauth has no types
+    field_order = ["oldpassword", "password1", "password2", "revoke_tokens"]
+
+    def save(self) -> None:
+        super().save()
+        self.revoke_for(self.user)
+
+
+class PasswordResetForm(_RevokesTokens, ResetPasswordKeyForm):  # type: ignore[misc]  # allauth has no types
+    field_order = ["password1", "password2", "revoke_tokens"]
+
+    def save(self) -> None:
+        super().save()
+        self.revoke_for(self.user)

@@ -142,6 +142,15 @@ def token_revoke(request: HttpRequest, token_id: UUID) -> HttpResponse:
 
 
 @login_required
+@require_POST
+def tokens_revoke_all(request: HttpRequest) -> HttpResponse:
+    user = _user(request)
+    count = services.tokens_revoke_all(user=user, actor=user)
+    messages.success(request, f"Revoked {count} token{'s' if count != 1 else ''}.")
+    return redirect("tokens_page")
+
+
+@login_required
 @never_cache
 @require_http_methods(["GET", "HEAD"])
 def sessions(request: HttpRequest) -> HttpResponse:
@@ -172,6 +181,7 @@ pages_urlpatterns: list[URLPattern | URLResolver] = [
     path("account/address/", address, name="account_address"),
     path("account/tokens/", tokens, name="tokens_page"),
     path("account/tokens/<uuid:token_id>/revoke/", token_revoke, name="token_revoke"),
+    path("account/tokens/revoke-all/", tokens_revoke_all, name="tokens_revoke_all"),
     path("account/sessions/", sessions, name="sessions_page"),
     path("account/sessions/end-others/", sessions_end_others, name="sessions_end_others"),
     path("account/sessions/<uuid:browser_id>/end/", session_end, name="session_end"),

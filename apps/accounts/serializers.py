@@ -7,10 +7,11 @@ from datetime import timedelta
 from rest_framework import serializers
 
 from apps.accounts.models import PersonalToken, User
+from apps.accounts.services import token_lifetime, token_lifetime_default
 from apps.api.permissions import SCOPES
 from apps.api.serializers import StrictSerializer
 
-_TEN_YEARS = 10 * 366 * 86_400
+_HUNDRED_YEARS = 100 * 366 * 86_400
 
 
 class UserSerializer(serializers.ModelSerializer[User]):
@@ -92,16 +93,18 @@ class _TokenWish(StrictSerializer):
     )
     expires_in = serializers.IntegerField(
         min_value=60,
-        max_value=_TEN_YEARS,
+        max_value=_HUNDRED_YEARS,
         required=False,
         allow_null=True,
-        default=None,
-        help_text="Seconds; null: never.",
+        help_text="Seconds. Left out: as long as the portal's settings say. null: never, where they allow it.",
     )
 
     def lifetime(self) -> timedelta | None:
+        """Raises Invalid for more than is allowed."""
+        if "expires_in" not in self.validated_data:
+            return token_lifetime_default()
         seconds = self.validated_data["expires_in"]
-        return None if seconds is None else timedelta(seconds=seconds)
+        return token_lifetime(None if seconds is None else timedelta(seconds=seconds))
 
 
 class NewTokenSerializer(_TokenWish):
@@ -123,6 +126,12 @@ class TokenWithSecretSerializer(TokenSerializer):
     class Meta(TokenSerializer.Meta):
         fields = [*TokenSerializer.Meta.fields, "token"]
         read_only_fields = fields
+
+
+class TokensRevokedSerializer(StrictSerializer):
+    """How many tokens were ended."""
+
+    revoked = serializers.IntegerField(read_only=True)
 
 
 class SignInLinkSerializer(StrictSerializer):

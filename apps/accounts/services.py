@@ -224,6 +224,24 @@ def _refuse_only_manager(user: User) -> None:
         )
 
 
+def token_lifetime_default() -> timedelta:
+    """How long a token lasts whose maker names no time: never longer than one may ask for."""
+    longest: timedelta = settings.YARDMASTER_TOKEN_LONGEST_LIFETIME
+    default: timedelta = settings.YARDMASTER_TOKEN_LIFETIME
+    return min(default, longest) if longest else default
+
+
+def token_lifetime(wish: timedelta | None) -> timedelta | None:
+    """The time that a person asks for a token; None: until it is revoked. Raises Invalid for more than is allowed."""
+    longest: timedelta = settings.YARDMASTER_TOKEN_LONGEST_LIFETIME
+    if not longest or (wish is not None and wish <= longest):
+        return wish
+    most = int(longest.total_seconds())
+    message = "This is longer than a token may last here." if wish else "A token has to expire here."
+    value = "null" if wish is None else str(int(wish.total_seconds()))
+    raise Invalid([Problem("expires_in", "too_long", message, f"Ask for at most {most} seconds.", value)])
+
+
 def token_create(
     *, user: User, name: str, scopes: list[str], expires_in: timedelta | None
 ) -> tuple[PersonalToken, str]:
@@ -248,6 +266,17 @@ def token_revoke(*, token: PersonalToken, actor: User) -> None:
         deleted, _ = PersonalToken.objects.filter(pk=token.pk).delete()
         if deleted:
             record(actor, "token.revoke", f"token:{token.pk}", name=token.name)
+
+
+def tokens_revoke_all(*, user: User, actor: User | None) -> int:
+    """End every token of the user at once; how many there were. `actor` None: the portal."""
+    with transaction.atomic():
+        tokens = PersonalToken.objects.filter(user=user)
+        count = len(tokens.values_list("pk", flat=True).select_for_update())
+        tokens.delete()
+        if count:
+            record(actor, "token.revoke_all", f"user:{user.pk}", name=user.username, count=count)
+    return count
 
 
 def sign_in_link_create(user: User, *, actor: User | None = None) -> str:

@@ -11,5 +11,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("tokens/<uuid:token_id>/", views.TokenView.as_view(), name="token"),
     path("users/", views.UsersView.as_view(), name="users"),
     path("users/<uuid:user_id>/", views.UserView.as_view(), name="user"),
+    path("users/<uuid:user_id>/tokens/", views.UserTokensView.as_view(), name="user-tokens"),
     path("users/<uuid:user_id>/sign-in-link/", views.UserSignInLinkView.as_view(), name="user-sign-in-link"),
 ]

@@ -19,6 +19,7 @@ from apps.accounts.serializers import (
     PasswordForTokenSerializer,
     SignInLinkSerializer,
     TokenSerializer,
+    TokensRevokedSerializer,
     TokenWithSecretSerializer,
     UserChangesSerializer,
     UserSerializer,
@@ -72,6 +73,11 @@ class TokensView(IdempotentPosts, ApiView):
             user=self.user, name=data["name"], scopes=data["scopes"], expires_in=wish.lifetime()
         )
         return _with_secret(*made)
+
+    @extend_schema(operation_id="tokens_destroy_all", responses={200: TokensRevokedSerializer})
+    def delete(self, request: Request) -> Response:
+        """Revokes all of them, also the one that the request came with."""
+        return Response({"revoked": services.tokens_revoke_all(user=self.user, actor=self.user)})
 
 
 class TokenView(ApiView):
@@ -135,6 +141,15 @@ class UserView(_ForAdministrators):
     def delete(self, request: Request, user_id: UUID) -> Response:
         services.user_delete(user=selectors.user_by_id(user_id), actor=self.user)
         return Response(status=204)
+
+
+class UserTokensView(_ForAdministrators):
+    """The personal tokens of somebody else: administrators can end them, and see none."""
+
+    @extend_schema(responses={200: TokensRevokedSerializer})
+    def delete(self, request: Request, user_id: UUID) -> Response:
+        user = selectors.user_by_id(user_id)
+        return Response({"revoked": services.tokens_revoke_all(user=user, actor=self.user)})
 
 
 class UserSignInLinkView(IdempotentPosts, _ForAdministrators):

@@ -161,6 +161,14 @@ ACCOUNT_SESSION_REMEMBER = True
 ALLAUTH_TRUSTED_PROXY_COUNT = 1 if SECURE_PROXY_SSL_HEADER else 0
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_ADAPTER = "apps.accounts.sign_up.AccountAdapter"
+ACCOUNT_FORMS = {
+    "change_password": "apps.accounts.forms.PasswordChangeForm",
+    "reset_password_from_key": "apps.accounts.forms.PasswordResetForm",
+}
+YARDMASTER_TOKEN_LIFETIME = timedelta(seconds=env.number("YARDMASTER_TOKEN_LIFETIME", 90 * 86_400, least=60))
+"""How long a personal token lasts that asks for nothing else."""
+YARDMASTER_TOKEN_LONGEST_LIFETIME = timedelta(seconds=env.number("YARDMASTER_TOKEN_LONGEST_LIFETIME", 365 * 86_400))
+"""How long one may ask for. Zero: for any time, also for ever."""
 YARDMASTER_OPEN_SIGN_UP = env.flag("YARDMASTER_OPEN_SIGN_UP")
 """Whether strangers may make themselves an account; otherwise an administrator does."""
 YARDMASTER_DEFAULT_QUOTA = {

@@ -77,13 +77,25 @@ class Yardmaster:
     def tokens(self) -> Iterator[Token]:
         return (read(Token, row) for row in self.transport.pages("tokens/"))
 
-    def token_create(self, name: str, scopes: Sequence[str] = (), expires_in: int | None = None) -> tuple[Token, str]:
-        """A new personal token and its secret, which is shown this once."""
-        row = self.transport.post("tokens/", {"name": name, "scopes": list(scopes), "expires_in": expires_in})
+    def token_create(
+        self, name: str, scopes: Sequence[str] = (), expires_in: int | None = None, *, never_expires: bool = False
+    ) -> tuple[Token, str]:
+        """A new personal token and its secret, which is shown this once. `expires_in` in seconds; None: as long as the
+        portal gives by default. `never_expires`: only where the portal allows it."""
+        wish: dict[str, Any] = {"name": name, "scopes": list(scopes)}
+        if expires_in is not None or never_expires:
+            wish["expires_in"] = None if never_expires else expires_in
+        row = self.transport.post("tokens/", wish)
         return read(Token, row), row["token"]
 
     def token_revoke(self, token_id: str) -> None:
         self.transport.delete(f"tokens/{token_id}/")
+
+    def tokens_revoke_all(self, user_id: str | None = None) -> int:
+        """Revoke every token of one's own, also the one that this client speaks with; for administrators: of another
+        user. Returns how many there were."""
+        path = "tokens/" if user_id is None else f"users/{user_id}/tokens/"
+        return int(self.transport.delete(path)["revoked"])
 
     def token_revoke_own(self) -> None:
         """End the token that this client speaks with."""

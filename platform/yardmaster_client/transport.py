@@ -50,8 +50,8 @@ class Transport:
     def put(self, path: str, body: object) -> Any:
         return self.ask("PUT", path, body=body)
 
-    def delete(self, path: str) -> None:
-        self.ask("DELETE", path)
+    def delete(self, path: str) -> Any:
+        return self.ask("DELETE", path)
 
     def ask(self, method: str, path: str, *, params: Mapping[str, Any] | None = None, body: object = None) -> Any:
         """The decoded answer (None when it is empty).

@@ -100,7 +100,10 @@ def list_tokens(as_json: Json = False) -> None:
         return
     print_table(
         ["ID", "NAME", "SCOPES", "EXPIRES", "LAST USED"],
-        ([one.id, one.name, ", ".join(one.scopes) or "everything", one.expires_at, one.last_used_at] for one in found),
+        (
+            [one.id, one.name, ", ".join(one.scopes) or "everything", one.expires_at or "never", one.last_used_at]
+            for one in found
+        ),
     )
 
 
@@ -108,23 +111,35 @@ def list_tokens(as_json: Json = False) -> None:
 def create_token(
     name: str,
     scope: Annotated[list[str] | None, typer.Option(help="read, jobs, data or admin; several may be given.")] = None,
-    days: Annotated[int | None, typer.Option(min=1, help="How long it is good for.")] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="When it expires; else as the portal has it.")] = None,
+    never_expires: Annotated[bool, typer.Option("--never-expires", help="Where the portal allows it.")] = False,
     as_json: Json = False,
 ) -> None:
     """Make a token. Its secret is printed, this once."""
+    seconds = None if days is None else days * 86_400
     with Yardmaster.from_environment() as portal:
-        token, secret = portal.token_create(name, scope or (), None if days is None else days * 86_400)
+        token, secret = portal.token_create(name, scope or (), seconds, never_expires=never_expires)
     if as_json:
-        print_json({"id": token.id, "name": token.name, "scopes": token.scopes, "token": secret})
+        about = {"id": token.id, "name": token.name, "scopes": token.scopes, "expires_at": token.expires_at}
+        print_json(about | {"token": secret})
     else:
         out().print(Text(secret))
         notes().print("This is shown only once.", style="dim")
 
 
 @tokens.command("revoke")
-def revoke_token(token: Annotated[str, typer.Argument(help="Its id or name.")]) -> None:
-    """Make a token useless at once."""
+def revoke_token(
+    token: Annotated[str | None, typer.Argument(help="Its id or name.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of yours, also the one used here.")] = False,
+) -> None:
+    """Make a token useless at once, or all of them."""
+    if everything == (token is not None):
+        raise ValueError("Name one token, or give --all.")
     with Yardmaster.from_environment() as portal:
+        if everything:
+            count = portal.tokens_revoke_all()
+            notes().print(Text(f"Revoked {count} token{'s' if count != 1 else ''}. Run `yardmaster login` to go on."))
+            return
         found = [one for one in portal.tokens() if token in (one.id, one.name)]
         if len(found) != 1:
             raise NotFound(f"There are {len(found)} tokens called {token!r}: `yardmaster tokens list` shows ids.")

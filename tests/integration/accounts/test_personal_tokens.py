@@ -13,6 +13,7 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import PersonalToken
 from apps.accounts.services import token_create
+from apps.audit.models import AuditEvent
 from tests.integration.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -40,6 +41,49 @@ def test_a_token_signs_in_and_a_changed_one_does_not(ada):
         secret[:-1] + ("0" if secret[-1] != "0" else "1"),
     ):
         assert _me(other) == 401
+
+
+def test_a_token_expires_unless_its_maker_may_say_otherwise(ada, signed_in, settings):
+    client = signed_in(ada)
+    settings.YARDMASTER_TOKEN_LIFETIME = timedelta(days=5)
+    made = [client.post(TOKENS, {"name": "t"}), APIClient().post(SIGN_IN, _login())]
+    for one in made:
+        expiry = PersonalToken.objects.get(pk=one.json()["id"]).expiry
+        assert timedelta(days=4) < expiry - timezone.now() <= timedelta(days=5)
+    settings.YARDMASTER_TOKEN_LONGEST_LIFETIME = timedelta(days=10)
+    for wish in (None, 10 * 86_400 + 1):
+        for refused in (
+            client.post(TOKENS, {"name": "t", "expires_in": wish}),
+            APIClient().post(SIGN_IN, {**_login(), "expires_in": wish}),
+        ):
+            error = refused.json()["errors"][0]
+            assert (refused.status_code, error["field"], error["code"]) == (400, "expires_in", "too_long")
+            assert "864000" in error["remedy"]
+    assert PersonalToken.objects.count() == 2
+    assert client.post(TOKENS, {"name": "t", "expires_in": 10 * 86_400}).status_code == 201
+    settings.YARDMASTER_TOKEN_LONGEST_LIFETIME = timedelta(0)
+    assert client.post(TOKENS, {"name": "t", "expires_in": None}).json()["expires_at"] is None
+
+
+def test_all_tokens_of_a_user_are_revoked_at_once(ada, bob, admin, signed_in, with_token):
+    tokens = {
+        user: [token_create(user=user, name="t", scopes=[], expires_in=None)[1] for _ in "ab"] for user in (ada, bob)
+    }
+    assert with_token(ada, "admin").delete(TOKENS).status_code == 403
+    assert signed_in(ada).delete(f"/api/v1/users/{bob.pk}/tokens/").status_code == 403
+    assert signed_in(ada).delete(TOKENS).json() == {"revoked": 3}
+    assert [_me(secret) for secret in (*tokens[ada], *tokens[bob])] == [401, 401, 200, 200]
+    assert signed_in(admin).delete(f"/api/v1/users/{bob.pk}/tokens/").json() == {"revoked": 2}
+    assert [_me(secret) for secret in tokens[bob]] == [401, 401]
+    told = AuditEvent.objects.filter(action="token.revoke_all").order_by("at")
+    assert [(one.actor_name, one.subject, one.facts["count"]) for one in told] == [
+        ("ada", f"user:{ada.pk}", 3),
+        ("admin", f"user:{bob.pk}", 2),
+    ]
+
+
+def _login() -> dict[str, str]:
+    return {"username": "ada", "password": PASSWORD, "name": "cli"}
 
 
 def test_an_expired_token_is_dead(ada):

@@ -173,6 +173,20 @@ def test_namespaces_and_tokens(yardmaster, ada):
     assert yardmaster("jobs", "list", YARDMASTER_TOKEN=made["token"]).code == 1
 
 
+def test_all_tokens_are_revoked_at_once(yardmaster, light_portal):
+    mine = light_portal.token_of("grace")
+    made = yardmaster("tokens", "create", "one", "--json", YARDMASTER_TOKEN=mine).json
+    assert made["expires_at"], "it expires by default"
+    refused = yardmaster("tokens", "create", "other", "--never-expires", YARDMASTER_TOKEN=mine)
+    assert (refused.code, "has to expire" in refused.err) == (1, True)
+    assert yardmaster("tokens", "revoke", "one", "--all", YARDMASTER_TOKEN=mine).code == 2
+    assert yardmaster("tokens", "revoke", YARDMASTER_TOKEN=mine).code == 2
+    assert "Revoked 2 tokens" in yardmaster("tokens", "revoke", "--all", YARDMASTER_TOKEN=mine).err
+    for secret in (mine, made["token"]):
+        assert yardmaster("jobs", "list", YARDMASTER_TOKEN=secret).code == 1
+    assert yardmaster("jobs", "list").code == 0, "those of others stay"
+
+
 def test_models_are_listed(yardmaster):
     assert json.loads(yardmaster("models", "list", "--json").out) == []
     assert yardmaster("models", "download", "none").code == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -129,9 +130,50 @@ class TestTokens:
 
     def test_everything_has_to_be_chosen(self, ada, client):
         client.force_login(ada)
-        client.post("/account/tokens/", {"name": "t", "reach": "all", "scopes": ["read"], "lifetime": "ever"})
+        client.post("/account/tokens/", {"name": "t", "reach": "all", "scopes": ["read"], "lifetime": "year"})
         token = PersonalToken.objects.get()
-        assert (token.scopes, token.expiry) == ([], None)
+        assert token.scopes == []
+        assert timedelta(days=364) < token.expiry - timezone.now() <= timedelta(days=365)
+
+    def test_one_that_never_expires_is_offered_only_where_the_settings_allow_it(self, ada, client, settings):
+        client.force_login(ada)
+        wish = {"name": "t", "reach": "all", "lifetime": "ever"}
+        assert 'value="ever"' not in client.get("/account/tokens/").content.decode()
+        client.post("/account/tokens/", wish)
+        assert not PersonalToken.objects.exists()
+        settings.YARDMASTER_TOKEN_LONGEST_LIFETIME = timedelta(0)
+        client.post("/account/tokens/", wish)
+        assert PersonalToken.objects.get().expiry is None
+        assert "never expires" in client.get("/account/tokens/").content.decode()
+
+    @pytest.mark.parametrize(
+        ("default", "longest", "words"),
+        [
+            (90, 365, ["7 days", "30 days", "90 days", "365 days"]),
+            (90, 10, ["7 days", "10 days"]),
+            (14, 30, ["7 days", "14 days", "30 days"]),
+            (800, 0, ["7 days", "30 days", "90 days", "365 days", "800 days", "never"]),
+        ],
+    )
+    def test_the_form_offers_what_the_settings_allow_and_chooses_the_default(
+        self, ada, client, settings, default, longest, words
+    ):
+        settings.YARDMASTER_TOKEN_LIFETIME = timedelta(days=default)
+        settings.YARDMASTER_TOKEN_LONGEST_LIFETIME = timedelta(days=longest)
+        client.force_login(ada)
+        page = client.get("/account/tokens/").content.decode()
+        assert re.findall(r"<option [^>]*>([^<]*)</option>", page) == words
+        chosen = min(default, longest) if longest else default
+        assert re.findall(r"<option [^>]*selected>([^<]*)</option>", page) == [f"{chosen} days"]
+
+    def test_all_are_revoked_with_one_button(self, ada, bob, client):
+        secrets = [token_create(user=ada, name=name, scopes=[], expires_in=None)[1] for name in ("a", "b")]
+        _, other = token_create(user=bob, name="c", scopes=[], expires_in=None)
+        client.force_login(ada)
+        assert "Revoke all tokens" in client.get("/account/tokens/").content.decode()
+        assert client.get("/account/tokens/revoke-all/").status_code == 405
+        assert "Revoked 2 tokens." in client.post("/account/tokens/revoke-all/", follow=True).content.decode()
+        assert [_me(secret) for secret in (*secrets, other)] == [401, 401, 200]
 
     def test_revoking_takes_a_post_and_ends_it_at_once(self, ada, client):
         token, secret = token_create(user=ada, name=HOSTILE, scopes=[], expires_in=None)
@@ -287,6 +329,18 @@ class TestEntrance:
         new = "another long password"
         wish = {"oldpassword": PASSWORD, "password1": new, "password2": new}
         assert client.post("/accounts/password/change/", wish).headers["Location"] == "/account/"
+
+    @pytest.mark.parametrize(("wish", "status"), [({"revoke_tokens": "on"}, 401), ({}, 200)])
+    def test_a_new_password_can_revoke_all_tokens(self, ada, client, wish, status):
+        _, secret = token_create(user=ada, name="t", scopes=[], expires_in=None)
+        client.force_login(ada)
+        assert "checked" in client.get("/accounts/password/change/").content.decode().partition("revoke_tokens")[2]
+        new = "another long password"
+        passwords = {"oldpassword": "wrong", "password1": new, "password2": new}
+        client.post("/accounts/password/change/", {**passwords, **wish})
+        assert _me(secret) == 200, "a password that was not changed revokes nothing"
+        client.post("/accounts/password/change/", {**passwords, "oldpassword": PASSWORD, **wish})
+        assert _me(secret) == status
 
 
 def _browser(user) -> Client:
