@@ -14,7 +14,7 @@ from celery import Celery
 from celery.signals import beat_init, worker_ready
 from django.conf import settings
 
-from apps.api.readiness import report_ready
+from apps.api.readiness import keep_reporting, report_ready
 from celery_worker.broker_loss import survive_broker_loss
 from celery_worker.schedule import SCHEDULE
 
@@ -44,5 +44,11 @@ app.conf.update(
     worker_prefetch_multiplier=1,
 )
 
-worker_ready.connect(lambda **_: report_ready("worker"), weak=False)
-beat_init.connect(lambda **_: report_ready("beat"), weak=False)
+
+def _is_up(name: str) -> None:
+    report_ready(name)
+    keep_reporting(name)
+
+
+worker_ready.connect(lambda **_: _is_up("worker"), weak=False)
+beat_init.connect(lambda **_: _is_up("beat"), weak=False)

@@ -1,8 +1,11 @@
-"""How a process of the portal says that it is ready, and how anybody asks whether the portal is well."""
+"""How a process of the portal says that it is ready and alive, and how anybody asks whether the portal is well."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import threading
+import time
 from http import HTTPStatus
 
 from django.conf import settings
@@ -13,12 +16,32 @@ from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
 
+ALIVE_EVERY = 2.0
+
 
 def report_ready(name: str) -> None:
     """Leave `run/<name>.ready` in the home, where there is one; `portal.up` waits for it. May be repeated."""
     folder = settings.HOME / "run"
     if folder.is_dir():
         (folder / f"{name}.ready").touch()
+
+
+def report_alive(name: str) -> None:
+    """Touch `run/<name>.alive`, which `portal.up` looks at: to be called every few seconds."""
+    with contextlib.suppress(OSError):
+        (settings.HOME / "run" / f"{name}.alive").touch()
+
+
+def keep_reporting(name: str) -> None:
+    """Have a thread of this process say that it is alive, for processes whose main loop waits for others. It falls
+    silent when the process is stopped, or when something holds Python's lock for good."""
+
+    def report() -> None:
+        while True:
+            report_alive(name)
+            time.sleep(ALIVE_EVERY)
+
+    threading.Thread(target=report, name="alive", daemon=True).start()
 
 
 def healthz(request: HttpRequest) -> JsonResponse:

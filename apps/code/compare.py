@@ -1,4 +1,8 @@
-"""What differs between two texts, as hunks of lines with their numbers on both sides. Pure and bounded."""
+"""What differs between two texts, as hunks of lines with their numbers on both sides. Bounded.
+
+Finding equal lines takes time that grows faster than the square of their number, so all but small texts are compared in
+a sandboxed process, which sees numbers in the place of lines.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,16 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from yardmaster.sandbox import NoResult, Sandbox
+
 CONTEXT = 3
 MOST_LINES = 4_000
 """Lines of one side up to which two texts are compared line by line."""
+SMALL = 10_000
+"""Pairs of lines that take some milliseconds, whatever they are."""
+_MATCHER = Sandbox("apps.code.compare:steps_between")
+
+Step = tuple[str, int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -39,7 +50,8 @@ class Hunk:
 
 @dataclass(frozen=True)
 class TextDiff:
-    """`too_large`: a side has more lines than are compared, and there are no hunks. `cut`: not all hunks are here."""
+    """`too_large`: the texts are too long, or too hard to compare, and there are no hunks. `cut`: not all hunks are
+    here."""
 
     hunks: list[Hunk]
     added: int = 0
@@ -62,17 +74,20 @@ class TextDiff:
         return replace(self, hunks=kept, cut=lines < 0 or len(kept) < len(self.hunks))
 
 
-def compare_texts(before: str, after: str) -> TextDiff:
-    """The hunks that make `after` of `before`."""
+def compare_texts(before: str, after: str, *, wait: float = 6.0) -> TextDiff:
+    """The hunks that make `after` of `before`, found within `wait` seconds."""
     old, new = before.splitlines(), after.splitlines()
     if max(len(old), len(new)) > MOST_LINES:
         return TextDiff([], too_large=True)
     # Equal lines at both ends are most of a usual change; without them the matcher has little to do.
     head = _same_at_start(old, new)
     tail = _same_at_start(old[head:][::-1], new[head:][::-1])
-    middle = difflib.SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=True)
+    try:
+        middle = _steps(old[head : len(old) - tail], new[head : len(new) - tail], wait)
+    except NoResult:
+        return TextDiff([], too_large=True)
     steps = [("equal", 0, head, 0, head)]
-    steps += [(tag, a + head, b + head, c + head, d + head) for tag, a, b, c, d in middle.get_opcodes()]
+    steps += [(tag, a + head, b + head, c + head, d + head) for tag, a, b, c, d in middle]
     steps.append(("equal", len(old) - tail, len(old), len(new) - tail, len(new)))
     lines = [line for step in steps for line in _lines(old, new, *step)]
     return TextDiff(
@@ -80,6 +95,19 @@ def compare_texts(before: str, after: str) -> TextDiff:
         added=sum(line.kind == "added" for line in lines),
         removed=sum(line.kind == "removed" for line in lines),
     )
+
+
+def steps_between(old: Sequence[object], new: Sequence[object]) -> list[Step]:
+    """(tag, from, to, from, to) as `difflib` has them."""
+    return list(difflib.SequenceMatcher(None, old, new, autojunk=True).get_opcodes())
+
+
+def _steps(old: list[str], new: list[str], wait: float) -> list[Step]:
+    if len(old) * len(new) <= SMALL:
+        return steps_between(old, new)
+    numbers: dict[str, int] = {}
+    sides = [[numbers.setdefault(line, len(numbers)) for line in side] for side in (old, new)]
+    return [(str(tag), int(a), int(b), int(c), int(d)) for tag, a, b, c, d in _MATCHER.call(*sides, wait=wait)]
 
 
 def _same_at_start(one: Sequence[str], other: Sequence[str]) -> int:

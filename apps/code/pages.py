@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -27,6 +28,8 @@ WORDS = pages.Words(
 LINES_SHOWN = 1_000
 TREE_SHOWN = 1_000
 DIFFS_SHOWN = 20
+PATIENCE = 10.0
+"""Seconds that the comparison of one page may take, all of its files together."""
 _ENTRY_POINTS = ("train.py", "main.py", "README.md")
 
 
@@ -105,19 +108,22 @@ class CodeComparePage(pages.ShelfPage):
         room = LINES_SHOWN
         old = selectors.files_at(CODE, before, paths[:DIFFS_SHOWN])
         new = selectors.files_at(CODE, after, paths[:DIFFS_SHOWN])
+        until = time.monotonic() + PATIENCE
         for file_path in paths[:DIFFS_SHOWN]:
             if room <= 0:
                 break
             sides = ((before, old.get(file_path)), (after, new.get(file_path)))
-            shown.append(_change_of(file_path, kinds[file_path], sides, room))
+            wait = max(0.0, until - time.monotonic())
+            shown.append(_change_of(file_path, kinds[file_path], sides, room, wait))
             room -= shown[-1].diff.length if shown[-1].diff else 1
         return {"changes": found, "shown": shown, "unshown": paths[len(shown) :], "wanted": wanted}
 
 
 def _change_of(
-    file_path: str, kind: str, sides: Iterable[tuple[CodeVersion, CodeFile | None]], room: int
+    file_path: str, kind: str, sides: Iterable[tuple[CodeVersion, CodeFile | None]], room: int, wait: float
 ) -> FileChange:
-    """The change of one file between two versions, with no more than `room` lines of it. A side may lack the file."""
+    """The change of one file between two versions, found within `wait` seconds, with no more than `room` lines of it. A
+    side may lack the file."""
     texts = []
     for version, file in sides:
         if file is None:
@@ -127,9 +133,9 @@ def _change_of(
         if source.fault:
             return FileChange(file_path, kind, note=source.fault)
         texts.append(source.text)
-    diff = compare_texts(*texts)
+    diff = compare_texts(*texts, wait=wait)
     if diff.too_large:
-        return FileChange(file_path, kind, note="This file has too many lines to be compared here.")
+        return FileChange(file_path, kind, note="This file is too large, or too hard, to be compared here.")
     if not diff.hunks:
         return FileChange(file_path, kind, note=_SAME_LINES if kind == "changed" else "This file is empty.")
     return FileChange(file_path, kind, diff.first(room))

@@ -20,6 +20,8 @@ from yardmaster.spec_rules import CLASSIC_FLAGS, shorten
 from yardmaster.strategy import only_serves
 
 _MOST_OF_ONE_KIND = 5
+_LONGEST_GUESS, _MOST_GUESSES = 100, 500
+"""Comparing two paths takes time that grows with the square of their length."""
 LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 
 
@@ -73,7 +75,9 @@ def _entry_point_missing(spec: TrainingSpec, files: Mapping[str, str]) -> Findin
     scripts = [path for path in files if path.endswith(".py")]
     name = spec.entry_point.rpartition("/")[2]
     near = [path for path in scripts if path.rpartition("/")[2] == name]
-    near = near or difflib.get_close_matches(spec.entry_point, scripts, 1)
+    if not near and len(spec.entry_point) <= _LONGEST_GUESS:
+        few = [path for path in scripts if len(path) <= _LONGEST_GUESS][:_MOST_GUESSES]
+        near = difflib.get_close_matches(spec.entry_point, few, 1)
     remedy = f"Did you mean {shorten(near[0])}?" if near else "Write its path from the top of the code."
     message = f"{shorten(spec.entry_point)} is not in the code version."
     return Finding(Severity.ERROR, "entry_point_missing", message, remedy)

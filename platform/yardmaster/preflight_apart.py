@@ -16,7 +16,7 @@ from yardmaster.spec import TrainingSpec
 from yardmaster.spec_json import spec_to_json
 
 HARMLESS = 12 << 10
-"""Characters of source that cost at most a second and 100 MiB, whatever they are."""
+"""Characters of source, paths included, that cost at most a second and 100 MiB, whatever they are."""
 SECONDS = 15.0
 _READERS = Apart("yardmaster.preflight_program")
 _NOT_READ = Finding(
@@ -29,7 +29,7 @@ _NOT_READ = Finding(
 
 def preflight_bounded(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
     """As `preflight`; one warning and nothing else where the code is too hard to read. Never raises."""
-    if sum(map(len, files.values())) <= HARMLESS:
+    if sum(len(path) + len(text) for path, text in files.items()) <= HARMLESS:
         return preflight(spec, files)
     task = json.dumps({"spec": spec_to_json(spec), "files": dict(files)}).encode()
     ended = _READERS.run(task, seconds=SECONDS)

@@ -63,7 +63,13 @@ def job_from_text(text: str, file: Path, changes: Iterable[str] = ()) -> JobFile
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML with plain JSON values: no dates, `yes` and `on` are texts, and no key twice."""
+    """YAML with plain JSON values: no dates, sets or bytes, `yes` and `on` are texts, and no key twice."""
+
+    yaml_constructors = {
+        tag: construct
+        for tag, construct in yaml.SafeLoader.yaml_constructors.items()
+        if tag is None or tag.rpartition(":")[2] in {"null", "bool", "int", "float", "str", "seq", "map"}
+    }
 
     yaml_implicit_resolvers = {
         first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":bool"))]
@@ -103,7 +109,7 @@ def _from_yaml(file: Path, text: str) -> Any:
         mark = error.problem_mark or error.context_mark
         place = (mark.line + 1, mark.column + 1) if mark else (None, None)
         raise JobFileError(file, error.problem or "is not YAML", *place) from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         raise JobFileError(file, f"is not YAML: {error}") from error
 
 

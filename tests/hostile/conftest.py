@@ -6,6 +6,7 @@ limit or breaks a process for good starts one of its own (`tests.real.scene.scen
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 
 import httpx2
@@ -53,3 +54,15 @@ def stranger(attacked: Scene) -> Iterator[httpx2.Client]:
 def http(url: str, token: str = "") -> httpx2.Client:
     """A plain client of the portal at `url`."""
     return httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {token}"} if token else {}, timeout=60)
+
+
+@contextlib.contextmanager
+def in_browser(url: str, name: str, password: str = "correct horse battery") -> Iterator[httpx2.Client]:
+    """A client that has signed in on the page, as browsers do, and sends the CSRF token with every request."""
+    with http(url) as client:
+        client.get("/accounts/login/")
+        form = {"login": name, "password": password, "csrfmiddlewaretoken": client.cookies["yardmaster_csrf"]}
+        answer = client.post("/accounts/login/", data=form, headers={"Referer": url})
+        assert answer.status_code == 302, answer.text[:500]
+        client.headers |= {"X-CSRFToken": client.cookies["yardmaster_csrf"], "Referer": url}
+        yield client

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from portal.up import home as portal_home
+from portal.up.health import LIMIT, Health
 from portal.up.keeper import Keeper
 from portal.up.processes import Address, ServerMissing, environment
 from portal.up.start import CouldNotStart, Started, bring_up
@@ -27,7 +28,8 @@ def main() -> int:
     try:
         portal_home.prepare(home)
         with portal_home.lock(home):
-            keeper = Keeper(home, ROOT, environment(os.environ, ROOT, home, address), _say)
+            health = Health(_silence_limit())
+            keeper = Keeper(home, ROOT, environment(os.environ, ROOT, home, address), _say, health)
             try:
                 keeper.end_leftovers()
                 if started := bring_up(keeper, home, address, stop):
@@ -50,6 +52,17 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--host", default=os.environ.get("YARDMASTER_HOST") or "127.0.0.1")
     parser.add_argument("--port", type=int, default=int(os.environ.get("YARDMASTER_PORT") or 8080))
     return parser.parse_args()
+
+
+def _silence_limit() -> float:
+    from django.core.exceptions import ImproperlyConfigured
+
+    from portal import env
+
+    try:
+        return env.number("YARDMASTER_SILENCE_LIMIT", int(LIMIT), least=3)
+    except ImproperlyConfigured as error:
+        raise CouldNotStart(str(error)) from error
 
 
 def _stop_on_signals() -> threading.Event:

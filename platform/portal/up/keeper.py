@@ -1,4 +1,5 @@
-"""Keeps processes running: starts them, starts again what died, stops them all. Their output goes to files.
+"""Keeps processes running: starts them, starts again what died or no longer answers (`health`), stops them all. Their
+output goes to files.
 
 Children die with this process, also when it is killed outright: on Linux the kernel sees to it; what another system
 leaves behind is found by the next start in `run/processes.json` and ended, checked by its start time so that no
@@ -21,6 +22,7 @@ from pathlib import Path
 
 import psutil
 
+from portal.up.health import Health
 from portal.up.processes import Process
 
 _PR_SET_PDEATHSIG = 1
@@ -36,6 +38,8 @@ class _Kept:
     begun: float
     deaths: int = 0
     restart_at: float | None = None
+    kill_at: float | None = None
+    """It did not answer, and was asked to end."""
 
 
 @dataclass
@@ -46,11 +50,13 @@ class Keeper:
     root: Path
     environment: Mapping[str, str]
     say: Callable[[str], None]
+    health: Health = field(default_factory=Health)
     _kept: dict[str, _Kept] = field(default_factory=dict)
 
     def start(self, processes: Iterable[Process]) -> None:
         for process in processes:
             self._kept[process.name] = _Kept(process, self._spawn(process), time.monotonic())
+            self.health.begin(process, time.monotonic())
         self._remember()
 
     def run(self, command: Iterable[str]) -> subprocess.CompletedProcess[bytes]:
@@ -61,11 +67,13 @@ class Keeper:
         )  # fmt: skip
 
     def mend(self) -> None:
-        """Start again what died, with a growing pause so that a broken one does not spin."""
+        """Start again what died, with a growing pause so that a broken one does not spin; end what lives and does not
+        answer."""
         now = time.monotonic()
         changed = False
         for name, kept in self._kept.items():
             if kept.child.poll() is None:
+                self._look_at(kept, now)
                 continue
             if kept.restart_at is None:
                 kept.deaths = 0 if now - kept.begun > 60 else kept.deaths
@@ -74,10 +82,23 @@ class Keeper:
                 kept.restart_at = now + pause
                 self.say(f"{name} ended with {kept.child.returncode}; again in {pause:g} s ({self.log_of(name)})")
             elif now >= kept.restart_at:
-                kept.child, kept.begun, kept.restart_at = self._spawn(kept.process), now, None
+                kept.child, kept.begun, kept.restart_at, kept.kill_at = self._spawn(kept.process), now, None, None
+                self.health.begin(kept.process, now)
                 changed = True
         if changed:
             self._remember()
+
+    def _look_at(self, kept: _Kept, now: float) -> None:
+        """End it where it no longer answers. A stopped or frozen process takes no SIGTERM."""
+        if kept.kill_at is None and self.health.is_unresponsive(kept.process, now):
+            kept.kill_at = now + kept.process.grace
+            limit = f"{self.health.limit:g} s"
+            self.say(
+                f"{kept.process.name} has not answered for {limit} and is ended ({self.log_of(kept.process.name)})"
+            )
+            _signal_group(kept.child, signal.SIGTERM)
+        elif kept.kill_at is not None and now >= kept.kill_at:
+            _signal_group(kept.child, signal.SIGKILL)
 
     def is_alive(self, name: str) -> bool:
         return name in self._kept and self._kept[name].child.poll() is None
@@ -94,6 +115,7 @@ class Keeper:
                 self.say(f"{kept.process.name} did not end within {kept.process.grace:g} s and is killed")
             _signal_group(kept.child, signal.SIGKILL)
             kept.child.wait()
+            self.health.end(kept.process.name)
         self._remember()
 
     def log_of(self, name: str) -> Path:

@@ -16,11 +16,15 @@ class ServerMissing(Exception):
 
 @dataclass(frozen=True)
 class Process:
-    """One process: its command, and how long it may take to end after SIGTERM."""
+    """One process: its command, how long it may take to end after SIGTERM, and how it shows that it still answers."""
 
     name: str
     command: tuple[str, ...]
     grace: float = 10.0
+    probed_at: str = ""
+    """The URL, or the unix socket of a message server, where it answers."""
+    touches: Path | None = None
+    """The file that it touches every few seconds."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ def broker(socket: Path, folder: Path) -> Process:
         "daemonize": "no",
     }
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    return Process("valkey", (valkey_program(), *words), grace=5.0)
+    return Process("valkey", (valkey_program(), *words), grace=5.0, probed_at=str(socket))
 
 
 def portal(address: Address, home: Path) -> tuple[Process, ...]:
@@ -79,18 +83,21 @@ def portal(address: Address, home: Path) -> tuple[Process, ...]:
              "--timeout-graceful-shutdown", "3", "--ws-ping-interval", "25",
              # Fifty followers get the same frame: compressing it once for each costs more than all the rest.
              "--ws-per-message-deflate", "false"),
+            probed_at=f"{address.url}/healthz",
         ),
         Process(
             "worker",
             (python, "-m", "celery", "-A", "celery_worker.app", "worker", "--pool=threads", "--concurrency=4",
              "--without-gossip", "--without-mingle", "--loglevel=WARNING"),
+            touches=home / "run" / "worker.alive",
         ),
         Process(
             "beat",
             (python, "-m", "celery", "-A", "celery_worker.app", "beat", "--loglevel=WARNING",
              "--schedule", str(home / "run" / "beat-schedule"), "--pidfile="),
+            touches=home / "run" / "beat.alive",
         ),
-        Process("conductor", (python, "manage.py", "conductor")),
+        Process("conductor", (python, "manage.py", "conductor"), touches=home / "run" / "conductor.alive"),
     )  # fmt: skip
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.code.highlight import CLASSES, LONGEST, highlight
+from apps.code.highlight import LONGEST, _Known, coloured, highlight
+from apps.code.lexing import CLASSES, grammar_of, runs_of
+from yardmaster.sandbox import NoResult
 
 STYLES = Path(__file__).resolve().parents[3] / "frontend" / "src" / "code.css"
 
@@ -54,8 +57,51 @@ def test_no_character_is_lost_whatever_the_text(text):
     wanted = text.split("\n")
     if wanted[-1] == "":
         wanted.pop()
-    for path in ("a.py", "a.md", "a.json", "a.sh", "a.none"):
-        assert text_of(highlight(path, text)) == wanted
+    for path in ("a.py", "a.md", "a.json", "a.sh"):
+        lines = list(coloured(text, runs_of(grammar_of(path), text)))  # without the process: it would take minutes
+        assert text_of(lines)[: len(wanted)] == wanted
+    assert text_of(highlight("a.none", text)) == wanted
+
+
+@pytest.mark.parametrize("runs", [[], [(0, 3)], [(0, 5), (99, 2)], [(-1, 10), (0, -3)]])
+def test_stretches_that_are_not_those_of_the_text_change_nothing(runs):
+    assert text_of(list(coloured("a <\nb>", runs))) == ["a <", "b>"]
+
+
+@pytest.mark.parametrize(
+    ("path", "grammar"), [("Dockerfile", "docker"), ("a.PY", "python"), ("x.smithy", ""), ("", "")]
+)
+def test_only_a_few_grammars_are_used(path, grammar):
+    assert grammar_of(path) == grammar
+
+
+def test_every_grammar_is_there_and_takes_a_text():
+    for path in ("a.py", "a.yaml", "a.json", "a.toml", "a.ini", "a.md", "a.sh", "a.js", "a.ts", "a.css", "Makefile"):
+        assert text_of(highlight(path, "a = 1\n")) == ["a = 1"]
+        assert sum(length for _, length in runs_of(grammar_of(path), "a = 1\n")) == 6
+
+
+def test_a_text_that_is_too_hard_is_plain_and_is_tried_once(monkeypatch):
+    class Stuck:
+        calls = 0
+
+        def call(self, *arguments):
+            Stuck.calls += 1
+            raise NoResult("stuck")
+
+    monkeypatch.setattr("apps.code.highlight._LEXER", Stuck())
+    for _ in range(3):
+        assert highlight("hard.py", "x = 'hard'\n") == ["x = &#x27;hard&#x27;"]
+    assert Stuck.calls == 1
+
+
+def test_texts_are_remembered_within_a_bound(monkeypatch):
+    monkeypatch.setattr("apps.code.highlight._REMEMBERED", 50)
+    known = _Known()
+    monkeypatch.setattr("apps.code.highlight._LEXER", SimpleNamespace(call=lambda _, text: [(-1, 1)] * len(text)))
+    for number in range(30):
+        known.runs_of("python", f"text {number:04}")
+    assert len(known._runs) == 5
 
 
 @pytest.mark.parametrize("name", sorted({name for _, name in CLASSES}))

@@ -12,10 +12,11 @@ OF_OTHERS = {"YARDMASTER_URL", "YARDMASTER_TOKEN"}
 
 
 def read_by_settings() -> set[str]:
-    tree = ast.parse((ROOT / "platform/portal/settings.py").read_text())
+    files = [ROOT / "platform/portal/settings.py", *(ROOT / "platform/portal/up").glob("*.py")]
     return {
         node.args[0].value
-        for node in ast.walk(tree)
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and isinstance(node.func.value, ast.Name)

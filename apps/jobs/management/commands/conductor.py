@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand
 from django.db import DatabaseError, InterfaceError, close_old_connections
 from django.utils import timezone
 
-from apps.api.readiness import report_ready
+from apps.api.readiness import report_alive, report_ready
 from apps.jobs.engines import engine_named, engine_names
 from apps.jobs.following import QUIET, Bursts, Follower, Unsent
 from apps.jobs.leadership import LASTS, lead, resign
@@ -61,6 +61,7 @@ class Conductor:
         report_ready("conductor")
         renew_at = 0.0
         while not self._stopped.wait(QUIET):
+            report_alive("conductor")
             for job_id in self._bursts.take_due(time.monotonic()):
                 wake_now(job_id)
             if time.monotonic() >= renew_at:
