@@ -36,7 +36,11 @@ def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
         "code": None if attempt.spec["code"] is None else _code(attempt.spec["code"]),
         "inputs": [_input(one) for one in attempt.spec["inputs"]],
         "checkpoint": _checkpoint(job),
-        "limits": {"line_bytes": LINE_BYTES, "spool_bytes": SPOOL_BYTES},
+        "limits": {
+            "line_bytes": LINE_BYTES,
+            "spool_bytes": SPOOL_BYTES,
+            "away_seconds": settings.YARDMASTER_LOG_WAIT,
+        },
     }
 
 

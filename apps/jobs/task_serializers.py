@@ -47,6 +47,7 @@ class CheckpointOrderSerializer(serializers.Serializer[Any]):
 class LimitsSerializer(serializers.Serializer[Any]):
     line_bytes = serializers.IntegerField()
     spool_bytes = serializers.IntegerField()
+    away_seconds = serializers.IntegerField()
 
 
 class OrderSerializer(serializers.Serializer[Any]):

@@ -238,6 +238,8 @@ YARDMASTER_STORAGE = {
     "options": {"root": HOME / "objects", "base_url": PUBLIC_URL, "signing_key": SECRET_KEY},
 }
 YARDMASTER_LOGS_ROOT = Path(env.text("YARDMASTER_LOGS_ROOT", str(HOME / "logs")))
+YARDMASTER_LOG_WAIT = env.number("YARDMASTER_LOG_WAIT", 60, least=1)
+"""Seconds that a portal must not have answered a task before lines which its spool has no room for are dropped."""
 YARDMASTER_ENGINES = {
     "local": {"class": "yardmaster.engines.local.LocalEngine", "options": {"root": HOME / "local"}},
 }

@@ -29,7 +29,9 @@ F_SETPIPE_SZ = 1031
 class Intake(threading.Thread):
     """Reads until the pipe ends or `stop_reading` is called. Keeps the last of the output for `reasons`.
 
-    `watch` is given the end of a chunk now and then (at most every second), to look for progress.
+    Where the spool has no room, the pipe is left full and the script waits, as long as `may_wait` says that it may:
+    lines are dropped only after that. `watch` is given the end of a chunk now and then (at most every second), to look
+    for progress.
     """
 
     def __init__(
@@ -37,14 +39,14 @@ class Intake(threading.Thread):
         pipe: int,
         spool: Spool,
         line_bytes: int,
-        is_shipping: Callable[[], bool],
+        may_wait: Callable[[], bool],
         watch: Optional[Callable[[bytes], None]] = None,
     ) -> None:
         super().__init__(name="intake", daemon=True)
         self._pipe = pipe
         self._spool = spool
         self._cutter = LineCutter(line_bytes)
-        self._is_shipping = is_shipping
+        self._may_wait = may_wait
         self._watch = watch
         self._watched_at = 0.0
         self._tail = b""
@@ -91,7 +93,7 @@ class Intake(threading.Thread):
         return True
 
     def _take(self, chunk: bytes) -> None:
-        while not self._spool.has_room and self._is_shipping():
+        while not self._spool.has_room and self._may_wait():
             time.sleep(LET_IT_FILL)
         self._spool.append(self._cutter.feed(chunk), now_ms())
         self._tail = chunk[-TAIL_BYTES:] if len(chunk) >= TAIL_BYTES else (self._tail + chunk)[-TAIL_BYTES:]

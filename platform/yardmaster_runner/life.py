@@ -60,7 +60,8 @@ class Life:
     def _live_with(self, order: Order, spool: Spool) -> Ending:
         """The part of its life in which the portal hears of it."""
         reporter = Reporter(self._facts, self._api, self._switch.throw)
-        shipping = ShipperThread(spool, self._api, Patience(PORTAL_MAY_BE_AWAY, self._haste))
+        patience = Patience(PORTAL_MAY_BE_AWAY, self._haste)
+        shipping = ShipperThread(spool, self._api, patience, order.limits.away_seconds)
         farewell = Patience(PORTAL_MAY_BE_AWAY, self._haste)
         reporter.start()
         shipping.start()

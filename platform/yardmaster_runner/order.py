@@ -7,6 +7,7 @@ from typing import Any, Dict, Mapping, Optional, Tuple
 
 from yardmaster_runner.cluster import IN_GRAPH
 from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun
+from yardmaster_runner.patience import AWAY_AFTER
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Bundle:
 class Limits:
     line_bytes: int = 65536
     spool_bytes: int = 64 << 20
+    away_seconds: float = AWAY_AFTER
+    """How long the portal must not have answered before lines that do not fit into the spool are dropped."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ def _order(answer: Mapping[str, Any]) -> Order:
         code=_bundle(answer["code"], "") if spec["strategy"] != IN_GRAPH else None,
         inputs=tuple(_bundle(one, str(one.get("name") or "")) for one in answer.get("inputs") or ()),
         checkpoint=_checkpoint(answer) if answer.get("checkpoint") else None,
-        limits=Limits(**{k: int(limits[k]) for k in ("line_bytes", "spool_bytes") if limits.get(k)}),
+        limits=Limits(**{k: int(limits[k]) for k in ("line_bytes", "spool_bytes", "away_seconds") if limits.get(k)}),
     )
 
 

@@ -1,13 +1,24 @@
-"""How long to keep trying at a task's end: until nothing has worked for an hour, or somebody is in a hurry."""
+"""How long to keep trying: at a task's end, until nothing has worked for an hour or a stop is due; and for how long a
+script that prints is held up by a portal that does not answer."""
 
 from __future__ import annotations
 
 import time
-from typing import Callable
+from typing import Callable, Optional
 
 PORTAL_MAY_BE_AWAY = 3600.0
 """Seconds. A portal that is stopped, killed or upgraded while a job ends must cost neither its model nor its last
 lines. Nothing is held up by waiting: nobody but the portal could decide what follows."""
+
+
+AWAY_AFTER = 60.0
+"""Seconds without any answer after which lines may be dropped: longer than one call may take (`portal.TIMEOUT`)."""
+
+
+def is_away(unanswered_since: Optional[float], now: float, bound: float) -> bool:
+    """Whether the portal counts as away: it was asked at `unanswered_since` and has answered nothing for `bound`
+    seconds since then. None: it has answered the last question, or there was none. A slow portal is never away."""
+    return unanswered_since is not None and now - unanswered_since >= bound
 
 
 class Haste:

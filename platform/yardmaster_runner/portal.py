@@ -18,11 +18,14 @@ LARGEST_ANSWER = 64 << 20
 
 
 class PortalAway(Exception):
-    """No answer, or one that says "later" (5xx, 429, 408). Try again; `retry_after` where the portal named a time."""
+    """No answer, or one that says "later" (5xx, 429, 408). Try again; `retry_after` where the portal named a time.
 
-    def __init__(self, message: str, retry_after: float = 0.0) -> None:
+    `has_answered`: it is there and will take this later. Of another 5xx nothing says that it will ever."""
+
+    def __init__(self, message: str, retry_after: float = 0.0, *, has_answered: bool = False) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.has_answered = has_answered
 
 
 class PortalRefused(Exception):
@@ -119,7 +122,9 @@ def _meaning(status: int, content: bytes, retry_after: str, what: str) -> Dict[s
     known = answer if isinstance(answer, dict) else {}
     message = "%s: %s" % (what, known.get("detail") or known.get("title") or http.client.responses.get(status, ""))
     if status >= 500 or status in (408, 425, 429):
-        raise PortalAway("%d %s" % (status, message), float(retry_after) if retry_after.isdigit() else 0.0)
+        has_answered = status < 500 or bool(retry_after)
+        wait = float(retry_after) if retry_after.isdigit() else 0.0
+        raise PortalAway("%d %s" % (status, message), wait, has_answered=has_answered)
     if status in (401, 403):
         raise PortalRefused("%d %s" % (status, message))
     raise PortalRejected(status, message, known)

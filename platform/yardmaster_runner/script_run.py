@@ -58,7 +58,7 @@ class ScriptRun:
         kills = memory_kills()
         reader, writer = open_pipe()
         line_bytes = min(self._order.limits.line_bytes, LONGEST_LINE)
-        intake = Intake(reader, spool, line_bytes, shipping.is_taken_from, self._progress.see_output)
+        intake = Intake(reader, spool, line_bytes, lambda: _may_wait(shipping, switch), self._progress.see_output)
         script = self._start(inherited, writer)
         switch.started(script, self._order.grace_period)
         for thread in (intake, self._observer, self._keeper):
@@ -107,3 +107,9 @@ class ScriptRun:
 
     def _uploader(self) -> Uploader:
         return Uploader(self._api, self._api.portal.hosts, Patience(PORTAL_MAY_BE_AWAY, self._haste))
+
+
+def _may_wait(shipping: ShipperThread, switch: StopSwitch) -> bool:
+    """Whether a script that prints faster than its lines are taken is held up: as long as the portal answers, however
+    slowly, but never past the middle of the grace period, so that a script that is to end can."""
+    return not shipping.shipper.is_away and not switch.is_urgent

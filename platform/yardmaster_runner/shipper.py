@@ -15,7 +15,7 @@ from typing import Callable, Optional, Protocol, Sequence, Tuple
 
 from yardmaster_runner.backoff import Backoff
 from yardmaster_runner.exits import note
-from yardmaster_runner.patience import Patience
+from yardmaster_runner.patience import AWAY_AFTER, Patience, is_away
 from yardmaster_runner.portal import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.segments import Gap
 from yardmaster_runner.spool import Spool
@@ -30,7 +30,6 @@ NOTICE = 0.1
 LAST_PAUSE = 0.5
 SAVE_EVERY = 1.0
 REJECTIONS = 3
-TAKING_FOR = 5.0
 
 
 class LogApi(Protocol):
@@ -55,6 +54,7 @@ class Shipper:
         on_success: Callable[[], None] = lambda: None,
         backoff: Optional[Backoff] = None,
         clock: Callable[[], float] = time.monotonic,
+        away_after: float = AWAY_AFTER,
     ) -> None:
         self._spool = spool
         self._api = api
@@ -65,7 +65,8 @@ class Shipper:
         self._batch_bytes = BATCH_BYTES
         self._rejections = 0
         self._saved_at = -SAVE_EVERY
-        self._worked_at = float("-inf")
+        self._away_after = away_after
+        self._unanswered_since: Optional[float] = None
         self._on_success = on_success
         self.trouble = ""
         """What hinders shipping now, in words; empty when it goes well."""
@@ -76,12 +77,14 @@ class Shipper:
         return self._spool.waiting_lines == 0
 
     @property
-    def is_taken_from(self) -> bool:
-        """Whether the portal takes lines these days, so that waiting makes room in the spool."""
-        return self._clock() - self._worked_at < TAKING_FOR
+    def is_away(self) -> bool:
+        """Whether the portal has been asked and has not answered for so long that waiting for it would be in vain."""
+        return is_away(self._unanswered_since, self._clock(), self._away_after)
 
     def step(self) -> float:
         """Exchange at most one message with the portal; how many seconds to wait before the next step."""
+        if self._unanswered_since is None:
+            self._unanswered_since = self._clock()
         try:
             self._agree()
             is_backlogged = self._send()
@@ -89,7 +92,7 @@ class Shipper:
             return self._later(error)
         self._backoff.reset()
         self.trouble = ""
-        self._worked_at = self._clock()
+        self._unanswered_since = None
         self._on_success()
         self._save_sometimes()
         return 0.0 if is_backlogged else PAUSE
@@ -135,6 +138,8 @@ class Shipper:
         self._is_agreed = False
         self.trouble = str(error)
         delay = self._backoff.next()
+        if isinstance(error, PortalRejected) or (isinstance(error, PortalAway) and error.has_answered):
+            self._unanswered_since = None
         if isinstance(error, PortalAway):
             return max(delay, min(error.retry_after, 15.0))
         if isinstance(error, PortalRejected) and error.status == 413 and self._batch_bytes > SMALLEST_BATCH:
@@ -163,17 +168,13 @@ class ShipperThread(threading.Thread):
     """Ships what the spool gets until it is told that no more comes; then what is left, and that it is the end, as long
     as the portal takes anything within `patience`."""
 
-    def __init__(self, spool: Spool, api: LogApi, patience: Patience) -> None:
+    def __init__(self, spool: Spool, api: LogApi, patience: Patience, away_after: float = AWAY_AFTER) -> None:
         super().__init__(name="shipper", daemon=True)
-        self.shipper = Shipper(spool, api, patience.worked)
+        self.shipper = Shipper(spool, api, patience.worked, away_after=away_after)
         self._spool = spool
         self._patience = patience
         self._wake = threading.Event()
         self._is_finishing = False
-
-    def is_taken_from(self) -> bool:
-        """Whether the portal takes lines these days."""
-        return self.shipper.is_taken_from
 
     def no_more_lines(self) -> None:
         """Returns at once; join the thread for the end of its work."""

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from types import FrameType
 from typing import Iterator, Optional
 
@@ -25,6 +26,7 @@ class StopSwitch:
 
     def __init__(self, haste: Haste) -> None:
         self.was_thrown = False
+        self._thrown_at = 0.0
         self._haste = haste
         self._number = 0
         self._is_interruptible = False
@@ -32,6 +34,11 @@ class StopSwitch:
         self._script: Optional[Script] = None
         self._grace = 30.0
         self._killer: Optional[threading.Timer] = None
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether half of the grace period is over, so that nothing may hold up the script's end."""
+        return self.was_thrown and time.monotonic() - self._thrown_at >= self._grace / 2
 
     def install(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -70,6 +77,8 @@ class StopSwitch:
             self._killer.cancel()
 
     def _on_signal(self, number: int, frame: Optional[FrameType]) -> None:
+        if not self.was_thrown:
+            self._thrown_at = time.monotonic()
         self.was_thrown = True
         self._number = number
         if self._is_interruptible:

@@ -45,6 +45,8 @@ class FakeTaskPortal:
         self.trouble: Trouble = lambda method, path: None
         self.trouble_code = "conflict"
         """What a status that `trouble` gives says in its body."""
+        self.retry_after = ""
+        """The header of such an answer, where it has one."""
         self._server: ThreadingHTTPServer | None = None
         self._port = 0
 
@@ -188,6 +190,8 @@ class _Handler(BaseHTTPRequestHandler):
         content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(content)))
+        if status >= 400 and self.portal.retry_after:
+            self.send_header("Retry-After", self.portal.retry_after)
         self.end_headers()
         self.wfile.write(content)
 

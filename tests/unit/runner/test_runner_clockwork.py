@@ -3,7 +3,7 @@
 from yardmaster_runner.backoff import Backoff
 from yardmaster_runner.events import Scalar
 from yardmaster_runner.exits import Ending
-from yardmaster_runner.patience import Haste, Patience
+from yardmaster_runner.patience import Haste, Patience, is_away
 from yardmaster_runner.reporter import SCALARS_PER_REPORT, Facts
 
 
@@ -79,3 +79,9 @@ def test_the_latest_facts_win():
         "reason": "Killed",
         "message": "signal",
     }
+
+
+def test_a_portal_is_away_once_a_question_has_been_without_answer_for_long():
+    assert not is_away(None, 1e9, 10)  # nothing was asked, for however long
+    assert not is_away(100.0, 109.9, 10)
+    assert is_away(100.0, 110.0, 10)
