@@ -1,13 +1,12 @@
 """May this job start now? The whole job or nothing, against its namespace's quota and its engine's capacity.
 
-Pure: the caller reads the portal's ledger in one transaction, asks `admit`, and writes what it answers in the same
-one, so that two jobs are never promised the same room.
+Pure. `admit` answers for one job; `queue_decision` decides a whole queue by the same rules.
 
-The order is priority, then first come. Whoever is before and could start now gets its room first. A waiting job that
-does not fit yet may be passed by smaller ones, but not for ever: once it has waited longer than `patience`, no later
-job may take from a pool (its namespace's quota, the engine) a resource that it lacks there. What it does not lack is
-left to others: a job that waits for its own namespace's quota holds up nobody else's. Higher priority passes lower,
-always: that is what it means.
+The order is that of `turns`: priority, as far as it counts, then first come. A job that is before and could start now
+gets its room first. A waiting job that does not fit yet may be passed by smaller ones, but not for ever: once it has
+waited longer than `patience`, no later job may take from a pool (its namespace's quota, the engine) a resource that it
+lacks there. What it does not lack is left to others: a job that waits for its own namespace's quota holds up no other
+namespace.
 
 Not here: where one task is placed (the engine's matter), and what a too large job could be instead (`fitting`).
 """
@@ -34,9 +33,11 @@ from yardmaster.pools import (
 )
 from yardmaster.quantity import format_amount
 from yardmaster.spec import Resources
+from yardmaster.turns import in_order
 
 __all__ = [
     "DEFAULT_PATIENCE",
+    "MOST_SHOWN",
     "RUNNING_JOBS",
     "Admitted",
     "Candidate",
@@ -51,10 +52,15 @@ __all__ = [
     "Usage",
     "Waiting",
     "admit",
+    "held_keys",
+    "hindrance",
     "never_fits",
+    "waiting",
 ]
 
 DEFAULT_PATIENCE = timedelta(minutes=10)
+MOST_SHOWN = 20
+"""Jobs ahead, and holders, that an answer names: nobody reads more. All that are ahead are counted."""
 _PRECEDENCE = list(Code)
 
 
@@ -75,9 +81,10 @@ class Waiting:
     position: int = 0
     """How many jobs of the engine's queue are before it."""
     ahead: tuple[uuid.UUID, ...] = ()
-    """Those of them that want what it waits for, first first."""
+    """Those of them that want what it waits for, first first: the first few of `ahead_count`."""
+    ahead_count: int = 0
     holders: tuple[Holder, ...] = ()
-    """Admitted jobs that hold what it waits for."""
+    """Admitted jobs that hold what it waits for, the first few."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +113,26 @@ def admit(
     candidate itself. Asking changes nothing.
     """
     line = Line(candidate, queue, ledger, now, patience)
-    hindrances = [found for found in (_closed(candidate, ledger, line), never_fits(candidate, ledger)) if found]
-    if hindrances:
-        return min(hindrances, key=lambda found: _PRECEDENCE.index(found.code))
+    position = len(line.before)
+    hindered = hindrance(candidate, ledger, position)
+    if hindered:
+        return hindered
     needs = line.pools.needs(candidate)
     lacking = line.pools.lacking(needs) or line.barred & needs.keys()
-    return _waiting(ledger, line, needs, lacking) if lacking else Admitted(candidate.total)
+    if not lacking:
+        return Admitted(candidate.total)
+    ahead = [one.job_id for one, theirs in line.before if not lacking.isdisjoint(theirs)]
+    holders = [one for one in ledger.holders if not lacking.isdisjoint(held_keys(one))]
+    # What would lack if no job were before: that is the reason, and the queue only adds to it.
+    alone = Pools(ledger).shortages(needs)
+    numbers = alone or line.pools.shortages(needs)
+    return waiting(alone, numbers, position, ahead[:MOST_SHOWN], len(ahead), holders[:MOST_SHOWN])
+
+
+def hindrance(candidate: Candidate, ledger: Ledger, position: int) -> Waiting | Never | None:
+    """Why the candidate may not start whatever is free, the first reason in Kueue's order; None where it may."""
+    found = [one for one in (_closed(candidate, ledger, position), never_fits(candidate, ledger)) if one]
+    return min(found, key=lambda one: _PRECEDENCE.index(one.code), default=None)
 
 
 def never_fits(candidate: Candidate, ledger: Ledger) -> Never | None:
@@ -140,12 +161,15 @@ class Line:
     def __init__(
         self, candidate: Candidate, queue: Iterable[Candidate], ledger: Ledger, now: datetime, patience: timedelta
     ) -> None:
-        mine = _place(candidate)
         self.pools = Pools(ledger)
         self.barred: frozenset[PoolKey] = frozenset()
-        """What later jobs may not take: somebody before lacks it and has waited long enough."""
-        before = sorted((one for one in queue if one.job_id != candidate.job_id and _place(one) < mine), key=_place)
-        self.before: list[tuple[Candidate, Needs]] = [(one, self.pools.needs(one)) for one in before]
+        """What later jobs may not take: a job before lacks it and has waited long enough."""
+        self.before: list[tuple[Candidate, Needs]] = []
+        others = [one for one in queue if one.job_id != candidate.job_id]
+        for one, _ in in_order([*others, candidate], ledger, self.pools):
+            if one is candidate:
+                break
+            self.before.append((one, self.pools.needs(one)))
         for one, needs in self.before:
             if _closing_code(one, ledger) is None and self.pools.could_ever_hold(needs, one.sizes):
                 self._pass(needs, now - one.queued_at > patience)
@@ -156,11 +180,6 @@ class Line:
             self.barred |= lacking
         elif not lacking and not self.barred & needs.keys():
             self.pools.take(needs)
-
-
-def _place(one: Candidate) -> tuple[int, datetime, uuid.UUID]:
-    """Highest priority first, then first come; ids are made in order of time and settle the rest."""
-    return (-one.priority, one.queued_at, one.job_id)
 
 
 _CLOSED = {
@@ -176,38 +195,38 @@ def _closing_code(candidate: Candidate, ledger: Ledger) -> Code | None:
     return min(codes, key=_PRECEDENCE.index, default=None)
 
 
-def _closed(candidate: Candidate, ledger: Ledger, line: Line) -> Waiting | None:
+def _closed(candidate: Candidate, ledger: Ledger, position: int) -> Waiting | None:
     code = _closing_code(candidate, ledger)
     if code is None:
         return None
     who = "The engine" if code is ledger.engine_closed else "The namespace"
-    return Waiting(code, f"{who} {_CLOSED.get(code, 'starts no jobs for now')}.", position=len(line.before))
+    return Waiting(code, f"{who} {_CLOSED.get(code, 'starts no jobs for now')}.", position=position)
 
 
-def _waiting(ledger: Ledger, line: Line, needs: Needs, lacking: frozenset[PoolKey]) -> Waiting:
-    ahead = tuple(one.job_id for one, theirs in line.before if not lacking.isdisjoint(theirs))
-    # What would lack if nobody were before: that is the reason, and the queue only adds to it.
-    alone = Pools(ledger).shortages(needs)
+def waiting(
+    alone: Sequence[Shortage],
+    numbers: tuple[Shortage, ...],
+    position: int,
+    ahead: Iterable[uuid.UUID],
+    ahead_count: int,
+    holders: Iterable[Holder],
+) -> Waiting:
+    """The answer to a job that waits. `alone`: what would lack if no job were before it."""
     if not alone:
         code = Code.WAITING_FOR_TURN
     elif any(one.pool == QUOTA for one in alone):
         code = Code.WAITING_FOR_QUOTA
     else:
         code = Code.WAITING_FOR_CAPACITY
-    numbers = alone or line.pools.shortages(needs)
-    return Waiting(
-        code=code,
-        message=_waiting_message(code, numbers, len(ahead)),
-        numbers=numbers,
-        position=len(line.before),
-        ahead=ahead,
-        holders=tuple(one for one in ledger.holders if _holds_any(one, lacking)),
-    )
+    message = _waiting_message(code, numbers, ahead_count)
+    return Waiting(code, message, numbers, position, tuple(ahead), ahead_count, tuple(holders))
 
 
-def _holds_any(holder: Holder, keys: frozenset[PoolKey]) -> bool:
-    held = {**units_of(holder.resources), RUNNING_JOBS: 1}
-    return any(held.get(key.resource, 0) > 0 for key in keys if key.namespace_id in (None, holder.namespace_id))
+def held_keys(holder: Holder) -> frozenset[PoolKey]:
+    """What of which pools an admitted job holds."""
+    names = [name for name, amount in units_of(holder.resources).items() if amount > 0]
+    mine = [PoolKey(holder.namespace_id, name) for name in (*names, RUNNING_JOBS)]
+    return frozenset([*mine, *(PoolKey(None, name) for name in names)] if holder.on_engine else mine)
 
 
 def _waiting_message(code: Code, numbers: Sequence[Shortage], ahead: int) -> str:

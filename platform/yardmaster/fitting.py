@@ -77,10 +77,11 @@ def largest_fit(
     least = spec.total(frozenset(spec.roles) - _SHRINKING)
     for role in _SHRINKING & spec.roles.keys():
         least += spec.roles[role].resources
-    # If not even this would start, nothing would: and whoever is barred from a resource is so in any number.
-    if not isinstance(admit(replace(candidate, total=least), queue, ledger, now, patience), Admitted):
+    smallest = replace(candidate, total=least)
+    # If not even this would start, nothing would: a job that is barred from a resource is so in any number.
+    if not isinstance(admit(smallest, queue, ledger, now, patience), Admitted):
         return None
-    left = Line(candidate, queue, ledger, now, patience).pools.left_for(candidate.namespace_id, units_of(spec.total()))
+    left = Line(smallest, queue, ledger, now, patience).pools.left_for(candidate.namespace_id, units_of(spec.total()))
     return _shape(spec, left)
 
 

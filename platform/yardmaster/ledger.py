@@ -46,6 +46,8 @@ class Quota:
     memory: int | None = None
     gpus: int | None = None
     running_jobs: int | None = None
+    priority_ceiling: int = 0
+    """The highest priority with which its jobs count among those of other namespaces."""
 
     def limits(self) -> dict[str, float]:
         """The limits that are set, by resource."""
@@ -87,6 +89,8 @@ class Candidate:
     priority: int
     total: Resources
     sizes: tuple[Resources, ...]
+    turn_at: datetime | None = None
+    """Where another job's turn in the queue was left to it: that turn's time. None: its own, `queued_at`."""
 
     @classmethod
     def of(cls, spec: TrainingSpec, *, job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: datetime) -> Candidate:
@@ -102,6 +106,8 @@ class Holder:
     job_id: uuid.UUID
     namespace_id: uuid.UUID
     resources: Resources
+    on_engine: bool = True
+    """False: on another engine, so that it holds the namespace's quota only."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,7 @@ class Ledger:
     quotas: Mapping[uuid.UUID, Quota] = field(default_factory=dict)
     usage: Mapping[uuid.UUID, Usage] = field(default_factory=dict)
     holders: tuple[Holder, ...] = ()
-    """The admitted jobs, on this engine or of the candidate's namespace: for the answer's `holders` only."""
+    """The admitted jobs, on this engine or of a candidate's namespace: for the answer's `holders` only."""
     closed: Mapping[uuid.UUID, Code] = field(default_factory=dict)
     """Namespaces that may start nothing now, and why: Deactivated, Suspended or AdmissionGated."""
     engine_closed: Code | None = None

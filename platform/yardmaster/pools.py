@@ -111,6 +111,14 @@ class Pools:
                 found[key] = need
         return found
 
+    def left(self, key: PoolKey) -> int:
+        """What is left of one resource of one pool."""
+        return self._left.get(key, 0)
+
+    def has(self, key: PoolKey) -> bool:
+        """Whether the pool has, or bounds, this resource at all."""
+        return key in self._limits
+
     def could_ever_hold(self, needs: Needs, sizes: Iterable[Resources]) -> bool:
         """Whether a job with these needs and task sizes fits if nobody else holds anything."""
         return all(need <= self._limits.get(key, 0) for key, need in needs.items()) and all(

@@ -1,0 +1,201 @@
+"""A whole queue decided in one walk gets the answers that `admit` gives to one job after the other."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.core.generators import NOW
+from yardmaster.admission import (
+    MOST_SHOWN,
+    Admitted,
+    Candidate,
+    Code,
+    Decision,
+    Holder,
+    Ledger,
+    Quota,
+    Room,
+    Usage,
+    Waiting,
+    admit,
+)
+from yardmaster.pools import Pools
+from yardmaster.queue_decision import decide_queue
+from yardmaster.spec import NOTHING, Resources
+from yardmaster.turns import in_order
+
+GI = 1 << 30
+NAMESPACES = tuple(uuid.UUID(int=n) for n in range(1, 7))
+PATIENCE = timedelta(minutes=10)
+RARE = "vendor.example/fpga"
+
+_amounts = st.builds(
+    Resources,
+    cpu=st.sampled_from([0, 0.25, 0.5, 1, 1.5, 2, 4]),
+    memory=st.sampled_from([0, GI, 2 * GI, 5 * GI]),
+    gpus=st.sampled_from([0, 0, 0, 1, 2]),
+    extended=st.sampled_from([{}, {}, {}, {RARE: 1}, {"rdma/hca": 1}, {"no-machine/has": 1}]),
+)
+_engines = st.builds(
+    Resources,
+    cpu=st.integers(0, 16),
+    memory=st.integers(0, 24).map(lambda n: n * GI),
+    gpus=st.integers(0, 4),
+    extended=st.sampled_from([{}, {RARE: 2}, {RARE: 1, "rdma/hca": 3}]),
+)
+_quotas = st.builds(
+    Quota,
+    cpu=st.none() | st.integers(0, 8),
+    memory=st.none() | st.integers(0, 12).map(lambda n: n * GI),
+    gpus=st.none() | st.integers(0, 3),
+    running_jobs=st.none() | st.integers(0, 5),
+    priority_ceiling=st.sampled_from([0, 0, 1, 5]),
+)
+_priorities = st.sampled_from([0, 0, 0, -3, 1, 2, 5, 1000])
+
+
+@st.composite
+def queues(draw: st.DrawFn, most: int = 45) -> list[Candidate]:
+    """Jobs of several namespaces, each queued at a time of its own; some for longer than the patience."""
+    ages = draw(st.lists(st.integers(1, 1500), unique=True, max_size=most))
+    found = []
+    for number, age in enumerate(ages):
+        total = draw(_amounts)
+        sizes = draw(st.sampled_from([(total,), (total, NOTHING), (Resources(0.25, 0),)]))
+        namespace = draw(st.sampled_from(NAMESPACES))
+        queued_at = NOW - timedelta(seconds=age)
+        turn_at = draw(st.none() | st.just(queued_at - timedelta(seconds=2000, milliseconds=1)))
+        found.append(
+            Candidate(uuid.UUID(int=100 + number), namespace, queued_at, draw(_priorities), total, sizes, turn_at)
+        )
+    return found
+
+
+@st.composite
+def ledgers(draw: st.DrawFn) -> Ledger:
+    total = draw(_engines)
+    held = [
+        Holder(uuid.UUID(int=9000 + n), draw(st.sampled_from(NAMESPACES)), draw(_amounts), draw(st.booleans()))
+        for n in range(draw(st.integers(0, 6)))
+    ]
+    reserved = sum((one.resources for one in held if one.on_engine), NOTHING)
+    usage = {
+        key: Usage(sum((one.resources for one in mine), NOTHING), len(mine))
+        for key in NAMESPACES
+        if (mine := [one for one in held if one.namespace_id == key])
+    }
+    free, largest = draw(st.sampled_from([total, total, Resources(2, 4 * GI)])), draw(st.just(total) | _engines)
+    return Ledger(
+        room=Room(total, free, largest, reserved),
+        quotas={key: draw(_quotas) for key in NAMESPACES if draw(st.booleans())},
+        usage=usage,
+        holders=tuple(held),
+        closed={NAMESPACES[0]: Code.SUSPENDED} if draw(st.integers(0, 5)) == 0 else {},
+        engine_closed=draw(st.sampled_from([None] * 8 + [Code.MISCONFIGURED])),
+    )
+
+
+def with_started(ledger: Ledger, one: Candidate) -> Ledger:
+    """The ledger after the job was admitted."""
+    used = ledger.usage.get(one.namespace_id, Usage())
+    return replace(
+        ledger,
+        room=replace(ledger.room, reserved=ledger.room.reserved + one.total),
+        usage={**ledger.usage, one.namespace_id: Usage(used.resources + one.total, used.running_jobs + 1)},
+        holders=(*ledger.holders, Holder(one.job_id, one.namespace_id, one.total)),
+    )
+
+
+def turn_of(one: Candidate) -> datetime:
+    return one.turn_at or one.queued_at
+
+
+def one_by_one(
+    queue: Sequence[Candidate], ledger: Ledger
+) -> tuple[dict[uuid.UUID, Decision], dict[uuid.UUID, datetime]]:
+    """The rule: ask `admit` for one job after the other, and write down what starts before the next is asked. What
+    starts with another's turn leaves it its own."""
+    waiting = {one.job_id: one for one in queue}
+    decisions: dict[uuid.UUID, Decision] = {}
+    while left := [
+        turn for turn in in_order(waiting.values(), ledger, Pools(ledger)) if turn[0].job_id not in decisions
+    ]:
+        one, brought_by = left[0]
+        decision = decisions[one.job_id] = admit(one, list(waiting.values()), ledger, NOW, PATIENCE)
+        if isinstance(decision, Admitted):
+            ledger = with_started(ledger, one)
+            waiting[brought_by] = replace(waiting[brought_by], turn_at=turn_of(one))
+            del waiting[one.job_id]
+    return decisions, {one.job_id: turn_of(one) for one in waiting.values()}
+
+
+@settings(max_examples=400, deadline=None)
+@given(queues(), ledgers())
+def test_every_job_gets_the_answer_that_it_would_get_alone(queue: list[Candidate], ledger: Ledger) -> None:
+    decisions, turns = one_by_one(queue, ledger)
+    found = decide_queue(reversed(queue), ledger, NOW, PATIENCE)
+    assert found.is_whole
+    assert list(found.decisions) == list(decisions), "asked in another order"
+    assert found.decisions == decisions
+    assert {key: found.turns.get(key, turn_of(one)) for key, one in by_id(queue).items() if key in turns} == turns
+
+
+@settings(max_examples=100, deadline=None)
+@given(queues(), ledgers(), st.integers(1, 4))
+def test_as_many_as_are_allowed_at_once_start_and_the_next_pass_goes_on_from_there(
+    queue: list[Candidate], ledger: Ledger, most: int
+) -> None:
+    whole = decide_queue(queue, ledger, NOW, PATIENCE)
+    started: list[uuid.UUID] = []
+    for _ in range(len(queue) + 1):
+        found = decide_queue(queue, ledger, NOW, PATIENCE, most_admitted=most)
+        here = [key for key, decision in found.decisions.items() if isinstance(decision, Admitted)]
+        assert len(here) <= most
+        started += here
+        for key in here:
+            ledger = with_started(ledger, by_id(queue)[key])
+        queue = [replace(one, turn_at=found.turns.get(one.job_id, one.turn_at)) for one in queue]
+        queue = [one for one in queue if one.job_id not in here]
+        if found.is_whole:
+            break
+    assert started == [key for key, decision in whole.decisions.items() if isinstance(decision, Admitted)]
+
+
+def by_id(queue: Sequence[Candidate]) -> dict[uuid.UUID, Candidate]:
+    return {one.job_id: one for one in queue}
+
+
+def test_only_the_first_few_ahead_are_named_and_all_are_counted() -> None:
+    size = Resources(1, GI)
+    queue = [
+        Candidate(uuid.UUID(int=n), NAMESPACES[n % 6], NOW - timedelta(seconds=900 - n), 0, size, (size,))
+        for n in range(1, 100)
+    ]
+    full = Ledger(Room(Resources(4, 8 * GI), Resources(4, 8 * GI), Resources(4, 8 * GI), Resources(4, 8 * GI)))
+    found = decide_queue(queue, full, NOW, PATIENCE).decisions[queue[-1].job_id]
+    assert isinstance(found, Waiting)
+    assert (found.position, found.ahead_count, len(found.ahead)) == (98, 98, MOST_SHOWN)
+    assert found.message.endswith("98 jobs ahead wait for the same.")
+
+
+def test_what_a_long_waiting_job_comes_to_lack_while_others_start_is_kept_for_it_as_well() -> None:
+    """It lacked a core and not memory; the next job takes so much memory that it lacks that, too."""
+
+    def job(number: int, cpu: float, memory: int, age: int) -> Candidate:
+        size = Resources(cpu, memory * GI)
+        return Candidate(uuid.UUID(int=number), NAMESPACES[number], NOW - timedelta(seconds=age), 0, size, (size,))
+
+    engine = Resources(4, 10 * GI)
+    ledger = Ledger(Room(engine, engine, engine, Resources(3, 0)))
+    queue = [job(1, 2, 6, age=900), job(2, 0, 5, age=20), job(3, 0, 1, age=10)]
+    answers = list(decide_queue(queue, ledger, NOW, PATIENCE).decisions.values())
+    assert isinstance(answers[1], Admitted)
+    assert isinstance(answers[2], Waiting)
+    assert answers[2].code is Code.WAITING_FOR_TURN
+    assert answers == list(one_by_one(queue, ledger)[0].values())
