@@ -32,10 +32,12 @@ class Outcome:
         return Counter(reason for _, reason in self.kept).most_common()
 
 
-def jobs_chosen(user: User, ids: Iterable[str]) -> list[Job]:
-    """Those of these jobs that the user may see, newest first; at most `MOST_AT_ONCE`. What is no id is passed over."""
+def jobs_chosen(user: User, ids: Iterable[str], *, with_spec: bool = False) -> list[Job]:
+    """Those of these jobs that the user may see, newest first; at most `MOST_AT_ONCE`. What is no id is passed over.
+    `with_spec` is for few of them."""
     keys = {key for key in map(_key, ids) if key is not None}
-    found = Job.objects.select_related("namespace", "owner").filter(pk__in=sorted(keys)[:MOST_AT_ONCE])
+    jobs = Job.objects.defer("waiting") if with_spec else Job.objects.for_lists()
+    found = jobs.select_related("namespace", "owner").filter(pk__in=sorted(keys)[:MOST_AT_ONCE])
     return list(found.filter(namespace__in=namespaces_visible(user), deleted_at__isnull=True).order_by("-pk"))
 
 

@@ -14,12 +14,12 @@ from apps.accounts.models import User
 from apps.jobs import admission
 from apps.jobs.engines import engine_chosen
 from apps.jobs.manifests import manifests_of_spec
+from apps.jobs.specs import asked_spec
 from apps.jobs.versions import checked_spec
 from apps.namespaces.models import Namespace
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.fitting import Check, Fit
 from yardmaster.preflight import Finding
-from yardmaster.spec_json import spec_from_json
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def job_check(*, user: User, namespace: Namespace, data: object, engine: str | N
     """What would become of this job in this namespace now. Raises only where the user may not launch at all."""
     chosen = engine_chosen(user, engine)
     try:
-        spec = spec_from_json(data)
+        spec = asked_spec(data)
         warnings = checked_spec(user, spec)
     except SpecRejected as error:
         return _refused(error)

@@ -75,11 +75,19 @@ class Comparison:
         return sum(1 for line in self.spec if line.differs)
 
 
-def compare(jobs: Sequence[Job], *, chosen: Sequence[str], names: Mapping[str, str], now: datetime) -> Comparison:
-    """The jobs side by side, with these scalars (none: the likeliest one). `names` says what to call versions by id."""
+def compare(
+    jobs: Sequence[Job],
+    specs: Sequence[Mapping[str, Any]],
+    *,
+    chosen: Sequence[str],
+    names: Mapping[str, str],
+    now: datetime,
+) -> Comparison:
+    """The jobs side by side, with these scalars (none: the likeliest one). `specs` are theirs, in the same order;
+    `names` says what to call versions by id."""
     tags = tags_of(jobs)
     wanted = [tag for tag in tags if tag in chosen][:MOST_CHOSEN] or _likeliest(tags)
-    return Comparison(rows_of(jobs, now), spec_lines([job.spec for job in jobs], names), tags, _scalars(jobs, wanted))
+    return Comparison(rows_of(jobs, now), spec_lines(specs, names), tags, _scalars(jobs, wanted))
 
 
 def spec_lines(specs: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> list[Line]:

@@ -47,7 +47,7 @@ class JobList:
 
     def page(self, cursor: Cursor | None, limit: int) -> list[Job]:
         """Up to `limit` jobs from the cursor on, in the direction it reads. Two statements."""
-        rows = Job.objects.select_related("namespace", "owner").filter(pk__in=self._ids(cursor, limit))
+        rows = Job.objects.for_lists().select_related("namespace", "owner").filter(pk__in=self._ids(cursor, limit))
         return list(rows.order_by("pk" if _is_newer(cursor) else "-pk"))
 
     def _ids(self, cursor: Cursor | None, limit: int) -> list[uuid.UUID]:

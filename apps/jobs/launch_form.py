@@ -18,7 +18,7 @@ from typing import Any
 from yardmaster.errors import Problem
 from yardmaster.quantity import format_cpu
 from yardmaster.spec import Paths, Role, RoleSpec, Strategy, TrainingSpec
-from yardmaster.spec_rules import MOST_INPUTS
+from yardmaster.spec_rules import DEFAULT_LIMITS
 from yardmaster.strategy import ROLES, only_serves
 
 Values = dict[str, str]
@@ -76,7 +76,7 @@ def values_of_post(data: Mapping[str, str]) -> Values:
     for name in data:
         if found := _INPUT.fullmatch(name):
             rows.setdefault(int(found[1]), {})[found[2]] = data[name].strip()
-    kept = [row for _, row in sorted(rows.items()) if any(row.values())][: MOST_INPUTS + 1]
+    kept = [row for _, row in sorted(rows.items()) if any(row.values())][: DEFAULT_LIMITS.inputs + 1]
     return values | _inputs(kept)
 
 

@@ -19,7 +19,7 @@ from apps.jobs.models import Job
 from apps.namespaces.models import Namespace
 from yardmaster.ids import JobKey
 from yardmaster.spec import TrainingSpec
-from yardmaster.spec_json import spec_from_json
+from yardmaster.spec_stored import stored_spec
 
 _TO_BE_KNOWN = UUID(int=0)
 """Stands for the id that a job gets when it is launched."""
@@ -40,7 +40,7 @@ class Manifests:
 
 def manifests_of_job(job: Job) -> Manifests:
     """Of the newest attempt. Raises what the engine raises where its options have changed since."""
-    return Manifests(job.engine, engine_named(job.engine).preview(spec_from_json(job.spec), job.key))
+    return Manifests(job.engine, engine_named(job.engine).preview(stored_spec(job.spec), job.key))
 
 
 def manifests_of_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: str | None) -> Manifests:

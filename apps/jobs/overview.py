@@ -48,7 +48,7 @@ class Overview:
 
 def overview_of(namespace: Namespace, now: datetime) -> Overview:
     """Four statements at most; what ended before the last day is not looked at."""
-    jobs = Job.objects.filter(namespace=namespace, deleted_at__isnull=True)
+    jobs = Job.objects.for_lists().filter(namespace=namespace, deleted_at__isnull=True)
     lately = now - LATELY
     counts = _counts(jobs, lately)
     running = jobs.filter(phase__in=ON_THE_ENGINE).order_by("-place")

@@ -19,6 +19,7 @@ from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent
 from apps.jobs.row_words import Row
 from apps.jobs.selectors import facts_of
 from apps.jobs.serving import Serving, is_served, serving_if_known
+from apps.jobs.specs import spec_or_remains
 from apps.jobs.task_cards import TaskCard, task_cards
 from apps.jobs.why import Why, why
 from apps.namespaces.models import Namespace, Role
@@ -29,7 +30,7 @@ from yardmaster.phases import Phase, Wanted
 from yardmaster.remedies import Change, known_change
 from yardmaster.spec import Role as TaskRole
 from yardmaster.spec import Strategy, TrainingSpec
-from yardmaster.spec_json import spec_from_json
+from yardmaster.spec_json import spec_to_json
 
 EVENTS_SHOWN = 100
 CHECKPOINTS_SHOWN = 20
@@ -145,11 +146,12 @@ class JobFacts:
     @property
     def job_file(self) -> str:
         """The file that makes the same job again. Versions stand in it by id: names may mean another one by then."""
+        stored = spec_to_json(self.spec)
         roles = {
             role: {key: memory_text(value) if key == "memory" else value for key, value in one.items() if value}
-            for role, one in self.job.spec["roles"].items()
+            for role, one in stored["roles"].items()
         }
-        spec = {**self.job.spec, "roles": roles}
+        spec = {**stored, "roles": roles}
         return job_as_yaml(spec, namespace=self.job.namespace.slug, engine=self.job.engine)
 
     @property
@@ -167,7 +169,7 @@ class JobFacts:
 
 def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFacts:
     """Everything, in at most nine queries. `role` is the reader's in the job's namespace."""
-    spec = spec_from_json(job.spec)
+    spec, _ = spec_or_remains(job)
     facts = facts_of(job)
     because = why(user, job, facts, now)
     tasks = task_cards(job, spec, facts, now)
@@ -178,7 +180,7 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         now=now,
         role=role,
         why=because,
-        change=change_for(job, because, tasks),
+        change=change_for(job, spec, because, tasks),
         tasks=tasks,
         events=list(JobEvent.objects.filter(job=job).order_by("-pk")[:EVENTS_SHOWN]),
         attempts=_attempts(job),
@@ -190,7 +192,7 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
     )
 
 
-def change_for(job: Job, because: Why, tasks: Sequence[TaskCard]) -> Change | None:
+def change_for(job: Job, spec: TrainingSpec, because: Why, tasks: Sequence[TaskCard]) -> Change | None:
     """The change with which a retry of this failed job is known to help."""
     if job.phase != Phase.FAILED.value:
         return None
@@ -198,7 +200,7 @@ def change_for(job: Job, because: Why, tasks: Sequence[TaskCard]) -> Change | No
     role = TaskRole(told["role"]) if told["role"] else None
     verdict = Verdict(because.reason, because.message, role=role, index=told["index"], exit_code=told["exit_code"])
     peaks = [one.peak_memory for one in tasks if (one.fact.role, one.fact.index) == (told["role"], told["index"])]
-    return known_change(spec_from_json(job.spec), verdict, because.explanation, peaks[0] if peaks else None)
+    return known_change(spec, verdict, because.explanation, peaks[0] if peaks else None)
 
 
 def role_in(user: User, namespace: Namespace, shares: Sequence[Namespace]) -> Role | None:

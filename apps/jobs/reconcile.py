@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
-from apps.jobs import leases, ledger, removal, setbacks, steps, task_facts
+from apps.jobs import leases, ledger, removal, setbacks, specs, steps, task_facts
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job
 from apps.jobs.phase_gate import PhaseMoved
@@ -24,7 +24,6 @@ from yardmaster.errors import YardmasterError
 from yardmaster.phases import ABSENT, Observation, Phase, Wanted
 from yardmaster.plan import Remembered, Wait, plan
 from yardmaster.spec import TrainingSpec
-from yardmaster.spec_json import spec_from_json
 
 log = logging.getLogger(__name__)
 
@@ -81,13 +80,14 @@ def _bring_forward(job_id: uuid.UUID, clock: Clock) -> datetime | None:
 
 def _one_step(job: Job, clock: Clock) -> Wait | None:
     """Look, and perform one step. Returns the wait, where that is the step."""
-    spec = spec_from_json(job.spec)
+    spec, unreadable = specs.spec_or_remains(job)
     engine = engine_named(job.engine) if _is_on_the_engine(job) else None
     seen: Observation = ABSENT if engine is None else engine.observe([job.key])[job.key]
     now = clock()
     if engine is not None:
         seen = task_facts.record(job, seen, now)
-    step = plan(remembered(job, spec), seen, now, settings.YARDMASTER_TIMING)
+    ending = None if unreadable is None else specs.step_without_spec(job, unreadable)
+    step = ending or plan(remembered(job, spec), seen, now, settings.YARDMASTER_TIMING)
     return steps.perform(step, job, spec, seen, now)
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from apps.jobs.models import Job
 from yardmaster.phases import Phase, Wanted
-from yardmaster.spec import Strategy
+from yardmaster.spec import Role, Strategy
 
 STRATEGY_WORDS = {
     "single": "Single task",
@@ -40,7 +39,7 @@ class Row:
         """What runs, in words that tell the strategy, too."""
         if self.job.strategy == Strategy.SINGLE.value:
             return "Single task"
-        words = shape_words(self.job.spec.get("roles", {}))
+        words = shape_words(self.job.replicas)
         return words + _SHAPE_ENDINGS.get(self.job.strategy, "")
 
     @property
@@ -100,9 +99,9 @@ def rows_of(jobs: Iterable[Job], now: datetime) -> list[Row]:
     return [Row(job, now) for job in jobs]
 
 
-def shape_words(roles: Mapping[str, Mapping[str, Any]]) -> str:
+def shape_words(replicas: Mapping[str, int]) -> str:
     """`1 chief, 2 workers, 1 parameter server`."""
-    return ", ".join(count_words(role, one.get("replicas", 1)) for role, one in roles.items())
+    return ", ".join(count_words(role, replicas[role]) for role in Role if role in replicas)
 
 
 def count_words(role: str, count: int) -> str:

@@ -11,13 +11,13 @@ from django.db.models import QuerySet
 from apps.accounts.models import User
 from apps.api.problems import NotFound
 from apps.jobs import ledger
-from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, TaskFact
+from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobVersion, TaskFact
+from apps.jobs.specs import spec_or_remains
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible, require_role
 from apps.registry.models import Model
 from yardmaster.phases import FINAL, Phase, TaskPhase
 from yardmaster.spec import Resources
-from yardmaster.spec_json import spec_from_json
 
 UNFINISHED = [phase.value for phase in Phase if phase not in FINAL]
 EVENTS_AT_ONCE = 200
@@ -53,7 +53,7 @@ def held_by(namespace_id: uuid.UUID, engine: str) -> Resources:
 
 def jobs_in(namespace: Namespace) -> QuerySet[Job]:
     """Every job of the namespace that nobody has deleted."""
-    return Job.objects.filter(namespace=namespace, deleted_at__isnull=True)
+    return Job.objects.for_lists().filter(namespace=namespace, deleted_at__isnull=True)
 
 
 def attempt_is_over(job_id: uuid.UUID, attempt: int) -> bool:
@@ -63,13 +63,7 @@ def attempt_is_over(job_id: uuid.UUID, attempt: int) -> bool:
 
 def version_in_use(version_id: uuid.UUID) -> bool:
     """Whether an unfinished job needs this code or dataset version."""
-    wanted = str(version_id)
-    jobs = Job.objects.filter(phase__in=UNFINISHED)
-    specs = jobs.values_list("spec", flat=True).iterator()
-    return any(
-        spec.get("code") == wanted or any(one.get("dataset_version") == wanted for one in spec.get("inputs", ()))
-        for spec in specs
-    )
+    return JobVersion.objects.filter(version=version_id, job__phase__in=UNFINISHED).exists()
 
 
 def models_of(jobs: Sequence[Job]) -> dict[uuid.UUID, uuid.UUID]:
@@ -79,7 +73,7 @@ def models_of(jobs: Sequence[Job]) -> dict[uuid.UUID, uuid.UUID]:
 
 
 def attempts_of(job: Job) -> QuerySet[JobAttempt]:
-    return JobAttempt.objects.filter(job=job).order_by("-number")
+    return JobAttempt.objects.filter(job=job).defer("spec").order_by("-number")
 
 
 def events_of(job: Job, *, after: int) -> tuple[list[JobEvent], int | None]:
@@ -105,8 +99,9 @@ def tasks_of(job: Job, attempt: int) -> list[dict[str, Any]]:
     row = JobAttempt.objects.filter(job=job, number=attempt).first()
     if row is None:
         return []
+    spec, _ = spec_or_remains(job, row)
     known = {(fact.role, fact.index): fact for fact in TaskFact.objects.filter(job=job, attempt=attempt)}
-    tasks = [(role.value, index) for role, index in spec_from_json(row.spec).tasks()]
+    tasks = [(role.value, index) for role, index in spec.tasks()]
     return [_task(known.get(task) or TaskFact(role=task[0], index=task[1])) for task in tasks]
 
 

@@ -65,13 +65,13 @@ class JobFilterSerializer(serializers.Serializer[Any]):
     search = serializers.CharField(required=False, max_length=200, help_text="Part of the name.")
 
 
-class JobSerializer(serializers.ModelSerializer[Job]):
-    """A job and how far its current attempt has come."""
+class JobRowSerializer(serializers.ModelSerializer[Job]):
+    """A job of a list and how far its current attempt has come. Its specification is asked for job by job."""
 
     namespace = serializers.UUIDField(source="namespace_id")
     namespace_slug = serializers.CharField(source="namespace.slug")
     owner = serializers.CharField(source="owner.username")
-    spec = SpecField()
+    replicas = serializers.DictField(child=serializers.IntegerField(), help_text="Tasks by role.")
     phase = serializers.ChoiceField(choices=PHASES)
     wanted = serializers.ChoiceField(choices=[(one.value, one.value) for one in Wanted])
     progress = serializers.SerializerMethodField(help_text="`step`, and perhaps `total` and `epoch`.")
@@ -83,7 +83,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         fields = [
             "id", "name", "namespace", "namespace_slug", "owner", "engine", "strategy", "phase", "wanted", "attempt",
             "reason", "message", "remedy", "position", "progress", "model", "created_at", "queued_at", "admitted_at",
-            "started_at", "decided_at", "released_at", "tidied_at", "reclaim_at", "spec",
+            "started_at", "decided_at", "released_at", "tidied_at", "reclaim_at", "replicas",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -95,7 +95,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     def get_reclaim_at(self, job: Job) -> str | None:
         if job.phase != Phase.SUCCEEDED.value or job.decided_at is None or job.released_at or job.tidied_at:
             return None
-        due: datetime = job.decided_at + timedelta(seconds=job.spec["reclaim_delay"])
+        due: datetime = job.decided_at + timedelta(seconds=job.reclaim_delay)
         return serializers.DateTimeField().to_representation(due)
 
     @extend_schema_field({"type": ["string", "null"], "format": "uuid"})
@@ -103,6 +103,16 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         """Looked up once for all rows of a page (`selectors.models_of`)."""
         model_id = self.context["models"].get(job.pk)
         return None if model_id is None else str(model_id)
+
+
+class JobSerializer(JobRowSerializer):
+    """A job and how far its current attempt has come."""
+
+    spec = SpecField()
+
+    class Meta(JobRowSerializer.Meta):
+        fields = [*JobRowSerializer.Meta.fields, "spec"]
+        read_only_fields = fields
 
 
 class ServerSerializer(serializers.Serializer[Any]):

@@ -13,11 +13,11 @@ from apps.accounts.models import User
 from apps.api.problems import Conflict
 from apps.audit.services import record
 from apps.jobs import phase_gate, queue
-from apps.jobs.admission import needs_of
 from apps.jobs.engines import engine_chosen
 from apps.jobs.leases import ask_for_look
 from apps.jobs.models import Job, JobEvent
 from apps.jobs.nudges import job_changed
+from apps.jobs.specs import asked_again, columns_of, versions_write
 from apps.jobs.versions import checked_spec
 from apps.jobs.wake import wake
 from apps.namespaces.models import Namespace, Role
@@ -26,7 +26,7 @@ from yardmaster.ids import new_id
 from yardmaster.phases import FINAL, Phase, Wanted
 from yardmaster.preflight import Finding
 from yardmaster.spec import TrainingSpec
-from yardmaster.spec_json import spec_from_json, spec_to_json
+from yardmaster.spec_stored import stored_spec
 
 _FINAL = [phase.value for phase in FINAL]
 _DELETED_AT_ONCE = 200
@@ -53,15 +53,15 @@ def job_launch(
         return earlier, []
     warnings = checked_spec(user, spec)
     now = timezone.now()
-    as_json = spec_to_json(spec)
+    columns = columns_of(spec)
     with transaction.atomic():
         _refuse_closed_meanwhile(namespace)
         job = Job.objects.create(
-            id=new_id(), namespace=namespace, owner=user, name=spec.name, engine=chosen, spec=as_json,
-            strategy=spec.strategy.value, priority=spec.priority, needs=needs_of(spec), queued_at=now, next_look_at=now,
-            request_key=request_key,
+            id=new_id(), namespace=namespace, owner=user, engine=chosen, queued_at=now, next_look_at=now,
+            request_key=request_key, **columns,
         )  # fmt: skip
-        phase_gate.open_attempt(job, number=1, spec=as_json, now=now, by=user.username)
+        versions_write(job, spec)
+        phase_gate.open_attempt(job, number=1, spec=columns["spec"], now=now, by=user.username)
         record(user, "job.create", str(job.pk), namespace=namespace, name=job.name, engine=chosen)
         wake(job.pk)
     return job, warnings
@@ -83,7 +83,7 @@ def job_stop(*, user: User, job: Job) -> Job:
 def jobs_stop_all(*, engines: Collection[str]) -> list[Job]:
     """Want every unfinished job of these engines stopped, for the operator of their machine. Returns those that were
     wanted before."""
-    wanted = Job.objects.filter(engine__in=engines, wanted=Wanted.RUN.value, deleted_at__isnull=True)
+    wanted = Job.objects.for_lists().filter(engine__in=engines, wanted=Wanted.RUN.value, deleted_at__isnull=True)
     jobs = wanted.exclude(phase__in=_FINAL).select_related("namespace").order_by("pk")
     now = timezone.now()
     return [job for job in jobs if _want_stopped(job, now, None)]
@@ -91,7 +91,7 @@ def jobs_stop_all(*, engines: Collection[str]) -> list[Job]:
 
 def jobs_stop_in(namespace: Namespace, user: User | None) -> list[Job]:
     """Want every unfinished job of the namespace stopped. Returns those of which something is still there."""
-    jobs = Job.objects.filter(namespace=namespace).exclude(phase__in=_FINAL, tidied_at__isnull=False)
+    jobs = Job.objects.for_lists().filter(namespace=namespace).exclude(phase__in=_FINAL, tidied_at__isnull=False)
     now = timezone.now()
     left = list(jobs.select_related("namespace").order_by("pk"))
     for job in left:
@@ -104,7 +104,7 @@ def jobs_delete_in(namespace: Namespace, user: User | None) -> int:
     """Delete the namespace's jobs, which are all over, some at a time. Returns how many are still to go."""
     now = timezone.now()
     with transaction.atomic():
-        for job in Job.objects.filter(namespace=namespace, deleted_at__isnull=True)[:_DELETED_AT_ONCE]:
+        for job in Job.objects.for_lists().filter(namespace=namespace, deleted_at__isnull=True)[:_DELETED_AT_ONCE]:
             _delete(job, now, user)
     return Job.objects.filter(namespace=namespace).count()
 
@@ -126,25 +126,25 @@ def _want_stopped(job: Job, now: datetime, user: User | None) -> bool:
 
 
 def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None) -> Job:
-    """Begin a new attempt, with the same spec or another. It goes on from the newest checkpoint of the job.
+    """Begin a new attempt, with the same spec or another. It goes on from the newest checkpoint of the job. Also the
+    same one is under today's rules: raises `SpecRejected` with what they say.
 
     Raises `Conflict` while the last attempt has not ended, or something of it still runs.
     """
     require_role(user, job.namespace, Role.MEMBER)
     refuse_closed(job.namespace)
     engine_chosen(user, job.engine)
-    spec = spec or spec_from_json(job.spec)
+    spec = asked_again(spec or stored_spec(job.spec))
     checked_spec(user, spec)
     _require_over(job, "retried")
     now = timezone.now()
     try:
         with transaction.atomic():
             _refuse_closed_meanwhile(job.namespace)
-            phase_gate.begin_attempt(job, spec=spec_to_json(spec), now=now, by=user.username)
-            shown: dict[str, Any] = {
-                "name": spec.name, "strategy": spec.strategy.value, "priority": spec.priority, "needs": needs_of(spec)
-            }  # fmt: skip
-            Job.objects.filter(pk=job.pk).update(**shown)
+            columns = columns_of(spec)
+            phase_gate.begin_attempt(job, spec=columns["spec"], now=now, by=user.username)
+            Job.objects.filter(pk=job.pk).update(**columns)
+            versions_write(job, spec)
             record(user, "job.retry", str(job.pk), namespace=job.namespace, name=spec.name, attempt=job.attempt)
             wake(job.pk)
     except phase_gate.PhaseMoved as moved:

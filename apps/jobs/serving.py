@@ -16,7 +16,7 @@ from yardmaster.engines.base import Serves
 from yardmaster.errors import YardmasterError
 from yardmaster.phases import Phase, Wanted
 from yardmaster.spec import Role, Strategy, TrainingSpec
-from yardmaster.spec_json import spec_from_json
+from yardmaster.spec_stored import stored_spec
 from yardmaster.starter_notebook import starter_notebook
 from yardmaster.strategy import leading_task, only_serves
 
@@ -78,7 +78,7 @@ def serving_of(job: Job, spec: TrainingSpec | None = None) -> Serving | None:
     if not is_served(job) or job.phase not in _UP or job.wanted == Wanted.STOP.value:
         return None
     engine = engine_named(job.engine)
-    spec = spec or spec_from_json(job.spec)
+    spec = spec or stored_spec(job.spec)
     found = engine.servers(spec, job.key) if isinstance(engine, Serves) else None
     if found is None:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 
@@ -16,6 +17,9 @@ from apps.jobs.results import newest_checkpoint
 from apps.jobs.task_auth import TaskIdentity
 from apps.uploads.limits import ADDRESS_LIFE
 from apps.uploads.storage import storage
+from yardmaster.spec import DatasetInput, Role
+from yardmaster.spec_json import spec_to_json
+from yardmaster.spec_stored import stored_spec
 
 LINE_BYTES = 65_536
 SPOOL_BYTES = 64 << 20
@@ -26,15 +30,15 @@ def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
     what it was launched with. Raises a 404 problem for a task that the spec does not have."""
     job = job_of(identity)
     attempt = JobAttempt.objects.get(job=job, number=identity.attempt)
-    replicas = attempt.spec["roles"].get(role, {}).get("replicas", 0)
-    if not 0 <= index < replicas:
+    spec = stored_spec(attempt.spec)
+    if not 0 <= index < spec.replicas(Role(role)):
         raise NotFound(f"The job has no task {role}-{index}.")
     return {
         "job": str(job.pk),
         "attempt": identity.attempt,
-        "spec": attempt.spec,
-        "code": None if attempt.spec["code"] is None else _code(attempt.spec["code"]),
-        "inputs": [_input(one) for one in attempt.spec["inputs"]],
+        "spec": spec_to_json(spec),
+        "code": None if spec.code_version is None else _code(spec.code_version),
+        "inputs": [_input(one) for one in spec.inputs],
         "checkpoint": _checkpoint(job),
         "limits": {
             "line_bytes": LINE_BYTES,
@@ -52,18 +56,18 @@ def job_of(identity: TaskIdentity) -> Job:
     return job
 
 
-def _code(version_id: str) -> dict[str, Any]:
+def _code(version_id: UUID) -> dict[str, Any]:
     version = CodeVersion.objects.filter(pk=version_id).first()
     if version is None:
         raise NotFound("The code version of this job no longer exists.")
-    return {"version": version_id, "files": _files(code_files(version))}
+    return {"version": str(version_id), "files": _files(code_files(version))}
 
 
-def _input(one: dict[str, Any]) -> dict[str, Any]:
-    version = DatasetVersion.objects.filter(pk=one["dataset_version"]).first()
+def _input(one: DatasetInput) -> dict[str, Any]:
+    version = DatasetVersion.objects.filter(pk=one.dataset_version).first()
     if version is None:
-        raise NotFound(f"The dataset version {one['dataset_version']} no longer exists.")
-    return {"version": one["dataset_version"], "name": one["name"], "files": _files(dataset_files(version))}
+        raise NotFound(f"The dataset version {one.dataset_version} no longer exists.")
+    return {"version": str(one.dataset_version), "name": one.name, "files": _files(dataset_files(version))}
 
 
 def _checkpoint(job: Job) -> dict[str, Any] | None:

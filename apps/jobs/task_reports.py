@@ -25,10 +25,10 @@ _OF_THE_RUNNER = ("restart", "exit_code", "reason", "message")
 def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime) -> bool:
     """Keep a report; whether the task is to stop. One of an old attempt, or of an earlier start of the task, changes
     nothing. Raises a 404 problem for a task that the job does not have."""
-    job = Job.objects.filter(pk=identity.job_id).defer("message", "remedy", "waiting").first()
+    job = Job.objects.filter(pk=identity.job_id).defer("message", "remedy", "waiting", "spec").first()
     if job is None or job.attempt != identity.attempt:
         return True
-    if report["index"] >= job.spec["roles"].get(report["role"], {}).get("replicas", 0):
+    if report["index"] >= job.replicas.get(report["role"], 0):
         raise NotFound(f"The job has no task {report['role']}-{report['index']}.")  # each would be a row for ever
     fact, is_new = TaskFact.objects.get_or_create(
         job=job, attempt=job.attempt, role=report["role"], index=report["index"]
@@ -68,7 +68,7 @@ def _new_samples(fact: TaskFact, used: Mapping[str, Any], now: datetime) -> dict
 def _show_progress(job: Job, report: Mapping[str, Any], now: datetime) -> None:
     """The leading task's progress is the job's, written at most once a second; the last one always."""
     progress = report.get("progress")
-    leading = ("chief", 0) if "chief" in job.spec["roles"] else ("worker", 0)
+    leading = ("chief", 0) if "chief" in job.replicas else ("worker", 0)
     if not progress or (report["role"], report["index"]) != leading or progress == job.progress:
         return
     rows = Job.objects.filter(pk=job.pk, attempt=job.attempt)

@@ -101,7 +101,7 @@ def log_facts(job: Job, *, attempt: int | None, task: str) -> LogFacts:
 def _named(job: Job, attempt: int, task: str) -> StreamKey | None:
     """A task that the job has, though it has not written a line yet."""
     role, _, index = task.rpartition("-")
-    replicas = job.spec.get("roles", {}).get(role, {}).get("replicas", 0)
+    replicas = job.replicas.get(role, 0)
     if not index.isdecimal() or len(index) > 6 or int(index) >= replicas:
         return None
     return StreamKey(job.pk, attempt, Role(role), int(index))

@@ -32,7 +32,6 @@ from yardmaster.errors import Unavailable
 from yardmaster.logs.keys import StreamKey
 from yardmaster.phases import Phase
 from yardmaster.spec import Role
-from yardmaster.spec_json import spec_from_json
 from yardmaster.tracebacks import explain_traceback
 
 log = logging.getLogger(__name__)
@@ -150,7 +149,7 @@ def facts_of(notice: Notice, now: datetime) -> Facts:
     job, event = notice.job, Event(notice.event)
     attempt = JobAttempt.objects.get(job=job, number=notice.attempt)
     waits = event is Event.WAITS
-    task, lines = ("", []) if waits or not choices_of(notice.user).with_log else _last_lines(attempt)
+    task, lines = ("", []) if waits or not choices_of(notice.user).with_log else _last_lines(job, attempt)
     explained = explain_traceback(lines) if event is Event.FAILED else None
     took = now - job.queued_at if waits else _took(attempt)
     return Facts(
@@ -177,9 +176,9 @@ def _took(attempt: JobAttempt) -> timedelta | None:
     return attempt.decided_at - attempt.started_at
 
 
-def _last_lines(attempt: JobAttempt) -> tuple[str, list[str]]:
+def _last_lines(job: Job, attempt: JobAttempt) -> tuple[str, list[str]]:
     """The end of the log of the task that decided, else of the one that leads. Nothing while no log answers."""
-    stream = _telling_stream(attempt)
+    stream = _telling_stream(job, attempt)
     try:
         page = log_store().read(stream, -LAST_LINES, LAST_LINES)
     except Unavailable as error:
@@ -188,9 +187,8 @@ def _last_lines(attempt: JobAttempt) -> tuple[str, list[str]]:
     return stream.name, [line.text.decode(errors="replace") for line in page.lines]
 
 
-def _telling_stream(attempt: JobAttempt) -> StreamKey:
+def _telling_stream(job: Job, attempt: JobAttempt) -> StreamKey:
     if attempt.role:
         return StreamKey(attempt.job_id, attempt.number, Role(attempt.role), attempt.index or 0)
-    roles = spec_from_json(attempt.spec).roles
-    leader = Role.CHIEF if Role.CHIEF in roles else Role.WORKER
+    leader = Role.CHIEF if Role.CHIEF.value in job.replicas else Role.WORKER
     return StreamKey(attempt.job_id, attempt.number, leader, 0)

@@ -15,6 +15,7 @@ import structlog
 from portal import env
 from yardmaster.plan import Timing
 from yardmaster.quantity import parse_cpu, parse_memory
+from yardmaster.spec_rules import SpecLimits
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 
@@ -270,6 +271,8 @@ YARDMASTER_TIMING = Timing(
 """How long an event may stay lost, and how long an admitted job may take until all of its tasks have begun."""
 YARDMASTER_JOB_LEASE = timedelta(seconds=env.number("YARDMASTER_JOB_LEASE", 60, least=5))
 """Longer than any look at a job takes; how long a job rests after the worker that looked at it was killed."""
+YARDMASTER_SPEC_LIMITS = SpecLimits(size=env.number("YARDMASTER_SPEC_BYTES", SpecLimits.size, least=1024))
+"""What people may launch. What is stored already is under no rule any more."""
 YARDMASTER_PASSING_LIMIT = timedelta(seconds=env.number("YARDMASTER_PASSING_LIMIT", 600))
 """How long the head of the queue lets smaller jobs pass."""
 

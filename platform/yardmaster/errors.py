@@ -49,6 +49,13 @@ class SpecRejected(YardmasterError):
         super().__init__("; ".join(f"{p.field}: {p.message}" if p.field else p.message for p in self.problems))
 
 
+class SpecUnreadable(YardmasterError):
+    """What was stored as a job's specification is none. Nobody's request is at fault: the row was damaged, or a newer
+    release wrote it."""
+
+    code = "spec_unreadable"
+
+
 class QuotaFull(YardmasterError):
     """There is no room now. Retry later."""
 

@@ -11,7 +11,7 @@ import resource
 import sys
 
 from yardmaster.preflight import preflight
-from yardmaster.spec_json import spec_from_json
+from yardmaster.spec_stored import stored_spec
 
 _MEMORY = 1 << 30
 _SECONDS = 3
@@ -23,7 +23,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     task = json.load(sys.stdin)
-    found = preflight(spec_from_json(task["spec"]), task["files"])
+    found = preflight(stored_spec(task["spec"]), task["files"])
     json.dump([dataclasses.asdict(one) for one in found], sys.stdout)
 
 

@@ -10,6 +10,7 @@ Not here: what makes a spec valid (`spec_rules`, which is asked at the end), and
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence, Sized
@@ -18,7 +19,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from yardmaster.errors import Problem, SpecRejected
-from yardmaster.quantity import NotAQuantity, parse_cpu, parse_memory
+from yardmaster.quantity import NotAQuantity, format_bytes, parse_cpu, parse_memory
 from yardmaster.spec import (
     VERSION,
     DatasetInput,
@@ -30,19 +31,11 @@ from yardmaster.spec import (
     SuccessRule,
     TrainingSpec,
 )
-from yardmaster.spec_rules import (
-    DEPENDS_ON_STRATEGY,
-    MOST_ARGUMENTS,
-    MOST_INPUTS,
-    MOST_VARIABLES,
-    check_spec,
-    shorten,
-)
+from yardmaster.spec_rules import DEFAULT_LIMITS, DEPENDS_ON_STRATEGY, SpecLimits, check_spec, shorten
 from yardmaster.strategy import only_serves
 
 MOST_PROBLEMS = 100
 """More are counted, not listed: an absurd input must not make an absurd answer."""
-MOST_EXTENDED = 50
 _HUGE = 10**15
 
 _TOP = (
@@ -64,11 +57,15 @@ Word = TypeVar("Word", bound=StrEnum)
 Amount = TypeVar("Amount", int, float)
 
 
-def spec_from_json(data: object) -> TrainingSpec:
-    """The spec that `data` (parsed JSON) says. Raises `SpecRejected` with every problem, and nothing else."""
-    reading = _Reading()
+def spec_from_json(data: object, limits: SpecLimits = DEFAULT_LIMITS) -> TrainingSpec:
+    """The spec that `data` (parsed JSON) says. Raises `SpecRejected` with every problem, and nothing else.
+
+    For what people send. What was stored before is decoded by `spec_stored`, which applies no rule.
+    """
+    reading = _Reading(limits)
     spec = reading.spec(data)
-    problems = reading.problems + [found for found in check_spec(spec) if reading.is_real(found)]
+    problems = reading.problems + [found for found in check_spec(spec, limits) if reading.is_real(found)]
+    problems += _too_large(spec, limits.size)
     if not problems:
         return spec
     hidden = len(problems) - MOST_PROBLEMS
@@ -98,6 +95,27 @@ def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
         "priority": spec.priority,
         "success": {"rule": spec.success_rule.value, "percent": spec.success_percent},
     }
+
+
+def stored_size(value: object) -> int:
+    """How many bytes a value takes in the JSON form as it is stored."""
+    return len(json.dumps(value))
+
+
+def _too_large(spec: TrainingSpec, most: int) -> list[Problem]:
+    form = spec_to_json(spec)
+    if (size := stored_size(form)) <= most:
+        return []
+    sizes = {key: stored_size(value) for key, value in form.items()}
+    largest = max(sizes, key=lambda key: sizes[key])
+    message = f"The specification has {_bytes(size)}; the most is {_bytes(most)}. Its largest field is {largest}."
+    remedy = f"Put what makes {largest} long into a file of the code, or into a dataset."
+    return [Problem(largest, "too_large", message, remedy, _bytes(sizes[largest]))]
+
+
+def _bytes(size: int) -> str:
+    """Exact enough that a size just over its limit does not look like the limit."""
+    return f"{size:,} bytes ({format_bytes(size)})"
 
 
 def _role_to_json(one: RoleSpec) -> dict[str, Any]:
@@ -143,8 +161,9 @@ class _Reading:
     """One reading: collects problems, and puts something harmless in the place of what could not be read, so that the
     rest can be judged too."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: SpecLimits) -> None:
         self.problems: list[Problem] = []
+        self._limits = limits
         self._unread: list[str] = []
 
     def is_real(self, found: Problem) -> bool:
@@ -168,7 +187,7 @@ class _Reading:
             if is_served and top.get("code") is None
             else self.id("code", top.get("code", str(_NO_ID))),
             entry_point=self.text("entry_point", top.get("entry_point", "" if is_served else _STAND_IN.entry_point)),
-            arguments=tuple(self.texts("arguments", top.get("arguments", []), MOST_ARGUMENTS)),
+            arguments=tuple(self.texts("arguments", top.get("arguments", []), self._limits.arguments)),
             environment=self.environment(top.get("environment", {})),
             inputs=tuple(self.inputs(top.get("inputs", []))),
             paths=self.paths(top.get("paths", {})),
@@ -197,7 +216,7 @@ class _Reading:
 
     def role(self, field: str, value: object) -> RoleSpec:
         found = self.keys(field, value, _ROLE)
-        extended = self.mapping(f"{field}.extended", found.get("extended", {}), MOST_EXTENDED)
+        extended = self.mapping(f"{field}.extended", found.get("extended", {}), self._limits.extended)
         resources = Resources(
             cpu=self.quantity(f"{field}.cpu", found.get("cpu", 1), parse_cpu, 1.0),
             memory=self.quantity(f"{field}.memory", found.get("memory", 1 << 30), parse_memory, 1 << 30),
@@ -208,7 +227,7 @@ class _Reading:
 
     def inputs(self, value: object) -> list[DatasetInput]:
         found = []
-        for index, one in enumerate(self.items("inputs", value, MOST_INPUTS)):
+        for index, one in enumerate(self.items("inputs", value, self._limits.inputs)):
             field = f"inputs.{index}"
             keys = self.keys(field, one, _INPUT, required=("dataset_version",))
             version = self.id(f"{field}.dataset_version", keys.get("dataset_version", str(_NO_ID)))
@@ -220,7 +239,7 @@ class _Reading:
         return Paths(**{str(key): self.text(f"paths.{key}", one) for key, one in found.items()})
 
     def environment(self, value: object) -> dict[str, str]:
-        found = self.mapping("environment", value, MOST_VARIABLES)
+        found = self.mapping("environment", value, self._limits.variables)
         # A variable may be a secret: its value is not repeated in the problem.
         return {name: self.text(f"environment.{shorten(name)}", one, secret=True) for name, one in found.items()}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 
 from yardmaster.errors import Problem
@@ -16,21 +17,36 @@ from yardmaster.quantity import format_bytes, format_cpu
 from yardmaster.spec import Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
 from yardmaster.strategy import ROLES, never_ending_roles, only_serves
 
-MOST_TASKS = 1000
-MOST_ARGUMENTS = 1000
-MOST_VARIABLES = 500
-MOST_INPUTS = 100
-LONGEST_NAME = 100
-LONGEST_PATH = 255
-LONGEST_TEXT = 32_768
-"""Of one argument or one variable. Linux takes 128 KiB each; a manifest all together 1 MiB."""
-LEAST_MEMORY = 64 << 20
-MOST_MEMORY = 1 << 46
-MOST_CPU = 4096.0
-MOST_DEVICES = 10_000
-LONGEST_RUNTIME = timedelta(days=365)
-LONGEST_GRACE = timedelta(hours=1)
-LONGEST_RECLAIM_DELAY = timedelta(days=1)
+
+@dataclass(frozen=True)
+class SpecLimits:
+    """How much a specification may ask for and hold. The strictest that was ever in force says nothing about what is
+    stored already: that is decoded (`spec_stored`), never checked again."""
+
+    size: int = 256 << 10
+    """Bytes of its JSON form, as it is stored."""
+    tasks: int = 1000
+    arguments: int = 1000
+    variables: int = 500
+    inputs: int = 100
+    extended: int = 50
+    """Extended resources of one role."""
+    name: int = 100
+    path: int = 255
+    text: int = 32_768
+    """Of one argument or one variable. Linux takes 128 KiB each; a manifest all together 1 MiB."""
+    least_memory: int = 64 << 20
+    memory: int = 1 << 46
+    cpu: float = 4096.0
+    devices: int = 10_000
+    """GPUs, or an extended resource, of one task."""
+    retries: int = 100
+    runtime: timedelta = timedelta(days=365)
+    grace: timedelta = timedelta(hours=1)
+    reclaim_delay: timedelta = timedelta(days=1)
+
+
+DEFAULT_LIMITS = SpecLimits()
 RESERVED_VARIABLES = ("TF_CONFIG",)
 RESERVED_PREFIX = "YARDMASTER_"
 CLASSIC_FLAGS = ("--ps_hosts", "--worker_hosts", "--job_name", "--task_index")
@@ -43,9 +59,9 @@ _INPUT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 _EXTENDED = re.compile(r"(?:[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
-def check_spec(spec: TrainingSpec) -> list[Problem]:
+def check_spec(spec: TrainingSpec, limits: SpecLimits = DEFAULT_LIMITS) -> list[Problem]:
     """Every problem of the spec, in the order of its fields; empty when it is valid."""
-    return [problem for check in _CHECKS for problem in check(spec)]
+    return [problem for check in _CHECKS for problem in check(spec, limits)]
 
 
 def is_text(value: str) -> bool:
@@ -53,19 +69,19 @@ def is_text(value: str) -> bool:
     return "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-def _name(spec: TrainingSpec) -> Iterator[Problem]:
+def _name(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
     name = spec.name
-    if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable() or not name.strip():
+    if not 1 <= len(name) <= limits.name or not name.isprintable() or not name.strip():
         yield Problem(
             "name",
             "bad_value",
-            f"A name has 1 to {LONGEST_NAME} printable characters, not only spaces.",
+            f"A name has 1 to {limits.name} printable characters, not only spaces.",
             "Give the job a short name.",
             shorten(name),
         )
 
 
-def _roles(spec: TrainingSpec) -> Iterator[Problem]:
+def _roles(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
     rules, strategy = ROLES[spec.strategy], spec.strategy.value
     for role in Role:
         count, rule = spec.replicas(role), rules.get(role)
@@ -83,37 +99,37 @@ def _roles(spec: TrainingSpec) -> Iterator[Problem]:
                 message = f"{strategy} has at most {rule.most} {role.value}."
                 yield Problem(f"{field}.replicas", "too_many_tasks", message, f"Ask for {rule.most}.", str(count))
     total = sum(one.replicas for one in spec.roles.values())
-    if total > MOST_TASKS:
-        message = f"All roles together have {total} tasks; the most is {MOST_TASKS}."
+    if total > limits.tasks:
+        message = f"All roles together have {total} tasks; the most is {limits.tasks}."
         yield Problem("roles", "out_of_range", message, "Ask for fewer, larger tasks.", str(total))
 
 
-def _resources(spec: TrainingSpec) -> Iterator[Problem]:
+def _resources(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
     for role, one in spec.roles.items():
-        yield from _resources_of_one(f"roles.{role.value}", one.resources)
+        yield from _resources_of_one(f"roles.{role.value}", one.resources, limits)
 
 
-def _resources_of_one(field: str, asked: Resources) -> Iterator[Problem]:
-    if not 0.001 <= asked.cpu <= MOST_CPU:
-        message = f"A task has between 0.001 and {format_cpu(MOST_CPU)} cores."
+def _resources_of_one(field: str, asked: Resources, limits: SpecLimits) -> Iterator[Problem]:
+    if not 0.001 <= asked.cpu <= limits.cpu:
+        message = f"A task has between 0.001 and {format_cpu(limits.cpu)} cores."
         yield Problem(f"{field}.cpu", "out_of_range", message, 'Write for instance 1 or "500m".', format_cpu(asked.cpu))
-    if not LEAST_MEMORY <= asked.memory <= MOST_MEMORY:
-        message = f"A task has between {format_bytes(LEAST_MEMORY)} and {format_bytes(MOST_MEMORY)} of memory."
+    if not limits.least_memory <= asked.memory <= limits.memory:
+        message = f"A task has between {format_bytes(limits.least_memory)} and {format_bytes(limits.memory)} of memory."
         remedy = 'Write for instance "2Gi"; a plain number is in bytes.'
         yield Problem(f"{field}.memory", "out_of_range", message, remedy, str(asked.memory))
-    if not 0 <= asked.gpus <= MOST_DEVICES:
-        message = f"A task has between 0 and {MOST_DEVICES} GPUs."
+    if not 0 <= asked.gpus <= limits.devices:
+        message = f"A task has between 0 and {limits.devices} GPUs."
         yield Problem(f"{field}.gpus", "out_of_range", message, "Leave it out for none.", str(asked.gpus))
     for name, amount in asked.extended.items():
         if not _EXTENDED.fullmatch(name) or name in ("cpu", "memory", "gpus"):
             message = "No name of an extended resource."
             yield Problem(f"{field}.extended.{name}", "bad_value", message, "Write for instance rdma/hca.", name)
-        elif not 1 <= amount <= MOST_DEVICES:
-            message = f"An extended resource is asked for 1 to {MOST_DEVICES} times."
+        elif not 1 <= amount <= limits.devices:
+            message = f"An extended resource is asked for 1 to {limits.devices} times."
             yield Problem(f"{field}.extended.{name}", "out_of_range", message, "Leave it out for none.", str(amount))
 
 
-def _no_script(spec: TrainingSpec) -> Iterator[Problem]:
+def _no_script(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
     """What only a script could use is refused where none runs: it would silently do nothing."""
     if not only_serves(spec.strategy):
         return
@@ -130,12 +146,12 @@ def _no_script(spec: TrainingSpec) -> Iterator[Problem]:
         yield Problem("success.rule", "conflict", message, "Leave success out.", spec.success_rule.value)
 
 
-def _entry_point(spec: TrainingSpec) -> Iterator[Problem]:
+def _entry_point(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
     if only_serves(spec.strategy):
         return
     path = spec.entry_point
     remedy = "Write its path from the top of the code, such as train.py or src/train.py."
-    if not path_is_inside(path):
+    if not path_is_inside(path, limits.path):
         message = "The entry point is a relative path inside the code, with / between folders and without .. in it."
         yield Problem("entry_point", "bad_path", message, remedy, shorten(path))
     elif not path.endswith(".py"):
@@ -143,11 +159,11 @@ def _entry_point(spec: TrainingSpec) -> Iterator[Problem]:
         yield Problem("entry_point", "bad_value", "The entry point is a Python file.", remedy, shorten(path))
 
 
-def path_is_inside(path: str) -> bool:
+def path_is_inside(path: str, longest: int = DEFAULT_LIMITS.path) -> bool:
     """Whether a path of the code stays inside it on every system, and cannot be taken for an option."""
     parts = path.split("/")
     return (
-        0 < len(path) <= LONGEST_PATH
+        0 < len(path) <= longest
         and path.isprintable()
         and "\\" not in path
         and ":" not in parts[0]
@@ -156,15 +172,15 @@ def path_is_inside(path: str) -> bool:
     )
 
 
-def _arguments(spec: TrainingSpec) -> Iterator[Problem]:
-    if len(spec.arguments) > MOST_ARGUMENTS:
-        message = f"There are at most {MOST_ARGUMENTS} arguments."
+def _arguments(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
+    if len(spec.arguments) > limits.arguments:
+        message = f"There are at most {limits.arguments} arguments."
         yield Problem("arguments", "too_long", message, "Put them into a file of the code.", str(len(spec.arguments)))
         return
     for index, argument in enumerate(spec.arguments):
         field, flag = f"arguments.{index}", argument.partition("=")[0]
-        if len(argument) > LONGEST_TEXT:
-            message = f"An argument has at most {LONGEST_TEXT} characters."
+        if len(argument) > limits.text:
+            message = f"An argument has at most {limits.text} characters."
             yield Problem(field, "too_long", message, "Put it into a file of the code.", shorten(argument))
         elif not is_text(argument):
             yield Problem(field, "bad_value", "An argument is Unicode text without NUL.", "Remove the odd character.")
@@ -173,9 +189,9 @@ def _arguments(spec: TrainingSpec) -> Iterator[Problem]:
             yield Problem(field, "reserved", f"Yardmaster sets {flag} itself.", remedy, shorten(argument))
 
 
-def _environment(spec: TrainingSpec) -> Iterator[Problem]:
-    if len(spec.environment) > MOST_VARIABLES:
-        message = f"There are at most {MOST_VARIABLES} variables."
+def _environment(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
+    if len(spec.environment) > limits.variables:
+        message = f"There are at most {limits.variables} variables."
         yield Problem("environment", "too_long", message, "Put them into a file of the code.")
         return
     ours = {getattr(spec.paths, key): key for key in ("data_env", "log_env", "model_env")}
@@ -185,8 +201,8 @@ def _environment(spec: TrainingSpec) -> Iterator[Problem]:
         if name and name in ours:
             remedy = f"Remove it, or set paths.{ours[name]} to another name or to an empty text."
             yield Problem(field, "reserved", f"Yardmaster sets {name} itself (paths.{ours[name]}).", remedy, name)
-        if len(value) > LONGEST_TEXT:
-            message = f"A variable has at most {LONGEST_TEXT} characters."
+        if len(value) > limits.text:
+            message = f"A variable has at most {limits.text} characters."
             yield Problem(field, "too_long", message, "Put it into a file of the code.")
         elif not is_text(value):
             yield Problem(field, "bad_value", "A variable is Unicode text without NUL.", "Remove the odd character.")
@@ -200,9 +216,9 @@ def _variable(field: str, name: str) -> Iterator[Problem]:
         yield Problem(field, "reserved", f"{name} is set by Yardmaster alone.", "Remove or rename it.", shorten(name))
 
 
-def _inputs(spec: TrainingSpec) -> Iterator[Problem]:
-    if len(spec.inputs) > MOST_INPUTS:
-        message = f"There are at most {MOST_INPUTS} inputs."
+def _inputs(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
+    if len(spec.inputs) > limits.inputs:
+        message = f"There are at most {limits.inputs} inputs."
         yield Problem("inputs", "too_long", message, "Join small datasets into one.", str(len(spec.inputs)))
         return
     seen: set[str] = set()
@@ -222,7 +238,7 @@ def _inputs(spec: TrainingSpec) -> Iterator[Problem]:
         seen.add(one.name.casefold())
 
 
-def _paths(spec: TrainingSpec) -> Iterator[Problem]:
+def _paths(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
     for keys, check in ((_FLAG_KEYS, _flag), (_ENV_KEYS, _variable)):
         seen: set[str] = set()
         for key in keys:
@@ -248,16 +264,16 @@ _FLAG_KEYS = tuple(key for key in Paths.__dataclass_fields__ if key.endswith("_f
 _ENV_KEYS = tuple(key for key in Paths.__dataclass_fields__ if key.endswith("_env"))
 
 
-def _limits(spec: TrainingSpec) -> Iterator[Problem]:
-    if not 0 <= spec.retries <= 100:
-        yield _range("retries", 0, 100, spec.retries)
+def _limits(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
+    if not 0 <= spec.retries <= limits.retries:
+        yield _range("retries", 0, limits.retries, spec.retries)
     if not -1000 <= spec.priority <= 1000:
         yield _range("priority", -1000, 1000, spec.priority)
     second, none = timedelta(seconds=1), timedelta(0)
     for field, value, least, most in (
-        ("max_runtime", spec.max_runtime, second, LONGEST_RUNTIME),
-        ("grace_period", spec.grace_period, none, LONGEST_GRACE),
-        ("reclaim_delay", spec.reclaim_delay, none, LONGEST_RECLAIM_DELAY),
+        ("max_runtime", spec.max_runtime, second, limits.runtime),
+        ("grace_period", spec.grace_period, none, limits.grace),
+        ("reclaim_delay", spec.reclaim_delay, none, limits.reclaim_delay),
     ):
         if value is not None and (not least <= value <= most or value.microseconds):
             low, high, asked = (one.total_seconds() for one in (least, most, value))
@@ -269,7 +285,7 @@ def _range(field: str, least: int, most: int, value: float, unit: str = "") -> P
     return Problem(field, "out_of_range", message, f"Choose a number from {least} to {most}.", format_cpu(value))
 
 
-def _success(spec: TrainingSpec) -> Iterator[Problem]:
+def _success(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
     percent = spec.success_percent
     if not 1 <= percent <= 100:
         yield _range("success.percent", 1, 100, percent)
@@ -290,7 +306,7 @@ def shorten(value: str, most: int = 60) -> str:
     return text if len(value) <= most and len(text) <= most else text[: most - 1] + "…"
 
 
-_CHECKS: tuple[Callable[[TrainingSpec], Iterator[Problem]], ...] = (
+_CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
     _name,
     _roles,
     _resources,

@@ -60,7 +60,10 @@ class Job:
     remedy: str = ""
     position: int | None = None
     progress: dict[str, Any] | None = None
+    replicas: dict[str, int] = field(default_factory=dict)
+    """Tasks by role."""
     spec: dict[str, Any] = field(default_factory=dict)
+    """Empty in a list: ask for the job by itself."""
     serving: dict[str, Any] | None = None
     """Of `in_graph` while it is up, where its servers are; only of a job that was asked for by itself."""
     model: Any = None

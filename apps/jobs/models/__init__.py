@@ -1,7 +1,7 @@
 """What the portal remembers of jobs. A job's phase is assigned in `apps.jobs.phase_gate` and nowhere else."""
 
 from apps.jobs.models.attempt import Checkpoint, JobAttempt, ScalarPoint, TaskFact
-from apps.jobs.models.job import Job, JobEvent
+from apps.jobs.models.job import Job, JobEvent, JobVersion
 from apps.jobs.models.leadership import Leadership
 from apps.jobs.models.ledger import AdmissionLock, Reservation
 
@@ -11,6 +11,7 @@ __all__ = [
     "Job",
     "JobAttempt",
     "JobEvent",
+    "JobVersion",
     "Leadership",
     "Reservation",
     "ScalarPoint",

@@ -11,12 +11,23 @@ from yardmaster.phases import Phase, Wanted
 from yardmaster.spec import Strategy
 
 
+class Jobs(models.Manager["Job"]):
+    """Jobs, whole; and as lists show them."""
+
+    def for_lists(self) -> models.QuerySet[Job]:
+        """Without what is large and what only one job's own page shows. Looked at all the same, each is a query."""
+        return self.defer("spec", "waiting")
+
+
 class Job(models.Model):
     """One training job and how far its current attempt has come.
 
-    People write `wanted`, the reconciler everything below it. `strategy` and `priority` repeat what stands in `spec`,
-    for filters and for the queue's order.
+    People write `wanted`, the reconciler everything below it. From `strategy` to `reclaim_delay` the columns repeat
+    what stands in `spec` (`apps.jobs.specs.columns_of`): for filters, the queue's order and lists, which never load
+    `spec`: it may have hundreds of kilobytes.
     """
+
+    objects = Jobs()
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     namespace = models.ForeignKey("namespaces.Namespace", on_delete=models.PROTECT, related_name="jobs", db_index=False)
@@ -25,9 +36,13 @@ class Job(models.Model):
     engine = models.CharField(max_length=63)
     strategy = models.CharField(max_length=32, choices=[(one.value, one.value) for one in Strategy])
     priority = models.IntegerField(default=0)
-    spec = models.JSONField()
     needs = models.JSONField()
-    """What all its tasks ask for together, by resource: the queue is read without reading specs."""
+    """What all its tasks ask for together, by resource."""
+    replicas = models.JSONField(default=dict)
+    """How many tasks of each role: `{"worker": 2, "ps": 1}`."""
+    reclaim_delay = models.PositiveIntegerField(default=0)
+    """Seconds from success until what never ends by itself is released."""
+    spec = models.JSONField()
     created_at = models.DateTimeField(auto_now_add=True)
     place = models.GeneratedField(
         expression=models.F("id"),  # type: ignore[arg-type]  # the stubs want an Expression; Django takes an F
@@ -105,6 +120,21 @@ class Job(models.Model):
     def is_over(self) -> bool:
         """Final and nothing left at the engine: it may be retried or deleted."""
         return Phase(self.phase).is_final and self.tidied_at is not None
+
+
+class JobVersion(models.Model):
+    """A code or dataset version that the job's current specification names: who asks whether one is in use reads no
+    specifications."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="versions", db_index=False)
+    version = models.UUIDField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "version"], name="one_row_per_version_of_job")]
+        indexes = [models.Index(fields=["version"], name="jobs_of_version")]
+
+    def __str__(self) -> str:
+        return f"{self.version} of {self.job_id}"
 
 
 class JobEvent(models.Model):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
@@ -15,6 +17,8 @@ from apps.jobs import launch_choices as choices
 from apps.jobs.bulk import jobs_chosen
 from apps.jobs.comparison import MOST_JOBS, compare, labels_of
 from apps.jobs.models import Job
+from apps.jobs.specs import spec_or_remains
+from yardmaster.spec_json import spec_to_json
 
 
 @login_required
@@ -23,12 +27,13 @@ def job_compare(request: HttpRequest) -> HttpResponse:
     """In the order of the address; those that the reader may not see are left out."""
     assert isinstance(request.user, User)
     asked = list(dict.fromkeys(request.GET.getlist("job")))
-    found = {str(job.pk): job for job in jobs_chosen(request.user, asked[:MOST_JOBS])}
+    found = {str(job.pk): job for job in jobs_chosen(request.user, asked[:MOST_JOBS], with_spec=True)}
     jobs = [found[one] for one in asked if one in found]
     if not jobs:
         raise NotFound("None of these jobs is there, or none is yours to see.", remedy="Choose jobs in the list.")
     chosen = request.GET.getlist("tag")
-    comparison = compare(jobs, chosen=chosen, names=_names(request.user, jobs), now=timezone.now())
+    specs = [spec_to_json(spec_or_remains(job)[0]) for job in jobs]
+    comparison = compare(jobs, specs, chosen=chosen, names=_names(request.user, specs), now=timezone.now())
     context = {
         "comparison": comparison,
         "columns": [
@@ -44,10 +49,10 @@ def job_compare(request: HttpRequest) -> HttpResponse:
     return render(request, "jobs/compare.html", context)
 
 
-def _names(user: User, jobs: list[Job]) -> dict[str, str]:
+def _names(user: User, specs: list[dict[str, Any]]) -> dict[str, str]:
     """What to call the code and data of these jobs."""
-    codes = {str(job.spec.get("code") or "") for job in jobs}
-    data = {str(one.get("dataset_version", "")) for job in jobs for one in job.spec.get("inputs", [])}
+    codes = {spec["code"] or "" for spec in specs}
+    data = {one["dataset_version"] for spec in specs for one in spec["inputs"]}
     found = [*choices.code_named(user, codes), *choices.datasets_named(user, data)]
     return {one.id: f"{one.name}, version {one.number}" for one in found}
 

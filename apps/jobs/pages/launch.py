@@ -44,12 +44,13 @@ from apps.jobs.manifests import manifests_of_spec, yaml_file
 from apps.jobs.models import Job
 from apps.jobs.selectors import job_for
 from apps.jobs.services import job_launch
+from apps.jobs.specs import asked_spec
 from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.spec import Strategy, TrainingSpec
-from yardmaster.spec_json import spec_from_json
+from yardmaster.spec_stored import stored_spec
 
 Made = TypeVar("Made")
 WARNINGS_TOLD = 3
@@ -129,7 +130,7 @@ def _values_of_job(request: HttpRequest, user: User, job_id: str) -> Values:
     job = job_for(user, job_id)
     mine = {one.pk for one in _launchable(request)}
     namespace = job.namespace if job.namespace_id in mine else current_namespace(request)
-    return values_of_spec(spec_from_json(job.spec)) | {"namespace": namespace.slug, "engine": job.engine}
+    return values_of_spec(stored_spec(job.spec)) | {"namespace": namespace.slug, "engine": job.engine}
 
 
 def _taken(request: HttpRequest, user: User, values: Values, take: str) -> Answer:
@@ -164,7 +165,7 @@ def _of_yaml(request: HttpRequest, user: User, values: Values, text: str) -> Ans
     try:
         file = job_of_yaml(text)
         namespace = namespace_for(user, file.namespace or values.get("namespace"))
-        spec = spec_from_json(choices.versions_resolve(user, file.spec, namespace))
+        spec = asked_spec(choices.versions_resolve(user, file.spec, namespace))
     except SpecRejected as error:
         return Answer(values, yaml=text, yaml_problems=error.problems)
     except ApiProblem as problem:
@@ -207,7 +208,7 @@ def _tried(values: Values, deed: Callable[[Reading], Made]) -> Made | Answer:
 
 def _spec_of(reading: Reading) -> TrainingSpec:
     """Raises `SpecRejected` with everything that is wrong."""
-    spec = spec_from_json(reading.spec)
+    spec = asked_spec(reading.spec)
     if reading.problems:
         raise SpecRejected(reading.problems)
     return spec

@@ -23,16 +23,17 @@ from apps.jobs.serializers import (
     JobDetailSerializer,
     JobFilterSerializer,
     JobRequestSerializer,
+    JobRowSerializer,
     JobSerializer,
     LaunchedJobSerializer,
     RetrySerializer,
 )
 from apps.jobs.serving import serving_if_known
+from apps.jobs.specs import asked_spec
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
 from yardmaster.phases import Phase
 from yardmaster.spec import Strategy
-from yardmaster.spec_json import spec_from_json
 
 
 class JobAddress(ApiView):
@@ -59,7 +60,7 @@ class JobAddress(ApiView):
 class JobsView(IdempotentPosts, JobAddress):
     """Jobs, newest first."""
 
-    @extend_schema(parameters=[JobFilterSerializer], responses=JobSerializer(many=True))
+    @extend_schema(parameters=[JobFilterSerializer], responses=JobRowSerializer(many=True))
     def get(self, request: Request) -> Response:
         wanted = self.read_query(JobFilterSerializer)
         filters = JobFilters(
@@ -70,7 +71,7 @@ class JobsView(IdempotentPosts, JobAddress):
             search=wanted.get("search"),
         )
         jobs: list[Job] = self.paginate_queryset(job_list(self.user, filters)) or []  # type: ignore[arg-type]
-        rows = JobSerializer(jobs, many=True, context={"models": selectors.models_of(jobs)})
+        rows = JobRowSerializer(jobs, many=True, context={"models": selectors.models_of(jobs)})
         return self.get_paginated_response(rows.data)
 
     @extend_schema(request=JobRequestSerializer, responses={201: LaunchedJobSerializer})
@@ -80,7 +81,7 @@ class JobsView(IdempotentPosts, JobAddress):
         job, warnings = services.job_launch(
             user=self.user,
             namespace=namespace,
-            spec=spec_from_json(data["spec"]),
+            spec=asked_spec(data["spec"]),
             engine=data.get("engine"),
             request_key=self.request_key,
         )
@@ -110,7 +111,7 @@ class ManifestsPreviewView(IdempotentPosts, JobAddress):
     def post(self, request: Request) -> Response:
         data = self.read(JobRequestSerializer).validated_data
         namespace = namespace_for(self.user, data.get("namespace"), at_least=Role.MEMBER)
-        found = manifests_of_spec(self.user, namespace, spec_from_json(data["spec"]), data.get("engine"))
+        found = manifests_of_spec(self.user, namespace, asked_spec(data["spec"]), data.get("engine"))
         return Response(ManifestsSerializer(found).data)
 
 
@@ -143,5 +144,5 @@ class JobRetryView(IdempotentPosts, JobAddress):
     @extend_schema(request=RetrySerializer, responses=JobSerializer)
     def post(self, request: Request, job_id: UUID) -> Response:
         data = self.read(RetrySerializer).validated_data
-        spec = spec_from_json(data["spec"]) if "spec" in data else None
+        spec = asked_spec(data["spec"]) if "spec" in data else None
         return self.answer(services.job_retry(user=self.user, job=self.job(job_id), spec=spec))

@@ -20,8 +20,7 @@ def print_jobs(jobs: Iterable[Job]) -> None:
 
 def print_job(job: Job, tasks: Sequence[Mapping[str, Any]]) -> None:
     """Everything about one job."""
-    roles = job.spec.get("roles", {})
-    shape = ", ".join(f"{one.get('replicas', 1)} {role}" for role, one in roles.items())
+    shape = ", ".join(f"{count} {role}" for role, count in job.replicas.items())
     print_facts(
         [
             ("name", job.name),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +23,7 @@ from tests.contract.engine_harness import (
     has_phase,
     new_key,
     spec_of,
+    wait_for,
     wait_until,
 )
 from yardmaster.engines.local import LocalEngine
@@ -173,3 +176,29 @@ def _processor_seconds(pid: int | None) -> float:
 
 def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": "platform:."}
+
+
+@pytest.mark.parametrize("supervisor", ["alive", "dead"])
+@pytest.mark.parametrize("order", ["unreadable", "of tightened rules"])
+def test_a_run_ends_and_is_removed_whatever_its_stored_order_says(local: LocalHarness, order: str, supervisor: str):
+    key = local.submit()
+    local.let_begin(key)
+    folder = RunFolder(local.root / "runs" / key.name)
+    stored = json.loads(folder.order_file.read_text())
+    if order == "unreadable":
+        stored["spec"]["roles"] = "two"
+    else:
+        stored["spec"] |= {"retries": 5000, "environment": {"TF_CONFIG": "{}"}, "dropped_by_this_release": 1}
+    folder.order_file.write_text(json.dumps(stored))
+    if supervisor == "dead":
+        pid = folder.supervisor()
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: folder.supervisor() is None)
+    local.engine.release(key, [Role.PS])
+    local.engine.stop(key, timedelta(0))
+    if order != "unreadable" or supervisor == "alive":
+        wait_until(local.engine, key, all_ended)
+    local.engine.tidy(key)
+    assert local.engine.observe([key])[key] == ABSENT
+    assert not (local.root / "runs" / key.name).exists()

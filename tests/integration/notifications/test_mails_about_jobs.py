@@ -280,7 +280,7 @@ class TestTrouble:
 
     def test_a_mail_that_cannot_be_written_is_logged_and_given_up_in_the_end(self, world, ada, caplog):
         job = fail(world, world.launch(ada))
-        JobAttempt.objects.filter(job=job).update(role="", index=None, spec={"version": 99})
+        JobAttempt.objects.filter(job=job).update(role="boss", index=None)
         send_all(world)
         assert "could not be written" in caplog.text
         assert Notice.objects.get().due_at == world.now + FIRST_PAUSE

@@ -17,7 +17,13 @@ pytestmark = pytest.mark.django_db
 
 def spec(**changes):
     roles = {"worker": {"replicas": 2, "cpu": 0.5, "memory": 3 << 29}, "ps": {"replicas": 1}}
-    data = {"strategy": "between_graph", "roles": roles, "code": "c", "entry_point": "train.py", "reclaim_delay": 90}
+    data = {
+        "strategy": "between_graph",
+        "roles": roles,
+        "code": str(uuid.UUID(int=9)),
+        "entry_point": "train.py",
+        "reclaim_delay": 90,
+    }
     return data | changes
 
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from apps.audit.models import AuditEvent
 from apps.datasets.models import Dataset
-from apps.jobs.models import Job
+from apps.jobs.models import Job, JobVersion
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.selectors import quota_of
 from apps.uploads.models import Upload
@@ -234,10 +234,11 @@ def test_deleting_asks_for_the_name(web, api):
 def test_deleting_is_refused_while_a_job_uses_it_and_says_so_on_the_page(web, api, ada):
     dataset = make(api)
     version = dataset.versions.get()
-    Job.objects.create(
+    job = Job.objects.create(
         namespace=ada.personal_namespace, owner=ada, name="j", engine="local", needs={}, queued_at=version.created_at,
-        spec={"inputs": [{"dataset_version": str(version.pk)}]},
+        spec={},
     )  # fmt: skip
+    JobVersion.objects.create(job=job, version=version.pk)
     answer = web.post(reverse("dataset_delete_page", args=[dataset.pk]), {"name": "digits"})
     assert answer.status_code == 409
     assert "unfinished job uses version 1" in answer.content.decode()

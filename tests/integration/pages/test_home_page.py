@@ -22,8 +22,9 @@ HOSTILE = ["</a><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", 
 
 
 def make_job(owner: User, name: str = "digits", **fields: Any) -> Job:
-    roles = {"worker": {"replicas": 2}, "ps": {"replicas": 1}}
-    fields = {"strategy": "between_graph", "spec": {"roles": roles}, "needs": {}, "queued_at": timezone.now()} | fields
+    replicas = {"worker": 2, "ps": 1}
+    fields = {"strategy": "between_graph", "spec": {}, "replicas": replicas, "needs": {}} | fields
+    fields.setdefault("queued_at", timezone.now())
     fields.setdefault("namespace", owner.personal_namespace)
     return Job.objects.create(owner=owner, name=name, engine="local", **fields)
 

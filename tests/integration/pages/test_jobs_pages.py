@@ -21,7 +21,9 @@ def make_job(owner: User, name: str = "digits", **fields: Any) -> Job:
     if fields.get("phase") in ("SUCCEEDED", "FAILED", "STOPPED"):
         fields = {"decided_at": now, "tidied_at": now} | fields
     roles = {"ps": {"replicas": 1}, "worker": {"replicas": 2}}
-    fields = {"strategy": "between_graph", "spec": {"roles": roles, "reclaim_delay": 30}, "needs": {}} | fields
+    spec = {"strategy": "between_graph", "roles": roles, "reclaim_delay": 30}
+    replicas = {"ps": 1, "worker": 2}
+    fields = {"strategy": "between_graph", "spec": spec, "replicas": replicas, "needs": {}} | fields
     fields.setdefault("namespace", owner.personal_namespace)
     return Job.objects.create(owner=owner, name=name, engine="local", queued_at=now, **fields)
 

@@ -18,7 +18,7 @@ from yardmaster.engines.kubernetes import manifests, names
 from yardmaster.engines.kubernetes.peers import LONGEST, longest_variable, too_many_peers
 from yardmaster.ids import JobKey
 from yardmaster.spec import Role, Strategy, TrainingSpec
-from yardmaster.spec_rules import MOST_TASKS
+from yardmaster.spec_rules import DEFAULT_LIMITS
 from yardmaster.strategy import ROLES
 from yardmaster.tf_config import task_environment
 
@@ -53,13 +53,13 @@ def test_the_bound_is_the_one_of_linux():
 
 @pytest.mark.parametrize("strategy", [one for one in Strategy if Role.WORKER in ROLES[one]])
 def test_with_short_names_all_tasks_that_a_job_may_have_are_told(strategy):
-    most = ROLES[strategy][Role.WORKER].most or MOST_TASKS
+    most = ROLES[strategy][Role.WORKER].most or DEFAULT_LIMITS.tasks
     assert too_many_peers(job_of(most, strategy), replace(OPTIONS, namespace_prefix="y" * 20)) == []
 
 
 @pytest.mark.parametrize("strategy", [Strategy.BETWEEN_GRAPH, Strategy.MULTI_WORKER_MIRRORED, Strategy.IN_GRAPH])
 def test_the_number_that_is_named_fits_and_the_next_does_not(strategy):
-    (problem,) = too_many_peers(job_of(MOST_TASKS, strategy), FULL_NAMES)
+    (problem,) = too_many_peers(job_of(DEFAULT_LIMITS.tasks, strategy), FULL_NAMES)
     assert (problem.field, problem.code, problem.value) == ("roles.worker.replicas", "too_many_tasks", "1000")
     assert "service_domain" in problem.remedy
     most = int(problem.remedy.split()[4].rstrip("."))
@@ -71,7 +71,7 @@ def test_the_number_that_is_named_fits_and_the_next_does_not(strategy):
 
 
 def test_the_first_attempt_is_bounded_as_the_last_is():
-    spec = job_of(MOST_TASKS)
+    spec = job_of(DEFAULT_LIMITS.tasks)
     first = json.dumps(names.cluster_map(spec, replace(KEY, attempt=1), FULL_NAMES))
     assert len(first) < longest_variable(spec, FULL_NAMES)
 
@@ -96,4 +96,6 @@ def test_where_nothing_is_left_for_the_role_it_asks_for_fewer():
 
 
 def test_the_engine_refuses_with_it_before_anything_is_made():
-    assert manifests.refused_resources(job_of(MOST_TASKS), FULL_NAMES) == too_many_peers(job_of(MOST_TASKS), FULL_NAMES)
+    assert manifests.refused_resources(job_of(DEFAULT_LIMITS.tasks), FULL_NAMES) == too_many_peers(
+        job_of(DEFAULT_LIMITS.tasks), FULL_NAMES
+    )

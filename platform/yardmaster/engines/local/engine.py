@@ -168,17 +168,15 @@ class LocalEngine:
         """SIGTERM to the tasks of these roles, SIGKILL after the spec's grace period."""
         folder = self._layout.run(key)
         with translated(self.root):
-            order = folder.read_order()
-            if order is not None:
-                self._end(folder, frozenset(roles) & set(order.spec.roles), order.spec.grace_period)
+            if folder.exists():
+                self._end(folder, frozenset(roles) & folder.roles(), folder.grace_period())
 
     def stop(self, key: JobKey, grace: timedelta) -> None:
         """SIGTERM to every task now, SIGKILL to whatever of it is left after `grace`."""
         folder = self._layout.run(key)
         with translated(self.root):
-            order = folder.read_order()
-            if order is not None:
-                self._end(folder, frozenset(order.spec.roles), grace)
+            if folder.exists():
+                self._end(folder, folder.roles(), grace)
 
     def tidy(self, key: JobKey) -> None:
         """Kill what runs, give back ports and GPUs, remove the folder. Needs no disk space. Raises `Unavailable` where
@@ -214,7 +212,8 @@ class LocalEngine:
             if roles and not _is_over(folder, roles):
                 folder.hasten(roles, time.time() + grace.total_seconds())
                 folder.wake()
-                self._keep_supervised(folder)
+                if folder.is_readable():  # else none can supervise it, and `tidy` ends what is left
+                    self._keep_supervised(folder)
         except FileNotFoundError:
             if folder.exists():
                 raise

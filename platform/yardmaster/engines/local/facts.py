@@ -12,10 +12,12 @@ from datetime import datetime
 from typing import Any
 
 from yardmaster.engines.local.processes import ProcessId
+from yardmaster.errors import SpecUnreadable
 from yardmaster.ids import JobKey
 from yardmaster.phases import TaskPhase, TaskState
 from yardmaster.spec import Role, TrainingSpec
-from yardmaster.spec_json import spec_from_json, spec_to_json
+from yardmaster.spec_json import spec_to_json
+from yardmaster.spec_stored import stored_spec
 
 Task = tuple[Role, int]
 
@@ -71,16 +73,20 @@ class Order:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Order:
-        return cls(
-            key=key_from_json(data["key"]),
-            spec=spec_from_json(data["spec"]),
-            portal_url=data["portal_url"],
-            command=tuple(data["command"]),
-            environment=data["environment"],
-            gpus={name: tuple(gpus) for name, gpus in data["gpus"].items()},
-            ports=data["ports"],
-            control_group=data["control_group"],
-        )
+        """No rule is applied: what runs goes on under any release. Raises `SpecUnreadable` where this is no order."""
+        try:
+            return cls(
+                key=key_from_json(data["key"]),
+                spec=stored_spec(data["spec"]),
+                portal_url=data["portal_url"],
+                command=tuple(data["command"]),
+                environment=data["environment"],
+                gpus={name: tuple(gpus) for name, gpus in data.get("gpus", {}).items()},
+                ports=data.get("ports", {}),
+                control_group=data.get("control_group", ""),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SpecUnreadable(f"The run's order cannot be read: {error!r}") from error
 
 
 @dataclass(frozen=True)

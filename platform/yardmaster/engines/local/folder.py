@@ -21,11 +21,13 @@ import json
 import os
 import struct
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from yardmaster.engines.local.facts import Facts, Order, Wishes, fresh, task_name, task_of
-from yardmaster.spec import Role
+from yardmaster.errors import SpecUnreadable
+from yardmaster.spec import Role, TrainingSpec
 
 _SLOT = 4096
 _FLOCK = "hhqqi4x"
@@ -67,9 +69,28 @@ class RunFolder:
         write_json(self.order_file, order.to_json(), durable=True)
 
     def read_order(self) -> Order | None:
-        """What was ordered; None where the run is not there (any more)."""
+        """What was ordered; None where the run is not there (any more). Raises `SpecUnreadable`."""
         data = read_json(self.order_file)
         return None if data is None else Order.from_json(data)
+
+    def grace_period(self) -> timedelta:
+        """What was ordered, or the usual one where that is unreadable: the run is to end all the same."""
+        with contextlib.suppress(SpecUnreadable):
+            if (order := self.read_order()) is not None:
+                return order.spec.grace_period
+        return TrainingSpec.grace_period
+
+    def is_readable(self) -> bool:
+        """Whether a supervisor could go on from the order."""
+        try:
+            return self.read_order() is not None
+        except SpecUnreadable:
+            return False
+
+    def control_group(self) -> str:
+        """The control group of the run's tasks, also of an order that is unreadable otherwise; empty: none."""
+        found = (read_json(self.order_file) or {}).get("control_group", "")
+        return found if isinstance(found, str) else ""
 
     # --- tasks -------------------------------------------------------------------------------------------------------
 
@@ -90,6 +111,9 @@ class RunFolder:
         except FileNotFoundError:
             return []
         return sorted(found, key=lambda task: (order.index(task[0]), task[1]))
+
+    def roles(self) -> frozenset[Role]:
+        return frozenset(role for role, _ in self.tasks())
 
     def read_facts(self, role: Role, index: int) -> Facts:
         """What is known of a task; a file that is gone or torn (the machine lost power) reads as never started."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from yardmaster.engines.local.engine import LocalEngine
 from yardmaster.engines.local.facts import task_name
 from yardmaster.engines.local.folder import RunFolder
-from yardmaster.errors import SpecRejected
+from yardmaster.errors import SpecUnreadable
 from yardmaster.ids import JobKey
 
 
@@ -46,7 +46,7 @@ def stop_all(root: Path | str, grace: timedelta) -> list[LiveRun]:
 
 def _live_run(folder: RunFolder) -> LiveRun | None:
     order = None
-    with contextlib.suppress(SpecRejected, KeyError):  # written by another version: not ours to judge
+    with contextlib.suppress(SpecUnreadable):  # damaged, or a newer release's: not ours to judge
         order = folder.read_order()
     if order is None:
         return None

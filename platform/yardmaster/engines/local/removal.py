@@ -27,13 +27,13 @@ _SOON = 0.01
 
 def remove_run(folder: RunFolder) -> None:
     """Absent: success. Raises `Unavailable` where the kernel does not end a process within seconds."""
-    order = folder.read_order()
+    control_group = folder.control_group()
     folder.order_file.unlink(missing_ok=True)
     with _in_charge(folder):
         _kill_all(folder)
-        if order is not None and order.control_group:
+        if control_group:
             for task in folder.tasks():
-                ControlGroup(Path(order.control_group), f"{folder.path.name}.{task_name(*task)}").remove()
+                ControlGroup(Path(control_group), f"{folder.path.name}.{task_name(*task)}").remove()
         shutil.rmtree(folder.path, ignore_errors=True)
         # Somebody may have been writing, or removing at the same time: once more, and now what is wrong is told.
         with contextlib.suppress(FileNotFoundError):

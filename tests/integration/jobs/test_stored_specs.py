@@ -1,0 +1,154 @@
+"""Jobs whose stored specification breaks today's rules, or is none any more: they end properly and their pages open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from apps.jobs import ledger, services
+from apps.jobs.models import Job, JobAttempt
+from yardmaster.errors import SpecRejected, SpecUnreadable
+from yardmaster.phases import TaskPhase
+from yardmaster.spec import Role
+from yardmaster.spec_rules import SpecLimits
+
+STRICT = SpecLimits(size=256 << 10, tasks=1, arguments=0, variables=0, retries=0, memory=1 << 20)
+
+
+@pytest.fixture
+def tightened(settings):
+    """A release whose rules none of the jobs here obeys comes while they are there."""
+
+    def tighten() -> None:
+        settings.YARDMASTER_SPEC_LIMITS = STRICT
+
+    return tighten
+
+
+@pytest.fixture
+def running(world, ada) -> Job:
+    job = world.launch(ada, arguments=["--steps=600"], environment={"A": "1"})
+    world.until_running(job)
+    return world.again(job)
+
+
+def damage(job: Job, spec: Any) -> None:
+    """Write this in the place of the stored specification, past every rule."""
+    Job.objects.filter(pk=job.pk).update(spec=spec)
+    JobAttempt.objects.filter(job=job).update(spec=spec)
+
+
+def test_a_running_job_goes_on_under_tightened_rules_and_succeeds(world, running, tightened):
+    tightened()
+    world.passes(60)
+    assert world.again(running).phase == "RUNNING"
+    world.engine.succeed(running)
+    world.until_quiet()
+    assert world.again(running).phase == "SUCCEEDED"
+    assert not ledger.held_roles(running)
+
+
+def test_a_queued_job_starts_under_tightened_rules(world, ada, tightened):
+    job = world.launch(ada)
+    tightened()
+    world.until_running(job)
+
+
+def test_a_stopping_job_ends_under_tightened_rules_and_returns_its_quota(world, ada, running, tightened):
+    world.engine.stubborn = {(Role.WORKER, 0)}
+    services.job_stop(user=ada, job=running)
+    world.settle()
+    assert world.again(running).phase == "STOPPING"
+    tightened()
+    world.until_quiet()
+    assert world.again(running).is_over
+    assert not ledger.held_roles(running)
+
+
+def test_a_retry_is_checked_and_says_what_is_wrong_now(world, ada, running, tightened):
+    services.job_stop(user=ada, job=running)
+    world.until_quiet()
+    tightened()
+    with pytest.raises(SpecRejected) as refused:
+        services.job_retry(user=ada, job=world.again(running))
+    assert {"roles", "arguments", "environment", "retries"} <= {one.field for one in refused.value.problems}
+    assert world.again(running).attempt == 1
+
+
+@pytest.mark.parametrize("stored", ["tightened", "damaged", "empty"])
+@pytest.mark.parametrize("page", ["job_page", "job_delete_page", "log_page"])
+def test_the_pages_of_an_old_job_open_whatever_its_specification_is(
+    world, ada, client, running, tightened, stored, page
+):
+    services.job_stop(user=ada, job=running)
+    world.until_quiet()
+    tightened()
+    if stored != "tightened":
+        damage(running, {"strategy": "between_graph", "roles": "two"} if stored == "damaged" else {})
+    client.force_login(ada)
+    assert client.get(reverse(page, args=[running.pk])).status_code == 200
+    for address in ("", "why/", "tasks/", "attempts/"):
+        assert client.get(f"/api/v1/jobs/{running.pk}/{address}").status_code == 200
+    assert client.get(reverse("job_compare_page"), {"job": str(running.pk)}).status_code == 200
+
+
+DAMAGED = [[], {}, {"strategy": "between_graph", "roles": {"worker": {"replicas": "two"}}}, "text"]
+
+
+@pytest.mark.parametrize("spec", DAMAGED)
+def test_a_running_job_with_an_unreadable_specification_fails_by_the_platform_and_leaves_nothing(world, running, spec):
+    damage(running, spec)
+    world.until_quiet()
+    job = world.again(running)
+    assert (job.phase, job.reason, job.is_over) == ("FAILED", "SpecUnreadable", True)
+    assert JobAttempt.objects.get(job=job).blame == "platform"
+    assert not world.engine.has(job)
+    assert not ledger.held_roles(job)
+
+
+@pytest.mark.parametrize("spec", DAMAGED)
+def test_a_stopping_job_with_an_unreadable_specification_stops_and_leaves_nothing(world, ada, running, spec):
+    world.engine.stubborn = {(Role.WORKER, 0)}
+    services.job_stop(user=ada, job=running)
+    world.settle()
+    damage(running, spec)
+    world.until_quiet()
+    job = world.again(running)
+    assert (job.phase, job.is_over) == ("STOPPED", True)
+    assert not world.engine.has(job)
+    assert not ledger.held_roles(job)
+
+
+def test_an_unreadable_job_that_is_to_stop_stops_and_does_not_fail(world, ada, running):
+    damage(running, {})
+    services.job_stop(user=ada, job=running)
+    world.until_quiet()
+    assert world.again(running).phase == "STOPPED"
+
+
+def test_a_queued_job_with_an_unreadable_specification_fails(world, ada):
+    job = world.launch(ada)
+    damage(job, {})
+    world.until_quiet()
+    assert (world.again(job).phase, world.again(job).reason) == ("FAILED", "SpecUnreadable")
+
+
+def test_after_a_verdict_an_unreadable_specification_holds_up_nothing(world, running):
+    world.engine.set(running, Role.WORKER, 0, TaskPhase.FAILED, exit_code=1, reason="ScriptFailed")
+    world.engine.stubborn = {(Role.WORKER, 1)}
+    world.look(running)
+    damage(running, {})
+    world.until_quiet()
+    job = world.again(running)
+    assert job.is_over
+    assert not ledger.held_roles(job)
+
+
+def test_retrying_an_unreadable_job_is_refused_and_says_why(world, ada, running):
+    services.job_stop(user=ada, job=running)
+    world.until_quiet()
+    damage(running, {"strategy": "between_graph"})
+    with pytest.raises(SpecUnreadable, match="roles is missing"):
+        services.job_retry(user=ada, job=world.again(running))
