@@ -25,7 +25,7 @@ from apps.jobs.why import Why, why
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible
 from apps.registry.models import Model
-from yardmaster.failures import Verdict
+from yardmaster.failures import Blame, Verdict
 from yardmaster.phases import Phase, Wanted
 from yardmaster.remedies import Change, known_change
 from yardmaster.spec import Role as TaskRole
@@ -128,6 +128,11 @@ class JobFacts:
     @property
     def can_retry(self) -> bool:
         return self.may_change and self.job.is_over
+
+    @property
+    def edits_first(self) -> bool:
+        """Whether a failed job asks for an edit: the script's own failure, and no change is known to help."""
+        return self.why.blame == Blame.USER.value and (self.change is None or not self.change.is_sure)
 
     @property
     def is_final(self) -> bool:

@@ -34,6 +34,9 @@ EXIT_PORTAL_UNREACHABLE = 91
 EXIT_TOKEN_REFUSED = 92
 
 
+_LONGEST_SAID = 300
+
+
 class Blame(StrEnum):
     """Whose a failure is: the script's author, the platform's, or a limit that somebody set."""
 
@@ -57,7 +60,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Reason:
-    """One word of the vocabulary. `sentence` may use {task}, {exit} ("exit code 1"), {signal} and {peak}.
+    """One word of the vocabulary. `sentence` may use {task}, {exit} ("exit code 1"), {signal}, {peak} and {said}: the
+    engine's message, which follows the sentence where it is not used in it.
 
     `permanent`: starting the same task again cannot help, so no restart is spent on it.
     """
@@ -99,6 +103,34 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "The script is no valid Python",
             "{task} ended with {exit}: Python could not read the script.",
             "Correct the line that the log names, upload the code again and launch with the new version.",
+            permanent=True,
+        ),
+        "CodeError": Reason(
+            _USER,
+            "The script has an error",
+            "{task} failed because of an error in the script ({said}). Restarting cannot help.",
+            "Correct the line that the end of its log names, then edit and relaunch with the new code version.",
+            permanent=True,
+        ),
+        "BadArguments": Reason(
+            _USER,
+            "The script refused its arguments",
+            "{task} refused its arguments ({said}). Restarting cannot help.",
+            "Compare the job's arguments and path flags with those that the script defines, then edit and relaunch.",
+            permanent=True,
+        ),
+        "FileMissing": Reason(
+            _USER,
+            "A file is missing",
+            "{task} did not find a file in its code or inputs ({said}). Restarting cannot help.",
+            "Add the file to the code version, or attach the dataset that has it, then edit and relaunch.",
+            permanent=True,
+        ),
+        "SameFailure": Reason(
+            _USER,
+            "Failed the same way twice",
+            "{task} failed the same way twice ({said}) and made no progress in between. Restarting cannot help.",
+            "Correct the cause shown at the end of its log, then edit and relaunch.",
             permanent=True,
         ),
         "ServerEnded": Reason(
@@ -275,13 +307,15 @@ def verdict_for(task: TaskState) -> Verdict:
     """Why the job failed, given the task that failed it. The engine's own message is kept, after our sentence."""
     word = task.reason if task.reason in REASONS else reason_of_exit(task.exit_code)
     known = REASONS[word]
+    ending = "no exit code" if task.exit_code is None else f"exit code {task.exit_code}"
     sentence = known.sentence.format(
         task=task_name(task.role, task.index),
-        exit="no exit code" if task.exit_code is None else f"exit code {task.exit_code}",
+        exit=ending,
         signal=_signal_name(task.exit_code),
         peak=_peak(task),
+        said=_in_brackets(task.message) or ending,
     )
-    if task.message.strip():
+    if task.message.strip() and "{said}" not in known.sentence:
         sentence += f" {_as_sentence(task.message.strip())}"
     return Verdict(word, sentence, known.remedy, known.blame, task.role, task.index, task.exit_code)
 
@@ -290,6 +324,12 @@ def _peak(task: TaskState) -> str:
     """The most memory it held, unless the engine's message tells it."""
     words = "" if task.peak_memory is None else format_bytes(task.peak_memory)
     return f", peak memory {words}" if words and words not in task.message else ""
+
+
+def _in_brackets(message: str) -> str:
+    """Short, and without the full stop that would stand before the bracket."""
+    text = message.strip()
+    return text[: _LONGEST_SAID - 1].rstrip() + "…" if len(text) > _LONGEST_SAID else text.rstrip(".")
 
 
 def _as_sentence(text: str) -> str:

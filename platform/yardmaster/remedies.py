@@ -25,10 +25,12 @@ _ROLE_WORDS = {Role.CHIEF: "the chief", Role.WORKER: "each worker", Role.PS: "ea
 
 @dataclass(frozen=True)
 class Change:
-    """`label` says what the next attempt does differently, fit to follow "Retry with"."""
+    """`label` says what the next attempt does differently, fit to follow "Retry with". `is_sure`: it takes away the
+    cause, where more restarts merely try the same again."""
 
     label: str
     spec: TrainingSpec
+    is_sure: bool = True
 
 
 def known_change(
@@ -42,7 +44,8 @@ def known_change(
             return _more_time(spec)
         case "RestartsSpent" if spec.retries < _MOST_RESTARTS and explanation is None:
             retries = min(_MOST_RESTARTS, spec.retries + _MORE_RESTARTS)
-            return Change(f"{retries} restarts instead of {spec.retries}", replace(spec, retries=retries))
+            words = f"{retries} restarts instead of {spec.retries}"
+            return Change(words, replace(spec, retries=retries), is_sure=False)
     return None if explanation is None else _fewer_flags(spec, explanation)
 
 

@@ -11,15 +11,19 @@ Not here: what the exit means for the job (`success`).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from typing import Any
 
 from yardmaster.failures import REASONS, reason_of_exit
 from yardmaster.spec import Role, Strategy, TrainingSpec
 from yardmaster.strategy import ROLES, Scope
 
 Task = tuple[Role, int]
+SAME_FAILURE = "SameFailure"
+_LONGEST_SIGNATURE = 64
 LONGEST_DELAY = timedelta(seconds=60)
 
 
@@ -34,6 +38,32 @@ class Restart(StrEnum):
     """Start this task anew, alone, after `restart_delay`."""
     CLUSTER = "cluster"
     """Stop what still runs of the cluster, then start `tasks_to_restart` anew, together, after `restart_delay`."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What tells one failure of a script from another. `signature` is the same for the same traceback, and empty where
+    there is none, or the next start may well do better; `reached` is how far the task came (its largest step)."""
+
+    signature: str = ""
+    reached: int = 0
+
+    @classmethod
+    def in_note(cls, note: Mapping[str, Any]) -> Trace:
+        """As the runner's note has it; anything else is no trace."""
+        signature, reached = note.get("signature"), note.get("reached", 0)
+        if not isinstance(signature, str) or not isinstance(reached, int) or len(signature) > _LONGEST_SIGNATURE:
+            return cls()
+        return cls(signature, reached)
+
+    def reason_after(self, earlier: Trace, reason: str) -> str:
+        """The reason of a failure whose task had failed before as `earlier` says: the same way again, without a step
+        of progress, is what no restart can mend."""
+        is_same = bool(self.signature) and self.signature == earlier.signature and self.reached <= earlier.reached
+        return SAME_FAILURE if is_same and not (reason in REASONS and REASONS[reason].permanent) else reason
+
+
+NO_TRACE = Trace()
 
 
 def after_exit(

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass
+from typing import Any, Dict, List
 
+PREFIX = "yardmaster-runner: "
 STAGE_IN_FAILED = 90
 PORTAL_UNREACHABLE = 91
 TOKEN_REFUSED = 92
@@ -21,6 +23,10 @@ class Ending:
     exit_code: int
     reason: str
     message: str = ""
+    signature: str = ""
+    """The same for the same failure of the script (`uncaught`); empty where the next start may well do better."""
+    reached: int = 0
+    """How far the script came."""
 
 
 class CannotRun(Exception):
@@ -45,15 +51,33 @@ def write_ending(work_dir: str, ending: Ending) -> None:
     temporary = path + ".new"
     try:
         with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(asdict(ending), file)
+            json.dump(_without_blanks(asdict(ending)), file)
         os.replace(temporary, path)
     except OSError as error:
         note("could not write %s: %s" % (path, error))
 
 
+def _without_blanks(ending: Dict[str, Any]) -> Dict[str, Any]:
+    """What only some failures have is left out of the others."""
+    return {key: value for key, value in ending.items() if value or key not in ("signature", "reached")}
+
+
+def last_words(ending: Ending) -> List[str]:
+    """What the runner says last on its stderr, for an engine that sees no more of a task than that."""
+    words = ["%s: %s" % (ending.reason, ending.message)]
+    if ending.signature:
+        words.insert(0, "signature %s, reached %d" % (ending.signature, ending.reached))
+    return [PREFIX + line for line in words]
+
+
 def note(text: str) -> None:
     """One line about the runner's own doings, on its stderr: for the operator, never part of the script's log."""
-    line = ("yardmaster-runner: %s\n" % text).encode("utf-8", "replace")
+    say(PREFIX + text)
+
+
+def say(text: str) -> None:
+    """This line on stderr."""
+    line = (text + "\n").encode("utf-8", "replace")
     try:
         os.write(2, line)
     except OSError:

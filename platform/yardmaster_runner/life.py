@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Mapping
 
-from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun, Ending, StoppedEarly, note, write_ending
+from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun, Ending, StoppedEarly, last_words, say, write_ending
 from yardmaster_runner.flush import remember_address
 from yardmaster_runner.intake import now_ms
 from yardmaster_runner.launch import Folders
@@ -53,7 +53,7 @@ class Life:
         else:
             ending = self._live_with(order, spool)
         if ending.exit_code:
-            note("%s: %s" % (ending.reason, ending.message))
+            say("\n".join(last_words(ending)))
         write_ending(self._settings.work_dir, ending)
         return ending.exit_code
 
@@ -73,7 +73,7 @@ class Life:
             write_ending(self._settings.work_dir, ending)
             shipping.no_more_lines()
             farewell.worked()
-            ending = run.keep_results(ending)
+            ending = run.keep_results()
         except (CannotRun, StoppedEarly) as error:
             self._switch.ended()
             ending = error.ending

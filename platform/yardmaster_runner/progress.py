@@ -29,15 +29,20 @@ class Progress:
         """The largest step seen, 0 before there was one."""
         return self._step or 0
 
+    @property
+    def reached(self) -> int:
+        """How far the script came: its largest step, or the epochs that it finished where it shows no steps."""
+        return self._step if self._step is not None else max(0, (self._epoch or 0) - 1)
+
     def see_step(self, step: int, total: Optional[int] = None) -> None:
         with self._lock:
             self._step = max(step, self._step or 0)
             if total is not None and total >= step:
                 self._total = total
 
-    def see_output(self, tail: bytes) -> None:
+    def see_output(self, tail: bytes, look_at: int = LOOK_AT) -> None:
         """Look for `Epoch 2/5`, `step 120`, `global_step=120`, `Step: 120/200` in the last of the output."""
-        sample = tail[-LOOK_AT:]
+        sample = tail[-look_at:]
         epochs = EPOCH.findall(sample)
         if epochs:
             self._epoch = int(epochs[-1][0])

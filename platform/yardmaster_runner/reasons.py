@@ -10,36 +10,55 @@ import os
 import re
 import signal
 from dataclasses import replace
-from typing import List, Optional
+from typing import List, Optional, Sequence
 
 from yardmaster_runner.exits import Ending
+from yardmaster_runner.uncaught import Uncaught, uncaught_in
 
 LONGEST_MESSAGE = 1000
-TRACEBACK = "Traceback (most recent call last)"
-EXCEPTION = re.compile(r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Warning))(?::\s|$)")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 NO_MEMORY = re.compile(r"MemoryError|std::bad_alloc|OOM when allocating|Cannot allocate memory|Unable to allocate")
 NO_SPACE = re.compile(r"No space left on device|\[Errno 28\]|Disk quota exceeded")
 NO_SCRIPT = re.compile(r"can't open file '(?P<path>[^']*)'")
+USAGE = re.compile(r"^usage:", re.IGNORECASE)
+REFUSED = re.compile(r"^(?:\S+: )?error: ", re.IGNORECASE)
+REFUSED_BY_ABSL = re.compile(r"^FATAL Flags parsing error:")
+NO_FILE = re.compile(r"No such file or directory")
+QUOTED = re.compile(r"(?<=: )b?(['\"])(?P<path>.+?)\1(?: -> .*)?$")
+ABSOLUTE = re.compile(r"(?P<path>/[^\s'\";,\]]+)")
 
 
-def explain_end(exit_code: int, tail: bytes, was_out_of_memory: bool, was_told_to_stop: bool) -> Ending:
+def explain_end(
+    exit_code: int,
+    tail: bytes,
+    was_out_of_memory: bool,
+    was_told_to_stop: bool,
+    reached: int = 0,
+    given: Sequence[str] = (),
+) -> Ending:
     """The ending with its reason and the script's own last words. Exit 0 needs no explanation, but of a script that
-    was told to stop: many answer that by saving and ending well, and their work is not done."""
+    was told to stop: many answer that by saving and ending well, and their work is not done.
+
+    `reached` is how far it came (`Progress.reached`), `given` the folders that were there whole before it began: what
+    is missing from them will be missing again."""
     if exit_code == 0 and was_told_to_stop:
         return Ending(128 + signal.SIGTERM, "Killed", "it was told to stop before its work was done, and ended well")
     if exit_code == 0:
         return Ending(0, "", "")
     text = CONTROL.sub("", tail.decode("utf-8", "replace").replace("\r", "\n"))
     lines = [line.rstrip() for line in text.split("\n")]
-    said = last_exception(lines)
+    found = uncaught_in(lines)
+    said = "" if found is None else found.line
     if was_told_to_stop and exit_code >= 128:
         return Ending(exit_code, "Killed", "it was told to stop and ended by %s" % _signal_name(exit_code - 128))
     if was_out_of_memory and exit_code == 128 + signal.SIGKILL:
         return Ending(exit_code, "OutOfMemory", "the kernel killed it for using more memory than it may")
     if exit_code > 128:
         return Ending(exit_code, "Killed", ("it was ended by %s. %s" % (_signal_name(exit_code - 128), said)).strip())
-    return Ending(exit_code, _word(exit_code, lines, said), said or _last_line(lines))
+    word = _word(exit_code, lines, found, reached, given)
+    is_telling = found is not None and found.frame and word == "ScriptFailed" and not found.is_transient
+    signature = found.signature if found is not None and is_telling else ""
+    return Ending(exit_code, word, said or _last_line(lines), signature, reached)
 
 
 def explain_end_of_server(ending: Ending) -> Ending:
@@ -48,30 +67,51 @@ def explain_end_of_server(ending: Ending) -> Ending:
     return replace(ending, reason=word)
 
 
-def last_exception(lines: List[str]) -> str:
-    """The line that names the exception of the last traceback, shortened; empty where there is none."""
-    for at in range(len(lines) - 1, -1, -1):
-        if EXCEPTION.match(lines[at]):
-            return lines[at][:LONGEST_MESSAGE]
-        if lines[at].startswith(TRACEBACK):
-            inside = [line for line in lines[at + 1 :] if line and not line.startswith(" ")]
-            return inside[0][:LONGEST_MESSAGE] if inside else ""
-    return ""
-
-
-def _word(exit_code: int, lines: List[str], said: str) -> str:
-    name = said.split(":", 1)[0].rsplit(".", 1)[-1]
-    if name in ("ModuleNotFoundError", "ImportError"):
+def _word(exit_code: int, lines: List[str], found: Optional[Uncaught], reached: int, given: Sequence[str]) -> str:
+    """The words for what fails again at every start are chosen only where nothing else is likely."""
+    if found is None:
+        return _word_of_exit(exit_code, lines)
+    if found.name in ("ModuleNotFoundError", "ImportError"):
         return "ImportFailed"
-    if name in ("SyntaxError", "IndentationError", "TabError"):
+    if found.name in ("SyntaxError", "IndentationError", "TabError"):
         return "SyntaxError"
-    if NO_MEMORY.search(said):
+    if NO_MEMORY.search(found.line):
         return "OutOfMemory"
-    if NO_SPACE.search(said):
+    if NO_SPACE.search(found.line):
         return "DiskFull"
-    if exit_code == 2 and not said and NO_SCRIPT.search("\n".join(lines[-3:])):
-        return "ScriptNotFound"
+    if found.is_transient or not found.frame or exit_code != 1:
+        return "ScriptFailed"
+    if found.name in ("NameError", "UnboundLocalError"):
+        return "CodeError"
+    if reached == 0 and found.name in ("AttributeError", "TypeError"):
+        return "CodeError"
+    if reached == 0 and _is_missing_below(found.line, given):
+        return "FileMissing"
     return "ScriptFailed"
+
+
+def _word_of_exit(exit_code: int, lines: List[str]) -> str:
+    """Without a traceback: Python's own words, or those of an argument parser."""
+    if exit_code == 2 and NO_SCRIPT.search("\n".join(lines[-3:])):
+        return "ScriptNotFound"
+    if exit_code == 2 and any(map(USAGE.match, lines)) and any(map(REFUSED.match, lines)):
+        return "BadArguments"
+    if exit_code == 1 and any(map(REFUSED_BY_ABSL.match, lines)):
+        return "BadArguments"
+    return "ScriptFailed"
+
+
+def _is_missing_below(line: str, given: Sequence[str]) -> bool:
+    """Whether a file is missing from a folder that was staged whole. A relative path means the code's folder."""
+    if not NO_FILE.search(line):
+        return False
+    found = QUOTED.search(line) or ABSOLUTE.search(line)
+    if found is None:
+        return False
+    path = os.path.normpath(found.group("path"))
+    if not os.path.isabs(path):
+        return bool(given) and not path.startswith("..")
+    return any(path.startswith(os.path.normpath(folder) + os.sep) for folder in given)
 
 
 def _last_line(lines: List[str]) -> str:

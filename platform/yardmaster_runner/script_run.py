@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Mapping, Optional
+from typing import Callable, Mapping, Optional
 
 from yardmaster_runner import launch
 from yardmaster_runner.events import EventFiles
@@ -47,6 +47,7 @@ class ScriptRun:
         self._progress = progress
         self._observer = Observer(facts, progress, EventFiles(folders.log) if self._reads_events() else None)
         self._keeper: Optional[CheckpointKeeper] = None
+        self._explain: Callable[[], Ending] = lambda: Ending(0, "")
         if self._decides:
             scratch = os.path.join(settings.work_dir, "checkpoint-out")
             self._keeper = CheckpointKeeper(self._uploader(), folders.log, scratch, lambda: progress.step)
@@ -73,13 +74,15 @@ class ScriptRun:
         intake.join()
         switch.ended()
         was_out_of_memory = kills is not None and (memory_kills() or 0) > kills
-        ending = explain_end(exit_code, intake.tail, was_out_of_memory, was_told_to_stop)
-        return explain_end_of_server(ending) if self._order.runs_server else ending
+        self._progress.see_output(intake.tail, len(intake.tail))
+        self._explain = lambda: self._explained(exit_code, intake.tail, was_out_of_memory, was_told_to_stop)
+        return self._explain()
 
-    def keep_results(self, ending: Ending) -> Ending:
+    def keep_results(self) -> Ending:
         """Report the last facts, upload the last checkpoint and the model. The ending, with what could not be kept."""
         self._observer.finish()
         self._observer.join()
+        ending = self._explain()  # its event files may have shown steps that its output did not
         if self._keeper is None:
             return ending
         self._facts.state("uploading")
@@ -90,6 +93,12 @@ class ScriptRun:
         if trouble and ending.exit_code == 0:
             return replace(ending, reason="UploadFailed", message=trouble[:LONGEST_MESSAGE])
         return ending
+
+    def _explained(self, exit_code: int, tail: bytes, was_out_of_memory: bool, was_told_to_stop: bool) -> Ending:
+        given = (self._folders.code, self._folders.data)
+        reached = self._progress.reached
+        ending = explain_end(exit_code, tail, was_out_of_memory, was_told_to_stop, reached, given)
+        return explain_end_of_server(ending) if self._order.runs_server else ending
 
     def _start(self, inherited: Mapping[str, str], output: int) -> Script:
         command = launch.command(self._settings, self._order, self._folders)

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
@@ -28,7 +29,9 @@ from yardmaster.errors import PlaceMissing
 from yardmaster.ids import JobKey, new_id
 from yardmaster.ledger import Quota
 from yardmaster.phases import Observation, TaskPhase, TaskState
+from yardmaster.restarts import Trace
 from yardmaster.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster_runner.exits import Ending, last_words
 
 ACCESS = TaskAccess("http://127.0.0.1:1", "a-token")
 SMALL = Resources(cpu=0.3, memory=256 << 20)
@@ -55,6 +58,9 @@ def spec_of(strategy: Strategy = Strategy.BETWEEN_GRAPH, **changes: object) -> T
     return TrainingSpec(**{**made, **changes})  # type: ignore[arg-type]
 
 
+FAILED_ONCE = Ending(1, "ScriptFailed", "ValueError: bad")
+
+
 class Harness(Protocol):
     """An engine, and a hand in its tasks. The words for tasks are (role, index)."""
 
@@ -62,6 +68,9 @@ class Harness(Protocol):
 
     def let_begin(self, key: JobKey) -> None: ...
     def let_end(self, key: JobKey, role: Role, index: int, exit_code: int) -> None: ...
+    def let_fail(self, key: JobKey, role: Role, index: int, ending: Ending = FAILED_ONCE) -> None:
+        """The task fails once, as its runner would note it; should it be started again, that start goes on."""
+
     def make_stubborn(self, key: JobKey, role: Role, index: int) -> None: ...
 
 
@@ -74,6 +83,10 @@ class FakeHarness:
 
     def let_end(self, key: JobKey, role: Role, index: int, exit_code: int) -> None:
         self.engine.end(key, role, index, exit_code)
+
+    def let_fail(self, key: JobKey, role: Role, index: int, ending: Ending = FAILED_ONCE) -> None:
+        trace = Trace(ending.signature, ending.reached)
+        self.engine.fail(key, role, index, ending.exit_code, ending.reason, ending.message, trace)
 
     def make_stubborn(self, key: JobKey, role: Role, index: int) -> None:
         """The fake knows no SIGKILL: what it stops, ends."""
@@ -106,6 +119,9 @@ class LocalHarness:
 
     def let_end(self, key: JobKey, role: Role, index: int, exit_code: int) -> None:
         self.tell(key, role, index, "exit", str(exit_code))
+
+    def let_fail(self, key: JobKey, role: Role, index: int, ending: Ending = FAILED_ONCE) -> None:
+        self.tell(key, role, index, "fail", json.dumps(asdict(ending)))
 
     def make_stubborn(self, key: JobKey, role: Role, index: int) -> None:
         self.tell(key, role, index, "stubborn")
@@ -172,6 +188,9 @@ class KubernetesHarness:
 
     def let_end(self, key: JobKey, role: Role, index: int, exit_code: int) -> None:
         self.cluster.end(key.name, role.value, index, exit_code)
+
+    def let_fail(self, key: JobKey, role: Role, index: int, ending: Ending = FAILED_ONCE) -> None:
+        self.cluster.end(key.name, role.value, index, ending.exit_code, message="\n".join(last_words(ending)))
 
     def make_stubborn(self, key: JobKey, role: Role, index: int) -> None:
         self.cluster.stubborn.add((key.name, role.value, index))

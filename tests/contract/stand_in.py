@@ -1,10 +1,12 @@
 """Stands in for the runner in tests of the local engine: does what files in a folder tell it, and notes that it lives.
 
 <STAND_IN>/<run>.<role>-<index>.<word>      word: exit (holds the exit code), stubborn, fork, escape, eat (bytes),
-                                            note (holds what to write to exit.json before it ends)
+                                            note (holds what to write to exit.json before it ends),
+                                            fail (the note of one failure: the next start goes on)
 <STAND_IN>/<run>.<role>-<index>.lives       one line per start: pid, start number
 """
 
+import json
 import os
 import signal
 import sys
@@ -48,6 +50,11 @@ if (amount := told("eat")) is not None:
         idle()
     sys.exit(128 + os.waitstatus_to_exitcode(os.wait()[1]) * -1)
 while (code := told("exit")) is None or not code:
+    if (failure := told("fail")) is not None:
+        os.unlink(base + "fail")
+        with open(os.path.join(work, "exit.json"), "w", encoding="utf-8") as file:
+            file.write(failure)
+        sys.exit(json.loads(failure)["exit_code"])
     time.sleep(0.02)
 if (note := told("note")) is not None:
     with open(os.path.join(work, "exit.json"), "w", encoding="utf-8") as file:

@@ -24,8 +24,9 @@ from tests.contract.engine_harness import (
 )
 from yardmaster.engines.base import Outputs, Serves, Watches
 from yardmaster.ids import JobKey
-from yardmaster.phases import ABSENT, TaskPhase
+from yardmaster.phases import ABSENT, Observation, TaskPhase
 from yardmaster.spec import Role, Strategy, TrainingSpec
+from yardmaster_runner.exits import Ending
 
 NOW = timedelta(0)
 SHORT = timedelta(seconds=0.3)
@@ -212,6 +213,67 @@ def test_the_tail_of_an_unknown_task_is_empty(harness: Harness, key: JobKey):
     if not isinstance(harness.engine, Outputs):
         pytest.skip("this engine keeps no output")
     assert harness.engine.tail(key, Role.WORKER, 0, 10) == []
+
+
+# --- restarts ---------------------------------------------------------------------------------------------------------
+
+
+def begun(harness: Harness, key: JobKey, retries: int, strategy: Strategy = Strategy.BETWEEN_GRAPH, **more) -> None:
+    harness.engine.submit(spec_of(strategy, retries=retries, **more), key, ACCESS)
+    harness.let_begin(key)
+
+
+def test_a_task_that_fails_is_started_again(harness: Harness, key: JobKey):
+    begun(harness, key, retries=1)
+    harness.let_fail(key, Role.WORKER, 0)
+    seen = wait_until(harness.engine, key, runs_again(Role.WORKER, 0, 1))
+    assert task_in(seen, Role.WORKER, 1).restarts == 0
+
+
+def test_what_no_restart_can_mend_is_a_failure_at_once(harness: Harness, key: JobKey):
+    begun(harness, key, retries=5)
+    harness.let_fail(key, Role.WORKER, 0, Ending(1, "CodeError", "NameError: name 'x' is not defined"))
+    seen = wait_until(harness.engine, key, has_phase(Role.WORKER, 0, TaskPhase.FAILED))
+    task = task_in(seen, Role.WORKER, 0)
+    assert (task.reason, task.message, task.exit_code) == ("CodeError", "NameError: name 'x' is not defined", 1)
+
+
+def test_the_same_failure_twice_without_a_step_of_progress_is_final(harness: Harness, key: JobKey):
+    begun(harness, key, retries=5)
+    harness.let_fail(key, Role.WORKER, 0, failure("a", reached=40))
+    wait_until(harness.engine, key, runs_again(Role.WORKER, 0, 1))
+    harness.let_fail(key, Role.WORKER, 0, failure("a", reached=40))
+    seen = wait_until(harness.engine, key, has_phase(Role.WORKER, 0, TaskPhase.FAILED))
+    assert (task_in(seen, Role.WORKER, 0).reason, task_in(seen, Role.WORKER, 0).message) == (
+        "SameFailure",
+        "ValueError: a",
+    )
+    assert task_in(seen, Role.WORKER, 1).phase is TaskPhase.RUNNING
+
+
+def test_another_failure_progress_or_another_task_is_no_repetition(harness: Harness, key: JobKey):
+    begun(harness, key, retries=9)
+    failures = [(0, "a", 1), (1, "a", 1), (0, "a", 2)]
+    for count, (index, signature, reached) in enumerate(failures):
+        harness.let_fail(key, Role.WORKER, index, failure(signature, reached))
+        wait_until(harness.engine, key, runs_again(Role.WORKER, index, [1, 1, 2][count]))
+    harness.let_fail(key, Role.WORKER, 1, failure("b", 1))
+    wait_until(harness.engine, key, runs_again(Role.WORKER, 1, 2))
+
+
+def failure(signature: str, reached: int) -> Ending:
+    return Ending(1, "ScriptFailed", f"ValueError: {signature}", signature, reached)
+
+
+def runs_again(role: Role, index: int, restarts: int) -> Callable[[Observation], bool]:
+    """The task runs, after so many restarts."""
+
+    def holds(seen: Observation) -> bool:
+        task = task_in(seen, role, index)
+        assert task.phase is not TaskPhase.FAILED, f"it failed for good: {task}"
+        return (task.phase, task.restarts) == (TaskPhase.RUNNING, restarts)
+
+    return holds
 
 
 def servers_spec() -> TrainingSpec:

@@ -19,6 +19,7 @@ from yardmaster.errors import Problem, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
 from yardmaster.phases import ABSENT, Observation, TaskPhase, TaskState
+from yardmaster.restarts import NO_TRACE, Trace, after_exit, tasks_to_restart
 from yardmaster.spec import Resources, Role, TrainingSpec
 from yardmaster.strategy import server_roles
 
@@ -30,6 +31,8 @@ class _Run:
     spec: TrainingSpec
     access: TaskAccess
     tasks: dict[tuple[Role, int], TaskState] = field(default_factory=dict)
+    traces: dict[tuple[Role, int], Trace] = field(default_factory=dict)
+    spent: int = 0
 
 
 class FakeEngine:
@@ -63,6 +66,25 @@ class FakeEngine:
         """This task has ended by itself, well or for good."""
         phase = TaskPhase.SUCCEEDED if exit_code == 0 else TaskPhase.FAILED
         self.set_task(key, role, index, phase=phase, exit_code=exit_code, reason=reason, finished_at=datetime.now(UTC))
+
+    def fail(
+        self, key: JobKey, role: Role, index: int, exit_code: int, reason: str, message: str, trace: Trace = NO_TRACE
+    ) -> None:
+        """This task has failed: what `restarts` says follows at once."""
+        with self._lock:
+            run = self._runs[key]
+            reason = trace.reason_after(run.traces.get((role, index), NO_TRACE), reason)
+            well = [one for one, state in run.tasks.items() if state.phase is TaskPhase.SUCCEEDED]
+            restart = after_exit(run.spec, role, index, exit_code, reason, run.spent, well)
+            again = tasks_to_restart(run.spec, restart, role, index, well)
+            if not again:
+                self.end(key, role, index, exit_code, reason)
+                self.set_task(key, role, index, message=message)
+                return
+            run.traces[role, index] = trace
+            run.spent += 1
+            for one in again:
+                self.set_task(key, *one, phase=TaskPhase.RUNNING, restarts=run.tasks[one].restarts + 1)
 
     def set_task(self, key: JobKey, role: Role, index: int, **changes: Any) -> None:
         """Any fields of a task's state, as they are to be observed."""

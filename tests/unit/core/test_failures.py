@@ -30,7 +30,7 @@ def test_pai_2326_every_reason_says_whose_it_is_what_happened_and_what_to_do(wor
     assert reason.title
     assert reason.remedy.endswith(".")
     fields = {name for _, name, _, _ in string.Formatter().parse(reason.sentence) if name}
-    assert fields <= {"task", "exit", "signal", "peak"}
+    assert fields <= {"task", "exit", "signal", "peak", "said"}
     verdict = verdict_for(task(Role.PS, 0, FAILED, reason=word, exit_code=1))
     assert verdict.reason == word
     assert verdict.message.startswith("Parameter server 0")
@@ -72,6 +72,18 @@ def test_a_word_outside_the_vocabulary_is_not_passed_on_but_the_engines_message_
     verdict = verdict_for(task(Role.WORKER, 0, FAILED, reason="{odd}", exit_code=1, message=" disk {0} broke \n"))
     assert verdict.reason == "ScriptFailed"
     assert verdict.message == "Worker 0 ended with exit code 1. Disk {0} broke"
+
+
+def test_a_deterministic_failure_says_so_with_the_scripts_own_words() -> None:
+    failed = task(Role.WORKER, 0, FAILED, reason="SameFailure", exit_code=1, message="ValueError: bad shape.")
+    assert verdict_for(failed).message == (
+        "Worker 0 failed the same way twice (ValueError: bad shape) and made no progress in between. "
+        "Restarting cannot help."
+    )
+    long = task(Role.WORKER, 0, FAILED, reason="CodeError", exit_code=1, message="TypeError: " + "x" * 5000)
+    assert len(verdict_for(long).message) < 450
+    mute = task(Role.WORKER, 0, FAILED, reason="BadArguments", exit_code=2)
+    assert "(exit code 2)" in verdict_for(mute).message
 
 
 def test_tasks_are_named_as_people_name_them() -> None:

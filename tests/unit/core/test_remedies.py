@@ -82,3 +82,11 @@ def test_an_unreliable_machine_gets_more_restarts_but_a_known_error_does_not():
 @pytest.mark.parametrize("reason", ["ScriptFailed", "ImportFailed", "Lost", "Evicted", "CorruptInput", "unheard of"])
 def test_what_takes_a_person_is_not_changed(reason):
     assert known_change(SPEC, verdict(reason), None, None) is None
+
+
+def test_more_restarts_are_no_sure_help_and_never_offered_for_what_fails_at_every_start() -> None:
+    offered = known_change(SPEC, verdict("RestartsSpent"), None, None)
+    assert offered is not None
+    assert not offered.is_sure
+    for reason in ("SameFailure", "CodeError", "FileMissing", "BadArguments", "ImportFailed", "SyntaxError"):
+        assert known_change(SPEC, verdict(reason), None, None) is None

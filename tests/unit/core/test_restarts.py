@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.core.generators import make_spec, plain_specs
 from yardmaster.failures import REASONS
-from yardmaster.restarts import Restart, after_exit, restart_delay, tasks_to_restart
+from yardmaster.restarts import SAME_FAILURE, Restart, Trace, after_exit, restart_delay, tasks_to_restart
 from yardmaster.spec import Role, Strategy
 
 CHIEF, WORKER, PS, EVALUATOR = Role.CHIEF, Role.WORKER, Role.PS, Role.EVALUATOR
@@ -76,6 +76,23 @@ def test_skypilot_9758_what_cannot_get_better_is_not_retried(exit_code: int | No
 )
 def test_what_may_get_better_is_retried(exit_code: int, reason: str) -> None:
     assert after_exit(make_spec(), WORKER, 0, exit_code, reason, 0) is Restart.TASK
+
+
+def test_the_same_failure_again_without_a_step_of_progress_is_final() -> None:
+    before = Trace("a", 40)
+    assert Trace("a", 40).reason_after(before, "ScriptFailed") == SAME_FAILURE
+    assert Trace("a", 12).reason_after(before, "ScriptFailed") == SAME_FAILURE
+    assert Trace("a", 41).reason_after(before, "ScriptFailed") == "ScriptFailed"
+    assert Trace("b", 40).reason_after(before, "ScriptFailed") == "ScriptFailed"
+    assert Trace("", 0).reason_after(Trace("", 0), "ScriptFailed") == "ScriptFailed"
+    assert Trace("a", 0).reason_after(Trace("a", 0), "ImportFailed") == "ImportFailed"
+    assert after_exit(make_spec(retries=9), WORKER, 0, 1, SAME_FAILURE, 1) is Restart.NONE_FAILED
+
+
+@pytest.mark.parametrize("note", [{}, {"signature": 5}, {"signature": "a", "reached": "x"}, {"signature": "a" * 65}])
+def test_a_note_that_says_something_else_is_no_trace(note: dict[str, object]) -> None:
+    assert Trace.in_note(note) == Trace()
+    assert Trace.in_note({"signature": "a", "reached": 3}) == Trace("a", 3)
 
 
 def test_the_budget_is_one_for_all_tasks() -> None:

@@ -1,7 +1,8 @@
 import pytest
 
 from yardmaster.failures import REASONS
-from yardmaster_runner.reasons import explain_end, last_exception, memory_kills
+from yardmaster_runner.reasons import explain_end, memory_kills
+from yardmaster_runner.uncaught import uncaught_in
 
 TRACEBACK = b"""Epoch 1/2
 Traceback (most recent call last):
@@ -80,9 +81,99 @@ def test_success_needs_no_reason():
     assert explain(0, b"ValueError: ignored\n") == ("", "")
 
 
+GIVEN = ("/w/code", "/w/data")
+USAGE = b"usage: train.py [-h] [--steps STEPS]\ntrain.py: error: unrecognized arguments: --step\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (b"NameError: name 'mdoel' is not defined", "CodeError"),
+        (b"UnboundLocalError: cannot access local variable 'x'", "CodeError"),
+        (b"AttributeError: module 'tensorflow' has no attribute 'Sesion'", "CodeError"),
+        (b"TypeError: fit() got an unexpected keyword argument 'epoch'", "CodeError"),
+        (b"FileNotFoundError: [Errno 2] No such file or directory: '/w/data/train.csv'", "FileMissing"),
+        (b"FileNotFoundError: [Errno 2] No such file or directory: 'vocabulary.txt'", "FileMissing"),
+        (b"errors_impl.NotFoundError: {{node x}} /w/data/a.tfrecord; No such file or directory [Op:X]", "FileMissing"),
+        (b"FileNotFoundError: [Errno 2] No such file or directory: '/w/data-of-others/x'", "ScriptFailed"),
+        (b"FileNotFoundError: [Errno 2] No such file or directory: '/mnt/share/x'", "ScriptFailed"),
+        (b"FileNotFoundError: [Errno 2] No such file or directory: '../log/x'", "ScriptFailed"),
+        (b"errors_impl.NotFoundError: Container worker does not exist. (Could not find resource: x)", "ScriptFailed"),
+        (b"AttributeError: connection reset before a response", "ScriptFailed"),
+    ],
+)
+def test_what_fails_at_every_start_has_a_word_of_its_own(said, reason):
+    ending = explain_end(1, TRACEBACK % b"x()" + said + b"\n", False, False, 0, GIVEN)
+    assert (ending.reason, REASONS[ending.reason].permanent) == (reason, reason != "ScriptFailed")
+
+
+@pytest.mark.parametrize("said", [b"TypeError: x", b"FileNotFoundError: [Errno 2] No such file or directory: 'x'"])
+def test_after_a_step_of_progress_one_failure_proves_nothing_yet(said):
+    ending = explain_end(1, TRACEBACK % b"x()" + said + b"\n", False, False, 7, GIVEN)
+    assert (ending.reason, bool(ending.signature), ending.reached) == ("ScriptFailed", True, 7)
+
+
+def test_arguments_that_a_parser_refuses_are_known_by_its_usage():
+    assert explain(2, USAGE)[0] == "BadArguments"
+    assert explain(2, b"Usage: train [OPTIONS]\nError: No such option: --x\n")[0] == "BadArguments"
+    assert (
+        explain(1, b"FATAL Flags parsing error: Unknown command line flag 'x'. Did you mean: y ?\n")[0]
+        == "BadArguments"
+    )
+    assert explain(2, b"error: it went wrong\n")[0] == "ScriptFailed"
+    assert explain(3, USAGE)[0] == "ScriptFailed"
+
+
+def signature(said, frame=b"x()", exit_code=1):
+    return explain_end(exit_code, TRACEBACK % frame + said + b"\n", False, False, 0, GIVEN).signature
+
+
+def test_the_same_failure_has_the_same_signature_whatever_differs_between_two_starts():
+    one = signature(b"ValueError: bad batch 3 of /tmp/a1/x at 0x7f00aa")
+    assert one
+    assert one == signature(b"ValueError: bad batch 512 of /tmp/b2/y at 0x7fffff")
+    assert one != signature(b"ValueError: worse batch 3 of /tmp/a1/x at 0x7f00aa")
+    assert one != signature(b"KeyError: bad batch 3 of /tmp/a1/x at 0x7f00aa")
+
+
+def test_another_line_of_the_users_code_is_another_failure_a_librarys_is_not():
+    tail = b"""Traceback (most recent call last):
+  File "/w/code/train.py", line %d, in main
+    fit()
+  File "/w/lib/python3.12/site-packages/keras/fit.py", line %d, in fit
+    raise ValueError
+ValueError: bad
+"""
+    found = [explain_end(1, tail % lines, False, False).signature for lines in ((3, 9), (3, 10), (4, 9))]
+    assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"ConnectionResetError: [Errno 104] Connection reset by peer",
+        b"tensorflow.python.framework.errors_impl.UnavailableError: Socket closed",
+        b"tensorflow.python.framework.errors_impl.FailedPreconditionError: Could not find variable w",
+        b"TimeoutError: [Errno 110] Connection timed out",
+        b"OSError: [Errno 116] Stale file handle: '/mnt/x'",
+        b"RuntimeError: the service is temporarily unavailable",
+    ],
+)
+def test_what_may_pass_has_no_signature(said):
+    assert signature(said) == ""
+
+
+def test_neither_has_what_shows_no_traceback_or_did_not_end_it():
+    assert explain_end(3, b"giving up\n", False, False).signature == ""
+    assert explain_end(1, b"ValueError: printed by the script\n", False, False).signature == ""
+    noise = TRACEBACK.replace(b"Epoch 1/2", b"Exception ignored in: <function Context.__del__ at 0x7f>")
+    tail = TRACEBACK % b"x()" + b"errors_impl.UnavailableError: Socket closed\n" + noise % b"y()" + b"TypeError: None\n"
+    assert explain(1, tail) == ("ScriptFailed", "errors_impl.UnavailableError: Socket closed")
+
+
 def test_output_that_is_no_text_harms_nothing():
     assert explain(1, b"\xff\xfe\n\x00\n")[0] == "ScriptFailed"
-    assert last_exception([]) == ""
+    assert uncaught_in([]) is None
 
 
 def cgroup(tmp_path, membership, files):

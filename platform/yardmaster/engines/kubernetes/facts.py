@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.podfacts import Raw, is_ending
-from yardmaster.engines.kubernetes.rolefacts import RoleSeen, newest_of, released_task, task_of
+from yardmaster.engines.kubernetes.rolefacts import RoleSeen, newest_of, released_task, repeated_in, task_of
 from yardmaster.engines.kubernetes.shape import RECORD, RunShape, Together, in_order_of_application, released_in
 from yardmaster.engines.kubernetes.together import Due, due
 from yardmaster.engines.kubernetes.workloads import workload_kind
@@ -94,8 +94,10 @@ def _roles_of(seen: Seen, shape: RunShape, together: Together) -> list[RoleSeen]
     found = []
     for role in (role for role in Role if role in shape.roles):
         workload = next((one for one in seen.workloads if _belongs(one, role, uid)), None)
-        newest = newest_of([one for one in seen.pods if _belongs(one, role, uid)])
-        found.append(RoleSeen(role, shape, workload, newest, tuple(seen.events), together))
+        mine = [one for one in seen.pods if _belongs(one, role, uid)]
+        repeated = repeated_in(mine)
+        newest = newest_of(mine, repeated)
+        found.append(RoleSeen(role, shape, workload, newest, tuple(seen.events), together, repeated))
     return found
 
 

@@ -14,12 +14,15 @@ from typing import Any
 from yardmaster.engines.kubernetes import names
 from yardmaster.failures import REASONS, reason_of_exit
 from yardmaster.quantity import format_bytes
+from yardmaster.restarts import NO_TRACE, Trace
 
 Raw = Mapping[str, Any]
 
 _LONGEST_MESSAGE = 2000
 _NOTE = re.compile(r"^yardmaster-runner: ([A-Za-z]+): (.*)\Z", re.MULTILINE | re.DOTALL)
 """The runner's last words on its stderr, which end the container's output."""
+_SIGNATURE = re.compile(r"^yardmaster-runner: signature (\w{1,64}), reached (\d{1,18})$", re.MULTILINE)
+"""What it says before those of a failure that can be compared with another."""
 _IMAGE = frozenset(
     {
         "ErrImagePull",
@@ -64,6 +67,7 @@ class Ending:
     why: Hindrance
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    trace: Trace = NO_TRACE
 
 
 def container_status(pod: Raw, kind: str = "containerStatuses", name: str = names.CONTAINER) -> Raw:
@@ -122,7 +126,8 @@ def ending_of_container(terminated: Raw, memory_limit: int) -> Ending:
         return Ending(0, NOTHING, *times)
     if terminated.get("reason") in ("StartError", "ContainerCannotRun"):
         return Ending(code, Hindrance("StartFailed", _short(terminated.get("message", ""))), *times)
-    return Ending(code, _last_words(code, terminated.get("message") or ""), *times)
+    output = terminated.get("message") or ""
+    return Ending(code, _last_words(code, output), *times, _trace_in(output))
 
 
 def condition(found: Raw, kind: str) -> Raw:
@@ -148,6 +153,11 @@ def _last_words(code: int | None, output: str) -> Hindrance:
     if any(words in message.lower() for words in _NO_NAME):
         message += " The cluster's DNS does not know that name."
     return Hindrance(found[1], message)
+
+
+def _trace_in(output: str) -> Trace:
+    found = _SIGNATURE.search(output)
+    return NO_TRACE if found is None else Trace(found[1], int(found[2]))
 
 
 def _taken_away(pod: Raw) -> Hindrance:

@@ -5,7 +5,7 @@ A task is PENDING as long as its controller will (again) make a pod for it, FAIL
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from yardmaster.engines.kubernetes.shape import NEVER, Released, RunShape, Toget
 from yardmaster.engines.kubernetes.workloads import HOPELESS
 from yardmaster.failures import REASONS
 from yardmaster.phases import TaskPhase, TaskState
+from yardmaster.restarts import NO_TRACE, SAME_FAILURE, Trace
 from yardmaster.spec import Role
 
 OVER = ("Succeeded", "Failed")
@@ -37,6 +38,8 @@ class RoleSeen:
     pods: Mapping[int, Raw]
     events: tuple[Raw, ...]
     together: Together = NEVER
+    repeated: frozenset[str] = frozenset()
+    """The names of its pods that failed the same way as their task had before (`repeated_in`)."""
     failed: frozenset[int] = field(init=False)
     completed: frozenset[int] = field(init=False)
 
@@ -76,24 +79,36 @@ def indexes(text: str) -> frozenset[int]:
     return frozenset(found)
 
 
-def newest_of(found: Iterable[Raw]) -> dict[int, Any]:
+def newest_of(found: Iterable[Raw], repeated: Collection[str] = ()) -> dict[int, Any]:
     """Of the pods of one role, the last of each index; of those that failed for good, whatever was made after them."""
     newest: dict[int, Any] = {}
-    for pod in sorted(found, key=_age):
+    for pod in sorted(found, key=lambda pod: (_failed_for_good(pod) or _name(pod) in repeated, _age(pod))):
         index = _index_of(pod)
         if index is not None:
             newest[index] = pod
     return newest
 
 
-def _age(pod: Raw) -> tuple[bool, int, str, str]:
+def repeated_in(found: Iterable[Raw]) -> frozenset[str]:
+    """Of the pods of one role, the names of those that failed the same way as their task had before, without a step of
+    progress in between. A set's pod shows only its last failure, so that it is never among them."""
+    again, last = set(), dict[int | None, Trace]()
+    for pod in sorted(found, key=_age):
+        if pod.get("status", {}).get("phase") == "Failed" and not pods.was_taken_away(pod):
+            index, trace = _index_of(pod), pods.ending_of(pod, 0).trace
+            if trace.reason_after(last.get(index, NO_TRACE), "") == SAME_FAILURE:
+                again.add(_name(pod))
+            last[index] = trace
+    return frozenset(again)
+
+
+def _age(pod: Raw) -> tuple[int, str, str]:
     """Later pods of an index sort later, also those of the same second."""
-    return (
-        _failed_for_good(pod),
-        restarts_of_pod(pod),
-        pod["metadata"].get("creationTimestamp") or "",
-        pod["metadata"]["name"],
-    )
+    return restarts_of_pod(pod), pod["metadata"].get("creationTimestamp") or "", _name(pod)
+
+
+def _name(pod: Raw) -> str:
+    return str(pod["metadata"]["name"])
 
 
 def _index_of(pod: Raw) -> int | None:
@@ -143,9 +158,12 @@ def task_of(one: RoleSeen, index: int) -> TaskState:
 def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     """FAILED where its controller makes no other; else PENDING, with what happened."""
     ending = pods.ending_of(pod, one.memory)
-    why = replace(state, reason=ending.why.reason, message=ending.why.message)
+    is_repeated = _name(pod) in one.repeated
+    reason = SAME_FAILURE if is_repeated else ending.why.reason
+    why = replace(state, reason=reason, message=ending.why.message)
     comes_again = one.role is Role.PS or not (
         one.is_over
+        or is_repeated
         or state.index in one.failed
         or (ending.exit_code in HOPELESS and not pods.was_taken_away(pod))
         or _failed_for_good(pod)

@@ -12,6 +12,7 @@ from typing import Any
 
 from yardmaster.failures import REASONS, reason_of_exit
 from yardmaster.quantity import format_bytes
+from yardmaster.restarts import NO_TRACE, Trace
 
 _LONGEST_MESSAGE = 2000
 
@@ -23,6 +24,7 @@ class Ending:
     exit_code: int | None
     reason: str = ""
     message: str = ""
+    trace: Trace = NO_TRACE
 
 
 def exit_code_of(wait_status: int) -> int:
@@ -52,6 +54,7 @@ def ending_of(seen: int | None, note: Mapping[str, Any] | None, memory_limit: in
         code,
         reason if isinstance(reason, str) and code != 0 else "",
         message[:_LONGEST_MESSAGE] if isinstance(message, str) else "",
+        Trace.in_note(note),
     )
 
 

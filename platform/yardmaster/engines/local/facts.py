@@ -15,6 +15,7 @@ from yardmaster.engines.local.processes import ProcessId
 from yardmaster.errors import SpecUnreadable
 from yardmaster.ids import JobKey
 from yardmaster.phases import TaskPhase, TaskState
+from yardmaster.restarts import NO_TRACE, Trace
 from yardmaster.spec import Role, TrainingSpec
 from yardmaster.spec_json import spec_to_json
 from yardmaster.spec_stored import stored_spec
@@ -121,6 +122,8 @@ class Facts:
     """It is being ended only in order to be started again with the others."""
     spent: int = 0
     """How many of the job's restarts were spent on its account."""
+    trace: Trace = NO_TRACE
+    """How it failed last, on its own account."""
 
     def to_json(self) -> dict[str, Any]:
         state, leader = self.state, self.leader
@@ -137,6 +140,8 @@ class Facts:
             "start_at": self.start_at,
             "recalled": self.recalled,
             "spent": self.spent,
+            "signature": self.trace.signature,
+            "reached": self.trace.reached,
         }
 
     @classmethod
@@ -155,7 +160,8 @@ class Facts:
             peak_memory=data["peak_memory"],
         )
         leader = data["leader"]
-        return cls(state, leader and ProcessId(*leader), data["start_at"], data["recalled"], data["spent"])
+        known = (data["start_at"], data["recalled"], data["spent"], Trace.in_note(data))
+        return cls(state, leader and ProcessId(*leader), *known)
 
     def with_state(self, **changes: Any) -> Facts:
         """A copy whose visible state differs in these fields."""

@@ -148,10 +148,11 @@ class SupervisedTask:
         return self._cleared_by is not None and now >= self._cleared_by
 
     def ending(self) -> Ending:
-        """How it ended, when all of it has."""
+        """How it ended, when all of it has; compared with how it failed before."""
         note = read_json(self._folder.work(self.role, self.index) / "exit.json")
         limit = self.resources.memory if self._passed_memory and self._exit_code != 0 else None
-        return ending_of(self._exit_code, note, limit, self.facts.state.peak_memory)
+        found = ending_of(self._exit_code, note, limit, self.facts.state.peak_memory)
+        return replace(found, reason=found.trace.reason_after(self.facts.trace, found.reason))
 
     def conclude(self, phase: TaskPhase, ending: Ending, now: float) -> None:
         """It will not be started again."""
@@ -175,9 +176,9 @@ class SupervisedTask:
             exit_code=ending.exit_code,
             restarts=self.facts.state.restarts + 1,
         )
-        self.facts = replace(
-            again, leader=None, recalled=False, start_at=moment, spent=self.facts.spent + (1 if spends else 0)
-        )
+        self.facts = replace(again, leader=None, recalled=False, start_at=moment)
+        if spends:
+            self.facts = replace(self.facts, spent=self.facts.spent + 1, trace=ending.trace)
 
     def recall(self, kill_at: float, start_at: float) -> None:
         """End it because the whole cluster starts anew, at `start_at` or when all of it has ended."""
