@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from allauth.account.adapter import get_adapter
+from allauth.account.signals import password_changed, password_reset, password_set
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, update_session_auth_hash
 from django.contrib.auth.signals import user_logged_in
@@ -20,6 +21,7 @@ from django.core.cache import caches
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from django.db.models import F
+from django.db.models.signals import post_delete
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
@@ -27,6 +29,7 @@ from django.utils.crypto import constant_time_compare
 
 from apps.accounts.agents import agent_words
 from apps.accounts.models import Browser, User
+from apps.accounts.open_sockets import sign_ins_changed
 from apps.api.problems import NotFound
 from apps.audit.services import record
 
@@ -87,6 +90,18 @@ def _note_sign_in(request: HttpRequest, user: User, **facts: object) -> None:
     browser_note(request, user, now)
 
 
+@receiver(post_delete, sender=Browser)
+def _note_end(instance: Browser, **facts: object) -> None:
+    """A session was ended, by whichever way: the browser goes with it."""
+    sign_ins_changed(instance.user_id)
+
+
+@receiver([password_changed, password_reset, password_set])
+def _note_password(user: User, **facts: object) -> None:
+    """A session of before is over, wherever it is; allauth keeps the one of the request alive."""
+    sign_ins_changed(user.pk)
+
+
 def _agent(request: HttpRequest) -> str:
     text = request.headers.get("User-Agent", "")
     return "".join(one for one in text if one.isprintable())[: Browser._meta.get_field("agent").max_length]
@@ -141,6 +156,7 @@ def browsers_end_others(request: HttpRequest, user: User) -> None:
         User.objects.filter(pk=user.pk).update(sign_in_epoch=F("sign_in_epoch") + 1)
         user.refresh_from_db(fields=["sign_in_epoch"])
         update_session_auth_hash(request, user)
+        sign_ins_changed(user.pk)
         record(user, "session.end_others", f"user:{user.pk}")
 
 

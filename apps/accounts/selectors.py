@@ -31,6 +31,11 @@ def user_by_name(username: str) -> User:
     return user
 
 
+def users_locked() -> QuerySet[User]:
+    """Everybody who is locked out, by name."""
+    return User.objects.filter(is_active=False).order_by("username")
+
+
 def tokens_of(user: User) -> QuerySet[PersonalToken]:
     """The user's own tokens, expired ones too: one sees what has ended."""
     tokens: QuerySet[PersonalToken] = PersonalToken.objects.filter(user=user)

@@ -20,6 +20,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import PersonalToken, SignInLink, User
+from apps.accounts.open_sockets import sign_ins_changed
 from apps.api.permissions import SCOPES
 from apps.api.problems import Conflict, Invalid
 from apps.audit.services import record
@@ -175,6 +176,7 @@ def _let_nobody_in(user: User) -> None:
     User.objects.filter(pk=user.pk).update(sign_in_epoch=F("sign_in_epoch") + 1)
     PersonalToken.objects.filter(user=user).delete()
     SignInLink.objects.filter(user=user).delete()
+    sign_ins_changed(user.pk)
 
 
 def user_lock_out(*, user: User, actor: User) -> None:
@@ -265,6 +267,7 @@ def token_revoke(*, token: PersonalToken, actor: User) -> None:
     with transaction.atomic():
         deleted, _ = PersonalToken.objects.filter(pk=token.pk).delete()
         if deleted:
+            sign_ins_changed(token.user_id)
             record(actor, "token.revoke", f"token:{token.pk}", name=token.name)
 
 
@@ -274,6 +277,7 @@ def tokens_revoke_all(*, user: User, actor: User | None) -> int:
         tokens = PersonalToken.objects.filter(user=user)
         count = len(tokens.values_list("pk", flat=True).select_for_update())
         tokens.delete()
+        sign_ins_changed(user.pk)
         if count:
             record(actor, "token.revoke_all", f"user:{user.pk}", name=user.username, count=count)
     return count

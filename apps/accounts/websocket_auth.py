@@ -22,6 +22,7 @@ from rest_framework.request import Request
 
 from apps.accounts.authentication import PersonalTokenAuthentication, live_tokens
 from apps.accounts.models import PersonalToken, User
+from apps.accounts.open_sockets import OpenSocket, open_sockets
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -36,7 +37,7 @@ class TokenOrSession:
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
-        self._with_session = AuthMiddlewareStack(inner)
+        self._with_session = AuthMiddlewareStack(self._until_signed_out)
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         header = dict(scope["headers"]).get(b"authorization")
@@ -44,7 +45,13 @@ class TokenOrSession:
             await (self._with_session if _comes_from_here(scope) else WebsocketDenier())(scope, receive, send)
             return
         user, token = await database_sync_to_async(_user_of)(header)
-        await self._inner({**scope, "user": user, "auth": token}, receive, send)
+        await self._until_signed_out({**scope, "user": user, "auth": token}, receive, send)
+
+    async def _until_signed_out(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if not scope["user"].is_authenticated:
+            await self._inner(scope, receive, send)
+            return
+        await open_sockets().hold(self._inner, OpenSocket(scope, receive, send), still_signed_in)
 
 
 def _comes_from_here(scope: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.api.problems import Conflict
+from apps.api.problems import Conflict, Forbidden
 from apps.audit.services import record
 from apps.jobs import phase_gate, queue
 from apps.jobs.engines import engine_chosen
@@ -55,7 +55,7 @@ def job_launch(
     now = timezone.now()
     columns = columns_of(spec)
     with transaction.atomic():
-        _refuse_closed_meanwhile(namespace)
+        _refuse_closed_meanwhile(user, namespace)
         job = Job.objects.create(
             id=new_id(), namespace=namespace, owner=user, engine=chosen, queued_at=now, next_look_at=now,
             request_key=request_key, **columns,
@@ -67,8 +67,11 @@ def job_launch(
     return job, warnings
 
 
-def _refuse_closed_meanwhile(namespace: Namespace) -> None:
-    """As it is now: reading the code took a while. The lock makes a removal wait, which then finds the job."""
+def _refuse_closed_meanwhile(user: User, namespace: Namespace) -> None:
+    """As it is now: reading the code took a while. The locks make whoever locks the user out, or removes the
+    namespace, wait, and then find the job."""
+    if User.objects.select_for_update().filter(pk=user.pk, is_active=True).first() is None:
+        raise Forbidden("Your account is locked.", "Ask an administrator.")
     refuse_closed(Namespace.objects.select_for_update().get(pk=namespace.pk))
 
 
@@ -98,6 +101,14 @@ def jobs_stop_in(namespace: Namespace, user: User | None) -> list[Job]:
         if job.wanted == Wanted.RUN.value:
             _want_stopped(job, now, user)
     return left
+
+
+def jobs_stop_of(owner: User, user: User) -> list[Job]:
+    """Want every unfinished job of this owner stopped, in whatever namespace. Returns those that were wanted before."""
+    wanted = Job.objects.for_lists().filter(owner=owner, wanted=Wanted.RUN.value, deleted_at__isnull=True)
+    jobs = wanted.exclude(phase__in=_FINAL).select_related("namespace").order_by("pk")
+    now = timezone.now()
+    return [job for job in jobs if _want_stopped(job, now, user)]
 
 
 def jobs_delete_in(namespace: Namespace, user: User | None) -> int:
@@ -140,7 +151,7 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None) -> Job:
     now = timezone.now()
     try:
         with transaction.atomic():
-            _refuse_closed_meanwhile(job.namespace)
+            _refuse_closed_meanwhile(user, job.namespace)
             columns = columns_of(spec)
             phase_gate.begin_attempt(job, spec=columns["spec"], now=now, by=user.username)
             Job.objects.filter(pk=job.pk).update(**columns)

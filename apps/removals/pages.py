@@ -1,4 +1,5 @@
-"""The page of removals, for administrators: what is under way, what is left and why; and the form that begins one."""
+"""The page of removals, for administrators: what is under way, what is left and why; the form that begins one; and
+whom they lock out, or let in again."""
 
 from __future__ import annotations
 
@@ -8,16 +9,18 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, URLResolver, path
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.models import User
+from apps.accounts.selectors import user_by_name, users_locked
+from apps.accounts.services import tokens_revoke_all, user_change
 from apps.api.form_problems import show_in_form
 from apps.api.paging import page_of
 from apps.api.problems import ApiProblem, Forbidden
 from apps.namespaces.selectors import namespace_for
 from apps.removals.models import Data, Removal
 from apps.removals.selectors import removals
-from apps.removals.services import namespace_remove, user_remove
+from apps.removals.services import namespace_remove, user_lock, user_remove
 
 AT_ONCE = 50
 
@@ -31,21 +34,72 @@ class RemovalForm(forms.Form):
     delete = forms.BooleanField(label="Also delete its jobs, logs, models, datasets and code, for good", required=False)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
-def removals_page(request: HttpRequest) -> HttpResponse:
+class AccountForm(forms.Form):
+    """Whose account, and what is to be done to it: the button that was pressed."""
+
+    username = forms.CharField(label="User name", max_length=150)
+    action = forms.ChoiceField(choices=[(one, one) for one in ("lock", "lock_and_stop", "revoke", "unlock")])
+
+
+def _administrator(request: HttpRequest) -> User:
     user = request.user
     assert isinstance(user, User), "login_required has seen to it"
     if not user.is_staff:
         raise Forbidden("Only administrators of the portal may do this.", "Ask an administrator.")
+    return user
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def removals_page(request: HttpRequest) -> HttpResponse:
+    user = _administrator(request)
     form = RemovalForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         begun = _begin(form, user)
         if begun is not None:
             messages.success(request, f"{begun.slug} is being removed. What it waits for stands below.")
             return redirect("removals_page")
-    page = page_of(removals(), request.GET.get("cursor"), AT_ONCE)
-    return render(request, "removals/removals.html", {"page": page, "form": form})
+    return _page(request, form, AccountForm())
+
+
+@login_required
+@require_POST
+def account_action(request: HttpRequest) -> HttpResponse:
+    """Lock a user out, with or without the jobs, revoke the tokens, or let the user in again."""
+    user = _administrator(request)
+    form = AccountForm(request.POST)
+    if form.is_valid():
+        try:
+            messages.success(request, _act(form, user))
+        except ApiProblem as problem:
+            show_in_form(form, problem, otherwise="username")
+        else:
+            return redirect("removals_page")
+    return _page(request, RemovalForm(), form)
+
+
+def _page(request: HttpRequest, form: RemovalForm, account_form: AccountForm) -> HttpResponse:
+    context = {
+        "page": page_of(removals(), request.GET.get("cursor"), AT_ONCE),
+        "form": form,
+        "account_form": account_form,
+        "locked": users_locked()[:AT_ONCE],
+    }
+    return render(request, "removals/removals.html", context)
+
+
+def _act(form: AccountForm, actor: User) -> str:
+    """Do it, and say what was done."""
+    user, action = user_by_name(form.cleaned_data["username"]), form.cleaned_data["action"]
+    if action == "unlock":
+        user_change(user=user, actor=actor, is_active=True)
+        return f"{user.username} can sign in again."
+    if action == "revoke":
+        count = tokens_revoke_all(user=user, actor=actor)
+        return f"Revoked {count} token{'s' if count != 1 else ''} of {user.username}."
+    stopped = user_lock(user=user, actor=actor, stop_jobs=action == "lock_and_stop")
+    jobs = f" {stopped} job{'s' if stopped != 1 else ''} asked to stop." if action == "lock_and_stop" else ""
+    return f"{user.username} is locked out.{jobs}"
 
 
 def _begin(form: RemovalForm, actor: User) -> Removal | None:
@@ -61,4 +115,7 @@ def _begin(form: RemovalForm, actor: User) -> Removal | None:
         return None
 
 
-pages_urlpatterns: list[URLPattern | URLResolver] = [path("removals/", removals_page, name="removals_page")]
+pages_urlpatterns: list[URLPattern | URLResolver] = [
+    path("removals/", removals_page, name="removals_page"),
+    path("removals/account/", account_action, name="account_action"),
+]

@@ -20,6 +20,16 @@ class WishSerializer(StrictSerializer):
     )
 
 
+class LockWishSerializer(StrictSerializer):
+    stop_jobs = serializers.BooleanField(
+        default=False, help_text="Also stop the user's unfinished jobs, in every namespace."
+    )
+
+
+class LockedSerializer(serializers.Serializer[Any]):
+    stopped_jobs = serializers.IntegerField(help_text="How many jobs were asked to stop.")
+
+
 class LeftSerializer(serializers.Serializer[Any]):
     """One thing that is still there, and why."""
 

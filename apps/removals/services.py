@@ -1,4 +1,5 @@
-"""Asking for a removal: whoever goes is locked out and the namespace closed at once; workers do the rest.
+"""Locking a user out, with or without the jobs; and asking for a removal: whoever goes is locked out and the namespace
+closed at once; workers do the rest.
 
 Not here: the rest (`carrying_out`).
 """
@@ -11,12 +12,28 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services import user_lock_out
+from apps.accounts.services import user_change, user_lock_out
 from apps.api.problems import Conflict
 from apps.audit.services import record
+from apps.jobs.services import jobs_stop_of
 from apps.jobs.wake import wake_removal
 from apps.namespaces.models import Namespace
 from apps.removals.models import Data, Removal
+
+
+def user_lock(*, user: User, actor: User, stop_jobs: bool) -> int:
+    """End every session, token and open WebSocket of the user, and let nothing in any more; `stop_jobs`: and stop the
+    user's unfinished jobs in every namespace. Returns how many those were.
+
+    The account is locked for good before the jobs are looked at: one that is being launched is refused, or found here.
+    """
+    if user.pk == actor.pk:
+        raise Conflict("You cannot lock yourself out.", remedy="Ask another administrator.")
+    if user.is_active:
+        user_change(user=user, actor=actor, is_active=False)
+    stopped = len(jobs_stop_of(user, actor)) if stop_jobs else 0
+    record(actor, "user.lock", f"user:{user.pk}", name=user.username, stop_jobs=stop_jobs, stopped_jobs=stopped)
+    return stopped
 
 
 def user_remove(*, user: User, data: Data, actor: User) -> Removal:

@@ -15,7 +15,7 @@ from apps.api.views import ApiView
 from apps.namespaces.selectors import namespace_for
 from apps.removals import selectors, services
 from apps.removals.models import Data
-from apps.removals.serializers import RemovalSerializer, WishSerializer
+from apps.removals.serializers import LockedSerializer, LockWishSerializer, RemovalSerializer, WishSerializer
 
 
 class _ForAdministrators(ApiView):
@@ -37,6 +37,17 @@ class RemovalView(_ForAdministrators):
     @extend_schema(responses=RemovalSerializer)
     def get(self, request: Request, removal_id: UUID) -> Response:
         return Response(RemovalSerializer(selectors.removal_by_id(removal_id)).data)
+
+
+class UserLockView(_ForAdministrators):
+    """Lock a user out at once: sessions, tokens and open WebSockets end, and, where it is asked for, the jobs. What is
+    locked already stays so. `PATCH` of the user with `is_active` true unlocks."""
+
+    @extend_schema(request=LockWishSerializer, responses={200: LockedSerializer})
+    def post(self, request: Request, user_id: UUID) -> Response:
+        wish = self.read(LockWishSerializer).validated_data
+        stopped = services.user_lock(user=user_by_id(user_id), actor=self.user, stop_jobs=wish["stop_jobs"])
+        return Response({"stopped_jobs": stopped})
 
 
 class UserRemovalView(IdempotentPosts, _ForAdministrators):

@@ -97,6 +97,18 @@ class Yardmaster:
         path = "tokens/" if user_id is None else f"users/{user_id}/tokens/"
         return int(self.transport.delete(path)["revoked"])
 
+    def users(self) -> Iterator[dict[str, Any]]:
+        """For administrators: everybody who has an account."""
+        return (dict(row) for row in self.transport.pages("users/", page_size=200))
+
+    def user_lock(self, user_id: str, *, stop_jobs: bool = False) -> int:
+        """For administrators: end the user's sessions, tokens and connections, and with `stop_jobs` the jobs. Returns
+        how many jobs were asked to stop."""
+        return int(self.transport.post(f"users/{user_id}/lock/", {"stop_jobs": stop_jobs})["stopped_jobs"])
+
+    def user_unlock(self, user_id: str) -> None:
+        self.transport.patch(f"users/{user_id}/", {"is_active": True})
+
     def token_revoke_own(self) -> None:
         """End the token that this client speaks with."""
         self.transport.delete("tokens/current/")

@@ -19,12 +19,16 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 
 tokens = typer.Typer(help="Personal tokens, for scripts.", no_args_is_help=True)
 
+users = typer.Typer(help="Accounts of others, for administrators.", no_args_is_help=True)
+Username = Annotated[str, typer.Argument(metavar="NAME", help="The user's name.")]
+
 
 def register(app: typer.Typer) -> None:
     app.command()(login)
     app.command()(logout)
     app.command()(whoami)
     app.add_typer(tokens, name="tokens")
+    app.add_typer(users, name="users")
 
 
 def login(
@@ -145,6 +149,41 @@ def revoke_token(
             raise NotFound(f"There are {len(found)} tokens called {token!r}: `yardmaster tokens list` shows ids.")
         portal.token_revoke(found[0].id)
     notes().print(Text(f"Revoked {found[0].name}."))
+
+
+@users.command("lock")
+def lock_user(
+    name: Username,
+    stop_jobs: Annotated[bool, typer.Option("--stop-jobs", help="Also stop the user's jobs, everywhere.")] = False,
+) -> None:
+    """End every session, token and open connection of a user, and let nothing in any more."""
+    with Yardmaster.from_environment() as portal:
+        stopped = portal.user_lock(_user_id(portal, name), stop_jobs=stop_jobs)
+    jobs = f" {stopped} job{'s' if stopped != 1 else ''} asked to stop." if stop_jobs else ""
+    notes().print(Text(f"{name} is locked out.{jobs}"))
+
+
+@users.command("unlock")
+def unlock_user(name: Username) -> None:
+    """Let a user in again. Tokens that were revoked stay so."""
+    with Yardmaster.from_environment() as portal:
+        portal.user_unlock(_user_id(portal, name))
+    notes().print(Text(f"{name} can sign in again."))
+
+
+@users.command("revoke-tokens")
+def revoke_tokens_of_user(name: Username) -> None:
+    """End every personal token of a user."""
+    with Yardmaster.from_environment() as portal:
+        count = portal.tokens_revoke_all(_user_id(portal, name))
+    notes().print(Text(f"Revoked {count} token{'s' if count != 1 else ''} of {name}."))
+
+
+def _user_id(portal: Yardmaster, name: str) -> str:
+    found = next((one for one in portal.users() if one["username"].casefold() == name.casefold()), None)
+    if found is None:
+        raise NotFound(f"There is no user called {name!r}.")
+    return str(found["id"])
 
 
 def _asks() -> bool:

@@ -187,6 +187,18 @@ def test_all_tokens_are_revoked_at_once(yardmaster, light_portal):
     assert yardmaster("jobs", "list").code == 0, "those of others stay"
 
 
+def test_an_administrator_locks_a_user_out(yardmaster, light_portal):
+    theirs = light_portal.token_of("heidi")
+    assert yardmaster("users", "lock", "ada", YARDMASTER_TOKEN=theirs).code == 1
+    assert "Revoked 1 token of Heidi." in yardmaster("users", "revoke-tokens", "Heidi").err
+    assert "0 jobs asked to stop" in yardmaster("users", "lock", "heidi", "--stop-jobs").err
+    login = ("login", "--url", light_portal.url, "-u", "heidi", "--password", PASSWORD)
+    assert yardmaster(*login, YARDMASTER_TOKEN="").code == 1
+    assert "can sign in again" in yardmaster("users", "unlock", "heidi").err
+    assert yardmaster(*login, YARDMASTER_TOKEN="").code == 0
+    assert yardmaster("users", "lock", "no-such-user").code == 1
+
+
 def test_models_are_listed(yardmaster):
     assert json.loads(yardmaster("models", "list", "--json").out) == []
     assert yardmaster("models", "download", "none").code == 1

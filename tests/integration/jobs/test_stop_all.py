@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+from apps.accounts.models import User
+from apps.api.problems import Forbidden
 from apps.audit.models import AuditEvent
-from apps.jobs.models import JobEvent
-from apps.jobs.services import jobs_stop_all
+from apps.jobs.models import Job, JobEvent
+from apps.jobs.services import jobs_stop_all, jobs_stop_of
+from apps.namespaces.models import Membership
+from apps.namespaces.models import Role as Rank
+from apps.namespaces.services import team_create
 from yardmaster.phases import TaskPhase
 from yardmaster.spec import Role
 
@@ -41,3 +48,22 @@ def test_tasks_that_the_operator_ended_on_the_engine_itself_make_a_stopped_job(w
     world.until_quiet()
     assert (world.again(job).phase, world.again(job).reason) == ("STOPPED", "Stopped")
     assert not world.engine.has(job)
+
+
+def test_whoever_is_locked_out_while_the_code_is_read_launches_nothing(world, ada):
+    """The lock counts as it is when the row is written, so that "Lock and stop jobs" finds every job or refuses it."""
+    job = world.launch(ada)
+    User.objects.filter(pk=ada.pk).update(is_active=False)
+    with pytest.raises(Forbidden):
+        world.launch(ada)
+    assert list(Job.objects.all()) == [job]
+
+
+def test_the_jobs_of_one_owner_are_stopped_in_every_namespace(world, ada, bob, admin):
+    team = team_create(slug="vision", title="", manager=ada, actor=admin)
+    Membership.objects.create(namespace=team, user=bob, role=Rank.MEMBER)
+    mine = [world.launch(ada), world.launch(ada, namespace=team)]
+    other = world.launch(bob, namespace=team)
+    assert [job.pk for job in jobs_stop_of(ada, admin)] == [job.pk for job in mine]
+    assert jobs_stop_of(ada, admin) == []
+    assert [Job.objects.get(pk=job.pk).wanted for job in (*mine, other)] == ["STOP", "STOP", "RUN"]

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.accounts.services import token_create
 from apps.namespaces.models import Namespace
 from apps.namespaces.services import team_create
 from apps.removals.models import Data, Removal
@@ -23,6 +24,29 @@ def test_an_administrator_removes_by_typing_the_name(ada, admin, client):
     removal = Removal.objects.get()
     assert (removal.username, removal.data) == ("ada", "delete")
     assert not User.objects.get(pk=ada.pk).is_active
+
+
+def test_an_administrator_locks_stops_revokes_and_unlocks(ada, admin, client):
+    client.force_login(admin)
+    assert "No user is locked" in client.get(PAGE).content.decode()
+    token_create(user=ada, name="t", scopes=[], expires_in=None)
+
+    def press(action: str, name: str = "ada") -> str:
+        return client.post(f"{PAGE}account/", {"username": name, "action": action}, follow=True).content.decode()
+
+    assert "Revoked 1 token of ada." in press("revoke")
+    assert "ada is locked out." in press("lock")
+    assert not User.objects.get(pk=ada.pk).is_active
+    assert "0 jobs asked to stop" in press("lock_and_stop")
+    assert "ada can sign in again" in press("unlock")
+    assert User.objects.get(pk=ada.pk).is_active
+    assert "There is no such user" in press("lock", "nobody-at-all")
+    assert "cannot lock yourself out" in press("lock", "admin")
+    assert User.objects.get(pk=admin.pk).is_active
+    ada.refresh_from_db()
+    client.force_login(ada)
+    assert client.post(f"{PAGE}account/", {"username": "admin", "action": "lock"}).status_code == 403
+    assert User.objects.get(pk=admin.pk).is_active
 
 
 def test_a_team_is_removed_and_its_data_kept_unless_said_otherwise(ada, admin, client):
