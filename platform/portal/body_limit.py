@@ -1,19 +1,24 @@
-"""ASGI middleware: a body that is too large is refused before it is on this machine's disk.
+"""ASGI middleware: no body is larger, slower or sent by somebody less known than its address allows.
 
-Django writes every body to a temporary file before any view sees the request, however long it is and whoever sends it.
+Django writes every body to memory or to a temporary file before any view sees the request, however long it is and
+whoever sends it. So the limits are here: bytes per address (`LIMITS`), a small number of bytes until the caller is
+known, a time, and a sum over all bodies that are held at once.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
 from django.conf import settings
 
-from apps.api.problems import CONTENT_TYPE, TooLarge, body_of
+from apps.api.problems import CONTENT_TYPE, ApiProblem, TooLarge, body_of, unavailable
 from apps.uploads.storage import storage
+from portal.callers import brings_credential, caller_of
 from yardmaster.storage.base import AddressRefused
 from yardmaster.storage.local import LocalStorage
 
@@ -27,58 +32,132 @@ PARTS = "/storage/parts/"
 FOR_ANYBODY = ("/accounts/", "/sign-in/", "/storage/", "/api/v1/auth/")
 """Addresses that read a body, or refuse it, without knowing who sends it."""
 FORM = 64 << 10
-"""What such a request may carry: 16 MiB of JSON are some 500 MiB of objects once they are read."""
+"""What a request may carry while it is not known who sends it."""
+LIMITS = {
+    "/api/v1/uploads/": 16 << 20,
+    "/api/v1/task/checkpoints/": 16 << 20,
+    "/api/v1/task/model/": 16 << 20,
+    "/api/v1/task/report/": 1 << 20,
+    "/api/v1/task/log/": (1 << 20) + 1,
+    "/jobs/launch/": 1 << 20,
+    "/jobs/launch/preview/": 1 << 20,
+    "/jobs/launch/manifests/": 1 << 20,
+}
+"""Addresses that need more than `YARDMASTER_BODY_LIMIT`: manifests of 20,000 files with their checksums, a thousand
+points of curves, a piece of a log, and a form with a job file in it, which is longer as a form than as a file."""
+_SLOWEST = 4 << 10
+"""Bytes per second, beside the patience, that any client can send."""
+_IN_MEMORY = 2_621_440
+"""Bytes of a body that Django holds in memory; the rest is on disk (its FILE_UPLOAD_MAX_MEMORY_SIZE)."""
 
 
 class BodyLimit:
-    """Around the rest of the application. Answers 413 with a problem."""
+    """Around the rest of the application. Answers with a problem: 401, 408, 413 or 503."""
 
     def __init__(self, inner: Application) -> None:
         self._inner = inner
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or not _has_body(scope):
             await self._inner(scope, receive, send)
             return
-        limit = limit_of(scope["path"], scope.get("query_string", b""))
-        if _declared(scope) > limit:
-            await _refuse(send, limit)
+        body = _Body(scope, receive, send)
+        try:
+            await body.expect(_declared(scope))
+        except ApiProblem as problem:
+            await _refuse(send, problem)
             return
-        passed = _Counted(limit, receive, send)
-        await self._inner(scope, passed.receive, passed.send)
-        if passed.exceeded and not passed.answered:
-            await _refuse(send, limit)
+        try:
+            await self._inner(scope, body.receive, body.send)
+        finally:
+            body.release()
+        if body.problem is not None and not body.answered:
+            await _refuse(send, body.problem)
 
 
-class _Counted:
-    """A body that does not say how long it is: cut off, as if the client had gone, once it is too long."""
+class _Body:
+    """One body on its way in: cut off, as if the client had gone, once there is a problem with it."""
 
-    def __init__(self, limit: int, receive: Receive, send: Send) -> None:
-        self._left = limit
+    held = 0
+    """Bytes of all bodies that are in this process's memory."""
+
+    def __init__(self, scope: Any, receive: Receive, send: Send) -> None:
+        path = scope["path"]
+        self._scope = scope
+        self._limit = limit_of(path, scope.get("query_string", b""))
+        self._is_for_anybody = path.startswith(FOR_ANYBODY)
+        self._is_api = path.startswith("/api/")
         self._receive = receive
         self._send = send
-        self.exceeded = False
+        self._begun = time.monotonic()
+        self._received = self._mine = 0
+        self._is_whole = self._is_known = False
+        self.problem: ApiProblem | None = None
         self.answered = False
 
+    async def expect(self, size: int) -> None:
+        """Refuse a body of this size, or let it come. Raises `ApiProblem`."""
+        if size > FORM and not self._is_for_anybody and not self._is_known:
+            self._is_known = brings_credential(self._scope) and (await caller_of(self._scope)).is_known
+            if not self._is_known:
+                raise _not_known(self._is_api)
+        if size > self._limit:
+            message = f"A request may carry {self._limit} bytes here."
+            raise TooLarge(message, remedy="Send less at once; files go up in parts.")
+        if _Body.held + min(size, _IN_MEMORY) - self._mine > settings.YARDMASTER_BODIES_TOTAL:
+            raise unavailable("The portal is receiving too much at once.")
+
     async def receive(self) -> Message:
-        message = await self._receive()
-        self._left -= len(message.get("body", b""))
-        if self._left < 0:
-            self.exceeded = True
+        if self.problem is not None:
             return {"type": "http.disconnect"}
-        return message
+        if self._is_whole:
+            return await self._receive()
+        try:
+            async with asyncio.timeout(self._patience()):
+                message = await self._receive()
+            await self._take(message)
+        except TimeoutError:
+            remedy = "Send less at once, or over a faster connection."
+            self.problem = ApiProblem(408, "too_slow", "The request's body did not arrive in time.", remedy=remedy)
+        except ApiProblem as problem:
+            self.problem = problem
+        else:
+            return message
+        return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
         self.answered = True
         await self._send(message)
+
+    def release(self) -> None:
+        """The request is over."""
+        _Body.held -= self._mine
+        self._mine = 0
+
+    async def _take(self, message: Message) -> None:
+        size = len(message.get("body", b""))
+        self._is_whole = not message.get("more_body", False)
+        self._received += size
+        await self.expect(self._received)
+        more = min(self._received, _IN_MEMORY) - self._mine
+        self._mine += more
+        _Body.held += more
+
+    def _patience(self) -> float:
+        """Seconds until the next piece must be there."""
+        patience: float = settings.YARDMASTER_BODY_PATIENCE
+        left = self._begun + patience + self._received / _SLOWEST - time.monotonic()
+        return max(0.0, min(left, patience))
 
 
 def limit_of(path: str, query: bytes = b"") -> int:
     """The most bytes that a request to this address may carry."""
     if path.startswith(PARTS):
         return _size_of_part(path, query)
-    limit: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    return min(FORM, limit) if path.startswith(FOR_ANYBODY) else limit
+    largest: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    if path.startswith(FOR_ANYBODY):
+        return min(FORM, largest)
+    return min(LIMITS.get(path, settings.YARDMASTER_BODY_LIMIT), largest)
 
 
 def _size_of_part(path: str, query: bytes) -> int:
@@ -95,19 +174,32 @@ def _size_of_part(path: str, query: bytes) -> int:
         return FORM
 
 
+def _has_body(scope: Any) -> bool:
+    return any(name in (b"content-length", b"transfer-encoding") and value != b"0" for name, value in scope["headers"])
+
+
 def _declared(scope: Any) -> int:
     """What Content-Length says; 0 where it says nothing that is a number."""
     value = dict(scope["headers"]).get(b"content-length", b"")
     return int(value) if value.isdigit() and len(value) < 20 else 0
 
 
-async def _refuse(send: Send, limit: int) -> None:
-    problem = TooLarge(f"A request may carry {limit} bytes here.", remedy="Send less at once; files go up in parts.")
+def _not_known(is_api: bool) -> ApiProblem:
+    if not is_api:
+        return TooLarge(f"Without signing in, a request may carry {FORM} bytes.", remedy="Sign in first.")
+    return ApiProblem(
+        401, "not_authenticated", "The request carries no credential that is good.",
+        remedy="Sign in, or send `Authorization: Bearer <personal token>`.", headers={"WWW-Authenticate": "Bearer"},
+    )  # fmt: skip
+
+
+async def _refuse(send: Send, problem: ApiProblem) -> None:
     body = json.dumps(body_of(problem)).encode()
     headers = [
         (b"content-type", CONTENT_TYPE.encode()),
         (b"content-length", str(len(body)).encode()),
         (b"connection", b"close"),
+        *((name.lower().encode(), value.encode()) for name, value in problem.headers.items()),
     ]
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -40,7 +40,12 @@ SESSION_COOKIE_NAME = f"{_COOKIES}yardmaster_session"
 CSRF_COOKIE_NAME = f"{_COOKIES}yardmaster_csrf"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("YARDMASTER_BEHIND_PROXY") else None
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 << 20
-"""The largest body but for parts of files: an upload may name 20,000 files with their checksums."""
+"""The largest body but for parts of files: an upload may name 20,000 files with their checksums. Most addresses take
+far less (`portal.body_limit`)."""
+YARDMASTER_BODY_LIMIT = env.number("YARDMASTER_BODY_LIMIT", 256 << 10, least=64 << 10)
+YARDMASTER_BODY_PATIENCE = env.number("YARDMASTER_BODY_PATIENCE", 30, least=1)
+YARDMASTER_BODIES_TOTAL = env.number("YARDMASTER_BODIES_TOTAL", 256 << 20, least=1 << 20)
+"""Bytes of a request's body, seconds that it may lag behind, and bytes of all bodies in one web process's memory."""
 CSRF_FAILURE_VIEW = "apps.api.outside.csrf_failure"
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"

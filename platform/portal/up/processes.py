@@ -82,7 +82,9 @@ def portal(address: Address, home: Path) -> tuple[Process, ...]:
              "--no-proxy-headers",
              "--timeout-graceful-shutdown", "3", "--ws-ping-interval", "25",
              # Fifty followers get the same frame: compressing it once for each costs more than all the rest.
-             "--ws-per-message-deflate", "false"),
+             "--ws-per-message-deflate", "false",
+             # What clients send over WebSockets is a few words.
+             "--ws-max-size", "65536", "--ws-max-queue", "8"),
             probed_at=f"{address.url}/healthz",
         ),
         Process(
