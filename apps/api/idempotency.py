@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from django.core.handlers.asgi import ASGIRequest
 from django.db import IntegrityError, transaction
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
@@ -114,7 +115,12 @@ def fingerprint_of(request: Request) -> str:
     """What makes two requests the same: method, address and body."""
     raw = request._request
     digest = hashlib.sha256(f"{raw.method} {raw.get_full_path()}\n".encode())
-    digest.update(raw.body)
+    if isinstance(raw, ASGIRequest):  # it lies in a file: a large one is not brought into memory
+        for piece in iter(lambda: raw._stream.read(1 << 16), b""):
+            digest.update(piece)
+        raw._stream.seek(0)
+    else:
+        digest.update(raw.body)
     return digest.hexdigest()
 
 

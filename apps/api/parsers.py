@@ -40,8 +40,13 @@ class JSONParser(BaseParser):
             )
         except (ValueError, RecursionError) as error:
             raise ParseError(f"This is not valid JSON: {_short(error)}") from error
-        _check(value, "", DEEPEST)
+        check_value(value)
         return value
+
+
+def check_value(value: Any) -> None:
+    """Raises `Invalid` and `ParseError` for what no database holds, and what is nested too deep."""
+    _check(value, "", DEEPEST)
 
 
 def _short(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -37,8 +38,8 @@ class ApiView(GenericAPIView[Any]):
         found.is_valid(raise_exception=True)
         return found
 
-    def page(self, rows: QuerySet[Any], serializer: type[BaseSerializer[Any]]) -> Response:
-        """One page of the rows, newest first."""
+    def page(self, rows: QuerySet[Any] | Sequence[Any], serializer: type[BaseSerializer[Any]]) -> Response:
+        """One page of the rows, in the order of the view's pages."""
         found = self.paginate_queryset(rows) or []
         return self.get_paginated_response(serializer(found, many=True, context=self.get_serializer_context()).data)
 

@@ -1,10 +1,10 @@
-"""Code, its versions and files."""
+"""Code and its versions."""
 
 from __future__ import annotations
 
 from django.db import models
 
-from apps.uploads.versioned.models import Collection, Version, VersionFile
+from apps.uploads.versioned.models import Collection, Version
 
 
 class Code(Collection):
@@ -15,9 +15,3 @@ class CodeVersion(Version):
     """What a job runs."""
 
     parent = models.ForeignKey(Code, on_delete=models.CASCADE, related_name="versions", db_index=False)
-
-
-class CodeFile(VersionFile):
-    """One file of a version."""
-
-    version = models.ForeignKey(CodeVersion, on_delete=models.CASCADE, related_name="files", db_index=False)

@@ -13,12 +13,13 @@ from django.urls import URLPattern, URLResolver, path
 
 from apps.code.compare import TextDiff, compare_texts
 from apps.code.highlight import highlight
-from apps.code.models import Code, CodeFile, CodeVersion
+from apps.code.models import Code, CodeVersion
 from apps.code.shelf import CODE
 from apps.code.source import read_source
 from apps.code.tree import rows_of, tree_of
 from apps.uploads.versioned import pages, selectors
 from apps.uploads.versioned.models import Collection, Version
+from yardmaster.storage.file_list import ListedFile
 
 WORDS = pages.Words(
     title="Code", noun="code", icon="code", command="yardmaster code",
@@ -44,9 +45,9 @@ class CodePage(pages.CollectionPage):
         if version is None:
             return {}
         version = cast(CodeVersion, version)
-        listed = list(selectors.file_rows(CODE, version).order_by("path").values_list("path", "size")[: TREE_SHOWN + 1])
+        listed = [(file.path, file.size) for file in selectors.files_in(version)[: TREE_SHOWN + 1]]
         chosen = self.request.GET.get("path", "") or _first_to_read([path for path, _ in listed])
-        file = selectors.file_for(CODE, version, chosen) if chosen else None
+        file = selectors.file_for(version, chosen) if chosen else None
         return {
             "tree": rows_of(tree_of(listed[:TREE_SHOWN], chosen)),
             "unlisted": version.file_count - min(len(listed), TREE_SHOWN),
@@ -99,15 +100,15 @@ class CodeComparePage(pages.ShelfPage):
         return self.show("code/compare.html", context)
 
     def _changes(self, before: CodeVersion, after: CodeVersion) -> dict[str, Any]:
-        found = selectors.changes_in(CODE, before, after)
+        found = selectors.changes_in(before, after)
         kinds = dict.fromkeys(found.added, "added") | dict.fromkeys(found.removed, "removed")
         kinds |= dict.fromkeys(found.changed, "changed")
         wanted = self.request.GET.get("path", "")
         paths = sorted([wanted] if wanted in kinds else kinds)
         shown: list[FileChange] = []
         room = LINES_SHOWN
-        old = selectors.files_at(CODE, before, paths[:DIFFS_SHOWN])
-        new = selectors.files_at(CODE, after, paths[:DIFFS_SHOWN])
+        old = selectors.files_at(before, paths[:DIFFS_SHOWN])
+        new = selectors.files_at(after, paths[:DIFFS_SHOWN])
         until = time.monotonic() + PATIENCE
         for file_path in paths[:DIFFS_SHOWN]:
             if room <= 0:
@@ -120,7 +121,7 @@ class CodeComparePage(pages.ShelfPage):
 
 
 def _change_of(
-    file_path: str, kind: str, sides: Iterable[tuple[CodeVersion, CodeFile | None]], room: int, wait: float
+    file_path: str, kind: str, sides: Iterable[tuple[CodeVersion, ListedFile | None]], room: int, wait: float
 ) -> FileChange:
     """The change of one file between two versions, found within `wait` seconds, with no more than `room` lines of it. A
     side may lack the file."""

@@ -21,7 +21,7 @@ def version_for(user: User, version_id: uuid.UUID) -> CodeVersion:
 
 def files_of(version: CodeVersion) -> list[StoredFile]:
     """Its files, by path."""
-    return selectors.files_of(CODE, version)
+    return selectors.files_of(version)
 
 
 def sources_of(version: CodeVersion, limit_bytes: int) -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from apps.code.models import Code, CodeFile, CodeVersion
+from apps.code.models import Code, CodeVersion
 from apps.uploads.models import Kind
 from apps.uploads.versioned.shelf import Shelf
 
-CODE = Shelf(Kind.CODE, "code", Code, CodeVersion, CodeFile)
+CODE = Shelf(Kind.CODE, "code", Code, CodeVersion)

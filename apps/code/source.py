@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apps.code.models import CodeFile, CodeVersion
+from apps.code.models import CodeVersion
 from apps.uploads.storage import storage
 from apps.uploads.versioned.selectors import file_key
 from yardmaster.storage.base import ObjectMissing
+from yardmaster.storage.file_list import ListedFile
 
 LARGEST = 1 << 20
 """Bytes up to which a file is read for showing it."""
@@ -21,7 +22,7 @@ class Source:
     fault: str = ""
 
 
-def read_source(version: CodeVersion, file: CodeFile) -> Source:
+def read_source(version: CodeVersion, file: ListedFile) -> Source:
     """The file's text. Line ends of other systems become plain ones, so that lines count the same everywhere."""
     if file.size > LARGEST:
         return Source(fault="This file is too large to be shown here.")

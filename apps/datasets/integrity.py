@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from apps.datasets.models import DatasetFile, DatasetVersion
-from apps.datasets.shelf import DATASETS
+from apps.datasets.models import DatasetVersion
 from apps.uploads.storage import storage
-from apps.uploads.versioned.selectors import file_key, file_rows
+from apps.uploads.versioned.selectors import file_key, files_in
 from yardmaster.storage.base import ObjectMissing
 from yardmaster.storage.facts import FactFinder, find_facts
+from yardmaster.storage.file_list import ListedFile
 
 PATIENCE = 20.0
 """Seconds after which no further file is begun."""
@@ -49,7 +50,8 @@ def version_check(
     deadline = clock() + (PATIENCE if patience is None else patience)
     checked = size = 0
     corrupt: list[Corrupt] = []
-    for file in file_rows(DATASETS, version).filter(path__gt=after).order_by("path").iterator(chunk_size=500):
+    files = files_in(version)
+    for file in files[bisect_right(files, after, key=lambda file: file.path) :]:
         if checked and clock() > deadline:
             return CheckResult(checked, size, corrupt, after)
         if fault := _fault_of(version, file):
@@ -58,7 +60,7 @@ def version_check(
     return CheckResult(checked, size, corrupt, None)
 
 
-def _fault_of(version: DatasetVersion, file: DatasetFile) -> Corrupt | None:
+def _fault_of(version: DatasetVersion, file: ListedFile) -> Corrupt | None:
     try:
         with storage().open_range(file_key(version, file.path)) as stream:
             facts = find_facts(FactFinder(stream))

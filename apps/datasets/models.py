@@ -1,10 +1,10 @@
-"""Datasets, their versions and files, and what was found in the files."""
+"""Datasets, their versions, and what was found in their files."""
 
 from __future__ import annotations
 
 from django.db import models
 
-from apps.uploads.versioned.models import Collection, Version, VersionFile
+from apps.uploads.versioned.models import Collection, Version
 
 
 class Dataset(Collection):
@@ -18,11 +18,3 @@ class DatasetVersion(Version):
     records = models.BigIntegerField(null=True, blank=True)
     problems = models.JSONField(default=list)
     """Damage that was found when the version was made: `[{"path", "fault"}]`, the first hundred."""
-
-
-class DatasetFile(VersionFile):
-    """One file of a version. `records` None: its format is not one that is counted."""
-
-    version = models.ForeignKey(DatasetVersion, on_delete=models.CASCADE, related_name="files", db_index=False)
-    records = models.BigIntegerField(null=True, blank=True)
-    fault = models.CharField(max_length=300, blank=True)

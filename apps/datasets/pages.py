@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
+from collections.abc import Sequence
 from typing import Any, cast
 from urllib.parse import quote
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, path
 
 from apps.datasets.class_bars import bars_of
 from apps.datasets.integrity import version_check
-from apps.datasets.models import Dataset, DatasetFile, DatasetVersion
+from apps.datasets.models import Dataset, DatasetVersion
 from apps.datasets.preview import Preview, preview_file
 from apps.datasets.shelf import DATASETS
 from apps.uploads.media import content_type_of
@@ -22,6 +20,7 @@ from apps.uploads.versioned import pages, selectors
 from apps.uploads.versioned.models import Collection, Version
 from apps.uploads.versioned.paging import files_page
 from yardmaster.storage.base import ObjectMissing
+from yardmaster.storage.file_list import ListedFile
 
 WORDS = pages.Words(
     title="Datasets", noun="dataset", icon="database", command="yardmaster datasets",
@@ -35,7 +34,7 @@ PATHS_SHOWN = 500
 LARGEST_ARCHIVE = 4 << 30
 _PREVIEW_PATIENCE = 0.4
 _CHECK_PATIENCE = 1.5
-_PICTURES = reduce(or_, (Q(path__iendswith=f".{kind}") for kind in ("png", "jpg", "jpeg", "gif", "webp", "bmp")))
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
 
 
 class DatasetPage(pages.CollectionPage):
@@ -49,26 +48,27 @@ class DatasetPage(pages.CollectionPage):
         if version is None:
             return {}
         version = cast(DatasetVersion, version)
-        files = selectors.file_rows(DATASETS, version)
+        rows = selectors.files_in(version)
         pictures = self.request.GET.get("view") == "pictures"
         find = self.request.GET.get("find", "")[:512]
-        rows = files.filter(path__icontains=find) if find else files
+        if find:
+            rows = [file for file in rows if find.lower() in file.path.lower()]
+        if pictures:
+            rows = [file for file in rows if file.path.lower().endswith(_PICTURES)]
         size = PICTURES_SHOWN if pictures else FILES_SHOWN
-        page = files_page(rows.filter(_PICTURES) if pictures else rows, self.request.GET.get("cursor", ""), size)
+        page = files_page(rows, self.request.GET.get("cursor", ""), size)
         return {
             "find": find,
             "page": page,
             "pictures": [(file, picture_address(version, file)) for file in page.rows] if pictures else None,
             "has_pictures": any(content_type_of(file.path).startswith("image/") for file in page.rows),
             "may_archive": version.size <= LARGEST_ARCHIVE,
-            **self._preview(version, files, page.rows),
+            **self._preview(version, page.rows),
         }
 
-    def _preview(
-        self, version: DatasetVersion, files: QuerySet[DatasetFile], rows: list[DatasetFile]
-    ) -> dict[str, Any]:
+    def _preview(self, version: DatasetVersion, rows: Sequence[ListedFile]) -> dict[str, Any]:
         wanted = self.request.GET.get("path", "")
-        file = selectors.file_for(DATASETS, version, wanted) if wanted else _telling(rows)
+        file = selectors.file_for(version, wanted) if wanted else _telling(rows)
         if file is None:
             return {}
         try:
@@ -88,7 +88,7 @@ class DatasetChangesPage(pages.ShelfPage):
         item = cast(Dataset, self.collection(collection_id))
         pair = self.pair(item, "version", "since")
         before, version = cast(tuple[DatasetVersion | None, DatasetVersion | None], pair)
-        changes = selectors.changes_in(DATASETS, before, version) if version else None
+        changes = selectors.changes_in(before, version) if version else None
         context = {
             "item": item,
             "version": version,
@@ -131,14 +131,14 @@ class DatasetCheckPage(pages.ShelfPage):
         return self.show("datasets/check_step.html" if part else "datasets/check.html", context)
 
 
-def picture_address(version: DatasetVersion, file: DatasetFile) -> str:
+def picture_address(version: DatasetVersion, file: ListedFile) -> str:
     """Where a picture may be loaded from, for some minutes; empty for one too large to be shown small."""
     if file.size > LARGEST_PICTURE:
         return ""
     return pages.here(selectors.download_url(version, file.path, content_type=content_type_of(file.path)))
 
 
-def _telling(rows: list[DatasetFile]) -> DatasetFile | None:
+def _telling(rows: Sequence[ListedFile]) -> ListedFile | None:
     """The file to look into where none was chosen: the one with the most records, else the first."""
     return max(rows, key=lambda file: 0 if file.fault else file.records or 0, default=None)
 

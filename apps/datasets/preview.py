@@ -10,7 +10,7 @@ import io
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from apps.datasets.models import DatasetFile, DatasetVersion
+from apps.datasets.models import DatasetVersion
 from apps.datasets.record_preview import (
     PATIENCE,
     Damage,
@@ -24,6 +24,7 @@ from apps.uploads.storage import storage
 from apps.uploads.versioned.selectors import download_url, file_key
 from yardmaster.records import Format, first_row, format_of, has_heading
 from yardmaster.storage.base import ByteStream
+from yardmaster.storage.file_list import ListedFile
 
 _START = 64 << 10
 _ROWS = 50
@@ -59,7 +60,7 @@ class Preview:
     truncated: bool = False
 
 
-def preview_file(version: DatasetVersion, file: DatasetFile, *, patience: float = PATIENCE) -> Preview:
+def preview_file(version: DatasetVersion, file: ListedFile, *, patience: float = PATIENCE) -> Preview:
     """Look at the beginning of the file (for the labels of a TFRecord file: at as much as `patience` seconds allow)."""
     key = file_key(version, file.path)
     with storage().open_range(key, 0, _START) as stream:

@@ -18,4 +18,4 @@ def version_for(user: User, version_id: uuid.UUID) -> DatasetVersion:
 
 def files_of(version: DatasetVersion) -> list[StoredFile]:
     """Its files, by path."""
-    return selectors.files_of(DATASETS, version)
+    return selectors.files_of(version)

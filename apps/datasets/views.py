@@ -104,7 +104,7 @@ class DatasetPreviewView(views.ShelfView):
     @extend_schema(parameters=[views.PATH], responses=PreviewSerializer)
     def get(self, request: Request, version_id: UUID) -> Response:
         version = cast(DatasetVersion, self.version(version_id))
-        file = file_for(DATASETS, version, self.wanted_path())
+        file = file_for(version, self.wanted_path())
         return Response(PreviewSerializer(preview_file(version, file)).data)
 
 

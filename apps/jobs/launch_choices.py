@@ -10,12 +10,12 @@ from typing import Any
 from django.db.models import QuerySet
 
 from apps.accounts.models import User
-from apps.code.models import CodeFile
+from apps.code.models import CodeVersion
 from apps.code.shelf import CODE
 from apps.datasets.shelf import DATASETS
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespaces_visible
-from apps.uploads.versioned.selectors import collections_visible, versions_of
+from apps.uploads.versioned.selectors import collections_visible, files_in, versions_of
 from apps.uploads.versioned.selectors import newest_of as newest_version
 from apps.uploads.versioned.shelf import Shelf
 from yardmaster.errors import Problem, SpecRejected
@@ -91,7 +91,7 @@ def newest_in(choices: Iterable[Choice], namespace: str) -> Choice | None:
     return next((one for one in choices if one.namespace == namespace), None)
 
 
-def newest_of(user: User, shelf: Shelf[Any, Any, Any], thing_id: str) -> str:
+def newest_of(user: User, shelf: Shelf[Any, Any], thing_id: str) -> str:
     """The newest version's id of one thing; empty where there is none that the user may see."""
     if (key := _uuid(thing_id)) is None:
         return ""
@@ -104,8 +104,8 @@ def scripts_of(user: User, version_id: str) -> list[str]:
     """The Python files of a code version, the likeliest to be run first: shallow ones before deep ones."""
     if (key := _uuid(version_id)) is None:
         return []
-    files = CodeFile.objects.filter(version=key, version__parent__namespace__in=namespaces_visible(user))
-    paths = files.filter(path__endswith=".py").values_list("path", flat=True)[: MOST_SCRIPTS * 4]
+    version = CodeVersion.objects.filter(pk=key, parent__namespace__in=namespaces_visible(user)).first()
+    paths = [] if version is None else [one.path for one in files_in(version) if one.path.endswith(".py")]
     return sorted(paths, key=lambda path: (path.count("/"), path))[:MOST_SCRIPTS]
 
 
@@ -148,7 +148,7 @@ def _input(user: User, one: Any, namespace: Namespace, field: str, problems: lis
 
 
 def _named(
-    user: User, shelf: Shelf[Any, Any, Any], reference: str, namespace: Namespace, field: str, problems: list[Problem]
+    user: User, shelf: Shelf[Any, Any], reference: str, namespace: Namespace, field: str, problems: list[Problem]
 ) -> str:
     """The id of the version: in this namespace first, then wherever exactly one thing has the name."""
     name, at, number = reference.rpartition("@")
@@ -171,7 +171,7 @@ def _named(
     return str(found.pk)
 
 
-def _choices(shelf: Shelf[Any, Any, Any], user: User, chosen: Iterable[str], most: int = MOST_VERSIONS) -> list[Choice]:
+def _choices(shelf: Shelf[Any, Any], user: User, chosen: Iterable[str], most: int = MOST_VERSIONS) -> list[Choice]:
     versions: QuerySet[Any] = shelf.versions._default_manager.all()
     visible = versions.filter(parent__namespace__in=namespaces_visible(user)).select_related("parent__namespace")
     rows = list(visible.order_by("-pk")[:most])

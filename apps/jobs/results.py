@@ -23,9 +23,10 @@ from apps.registry.models import Model
 from apps.uploads.finishing import upload_finish
 from apps.uploads.models import State, Upload
 from apps.uploads.selectors import stored_files
-from apps.uploads.services import DeclaredFile, upload_begin, upload_use, uploads_discard
+from apps.uploads.services import upload_begin, upload_use, uploads_discard
 from yardmaster.errors import Unavailable
 from yardmaster.ids import new_id
+from yardmaster.storage.file_list import ListedFile
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ KEPT = 3
 AT_ONCE = 500
 
 
-def checkpoint_begin(*, job: Job, attempt: int, step: int, files: Sequence[DeclaredFile]) -> Upload:
+def checkpoint_begin(*, job: Job, attempt: int, step: int, files: Sequence[ListedFile]) -> Upload:
     """Begin to upload the checkpoint of a step. One that is being sent begins anew; a complete one of the same step (of
     a task that started from scratch) stays until the new one is complete."""
     same = Checkpoint.objects.filter(job=job, attempt=attempt, step=step)
@@ -47,7 +48,7 @@ def checkpoint_begin(*, job: Job, attempt: int, step: int, files: Sequence[Decla
     return upload
 
 
-def model_begin(*, job: Job, attempt: int, files: Sequence[DeclaredFile]) -> Upload:
+def model_begin(*, job: Job, attempt: int, files: Sequence[ListedFile]) -> Upload:
     """Begin to upload the model of an attempt, likewise."""
     same = Model.objects.filter(job=job, attempt=attempt)
     upload = _begin(job, "model", files, f"jobs/{job.pk}/{attempt}/model", same)
@@ -60,7 +61,7 @@ def model_begin(*, job: Job, attempt: int, files: Sequence[DeclaredFile]) -> Upl
     return upload
 
 
-def _begin(job: Job, kind: str, files: Sequence[DeclaredFile], place: str, same: QuerySet[Any]) -> Upload:
+def _begin(job: Job, kind: str, files: Sequence[ListedFile], place: str, same: QuerySet[Any]) -> Upload:
     """An upload to a place where nothing complete lies."""
     complete = set(same.filter(completed_at__isnull=False).values_list("upload_id", flat=True))
     taken = set(Upload.objects.filter(pk__in=complete).values_list("key_prefix", flat=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -61,9 +61,10 @@ def attempt_is_over(job_id: uuid.UUID, attempt: int) -> bool:
     return not JobAttempt.objects.filter(job_id=job_id, number=attempt, tidied_at__isnull=True).exists()
 
 
-def version_in_use(version_id: uuid.UUID) -> bool:
-    """Whether an unfinished job needs this code or dataset version."""
-    return JobVersion.objects.filter(version=version_id, job__phase__in=UNFINISHED).exists()
+def versions_in_use(version_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
+    """Which of these code or dataset versions an unfinished job needs."""
+    needed = JobVersion.objects.filter(version__in=version_ids, job__phase__in=UNFINISHED)
+    return set(needed.values_list("version", flat=True))
 
 
 def models_of(jobs: Sequence[Job]) -> dict[uuid.UUID, uuid.UUID]:

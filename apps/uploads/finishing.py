@@ -19,13 +19,21 @@ from apps.uploads import storage_ledger
 from apps.uploads.lanes import in_lanes
 from apps.uploads.leases import Lease, LeaseLost, lease_claim
 from apps.uploads.limits import crc_budgets, part_count, part_length
-from apps.uploads.models import Kind, State, Upload, UploadFile
-from apps.uploads.selectors import file_key
+from apps.uploads.manifest import (
+    SentFile,
+    files_forget,
+    found_note,
+    manifest_replace,
+    manifest_with_found,
+    sent_files,
+)
+from apps.uploads.models import Kind, State, Upload
 from apps.uploads.storage import storage
 from apps.uploads.unpacking import UploadRefused, archive_unpack
 from yardmaster.errors import Problem, Unavailable, YardmasterError
 from yardmaster.storage.base import ObjectMissing, Part, StorageFull, UploadMissing
 from yardmaster.storage.facts import FactFinder, FileFacts, find_facts
+from yardmaster.storage.file_list import pack
 
 _NOTED_AT_ONCE = 200
 
@@ -54,7 +62,7 @@ def upload_finish(upload_id: uuid.UUID) -> None:
 
 
 def _put_together(upload: Upload, lease: Lease) -> None:
-    files = list(upload.files.filter(sha256="").order_by("index"))
+    files = [file for file in sent_files(upload.pk).values() if not file.sha256]
     arrived = list(in_lanes(lambda file: _arrived(upload, file), files, lease.beat))
     _check_all_there(upload, files, arrived)
     budgets = crc_budgets(file.size for file in files)
@@ -62,30 +70,30 @@ def _put_together(upload: Upload, lease: Lease) -> None:
         _Work(upload, file, parts or [], budget, lease)
         for file, parts, budget in zip(files, arrived, budgets, strict=True)
     ]
-    noted: list[UploadFile] = []
+    found: dict[int, FileFacts] = {}
     try:
         for file, facts in zip(files, in_lanes(_Work.do, work, lease.beat), strict=True):
             _check_content(upload, file, facts)
-            file.sha256, file.records, file.fault = facts.sha256, facts.records, facts.fault[:300]
-            noted.append(file)
-            if len(noted) == _NOTED_AT_ONCE:
-                _note(noted, lease)
+            found[file.index] = facts
+            if len(found) == _NOTED_AT_ONCE:
+                _note(upload, found, lease)
     finally:
-        _note(noted, lease)
+        _note(upload, found, lease)
 
 
-def _note(files: list[UploadFile], lease: Lease) -> None:
-    UploadFile.objects.bulk_update(files, ["sha256", "records", "fault"])
-    files.clear()
-    lease.renew()
+def _note(upload: Upload, found: dict[int, FileFacts], lease: Lease) -> None:
+    with transaction.atomic():
+        lease.renew()  # whoever lost it writes nothing
+        found_note(upload.pk, found)
+    found.clear()
 
 
-def _arrived(upload: Upload, file: UploadFile) -> list[Part] | None:
+def _arrived(upload: Upload, file: SentFile) -> list[Part] | None:
     """The parts of a file that are there; each without an ETag where they are put together already. None: the store
     knows nothing of the file any more."""
     if not file.multipart_id:
         return []
-    key = file_key(upload, file)
+    key = file.key(upload)
     try:
         return storage().parts(key, file.multipart_id)
     except UploadMissing:
@@ -97,12 +105,12 @@ def _arrived(upload: Upload, file: UploadFile) -> list[Part] | None:
         return [Part(n, size, "") for n, size in _parts_of(upload, file).items()] if whole else None
 
 
-def _check_all_there(upload: Upload, files: Sequence[UploadFile], arrived: Sequence[list[Part] | None]) -> None:
+def _check_all_there(upload: Upload, files: Sequence[SentFile], arrived: Sequence[list[Part] | None]) -> None:
     missing = [
         problem for file, parts in zip(files, arrived, strict=True) if (problem := _lacking(upload, file, parts or []))
     ]
-    lost = [file.pk for file, parts in zip(files, arrived, strict=True) if parts is None]
-    UploadFile.objects.filter(pk__in=lost).update(multipart_id="")  # the next address begins anew
+    lost = [file.index for file, parts in zip(files, arrived, strict=True) if parts is None]
+    files_forget(upload.pk, lost)  # the next address begins a new upload in parts
     if missing:
         raise ApiProblem(
             409,
@@ -113,7 +121,7 @@ def _check_all_there(upload: Upload, files: Sequence[UploadFile], arrived: Seque
         )
 
 
-def _lacking(upload: Upload, file: UploadFile, arrived: list[Part]) -> Problem | None:
+def _lacking(upload: Upload, file: SentFile, arrived: list[Part]) -> Problem | None:
     """The problem of a file whose parts are not all there."""
     sizes = {part.number: part.size for part in arrived}
     lacking = [number for number, size in _parts_of(upload, file).items() if sizes.get(number) != size]
@@ -124,7 +132,7 @@ def _lacking(upload: Upload, file: UploadFile, arrived: list[Part]) -> Problem |
     return Problem(f"files.{file.index}", "parts_missing", message, "Send them, then complete again.", shown)
 
 
-def _parts_of(upload: Upload, file: UploadFile) -> dict[int, int]:
+def _parts_of(upload: Upload, file: SentFile) -> dict[int, int]:
     """The size of each part that the file should have."""
     count = part_count(file.size, upload.part_size)
     return {n: part_length(file.size, upload.part_size, n) for n in range(1, count + 1)}
@@ -135,13 +143,13 @@ class _Work:
     """One file to put together and read through; speaks to the store only."""
 
     upload: Upload
-    file: UploadFile
+    file: SentFile
     arrived: list[Part]
     crc_budget: int
     lease: Lease
 
     def do(self) -> FileFacts:
-        key = file_key(self.upload, self.file)
+        key = self.file.key(self.upload)
         if self.file.size == 0:
             storage().put(key, b"")
         elif any(part.etag for part in self.arrived):
@@ -153,8 +161,8 @@ class _Work:
             return find_facts(finder)
 
 
-def _check_content(upload: Upload, file: UploadFile, facts: FileFacts) -> None:
-    if file.declared_sha256 in ("", facts.sha256) and facts.size == file.size:
+def _check_content(upload: Upload, file: SentFile, facts: FileFacts) -> None:
+    if file.declared in ("", facts.sha256) and facts.size == file.size:
         return
     _send_again(upload, file)
     raise ApiProblem(
@@ -166,18 +174,20 @@ def _check_content(upload: Upload, file: UploadFile, facts: FileFacts) -> None:
     )
 
 
-def _send_again(upload: Upload, file: UploadFile) -> None:
-    storage().delete(file_key(upload, file))
-    UploadFile.objects.filter(pk=file.pk).update(multipart_id="", sha256="")
+def _send_again(upload: Upload, file: SentFile) -> None:
+    storage().delete(file.key(upload))
+    files_forget(upload.pk, [file.index])
 
 
 def _conclude(upload: Upload, lease: Lease) -> None:
+    files = manifest_with_found(upload.pk)
+    packed, used = pack(files), sum(file.size for file in files)
     with transaction.atomic():
         rows = Upload.objects.select_for_update().filter(pk=upload.pk, lease=lease.token, state=State.COMPLETING)
         row = rows.first()
         if row is None:
             raise LeaseLost
-        used = sum(row.files.values_list("size", flat=True))
+        manifest_replace(upload.pk, packed)
         storage_ledger.reservation_use(row.namespace_id, reserved=row.held, used=used)
         row.state, row.held, row.lease, row.leased_until = State.COMPLETE, used, None, None
         row.touched_at = timezone.now()
@@ -202,7 +212,7 @@ def _note_problem(upload: Upload, lease: Lease, error: ApiProblem | YardmasterEr
         if row is None:
             return
         if final:
-            storage_ledger.reservation_return(row.namespace_id, row.held)
+            storage_ledger.give_back(row.namespace_id, used=0, reserved=row.held)
             row.held = 0
         row.state = State.FAILED if final else State.COMPLETING if passing else State.OPEN
         row.problem, row.lease, row.leased_until, row.touched_at = kept, None, None, timezone.now()

@@ -10,6 +10,8 @@ from yardmaster.storage.base import MAX_OBJECT_SIZE, MAX_PARTS
 MAX_FILES = 20_000
 MAX_FILE_SIZE = MAX_OBJECT_SIZE
 PART_SIZE = 8 << 20
+FILE_LIST_BYTES = 16 << 20
+"""Of JSON that begins an upload: as many files as there may be, with paths and checksums as long as they may be."""
 PARTS_AT_ONCE = 1_000
 ADDRESS_LIFE = timedelta(hours=1)
 

@@ -46,6 +46,8 @@ class Upload(models.Model):
     key_prefix = models.CharField(max_length=200, unique=True)
     part_size = models.BigIntegerField()
     file_count = models.PositiveIntegerField()
+    example = models.CharField(max_length=512, blank=True)
+    """The path of its first file, for lists."""
     held = models.BigIntegerField()
     """Bytes on the namespace's account: reserved until complete, used from then on."""
     state = models.CharField(max_length=10, choices=State, default=State.OPEN)
@@ -70,6 +72,8 @@ class Upload(models.Model):
         indexes = [
             models.Index(fields=["namespace", "id"], name="upload_list"),
             models.Index(fields=["touched_at"], name="upload_expiry", condition=models.Q(used=False)),
+            models.Index(fields=["namespace"], name="upload_unused", condition=models.Q(used=False)),
+            models.Index(fields=["created_by"], name="upload_unused_of_user", condition=models.Q(used=False)),
         ]
 
     def __str__(self) -> str:
@@ -80,28 +84,33 @@ class Upload(models.Model):
         return self.state == State.COMPLETE
 
 
-class UploadFile(models.Model):
-    """One file of an upload. `sha256` is what was found; `declared_sha256` what the sender says, if anything."""
+class Manifest(models.Model):
+    """The files of an upload, all in one row (`yardmaster.storage.file_list`): beginning one of 20,000 files costs the
+    database no more than one of a single file. It is the manifest of what the upload becomes, too."""
 
-    upload = models.ForeignKey(Upload, on_delete=models.CASCADE, related_name="files", db_index=False)
-    index = models.PositiveIntegerField()
-    path = models.CharField(max_length=512)
-    size = models.BigIntegerField()
-    declared_sha256 = models.CharField(max_length=64, blank=True)
-    multipart_id = models.CharField(max_length=500, blank=True)
-    """The store's id of the upload in parts, from when its first part address was made."""
-    sha256 = models.CharField(max_length=64, blank=True)
-    """Set once the file is put together and checked."""
-    records = models.BigIntegerField(null=True, blank=True)
-    """For datasets: how many records the file holds, where its format is known."""
-    fault = models.CharField(max_length=300, blank=True)
-    """For datasets: what is wrong with the content (a damaged record)."""
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["upload", "index"], name="one_file_per_index")]
+    upload = models.OneToOneField(Upload, primary_key=True, on_delete=models.CASCADE, related_name="+")
+    packed = models.BinaryField()
 
     def __str__(self) -> str:
-        return self.path
+        return f"files of {self.upload_id}"
+
+
+class FileBatch(models.Model):
+    """What has become of some files (`apps.uploads.manifest.BATCH` of them) while the upload is not complete. Gone when
+    it is: then the manifest holds all."""
+
+    upload = models.ForeignKey(Upload, on_delete=models.CASCADE, related_name="+", db_index=False)
+    number = models.PositiveIntegerField()
+    begun = models.JSONField(default=dict)
+    """By index of a file: the store's id of its upload in parts, from when its first part address was made."""
+    found = models.JSONField(default=dict)
+    """By index of a file that is put together and checked: `[sha256, records, fault]`."""
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["upload", "number"], name="one_batch_per_number")]
+
+    def __str__(self) -> str:
+        return f"batch {self.number} of {self.upload_id}"
 
 
 class StorageAccount(models.Model):

@@ -5,15 +5,16 @@ Not here: what arrives at them (`delivery`), and putting it together (`finishing
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from django.db import transaction
 from django.utils import timezone
 
 from apps.api.problems import Conflict, Invalid
 from apps.uploads.limits import ADDRESS_LIFE, PARTS_AT_ONCE, part_count, part_length
-from apps.uploads.models import State, Upload, UploadFile
-from apps.uploads.selectors import file_key
+from apps.uploads.manifest import SentFile, begun_in, begun_note, sent_files
+from apps.uploads.models import State, Upload
 from apps.uploads.storage import storage
 from yardmaster.errors import Problem
 from yardmaster.storage.base import SignedRequest
@@ -47,10 +48,13 @@ def parts_sign(upload: Upload, wanted: Sequence[WantedParts], base_url: str | No
     if not 1 <= (count := sum(len(one.parts) for one in wanted)) <= PARTS_AT_ONCE:
         message = f"Ask for 1 to {PARTS_AT_ONCE} parts at once."
         raise Invalid([_invalid(wanted[0].field("parts") if wanted else "files", message, count)])
-    known = {file.index: file for file in upload.files.filter(index__in={one.file for one in wanted})}
+    known = sent_files(upload.pk, {one.file for one in wanted})
     for one in wanted:
         _check_wanted(upload, known.get(one.file), one)
-    return [signed for one in wanted for signed in _signed(upload, known[one.file], one.parts, base_url)]
+    begun = _begun(upload, list(known.values()))
+    return [
+        signed for one in wanted for signed in _signed(upload, known[one.file], begun[one.file], one.parts, base_url)
+    ]
 
 
 def _require_open(upload: Upload) -> None:
@@ -59,7 +63,7 @@ def _require_open(upload: Upload) -> None:
         raise Conflict(f"This upload is {upload.state}: it takes no more parts.", "upload_not_open")
 
 
-def _check_wanted(upload: Upload, file: UploadFile | None, wanted: WantedParts) -> None:
+def _check_wanted(upload: Upload, file: SentFile | None, wanted: WantedParts) -> None:
     if file is None:
         message = f"Files are numbered 0 to {upload.file_count - 1}."
         raise Invalid([_invalid(wanted.field("file"), message, wanted.file)])
@@ -71,25 +75,43 @@ def _check_wanted(upload: Upload, file: UploadFile | None, wanted: WantedParts) 
         raise Conflict("This file is already complete.", "upload_not_open")
 
 
-def _signed(upload: Upload, file: UploadFile, parts: Sequence[int], base_url: str | None) -> Iterator[SignedPart]:
-    key, multipart_id = file_key(upload, file), _multipart_of(upload, file)
+def _signed(
+    upload: Upload, file: SentFile, multipart_id: str, parts: Sequence[int], base_url: str | None
+) -> Iterator[SignedPart]:
+    key = file.key(upload)
     for part in parts:
         size = part_length(file.size, upload.part_size, part)
         request = storage().part_url(key, multipart_id, part, size=size, expires=ADDRESS_LIFE, base_url=base_url)
         yield SignedPart(file.index, part, request)
 
 
-def _multipart_of(upload: Upload, file: UploadFile) -> str:
-    """The store's upload for this file, begun when it is first needed. Of two at once, one wins for both."""
-    if file.multipart_id:
-        return file.multipart_id
-    key = file_key(upload, file)
-    mine = storage().multipart_begin(key, upload.part_size)
-    if UploadFile.objects.filter(pk=file.pk, multipart_id="").update(multipart_id=mine):
-        return mine
-    storage().multipart_abort(key, mine)
-    file.refresh_from_db()
-    return file.multipart_id
+def _begun(upload: Upload, files: Sequence[SentFile]) -> dict[int, str]:
+    """The store's upload in parts of each file, begun when it is first needed. Of two at once, one wins for both."""
+    begun = {file.index: file.multipart_id for file in files if file.multipart_id}
+    mine: dict[int, str] = {}
+    kept: dict[int, str] = {}
+    try:
+        for file in files:
+            if file.index not in begun:
+                mine[file.index] = storage().multipart_begin(file.key(upload), upload.part_size)
+        if mine:
+            kept, others = _kept(upload, mine)
+            begun |= kept | others
+    finally:
+        for file in files:
+            if file.index in mine and file.index not in kept:
+                storage().multipart_abort(file.key(upload), mine[file.index])
+    return begun
+
+
+def _kept(upload: Upload, mine: Mapping[int, str]) -> tuple[dict[int, str], dict[int, str]]:
+    """Which of mine count from now on, and the others' where another request was faster."""
+    with transaction.atomic():
+        _require_open(upload)  # and hold its row
+        others = {index: one for index, one in begun_in(upload.pk, mine).items() if index in mine}
+        kept = {index: one for index, one in mine.items() if index not in others}
+        begun_note(upload.pk, kept)
+    return kept, others
 
 
 def _invalid(field: str, message: str, value: object) -> Problem:

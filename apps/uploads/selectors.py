@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.api.problems import NotFound
@@ -15,7 +15,8 @@ from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible, require_role
 from apps.uploads import storage_ledger
 from apps.uploads.limits import part_count
-from apps.uploads.models import Kind, State, Upload, UploadFile
+from apps.uploads.manifest import SentFile, manifest_by_path, sent_files
+from apps.uploads.models import Kind, State, Upload
 from apps.uploads.storage import storage
 from apps.uploads.storage_ledger import StorageUse
 from yardmaster.storage.base import UploadMissing
@@ -32,17 +33,6 @@ class StoredFile:
     size: int
     sha256: str
     key: str
-
-
-@dataclass(frozen=True)
-class CountedFile:
-    """A complete file with what was found in it."""
-
-    path: str
-    size: int
-    sha256: str
-    records: int | None
-    fault: str
 
 
 @dataclass(frozen=True)
@@ -74,10 +64,9 @@ def uploads_visible(user: User) -> QuerySet[Upload]:
 
 
 def own_uploads(user: User, kind: Kind, most: int = 10) -> list[Upload]:
-    """What the user began to send and has made nothing of, newest first, each with one of its paths as `example`."""
-    first = UploadFile.objects.filter(upload=OuterRef("pk"), index=0).values("path")[:1]
+    """What the user began to send and has made nothing of, newest first."""
     rows = uploads_visible(user).filter(created_by=user, kind=kind).exclude(state=State.FAILED)
-    return list(rows.select_related("namespace").annotate(example=Subquery(first)).order_by("-pk")[:most])
+    return list(rows.select_related("namespace").order_by("-pk")[:most])
 
 
 def upload_for(user: User, upload_id: uuid.UUID, *, at_least: Role = Role.MEMBER) -> Upload:
@@ -101,21 +90,15 @@ def upload_for_job(job_id: uuid.UUID, upload_id: uuid.UUID) -> Upload:
 
 def files_progress(upload: Upload) -> list[FileProgress]:
     """Every file with the parts that have arrived: all that is needed to go on."""
-    return [_progress(upload, file) for file in upload.files.order_by("index")]
+    return [_progress(upload, file) for file in sent_files(upload.pk).values()]
 
 
 def stored_files(upload: Upload) -> list[StoredFile]:
     """The files of a complete upload, by path."""
     return [
-        StoredFile(path, size, sha256, key_join(upload.key_prefix, path))
-        for path, size, sha256 in upload.files.order_by("path").values_list("path", "size", "sha256")
+        StoredFile(file.path, file.size, file.sha256, key_join(upload.key_prefix, file.path))
+        for file in manifest_by_path(upload.pk)
     ]
-
-
-def counted_files(upload: Upload) -> list[CountedFile]:
-    """The files of a complete upload, by path, with what was found in them."""
-    rows = upload.files.order_by("path").values_list("path", "size", "sha256", "records", "fault")
-    return [CountedFile(*row) for row in rows]
 
 
 def expires_at(upload: Upload) -> datetime:
@@ -123,17 +106,13 @@ def expires_at(upload: Upload) -> datetime:
     return upload.touched_at + settings.YARDMASTER_UPLOAD_TTL
 
 
-def file_key(upload: Upload, file: UploadFile) -> str:
-    return key_join(upload.key_prefix, file.path)
-
-
-def _progress(upload: Upload, file: UploadFile) -> FileProgress:
+def _progress(upload: Upload, file: SentFile) -> FileProgress:
     parts = part_count(file.size, upload.part_size)
     if file.sha256 or upload.state == State.COMPLETE:
         done = list(range(1, parts + 1))
     elif file.multipart_id:
         try:
-            done = [part.number for part in storage().parts(file_key(upload, file), file.multipart_id)]
+            done = [part.number for part in storage().parts(file.key(upload), file.multipart_id)]
         except UploadMissing:  # just put together and not yet noted, or lost with the store's power
             done = list(range(1, parts + 1)) if upload.state == State.COMPLETING else []
     else:

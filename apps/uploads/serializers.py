@@ -12,7 +12,7 @@ from apps.uploads.limits import MAX_FILE_SIZE, MAX_FILES, PARTS_AT_ONCE
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.part_addresses import SignedPart, WantedParts
 from apps.uploads.selectors import expires_at, files_progress
-from apps.uploads.services import DeclaredFile
+from yardmaster.storage.file_list import ListedFile
 from yardmaster.storage.paths import MAX_PATH_BYTES
 
 _FILE = {
@@ -36,25 +36,31 @@ class DeclaredFilesField(serializers.Field[Any, Any, Any, Any]):
         "entry": 'Expected "path" (text), "size" (a whole number) and perhaps "sha256" (text), and nothing else.',
     }
 
-    def to_internal_value(self, data: Any) -> list[DeclaredFile]:
+    def to_internal_value(self, data: Any) -> list[ListedFile]:
         if not isinstance(data, list):
             self.fail("shape")
         files = []
         for index, entry in enumerate(data):
-            if not _is_file(entry):
+            file = listed_file(entry)
+            if file is None:
                 raise serializers.ValidationError({str(index): [self.error_messages["entry"]]})
-            files.append(DeclaredFile(entry["path"], entry["size"], entry.get("sha256", "")))
+            files.append(file)
         return files
 
 
-def _is_file(entry: object) -> bool:
-    return (
+def listed_file(entry: object) -> ListedFile | None:
+    """The file that this entry announces; None: it announces none."""
+    if isinstance(entry, ListedFile):
+        return entry
+    if (
         isinstance(entry, dict)
         and {"path", "size"} <= entry.keys() <= {"path", "size", "sha256"}
         and isinstance(entry["path"], str)
         and type(entry["size"]) is int
         and isinstance(entry.get("sha256", ""), str)
-    )
+    ):
+        return ListedFile(entry["path"], entry["size"], entry.get("sha256", ""))
+    return None
 
 
 class NewUploadSerializer(StrictSerializer):

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -32,23 +31,17 @@ from apps.uploads.limits import (
     MAX_FILES,
     part_size_for,
 )
-from apps.uploads.models import Kind, State, Upload, UploadFile
+from apps.uploads.manifest import manifest_create
+from apps.uploads.models import Kind, State, Upload
 from apps.uploads.removal import let_go, remove, remove_now
 from yardmaster.errors import Problem
+from yardmaster.storage.file_list import ListedFile, pack
 from yardmaster.storage.paths import path_problems
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CLEARED_AT_ONCE = 50
+_LET_GO_AT_ONCE = 500
 _FOLDERS = {Kind.DATASET: "datasets", Kind.CODE: "code"}
-
-
-@dataclass(frozen=True)
-class DeclaredFile:
-    """A file as its sender announces it."""
-
-    path: str
-    size: int
-    sha256: str = ""
 
 
 def upload_begin(
@@ -56,11 +49,12 @@ def upload_begin(
     namespace: Namespace,
     actor: User | None,
     kind: Kind | str,
-    files: Sequence[DeclaredFile],
+    files: Sequence[ListedFile],
     key_prefix: str | None = None,
     job_id: uuid.UUID | None = None,
 ) -> Upload:
-    """Check the files and reserve their bytes. Raises `Invalid` (every problem) and `QuotaExceeded`.
+    """Check the files and reserve their bytes. Raises `Invalid` (every problem), `QuotaExceeded`, and `Conflict` where
+    too many uploads are open.
 
     With `key_prefix` (checkpoints, models) an earlier upload to the same place is aborted first; one that is in use
     is a `Conflict`.
@@ -75,11 +69,16 @@ def upload_begin(
     upload.part_size = part_size_for(max(file.size for file in files))
     upload.file_count = len(files)
     upload.held = sum(file.size for file in files)
+    upload.example = files[0].path
+    packed = pack(files)
     try:
         with transaction.atomic():
-            storage_ledger.reserve(namespace, upload.held)
+            if actor is not None:
+                User.objects.select_for_update(no_key=True).get(pk=actor.pk)  # of two at once, one counts the other
+            storage_ledger.reserve(namespace, upload.held)  # and so of two in one namespace
+            _check_open(namespace, actor, job_id)
             upload.save(force_insert=True)
-            UploadFile.objects.bulk_create(_rows(upload, files), batch_size=500)
+            manifest_create(upload, packed)
     except IntegrityError as error:
         raise Conflict("Another upload to the same place was begun just now.") from error
     return upload
@@ -149,11 +148,14 @@ def upload_abort(upload: Upload) -> None:
 def uploads_discard(upload_ids: Iterable[uuid.UUID]) -> None:
     """Remove stored uploads, in use or not, and return their quota: what they became has been deleted.
 
-    May be called inside a transaction; the bytes are removed after it.
+    May be called inside a transaction; the bytes are removed after it, of very many by the sweep.
     """
-    for upload_id in upload_ids:
-        if let_go(Upload.objects.filter(pk=upload_id)):
-            transaction.on_commit(partial(remove_now, upload_id))
+    ids = list(upload_ids)
+    going: list[uuid.UUID] = []
+    for at in range(0, len(ids), _LET_GO_AT_ONCE):
+        going += let_go(Upload.objects.filter(pk__in=ids[at : at + _LET_GO_AT_ONCE]))
+    for upload_id in going[:_CLEARED_AT_ONCE]:
+        transaction.on_commit(partial(remove_now, upload_id))
 
 
 def uploads_clear(namespace: Namespace) -> int:
@@ -187,27 +189,45 @@ def uploads_expire(now: datetime) -> int:
     return expired
 
 
-def _check_files(files: Sequence[DeclaredFile]) -> None:
+def _check_open(namespace: Namespace, actor: User | None, job_id: uuid.UUID | None) -> None:
+    """Raises `Conflict` where there are too many uploads of which nothing was made: each holds its list of files."""
+    rows = Upload.objects.filter(used=False, state__in=[State.OPEN, State.COMPLETING, State.COMPLETE])
+    if job_id is not None:
+        limits = [("This job has", Q(job_id=job_id), settings.YARDMASTER_OPEN_UPLOADS_PER_JOB)]
+    else:
+        here, mine = Q(job_id=None, namespace=namespace), Q(job_id=None, created_by=actor)
+        limits = [
+            (f"{namespace.slug} has", here, settings.YARDMASTER_OPEN_UPLOADS_PER_NAMESPACE),
+            ("You have", mine, settings.YARDMASTER_OPEN_UPLOADS_PER_USER),
+        ]
+    for owner, which, most in limits:
+        if rows.filter(which).count() >= most:
+            raise Conflict(
+                f"{owner} {most} open uploads, as many as are allowed.",
+                "too_many_open_uploads",
+                remedy="Complete one and make a version of it, or discard one: GET /api/v1/uploads/ lists them.",
+            )
+
+
+def too_many_files(count: int | str) -> Invalid:
+    """An upload of so many files is refused; also one of none."""
+    message = f"An upload has 1 to {MAX_FILES} files, this one {count}."
+    return Invalid([Problem("files", "invalid", message, "Pack many small files into a zip or into TFRecord shards.")])
+
+
+def _check_files(files: Sequence[ListedFile]) -> None:
     if not 1 <= len(files) <= MAX_FILES:
-        message = f"An upload has 1 to {MAX_FILES} files, this one {len(files)}."
-        raise Invalid(
-            [Problem("files", "invalid", message, "Pack many small files into a zip or into TFRecord shards.")]
-        )
+        raise too_many_files(len(files))
     problems = path_problems(file.path for file in files)
     for index, file in enumerate(files):
         if not 0 <= file.size <= MAX_FILE_SIZE:
             message = f"A file has 0 to {MAX_FILE_SIZE} bytes."
             problems.append(_problem(f"files.{index}.size", "invalid", message, file.size))
-        if file.sha256 and not _SHA256.fullmatch(file.sha256):
+        if file.declared and not _SHA256.fullmatch(file.declared):
             message = "A SHA-256 has 64 lower-case hexadecimal digits."
-            problems.append(_problem(f"files.{index}.sha256", "invalid", message, file.sha256))
+            problems.append(_problem(f"files.{index}.sha256", "invalid", message, file.declared))
     if problems:
         raise Invalid(problems[:20])
-
-
-def _rows(upload: Upload, files: Sequence[DeclaredFile]) -> Iterator[UploadFile]:
-    for index, file in enumerate(files):
-        yield UploadFile(upload=upload, index=index, path=file.path, size=file.size, declared_sha256=file.sha256)
 
 
 def _clear_the_way(key_prefix: str) -> None:

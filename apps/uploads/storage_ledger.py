@@ -40,10 +40,6 @@ def reserve(namespace: Namespace, amount: int) -> None:
         raise _quota_full(storage_use(namespace), hard, amount)
 
 
-def reservation_return(namespace_id: UUID, amount: int) -> None:
-    StorageAccount.objects.filter(namespace=namespace_id).update(reserved=F("reserved") - amount)
-
-
 def reservation_use(namespace_id: UUID, *, reserved: int, used: int) -> None:
     """What was reserved is now used, as far as it was needed."""
     StorageAccount.objects.filter(namespace=namespace_id).update(
@@ -51,8 +47,10 @@ def reservation_use(namespace_id: UUID, *, reserved: int, used: int) -> None:
     )
 
 
-def use_return(namespace_id: UUID, amount: int) -> None:
-    StorageAccount.objects.filter(namespace=namespace_id).update(used=F("used") - amount)
+def give_back(namespace_id: UUID, *, used: int, reserved: int) -> None:
+    StorageAccount.objects.filter(namespace=namespace_id).update(
+        used=F("used") - used, reserved=F("reserved") - reserved
+    )
 
 
 def storage_use(namespace: Namespace) -> StorageUse:

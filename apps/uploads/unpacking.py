@@ -17,10 +17,12 @@ from apps.uploads import storage_ledger
 from apps.uploads.lanes import in_lanes
 from apps.uploads.leases import Lease, LeaseLost
 from apps.uploads.limits import MAX_FILES, crc_budgets
-from apps.uploads.models import Kind, State, Upload, UploadFile
+from apps.uploads.manifest import LONGEST_FAULT, manifest_of, manifest_replace
+from apps.uploads.models import Kind, State, Upload
 from apps.uploads.storage import storage
 from yardmaster.storage.base import ObjectMissing, Readable, read_chunks
 from yardmaster.storage.facts import FactFinder, FileFacts
+from yardmaster.storage.file_list import ListedFile, pack
 from yardmaster.storage.keys import key_join
 from yardmaster.storage.reader import ObjectReader
 from yardmaster.storage.zips import ZipEntry, ZipRefused, open_zip, read_entry
@@ -40,7 +42,7 @@ def archive_unpack(upload: Upload, lease: Lease) -> None:
     """
     if upload.unpacked:
         return
-    zip_file = upload.files.get()
+    [zip_file] = manifest_of(upload.pk)
     aside = f"uploads/{upload.pk}/archive.zip"  # out of the way: an entry may have its name
     _step_aside(key_join(upload.key_prefix, zip_file.path), aside)
     with io.BufferedReader(ObjectReader(storage(), aside, zip_file.size), _BUFFER) as file:
@@ -51,7 +53,7 @@ def archive_unpack(upload: Upload, lease: Lease) -> None:
                 found = _write_entries(upload, archive, entries, lease)
         except ZipRefused as error:
             raise UploadRefused(422, error.code, error.message, remedy=error.remedy, errors=error.problems) from error
-    _replace_rows(upload, lease, entries, found)
+    _replace_files(upload, lease, entries, found)
     storage().delete(aside)
 
 
@@ -110,22 +112,14 @@ class _Entry:
         return self._finder.facts()
 
 
-def _replace_rows(upload: Upload, lease: Lease, entries: Sequence[ZipEntry], found: Sequence[FileFacts]) -> None:
-    rows = [
-        UploadFile(
-            upload=upload,
-            index=index,
-            path=entry.path,
-            size=facts.size,
-            sha256=facts.sha256,
-            records=facts.records,
-            fault=facts.fault[:300],
-        )
-        for index, (entry, facts) in enumerate(zip(entries, found, strict=True))
+def _replace_files(upload: Upload, lease: Lease, entries: Sequence[ZipEntry], found: Sequence[FileFacts]) -> None:
+    files = [
+        ListedFile(entry.path, facts.size, "", facts.sha256, facts.records, facts.fault[:LONGEST_FAULT])
+        for entry, facts in zip(entries, found, strict=True)
     ]
+    packed = pack(files)
     with transaction.atomic():
         mine = Upload.objects.filter(pk=upload.pk, lease=lease.token, state=State.COMPLETING)
-        if not mine.update(unpacked=True, file_count=len(rows)):
+        if not mine.update(unpacked=True, file_count=len(files)):
             raise LeaseLost
-        upload.files.all().delete()
-        UploadFile.objects.bulk_create(rows, batch_size=500)
+        manifest_replace(upload.pk, packed)

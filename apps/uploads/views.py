@@ -13,6 +13,7 @@ from apps.api.views import ApiView
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
 from apps.uploads import selectors, services
+from apps.uploads.parsers import FileListParser
 from apps.uploads.part_addresses import parts_sign
 from apps.uploads.serializers import (
     CompletionSerializer,
@@ -30,6 +31,7 @@ class UploadsView(IdempotentPosts, ApiView):
     """Uploads that have not become anything yet. Beginning one reserves its bytes of the storage quota."""
 
     scope = "data"
+    parser_classes = [FileListParser]
 
     @extend_schema(parameters=[_NAMESPACE], responses=UploadSummarySerializer(many=True))
     def get(self, request: Request) -> Response:

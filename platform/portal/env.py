@@ -152,7 +152,7 @@ def database(name: str, default_file: Path) -> dict[str, Any]:
     """A Django database from a URL: `postgres://user:password@host:port/name?option=value`, or `sqlite:///file`."""
     url = urlsplit(text(name, f"sqlite:///{default_file}"))
     if url.scheme == "sqlite":
-        return _sqlite(unquote(url.path.removeprefix("/") if url.path.startswith("//") else url.path))
+        return sqlite(unquote(url.path.removeprefix("/") if url.path.startswith("//") else url.path))
     if url.scheme in {"postgres", "postgresql"}:
         options = dict(parse_qsl(url.query))
         return {
@@ -169,7 +169,8 @@ def database(name: str, default_file: Path) -> dict[str, Any]:
     raise ImproperlyConfigured(f"{name} begins with {url.scheme!r}: it must be a postgres:// or sqlite:// URL.")
 
 
-def _sqlite(file: str) -> dict[str, Any]:
+def sqlite(file: str) -> dict[str, Any]:
+    """A Django database in this file."""
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": file,

@@ -113,7 +113,7 @@ def _job(job: Job) -> Found:
     return Found(job.name, reverse("job_page", args=[job.pk]), icon="list-details", hint=hint, phase=job.phase)
 
 
-def _collections(shelf: Shelf[Any, Any, Any], user: User, asked: str, page: str, icon: str) -> list[Found]:
+def _collections(shelf: Shelf[Any, Any], user: User, asked: str, page: str, icon: str) -> list[Found]:
     rows = collections_visible(shelf, user)
     match: dict[str, object] = {"pk": uuid.UUID(asked)} if is_uuid(asked) else {"name__icontains": asked}
     found: list[Collection] = list(rows.filter(**match).order_by("-pk")[:EACH])

@@ -269,6 +269,9 @@ YARDMASTER_DEFAULT_ENGINE = env.text("YARDMASTER_DEFAULT_ENGINE", "local")
 YARDMASTER_LOCAL_ENGINE_FOR_ALL = env.flag("YARDMASTER_LOCAL_ENGINE_FOR_ALL")
 """The local engine isolates nobody: by default only administrators may launch on it."""
 YARDMASTER_UPLOAD_TTL = timedelta(seconds=env.number("YARDMASTER_UPLOAD_TTL", 86_400, least=60))
+YARDMASTER_OPEN_UPLOADS_PER_NAMESPACE = env.number("YARDMASTER_OPEN_UPLOADS_PER_NAMESPACE", 64, least=1)
+YARDMASTER_OPEN_UPLOADS_PER_USER = env.number("YARDMASTER_OPEN_UPLOADS_PER_USER", 64, least=1)
+YARDMASTER_OPEN_UPLOADS_PER_JOB = env.number("YARDMASTER_OPEN_UPLOADS_PER_JOB", 64, least=1)
 YARDMASTER_TIMING = Timing(
     look_again=timedelta(seconds=env.number("YARDMASTER_LOOK_AGAIN", 15, least=1)),
     start_timeout=timedelta(seconds=env.number("YARDMASTER_START_TIMEOUT", 1800, least=1)),

@@ -28,6 +28,7 @@ from apps.jobs.task_serializers import (
     WhichTaskSerializer,
 )
 from apps.uploads.models import Upload
+from apps.uploads.parsers import FileListParser
 from apps.uploads.part_addresses import parts_sign
 from apps.uploads.selectors import upload_for_job
 from apps.uploads.serializers import (
@@ -78,6 +79,8 @@ class TaskReportView(TaskView):
 class TaskCheckpointsView(TaskView):
     """Begin to upload a checkpoint. `complete/` makes it the one to go on from."""
 
+    parser_classes = [FileListParser]
+
     @extend_schema(request=NewCheckpointSerializer, responses={201: BegunUploadSerializer})
     def post(self, request: Request) -> Response:
         data = self.read(NewCheckpointSerializer)
@@ -89,6 +92,8 @@ class TaskCheckpointsView(TaskView):
 
 class TaskModelView(TaskView):
     """Begin to upload the model."""
+
+    parser_classes = [FileListParser]
 
     @extend_schema(request=NewModelSerializer, responses={201: BegunUploadSerializer})
     def post(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The columns of a named thing, its versions and their files. Abstract: datasets and code have a table each."""
+"""The columns of a named thing and its versions. Abstract: datasets and code have a table each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Collection(models.Model):
 
 
 class Version(models.Model):
-    """Files that never change. Its id was given when its upload began, and is in the files' keys.
+    """Files that never change: its upload's manifest names them. Its id was given when its upload began, and is in the
+    files' keys.
 
     Each subclass has a foreign key `parent` with the related name `versions`.
     """
@@ -61,18 +62,3 @@ class Version(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pk} (number {self.number})"
-
-
-class VersionFile(models.Model):
-    """One file of a version. Each subclass has a foreign key `version` with the related name `files`."""
-
-    path = models.CharField(max_length=512)
-    size = models.BigIntegerField()
-    sha256 = models.CharField(max_length=64)
-
-    class Meta:
-        abstract = True
-        constraints = [models.UniqueConstraint(fields=["version", "path"], name="%(class)s_paths_are_unique")]
-
-    def __str__(self) -> str:
-        return self.path

@@ -62,7 +62,7 @@ class Words:
 class ShelfPage(LoginRequiredMixin, View):
     """Any page of a shelf."""
 
-    shelf: ClassVar[Shelf[Any, Any, Any]]
+    shelf: ClassVar[Shelf[Any, Any]]
     words: ClassVar[Words]
 
     @property

@@ -4,39 +4,40 @@ from __future__ import annotations
 
 import base64
 import binascii
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
-
-from django.db.models import QuerySet
+from operator import attrgetter
+from typing import Any
 
 from apps.api.paging import ByCursor, not_a_cursor
-from apps.uploads.versioned.models import VersionFile
+from yardmaster.storage.file_list import ListedFile
 
 _USUAL_PAGE = 100
 
-F = TypeVar("F", bound=VersionFile)
-
 
 @dataclass(frozen=True)
-class FilesPage(Generic[F]):
+class FilesPage:
     """Some files of a version, in the order of their paths, and the cursors of the pages beside it (None: none)."""
 
-    rows: list[F]
+    rows: list[ListedFile]
     previous: str | None
     next: str | None
 
 
-def files_page(files: QuerySet[F], cursor: str, size: int = _USUAL_PAGE) -> FilesPage[F]:
-    """The page that begins at the cursor (empty: the first). Raises `Invalid` for what is no cursor."""
+def files_page(files: Sequence[ListedFile], cursor: str, size: int = _USUAL_PAGE) -> FilesPage:
+    """The page of these files, which are in the order of their paths, that begins at the cursor (empty: the first).
+    Raises `Invalid` for what is no cursor."""
     back, at = _read_cursor(cursor)
+    path_of = attrgetter("path")
     if back:
-        rows = list(files.filter(path__lt=at).order_by("-path")[: size + 1])
-        page = rows[:size][::-1]
-        has_next, has_previous = bool(page), len(rows) > size
+        end = bisect_left(files, at, key=path_of)
+        page = list(files[max(0, end - size) : end])
+        has_next, has_previous = bool(page), end > size
     else:
-        rows = list(files.filter(path__gt=at).order_by("path")[: size + 1])
-        page = rows[:size]
-        has_next, has_previous = len(rows) > size, bool(at and page)
+        start = bisect_right(files, at, key=path_of)
+        page = list(files[start : start + size])
+        has_next, has_previous = len(files) > start + size, bool(at and page)
     return FilesPage(
         page,
         previous=_cursor("p", page[0].path) if has_previous else None,

@@ -13,27 +13,28 @@ from apps.accounts.models import User
 from apps.api.problems import NotFound
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespaces_visible, require_role
+from apps.uploads.manifest import manifest_by_path
 from apps.uploads.selectors import StoredFile
 from apps.uploads.storage import storage
 from apps.uploads.versioned.changes import Changes, changes_between
-from apps.uploads.versioned.models import Collection, Version, VersionFile
+from apps.uploads.versioned.models import Collection, Version
 from apps.uploads.versioned.shelf import Shelf
+from yardmaster.storage.file_list import ListedFile
 from yardmaster.storage.keys import key_join
 
 C = TypeVar("C", bound=Collection)
 V = TypeVar("V", bound=Version)
-F = TypeVar("F", bound=VersionFile)
 
 DOWNLOAD_LIFE = timedelta(minutes=10)
 
 
-def collections_visible(shelf: Shelf[C, V, F], user: User) -> QuerySet[C]:
+def collections_visible(shelf: Shelf[C, V], user: User) -> QuerySet[C]:
     """Those in the user's namespaces."""
     rows: QuerySet[C] = shelf.collections._default_manager.filter(namespace__in=namespaces_visible(user))
     return rows.select_related("namespace", "created_by")
 
 
-def collection_for(shelf: Shelf[C, V, F], user: User, collection_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> C:
+def collection_for(shelf: Shelf[C, V], user: User, collection_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> C:
     """The thing, if the user may see it. Raises 404, or 403 where the role is too low."""
     found = collections_visible(shelf, user).filter(pk=collection_id).first()
     if found is None:
@@ -43,7 +44,7 @@ def collection_for(shelf: Shelf[C, V, F], user: User, collection_id: uuid.UUID, 
     return found
 
 
-def version_for(shelf: Shelf[C, V, F], user: User, version_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> V:
+def version_for(shelf: Shelf[C, V], user: User, version_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> V:
     """The version, if the user may see it; likewise."""
     versions: Any = shelf.versions._default_manager
     found: V | None = (
@@ -58,7 +59,7 @@ def version_for(shelf: Shelf[C, V, F], user: User, version_id: uuid.UUID, *, at_
     return found
 
 
-def with_newest(shelf: Shelf[C, V, F], rows: QuerySet[C]) -> QuerySet[C]:
+def with_newest(shelf: Shelf[C, V], rows: QuerySet[C]) -> QuerySet[C]:
     """The rows with their newest version at hand (`newest_of`), in one more query for all of them."""
     versions: Any = shelf.versions._default_manager
     newer = versions.filter(parent=OuterRef("parent"), number__gt=OuterRef("number"))
@@ -78,14 +79,14 @@ def parent_of(version: Version) -> Any:
     return version.parent  # type: ignore[attr-defined]
 
 
-def versions_of(shelf: Shelf[C, V, F], collection: C) -> QuerySet[V]:
+def versions_of(shelf: Shelf[C, V], collection: C) -> QuerySet[V]:
     """All versions of the thing."""
     versions: Any = shelf.versions._default_manager
     rows: QuerySet[V] = versions.filter(parent=collection)
     return rows.select_related("created_by")
 
 
-def version_numbered(shelf: Shelf[C, V, F], collection: C, number: int | None) -> V | None:
+def version_numbered(shelf: Shelf[C, V], collection: C, number: int | None) -> V | None:
     """The version with this number, or the newest (None where all were deleted). 404 for a number that is not there."""
     rows = versions_of(shelf, collection).order_by("-number")
     if number is None:
@@ -96,45 +97,44 @@ def version_numbered(shelf: Shelf[C, V, F], collection: C, number: int | None) -
     return found
 
 
-def version_before(shelf: Shelf[C, V, F], version: V) -> V | None:
+def version_before(shelf: Shelf[C, V], version: V) -> V | None:
     """The version that this one followed, as far as it is still there."""
     rows = versions_of(shelf, parent_of(version)).filter(number__lt=version.number)
     return rows.order_by("-number").first()
 
 
-def changes_in(shelf: Shelf[C, V, F], before: V | None, after: V) -> Changes:
+def changes_in(before: Version | None, after: Version) -> Changes:
     """Which files differ between two versions; without an earlier one all are new."""
-    return changes_between(_manifest(shelf, before) if before else {}, _manifest(shelf, after))
+    return changes_between(checksums_of(before) if before else {}, checksums_of(after))
 
 
-def _manifest(shelf: Shelf[C, V, F], version: V) -> dict[str, str]:
-    return dict(file_rows(shelf, version).values_list("path", "sha256"))
+def checksums_of(version: Version) -> dict[str, str]:
+    """Path: SHA-256."""
+    return {file.path: file.sha256 for file in files_in(version)}
 
 
-def file_rows(shelf: Shelf[C, V, F], version: V) -> QuerySet[F]:
-    """The version's files as they are in the table."""
-    files: Any = shelf.files._default_manager
-    rows: QuerySet[F] = files.filter(version=version)
-    return rows
+def files_in(version: Version) -> list[ListedFile]:
+    """The version's files, by path, with what was found in them."""
+    return manifest_by_path(version.upload_id)
 
 
-def files_of(shelf: Shelf[C, V, F], version: V) -> list[StoredFile]:
-    """The version's files, by path."""
-    rows = file_rows(shelf, version).order_by("path").values_list("path", "size", "sha256")
-    return [StoredFile(path, size, sha256, key_join(version.key_prefix, path)) for path, size, sha256 in rows]
+def files_of(version: Version) -> list[StoredFile]:
+    """The version's files, by path, with where they lie."""
+    return [StoredFile(file.path, file.size, file.sha256, file_key(version, file.path)) for file in files_in(version)]
 
 
-def file_for(shelf: Shelf[C, V, F], version: V, path: str) -> F:
+def file_for(version: Version, path: str) -> ListedFile:
     """One file by its path, exactly. Raises 404."""
-    found = file_rows(shelf, version).filter(path=path).first()
+    found = files_at(version, [path]).get(path)
     if found is None:
         raise NotFound("This version has no such file.", remedy="Its files/ address lists them.")
     return found
 
 
-def files_at(shelf: Shelf[C, V, F], version: V, paths: Some[str]) -> dict[str, F]:
-    """Several files by their paths; those that the version has not are left out. One query."""
-    return {file.path: file for file in file_rows(shelf, version).filter(path__in=paths)}
+def files_at(version: Version, paths: Some[str]) -> dict[str, ListedFile]:
+    """Several files by their paths; those that the version has not are left out."""
+    wanted = set(paths)
+    return {file.path: file for file in files_in(version) if file.path in wanted}
 
 
 def file_key(version: Version, path: str) -> str:

@@ -16,19 +16,19 @@ from django.db import IntegrityError, transaction
 from apps.accounts.models import User
 from apps.api.problems import Conflict, Invalid, NotFound
 from apps.audit.services import record
-from apps.jobs.selectors import version_in_use
+from apps.jobs.selectors import versions_in_use
 from apps.namespaces.models import Namespace
+from apps.uploads.manifest import manifest_by_path
 from apps.uploads.models import Upload
-from apps.uploads.selectors import counted_files
 from apps.uploads.services import upload_use, uploads_discard
 from apps.uploads.versioned.changes import changes_between
-from apps.uploads.versioned.models import Collection, Version, VersionFile
+from apps.uploads.versioned.models import Collection, Version
+from apps.uploads.versioned.selectors import checksums_of
 from apps.uploads.versioned.shelf import Shelf
 from yardmaster.errors import Problem
 
 C = TypeVar("C", bound=Collection)
 V = TypeVar("V", bound=Version)
-F = TypeVar("F", bound=VersionFile)
 
 MAX_NAME = 100
 _CLEARED_AT_ONCE = 50
@@ -50,7 +50,7 @@ def difference(before: Mapping[str, str], after: Mapping[str, str]) -> Differenc
 
 
 def collection_create(
-    shelf: Shelf[C, V, F], *, namespace: Namespace, actor: User | None, name: str, description: str, upload: Upload
+    shelf: Shelf[C, V], *, namespace: Namespace, actor: User | None, name: str, description: str, upload: Upload
 ) -> C:
     """Make the thing with its first version. Raises `Conflict` for a taken name, or an upload that is not complete."""
     _check_upload(shelf, upload, namespace)
@@ -67,7 +67,7 @@ def collection_create(
     return made
 
 
-def version_add(shelf: Shelf[C, V, F], collection: C, *, actor: User | None, upload: Upload, note: str = "") -> V:
+def version_add(shelf: Shelf[C, V], collection: C, *, actor: User | None, upload: Upload, note: str = "") -> V:
     """The next version. Raises `Conflict` for an upload that is not complete."""
     _check_upload(shelf, upload, collection.namespace)
     with transaction.atomic():
@@ -80,7 +80,7 @@ def version_add(shelf: Shelf[C, V, F], collection: C, *, actor: User | None, upl
 
 
 def collection_change(
-    shelf: Shelf[C, V, F], collection: C, *, actor: User | None, name: str | None = None, description: str | None = None
+    shelf: Shelf[C, V], collection: C, *, actor: User | None, name: str | None = None, description: str | None = None
 ) -> C:
     """Rename or describe; None leaves it as it is."""
     facts = {}
@@ -98,7 +98,7 @@ def collection_change(
     return collection
 
 
-def collection_delete(shelf: Shelf[C, V, F], collection: C, *, actor: User | None) -> None:
+def collection_delete(shelf: Shelf[C, V], collection: C, *, actor: User | None) -> None:
     """Delete the thing with all its versions. Raises `Conflict` while an unfinished job uses one of them."""
     with transaction.atomic():
         _lock(shelf, collection.pk)
@@ -112,7 +112,7 @@ def collection_delete(shelf: Shelf[C, V, F], collection: C, *, actor: User | Non
         uploads_discard(version.upload_id for version in versions)
 
 
-def collections_clear(shelf: Shelf[C, V, F], namespace: Namespace, *, actor: User | None) -> int:
+def collections_clear(shelf: Shelf[C, V], namespace: Namespace, *, actor: User | None) -> int:
     """Delete the things of a namespace of which nothing shall stay, some at a time. Returns how many are still there.
     Raises `Conflict` like `collection_delete`."""
     found: Any = shelf.collections
@@ -121,7 +121,7 @@ def collections_clear(shelf: Shelf[C, V, F], namespace: Namespace, *, actor: Use
     return int(found.objects.filter(namespace=namespace).count())
 
 
-def version_delete(shelf: Shelf[C, V, F], collection: C, version: V, *, actor: User | None) -> None:
+def version_delete(shelf: Shelf[C, V], collection: C, version: V, *, actor: User | None) -> None:
     """Delete one version. Raises `Conflict` while an unfinished job uses it."""
     with transaction.atomic():
         _lock(shelf, collection.pk)
@@ -145,12 +145,11 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _version_create(shelf: Shelf[C, V, F], collection: C, *, actor: User | None, upload: Upload, note: str) -> V:
+def _version_create(shelf: Shelf[C, V], collection: C, *, actor: User | None, upload: Upload, note: str) -> V:
     locked = _lock(shelf, collection.pk)
     upload_use(upload)
-    files = counted_files(upload)
-    before = _manifest(shelf, collection.pk)
-    change = difference(before, {file.path: file.sha256 for file in files})
+    files = manifest_by_path(upload.pk)
+    change = difference(_newest_checksums(shelf, collection.pk), {file.path: file.sha256 for file in files})
     locked.latest_number += 1
     locked.save(update_fields=["latest_number"])
     made: V = shelf.versions(
@@ -160,25 +159,16 @@ def _version_create(shelf: Shelf[C, V, F], collection: C, *, actor: User | None,
         **shelf.version_fields(files),
     )  # fmt: skip
     made.save(force_insert=True)
-    rows = (
-        shelf.files(version=made, path=file.path, size=file.size, sha256=file.sha256, **shelf.file_fields(file))
-        for file in files
-    )
-    shelf.files._default_manager.bulk_create(rows, batch_size=500)
-    upload.files.all().delete()  # they are the version's now
     return made
 
 
-def _manifest(shelf: Shelf[C, V, F], collection_id: uuid.UUID) -> dict[str, str]:
-    """The newest version's files; empty where there is none."""
+def _newest_checksums(shelf: Shelf[C, V], collection_id: uuid.UUID) -> dict[str, str]:
+    """Of the newest version's files, by path; empty where there is none."""
     newest = _versions(shelf).filter(parent=collection_id).order_by("-number").first()
-    if newest is None:
-        return {}
-    rows: Any = shelf.files._default_manager.filter(version=newest)
-    return dict(rows.values_list("path", "sha256"))
+    return {} if newest is None else checksums_of(newest)
 
 
-def _lock(shelf: Shelf[C, V, F], collection_id: uuid.UUID) -> C:
+def _lock(shelf: Shelf[C, V], collection_id: uuid.UUID) -> C:
     """Of two changes of the same thing at once, one waits."""
     found = shelf.collections._default_manager.select_for_update().filter(pk=collection_id).first()
     if found is None:
@@ -186,11 +176,11 @@ def _lock(shelf: Shelf[C, V, F], collection_id: uuid.UUID) -> C:
     return found
 
 
-def _versions(shelf: Shelf[C, V, F]) -> Any:
+def _versions(shelf: Shelf[C, V]) -> Any:
     return shelf.versions._default_manager
 
 
-def _check_upload(shelf: Shelf[C, V, F], upload: Upload, namespace: Namespace) -> None:
+def _check_upload(shelf: Shelf[C, V], upload: Upload, namespace: Namespace) -> None:
     if upload.kind != shelf.kind:
         message = f"This is an upload of {upload.kind}, not of {shelf.kind}."
         raise Invalid([Problem("upload", "invalid", message, "Upload the files again as what they are.")])
@@ -199,11 +189,11 @@ def _check_upload(shelf: Shelf[C, V, F], upload: Upload, namespace: Namespace) -
         raise Invalid([Problem("upload", "invalid", message, f"Upload the files into {namespace.slug}.")])
 
 
-def _refuse_in_use(shelf: Shelf[C, V, F], versions: Iterable[V]) -> None:
-    used = [version.number for version in versions if version_in_use(version.pk)]
-    if used:
+def _refuse_in_use(shelf: Shelf[C, V], versions: Iterable[V]) -> None:
+    numbers = {version.pk: version.number for version in versions}
+    if used := versions_in_use(numbers):
         raise Conflict(
-            f"An unfinished job uses version {used[0]} of this {shelf.noun}.",
+            f"An unfinished job uses version {min(numbers[one] for one in used)} of this {shelf.noun}.",
             "in_use",
             remedy="Wait until the job has ended, or stop it.",
         )

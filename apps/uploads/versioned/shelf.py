@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from apps.uploads.models import Kind
-from apps.uploads.selectors import CountedFile
-from apps.uploads.versioned.models import Collection, Version, VersionFile
+from apps.uploads.versioned.models import Collection, Version
+from yardmaster.storage.file_list import ListedFile
 
 C = TypeVar("C", bound=Collection)
 V = TypeVar("V", bound=Version)
-F = TypeVar("F", bound=VersionFile)
 
-FileFields = Callable[[CountedFile], dict[str, Any]]
-VersionFields = Callable[[Sequence[CountedFile]], dict[str, Any]]
+VersionFields = Callable[[Sequence[ListedFile]], dict[str, Any]]
 
 
 def nothing_more(_: Any) -> dict[str, Any]:
@@ -24,13 +22,11 @@ def nothing_more(_: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Shelf(Generic[C, V, F]):
+class Shelf(Generic[C, V]):
     """One kind of versioned things."""
 
     kind: Kind
     noun: str
     collections: type[C]
     versions: type[V]
-    files: type[F]
-    file_fields: FileFields = nothing_more
     version_fields: VersionFields = nothing_more

@@ -40,7 +40,7 @@ class ShelfView(ApiView):
     """Any address of a shelf."""
 
     scope = "data"
-    shelf: ClassVar[Shelf[Any, Any, Any]]
+    shelf: ClassVar[Shelf[Any, Any]]
     answers_with: ClassVar[type[BaseSerializer[Any]]]
 
     def collection(self, collection_id: UUID, at_least: Role = Role.VIEWER) -> Collection:
@@ -139,7 +139,7 @@ class FilesView(ShelfView):
     pagination_class = ByPath
 
     def get(self, request: Request, version_id: UUID) -> Response:
-        return self.page(selectors.file_rows(self.shelf, self.version(version_id)), self.answers_with)
+        return self.page(selectors.files_in(self.version(version_id)), self.answers_with)
 
 
 class ContentView(ShelfView):
@@ -147,7 +147,7 @@ class ContentView(ShelfView):
 
     def get(self, request: Request, version_id: UUID) -> HttpResponseRedirect:
         version = self.version(version_id)
-        file = selectors.file_for(self.shelf, version, self.wanted_path())
+        file = selectors.file_for(version, self.wanted_path())
         url = selectors.download_url(version, file.path, content_type=content_type_of(file.path))
         return HttpResponseRedirect(url)
 
@@ -158,4 +158,4 @@ class ArchiveView(ShelfView):
     def get(self, request: Request, version_id: UUID) -> StreamingHttpResponse:
         version = self.version(version_id)
         name = f"{selectors.parent_of(version).name}-{version.number}.zip"
-        return archive_response(request._request, name, selectors.files_of(self.shelf, version))
+        return archive_response(request._request, name, selectors.files_of(version))

@@ -28,7 +28,7 @@ def client(ada, signed_in):
 
 @pytest.fixture(autouse=True)
 def _no_jobs(monkeypatch):
-    monkeypatch.setattr(versioned, "version_in_use", lambda version_id: False)
+    monkeypatch.setattr(versioned, "versions_in_use", lambda version_ids: set())
 
 
 def make(client, name="digits", content=CONTENT, **more):
@@ -139,7 +139,9 @@ def test_deleting_returns_the_quota_and_removes_the_bytes(ada, client, tmp_path,
 
 def test_what_an_unfinished_job_uses_is_not_deleted(client, monkeypatch):
     dataset = make(client)
-    monkeypatch.setattr(versioned, "version_in_use", lambda version_id: str(version_id) == dataset["latest"]["id"])
+    monkeypatch.setattr(
+        versioned, "versions_in_use", lambda ids: {one for one in ids if str(one) == dataset["latest"]["id"]}
+    )
     for address in (f"{PATH}{dataset['id']}/", f"/api/v1/dataset-versions/{dataset['latest']['id']}/"):
         answer = client.delete(address)
         assert (answer.status_code, answer.json()["code"]) == (409, "in_use")

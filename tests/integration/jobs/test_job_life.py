@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 
 from apps.jobs import services
 from apps.jobs.ledger import held_roles
-from apps.jobs.models import JobAttempt, JobEvent, Reservation
-from yardmaster.phases import TaskPhase
+from apps.jobs.models import Job, JobAttempt, JobEvent, Reservation
+from apps.jobs.selectors import versions_in_use
+from yardmaster.phases import Phase, TaskPhase
 from yardmaster.spec import Role
 
 
@@ -220,3 +223,11 @@ def test_the_evaluator_and_servers_are_released_when_the_chief_has_ended_well(wo
     assert world.engine.alive(job) == []
     world.until_quiet()
     assert world.again(job).is_over
+
+
+def test_versions_that_an_unfinished_job_needs_are_in_use(world, ada):
+    job = world.launch(ada)
+    code = uuid.UUID(job.spec["code"])
+    assert versions_in_use([code, uuid.uuid4()]) == {code}
+    Job.objects.filter(pk=job.pk).update(phase=Phase.FAILED.value)
+    assert versions_in_use([code]) == set()

@@ -11,18 +11,21 @@ from typing import Any
 from django.db import connection
 
 from apps.accounts.models import User
-from apps.code.models import Code, CodeFile, CodeVersion
+from apps.code.models import Code, CodeVersion
 from apps.jobs.models import Job
 from apps.jobs.reconcile import reconcile
 from apps.jobs.services import job_launch
 from apps.namespaces.models import Namespace
+from apps.uploads.manifest import manifest_create
+from apps.uploads.models import Kind, State, Upload
 from apps.uploads.storage import storage
 from yardmaster.engines.base import Capacity, TaskAccess
 from yardmaster.engines.fake import PLENTY, FakeEngine
-from yardmaster.ids import JobKey, new_id
+from yardmaster.ids import JobKey
 from yardmaster.phases import Observation, TaskPhase
 from yardmaster.spec import Resources, Role, TrainingSpec
 from yardmaster.spec_json import spec_from_json
+from yardmaster.storage.file_list import ListedFile, pack
 
 
 class StagedEngine(FakeEngine):
@@ -117,15 +120,22 @@ class World:
         """A code version of the owner's, as an upload would have left it."""
         namespace = Namespace.objects.get(owner=owner)
         code = Code.objects.create(namespace=namespace, name=f"code {uuid.uuid4().hex[:8]}")
-        version = CodeVersion(
-            id=new_id(), parent=code, number=1, upload_id=new_id(), key_prefix="", size=1, file_count=1,
-            added=1, changed=0, removed=0,
+        texts = files or {"train.py": "print('training')\n"}
+        listed = [ListedFile(path, len(text.encode()), sha256="0" * 64) for path, text in texts.items()]
+        upload = Upload(
+            namespace=namespace, kind=Kind.CODE, part_size=1, file_count=len(listed), held=0, state=State.COMPLETE,
+            used=True, created_at=self.now, touched_at=self.now,
         )  # fmt: skip
-        version.key_prefix = f"code/{version.pk}"
+        upload.key_prefix = f"code/{upload.target_id}"
+        upload.save(force_insert=True)
+        manifest_create(upload, pack(listed))
+        version = CodeVersion(
+            id=upload.target_id, parent=code, number=1, upload_id=upload.pk, key_prefix=upload.key_prefix, size=1,
+            file_count=1, added=1, changed=0, removed=0,
+        )  # fmt: skip
         version.save(force_insert=True)
-        for path, text in (files or {"train.py": "print('training')\n"}).items():
+        for path, text in texts.items():
             storage().put(f"{version.key_prefix}/{path}", text.encode())
-            CodeFile.objects.create(version=version, path=path, size=len(text.encode()), sha256="0" * 64)
         return version
 
     def spec_json(self, owner: User, **changes: Any) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from apps.namespaces.selectors import namespace_for
 from apps.uploads import finishing, services
 from apps.uploads.finishing import upload_finish
 from apps.uploads.leases import lease_claim
+from apps.uploads.manifest import manifest_by_path
 from apps.uploads.models import State, Upload
 from apps.uploads.removal import let_go
-from apps.uploads.selectors import counted_files, storage_used, stored_files
+from apps.uploads.selectors import storage_used, stored_files
 from apps.uploads.services import upload_use, uploads_discard, uploads_expire, uploads_sweep
 from tests.integration.sending import begin, complete, put, send, sha256, sign, tfrecord, uploaded
 
@@ -184,7 +185,7 @@ def test_records_are_counted_and_damage_is_noted_for_datasets(client):
         "e.png": b"\x89PNG",
     }
     uploaded(client, content)
-    found = {file.path: (file.records, file.fault) for file in counted_files(Upload.objects.get())}
+    found = {file.path: (file.records, file.fault) for file in manifest_by_path(Upload.objects.get().pk)}
     assert found["a.tfrecord"] == (2, "")
     assert found["b.tfrecord"] == (1, "record 1 at byte 19: the file ends 3 bytes too early")
     assert (found["c.csv"], found["d.jsonl"], found["e.png"]) == ((1, ""), (2, ""), (None, ""))
@@ -192,7 +193,7 @@ def test_records_are_counted_and_damage_is_noted_for_datasets(client):
 
 def test_records_of_code_are_not_counted(client):
     uploaded(client, {"a.csv": b"x,y\n1,2\n"}, "code")
-    assert counted_files(Upload.objects.get())[0].records is None
+    assert manifest_by_path(Upload.objects.get().pk)[0].records is None
 
 
 def test_an_upload_is_good_for_one_use(client):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.uploads.models import Upload, UploadFile
+from apps.uploads.models import FileBatch, Upload
 from tests.integration.sending import begin, complete, put, send, sign
 
 MIB = 1 << 20
@@ -94,7 +94,7 @@ def test_what_is_wrong_with_the_wanted_parts_is_named_and_nothing_is_begun(clien
     answer = client.post(f"/api/v1/uploads/{upload}/parts/", body)
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["field"] == field
-    assert not UploadFile.objects.exclude(multipart_id="").exists()
+    assert not FileBatch.objects.exists()
 
 
 def test_an_empty_file_has_no_parts_and_is_there_when_complete(client, store):

@@ -12,8 +12,9 @@ import pytest
 from apps.namespaces.selectors import namespace_for, quota_of
 from apps.uploads import services, unpacking
 from apps.uploads.finishing import upload_finish
+from apps.uploads.manifest import manifest_by_path
 from apps.uploads.models import State, Upload
-from apps.uploads.selectors import counted_files, storage_used, stored_files
+from apps.uploads.selectors import storage_used, stored_files
 from tests.integration.sending import begin, complete, send, sha256, zipped
 
 CONTENT = {
@@ -52,7 +53,7 @@ def test_the_files_of_the_zip_take_its_place(ada, client, tmp_path):
     assert [(file.path, file.size, file.sha256) for file in stored_files(found)] == [
         (path, len(data), sha256(data)) for path, data in sorted(CONTENT.items())
     ]
-    assert {file.path: file.records for file in counted_files(found)}["train/a.csv"] == 1
+    assert {file.path: file.records for file in manifest_by_path(found.pk)}["train/a.csv"] == 1
     assert _disk(tmp_path) == ["a.csv", "b", "big.bin", "upload.zip"]
     assert _use(ada) == (sum(map(len, CONTENT.values())), 0)
 
@@ -133,7 +134,7 @@ def test_a_zip_whose_unpacking_was_cut_off_is_unpacked_anew(ada, client, monkeyp
     monkeypatch.setattr(services, "upload_finish", lambda upload_id: None)
     complete(client, str(upload), unpack=True)
     with monkeypatch.context() as patched:
-        patched.setattr(unpacking, "_replace_rows", _killed)
+        patched.setattr(unpacking, "_replace_files", _killed)
         with pytest.raises(KeyboardInterrupt):
             upload_finish(upload)
     Upload.objects.update(leased_until=None)

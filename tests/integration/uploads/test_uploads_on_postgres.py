@@ -16,9 +16,10 @@ from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespace_for, quota_of
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
-from apps.uploads.services import DeclaredFile, upload_abort, upload_begin, upload_complete, upload_use
+from apps.uploads.services import upload_abort, upload_begin, upload_complete, upload_use
 from apps.uploads.versioned.services import collection_create, version_add
 from tests.real.postgres import postgres_cluster, postgres_db
+from yardmaster.storage.file_list import ListedFile
 
 __all__ = ["postgres_cluster", "postgres_db"]
 
@@ -53,7 +54,7 @@ def outcomes(deeds: list[Callable[[], object]]) -> list[object]:
 
 
 def begin(namespace: Namespace, size: int = 0) -> Upload:
-    return upload_begin(namespace=namespace, actor=None, kind="dataset", files=[DeclaredFile("f", size)])
+    return upload_begin(namespace=namespace, actor=None, kind="dataset", files=[ListedFile("f", size)])
 
 
 def test_uploads_begun_together_never_take_more_than_the_quota(namespace):
@@ -70,7 +71,8 @@ def test_uploads_begun_together_never_take_more_than_the_quota(namespace):
 def test_of_aborts_at_once_one_returns_the_quota(namespace):
     upload = begin(namespace, 100)
     begin(namespace, 7)
-    outcomes([lambda: upload_abort(Upload.objects.get(pk=upload.pk))] * 6)
+    found = [Upload.objects.get(pk=upload.pk) for _ in range(6)]
+    outcomes([lambda one=one: upload_abort(one) for one in found])
     assert storage_used(namespace).reserved == 7
 
 
@@ -110,7 +112,7 @@ def test_datasets_of_the_same_name_made_together_are_one(namespace):
 
 def test_checkpoints_sent_to_the_same_place_together_are_one_upload(namespace):
     def checkpoint() -> Upload:
-        files = [DeclaredFile("model.index", 10)]
+        files = [ListedFile("model.index", 10)]
         return upload_begin(namespace=namespace, actor=None, kind="checkpoint", files=files, key_prefix="jobs/j/1/c/5")
 
     found = outcomes([checkpoint] * 5)

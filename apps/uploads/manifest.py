@@ -1,0 +1,155 @@
+"""The files of an upload and how far each has come: one row for all of them, and one per `BATCH` of them under way.
+
+What has arrived of a file is the store's to say; here is only what the store cannot know. Whoever changes something
+holds the upload's row, or its lease.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from apps.uploads.models import FileBatch, Manifest, Upload
+from yardmaster.storage.facts import FileFacts
+from yardmaster.storage.file_list import ListedFile, by_path, unpack
+from yardmaster.storage.keys import key_join
+
+BATCH = 500
+"""Files whose progress lies in one row: some 100 KiB at most."""
+LONGEST_FAULT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class SentFile:
+    """A file of an upload with its place in the list. `multipart_id` is empty before its first part address was made;
+    its `sha256` is there once it is put together and checked."""
+
+    index: int
+    path: str
+    size: int
+    declared: str
+    sha256: str
+    multipart_id: str
+
+    def key(self, upload: Upload) -> str:
+        """Where it lies."""
+        return key_join(upload.key_prefix, self.path)
+
+
+def manifest_of(upload_id: uuid.UUID) -> tuple[ListedFile, ...]:
+    """The files in the order in which they were announced."""
+    packed = Manifest.objects.filter(pk=upload_id).values_list("packed", flat=True).first()
+    return () if packed is None else unpack(bytes(packed))
+
+
+def manifest_by_path(upload_id: uuid.UUID) -> list[ListedFile]:
+    """The files in the order of their paths."""
+    return by_path(manifest_of(upload_id))
+
+
+def manifest_create(upload: Upload, packed: bytes) -> None:
+    """Belongs into the transaction that makes the upload."""
+    Manifest.objects.create(upload=upload, packed=packed)
+
+
+def manifest_replace(upload_id: uuid.UUID, packed: bytes) -> None:
+    """The files as they are now, with all that was found in them. Belongs into the transaction that says so."""
+    Manifest.objects.filter(pk=upload_id).update(packed=packed)
+    FileBatch.objects.filter(upload=upload_id).delete()
+
+
+def manifest_with_found(upload_id: uuid.UUID) -> list[ListedFile]:
+    """The files with what was found in them so far."""
+    found = _progress(upload_id, None)[1]
+    return [
+        replace(file, **dict(zip(("sha256", "records", "fault"), found[index], strict=True)))
+        if index in found
+        else file
+        for index, file in enumerate(manifest_of(upload_id))
+    ]
+
+
+def as_found(file: ListedFile, facts: FileFacts) -> ListedFile:
+    return replace(file, sha256=facts.sha256, records=facts.records, fault=facts.fault[:LONGEST_FAULT])
+
+
+def sent_files(upload_id: uuid.UUID, indexes: Collection[int] | None = None) -> dict[int, SentFile]:
+    """The files with these numbers, of those that there are; without numbers all. In their order."""
+    files = manifest_of(upload_id)
+    begun, found = _progress(upload_id, indexes)
+    wanted = range(len(files)) if indexes is None else sorted(one for one in indexes if 0 <= one < len(files))
+    return {
+        index: SentFile(
+            index,
+            files[index].path,
+            files[index].size,
+            files[index].declared,
+            found[index][0] if index in found else files[index].sha256,
+            begun.get(index, ""),
+        )
+        for index in wanted
+    }
+
+
+def begun_in(upload_id: uuid.UUID, indexes: Iterable[int]) -> dict[int, str]:
+    """Which of these files the store has an upload in parts for."""
+    return _progress(upload_id, list(indexes))[0]
+
+
+def begun_note(upload_id: uuid.UUID, begun: Mapping[int, str]) -> None:
+    """The store's uploads in parts of these files."""
+    _merge(upload_id, begun=begun)
+
+
+def found_note(upload_id: uuid.UUID, facts: Mapping[int, FileFacts]) -> None:
+    """What was found in these files, now that they are put together."""
+    found = {index: [one.sha256, one.records, one.fault[:LONGEST_FAULT]] for index, one in facts.items()}
+    _merge(upload_id, found=found)
+
+
+def files_forget(upload_id: uuid.UUID, indexes: Collection[int]) -> None:
+    """These files are to be sent again."""
+    rows = list(FileBatch.objects.filter(upload=upload_id, number__in=_numbers(indexes)))
+    for row in rows:
+        for index in indexes:
+            row.begun.pop(str(index), None)
+            row.found.pop(str(index), None)
+    FileBatch.objects.bulk_update(rows, ["begun", "found"])
+
+
+def _progress(upload_id: uuid.UUID, indexes: Collection[int] | None) -> tuple[dict[int, str], dict[int, list[Any]]]:
+    rows = FileBatch.objects.filter(upload=upload_id)
+    if indexes is not None:
+        rows = rows.filter(number__in=_numbers(indexes))
+    begun: dict[int, str] = {}
+    found: dict[int, list[Any]] = {}
+    for row in rows:
+        begun |= {int(index): one for index, one in row.begun.items()}
+        found |= {int(index): one for index, one in row.found.items()}
+    return begun, found
+
+
+def _merge(upload_id: uuid.UUID, **news: Mapping[int, Any]) -> None:
+    """Add to the batches, one statement to read and one to write."""
+    of_batch: dict[int, dict[str, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
+    for name, entries in news.items():
+        for index, entry in entries.items():
+            of_batch[index // BATCH][name][str(index)] = entry
+    if not of_batch:
+        return
+    known = {row.number: row for row in FileBatch.objects.filter(upload=upload_id, number__in=of_batch)}
+    rows = [known.get(number) or FileBatch(upload_id=upload_id, number=number) for number in of_batch]
+    for row in rows:
+        row.begun |= of_batch[row.number]["begun"]
+        row.found |= of_batch[row.number]["found"]
+    FileBatch.objects.bulk_create(
+        [FileBatch(upload_id=upload_id, number=row.number, begun=row.begun, found=row.found) for row in rows],
+        update_conflicts=True, unique_fields=["upload", "number"], update_fields=["begun", "found"],
+    )  # fmt: skip
+
+
+def _numbers(indexes: Iterable[int]) -> set[int]:
+    return {index // BATCH for index in indexes}

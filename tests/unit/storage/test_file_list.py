@@ -1,0 +1,86 @@
+"""Lists of files: packed and unpacked, and read from JSON piece by piece."""
+
+from __future__ import annotations
+
+import io
+import json
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yardmaster.storage.file_list import LONGEST_ENTRY, ListedFile, NotJson, pack, read_object, unpack
+
+HASH = st.sampled_from(["", "0" * 64, "f" * 64])
+FILES = st.lists(
+    st.builds(
+        ListedFile, st.text(min_size=1), st.integers(0, 1 << 42), HASH, HASH, st.none() | st.integers(0), st.text()
+    )
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 60), 1 << 60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+)
+
+
+@given(FILES)
+def test_what_is_packed_is_unpacked_in_its_order(files):
+    assert unpack(pack(files)) == tuple(files)
+
+
+def test_a_file_takes_some_fifty_bytes_with_its_checksum():
+    import hashlib
+
+    files = [ListedFile(f"train/{n:06}.jpg", n, hashlib.sha256(str(n).encode()).hexdigest()) for n in range(20_000)]
+    assert len(pack(files)) < 60 * len(files)
+
+
+class Trickle(io.BytesIO):
+    """A body that comes in small pieces."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(7)
+
+
+def _read(text: str, source: type[io.BytesIO] = io.BytesIO) -> dict:
+    return read_object(source(text.encode("utf-8", "surrogatepass")), "files", lambda _, entry: entry)
+
+
+@given(st.dictionaries(st.sampled_from(["files", "kind", "namespace"]), VALUES), st.booleans(), st.booleans())
+def test_it_reads_what_json_says(value, ascii_only, indented):
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=1 if indented else None)
+    assert _read(text) == value
+    assert _read(text, Trickle) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "1", "{", '{"a"', '{"a":', '{"a":1', '{"a":1,}', '{"a":1}x', "{a:1}", '{1:1}', '{"files":[',
+     '{"files":[1', '{"files":[1,]}', '{"files":[1 2]}', '{"a":NaN}', '{"a":"' + "x" * (3 * LONGEST_ENTRY) + '"}',
+     '{"a":' + "[" * 5000, '{"a":' + "1" * 5000 + "}", '{"a":"\ud800"}'],
+)  # fmt: skip
+def test_what_is_no_json_or_too_long_is_refused(text):
+    with pytest.raises(NotJson):
+        _read(text)
+
+
+def test_entries_are_checked_as_they_come_and_the_rest_is_not_read():
+    source = io.BytesIO(b'{"files":[' + b"[]," * (5 << 20))
+
+    def check(index, entry):
+        raise KeyError(index)
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(KeyError):
+            read_object(source, "files", check)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert source.tell() <= 4 * LONGEST_ENTRY
+    assert peak < 2 << 20
