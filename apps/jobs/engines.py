@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import cache
 from typing import Any
 
@@ -10,9 +11,10 @@ from django.core.signals import setting_changed
 
 from apps.accounts.models import User
 from apps.api.problems import Forbidden
-from yardmaster.engines.base import Engine
+from yardmaster.engines.base import Engine, Refuses
 from yardmaster.engines.registry import EngineRegistry
-from yardmaster.errors import Problem, SpecRejected
+from yardmaster.errors import Misconfigured, Problem, SpecRejected
+from yardmaster.spec import TrainingSpec
 
 
 @cache
@@ -64,3 +66,13 @@ def why_not(user: User, name: str) -> Forbidden | None:
         "Ask an administrator to launch the job, to set YARDMASTER_LOCAL_ENGINE_FOR_ALL=1 where everybody is trusted, "
         "or to set up an engine that isolates.",
     )
+
+
+def refuse_unrunnable(name: str, spec: TrainingSpec) -> None:
+    """Raise `SpecRejected` where this engine will never run such a job. One that cannot be made now says nothing: the
+    job waits for it, and says why."""
+    with contextlib.suppress(Misconfigured):
+        engine = engine_named(name)
+        problem = engine.refusal(spec) if isinstance(engine, Refuses) else None
+        if problem is not None:
+            raise SpecRejected([problem])

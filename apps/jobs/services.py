@@ -13,7 +13,7 @@ from apps.accounts.models import User
 from apps.api.problems import Conflict, Forbidden
 from apps.audit.services import record
 from apps.jobs import phase_gate, queue
-from apps.jobs.engines import engine_chosen
+from apps.jobs.engines import engine_chosen, refuse_unrunnable
 from apps.jobs.leases import ask_for_look
 from apps.jobs.models import Job, JobEvent
 from apps.jobs.nudges import job_changed
@@ -51,6 +51,7 @@ def job_launch(
     earlier = Job.objects.filter(request_key=request_key).first() if request_key else None
     if earlier is not None:
         return earlier, []
+    refuse_unrunnable(chosen, spec)
     warnings = checked_spec(user, spec)
     now = timezone.now()
     columns = columns_of(spec)
@@ -146,6 +147,7 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None) -> Job:
     refuse_closed(job.namespace)
     engine_chosen(user, job.engine)
     spec = asked_again(spec or stored_spec(job.spec))
+    refuse_unrunnable(job.engine, spec)
     checked_spec(user, spec)
     _require_over(job, "retried")
     now = timezone.now()

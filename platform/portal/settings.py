@@ -247,7 +247,14 @@ YARDMASTER_LOGS_ROOT = Path(env.text("YARDMASTER_LOGS_ROOT", str(HOME / "logs"))
 YARDMASTER_LOG_WAIT = env.number("YARDMASTER_LOG_WAIT", 60, least=1)
 """Seconds that a portal must not have answered a task before lines which its spool has no room for are dropped."""
 YARDMASTER_ENGINES = {
-    "local": {"class": "yardmaster.engines.local.LocalEngine", "options": {"root": HOME / "local"}},
+    "local": {
+        "class": "yardmaster.engines.local.LocalEngine",
+        "options": {
+            "root": HOME / "local",
+            "loopback_only": env.text("YARDMASTER_LOCAL_LOOPBACK_ONLY", "auto"),
+            "open_servers": env.flag("YARDMASTER_LOCAL_OPEN_SERVERS"),
+        },
+    },
 }
 _KUBECONFIG = env.text("YARDMASTER_KUBECONFIG")
 if env.flag("YARDMASTER_KUBERNETES", default=bool(_KUBECONFIG)):

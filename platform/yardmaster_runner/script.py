@@ -8,44 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pkgutil
 import signal
+import socket
 import subprocess
 import sys
 import time
-from typing import Dict, List, Set
+from typing import Callable, Dict, List, Optional, Set
 
+from yardmaster_runner import seccomp
+from yardmaster_runner.narrower import Narrower
 from yardmaster_runner.processes import IS_LINUX, descendants
 
 TERM_WAIT = 1.0
 KILL_WAIT = 2.0
 
-GUARD = """
-import os, signal, sys
-try:
-    import ctypes
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
-except (ImportError, AttributeError, OSError):
-    pass
-if os.getppid() != int(sys.argv[1]):
-    os.kill(os.getpid(), signal.SIGKILL)
-try:
-    with open("/proc/self/oom_score_adj", "r+") as file:
-        score = int(file.read())
-        file.seek(0)
-        file.write(str(min(1000, score + 300)))
-except (OSError, ValueError):
-    pass
-for number in (signal.SIGPIPE, signal.SIGXFSZ):
-    signal.signal(number, signal.SIG_DFL)
-try:
-    os.execvp(sys.argv[2], sys.argv[2:])
-except OSError as error:
-    sys.stderr.write("yardmaster: %s cannot be started: %s\\n" % (sys.argv[2], error))
-    sys.exit(127)
-"""
-"""Runs between us and the script, and then becomes the script: it asks the kernel to kill the script when the runner is
-killed (two copies of a worker must never run at once), and to take the script, not the runner, when memory runs out.
-A separate program rather than `preexec_fn`, which is not safe in a process with threads."""
+GUARD = (pkgutil.get_data("yardmaster_runner", "guard.py") or b"").decode()
+"""The program between us and the script, as text: the runner may be one file."""
 
 
 class Script:
@@ -57,20 +36,46 @@ class Script:
         self._has_ended = False
 
     @classmethod
-    def start(cls, command: List[str], environment: Dict[str, str], directory: str, output: int) -> "Script":
+    def start(
+        cls,
+        command: List[str],
+        environment: Dict[str, str],
+        directory: str,
+        output: int,
+        narrowed: Optional[Callable[[str], None]] = None,
+    ) -> "Script":
         """Start `command` with stdout and stderr going into `output`. To be called from the main thread: the kernel
-        ties the script's life to the thread that started it."""
+        ties the script's life to the thread that started it. With `narrowed` it can listen on loopback alone, and that
+        is told of what it was refused. Raises `OSError`."""
+        ours: Optional[socket.socket] = None
+        theirs: Optional[socket.socket] = None
+        filtered = ["-", "0", ""]
+        if narrowed is not None:
+            machine = seccomp.this_machine()
+            ours, theirs = socket.socketpair()
+            filtered = [str(theirs.fileno()), str(machine.seccomp), seccomp.filter_for(machine).hex()]
         if IS_LINUX:
-            command = [sys.executable, "-I", "-S", "-c", GUARD, str(os.getpid()), *command]
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            cwd=directory,
-            env=environment,
-            start_new_session=True,
-        )
+            command = [sys.executable, "-I", "-S", "-c", GUARD, str(os.getpid()), *filtered, *command]
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=directory,
+                env=environment,
+                start_new_session=True,
+                pass_fds=[theirs.fileno()] if theirs is not None else [],
+            )
+        except OSError:
+            if ours is not None:
+                ours.close()
+            raise
+        finally:
+            if theirs is not None:
+                theirs.close()
+        if ours is not None and narrowed is not None:
+            Narrower(ours, narrowed).start()
         return cls(process)
 
     def send(self, number: int) -> None:

@@ -9,7 +9,7 @@ from typing import Callable, Mapping, Optional
 from yardmaster_runner import launch
 from yardmaster_runner.events import EventFiles
 from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun, Ending
-from yardmaster_runner.intake import Intake, open_pipe
+from yardmaster_runner.intake import Intake, now_ms, open_pipe
 from yardmaster_runner.keeper import CheckpointKeeper, keep_model
 from yardmaster_runner.observer import Observer
 from yardmaster_runner.order import Order
@@ -60,7 +60,7 @@ class ScriptRun:
         reader, writer = open_pipe()
         line_bytes = min(self._order.limits.line_bytes, LONGEST_LINE)
         intake = Intake(reader, spool, line_bytes, lambda: _may_wait(shipping, switch), self._progress.see_output)
-        script = self._start(inherited, writer)
+        script = self._start(inherited, writer, spool)
         switch.started(script, self._order.grace_period)
         for thread in (intake, self._observer, self._keeper):
             if thread is not None:
@@ -100,11 +100,15 @@ class ScriptRun:
         ending = explain_end(exit_code, tail, was_out_of_memory, was_told_to_stop, reached, given)
         return explain_end_of_server(ending) if self._order.runs_server else ending
 
-    def _start(self, inherited: Mapping[str, str], output: int) -> Script:
+    def _start(self, inherited: Mapping[str, str], output: int, spool: Spool) -> Script:
+        def say(text: str) -> None:
+            spool.append(("yardmaster: %s\n" % text).encode("utf-8", "replace"), now_ms())
+
         command = launch.command(self._settings, self._order, self._folders)
         environment = launch.environment(self._settings, self._order, self._folders, inherited)
         try:
-            return Script.start(command, environment, self._folders.code, output)
+            narrowed = say if self._settings.loopback_only else None
+            return Script.start(command, environment, self._folders.code, output, narrowed)
         except OSError as error:
             raise CannotRun(STAGE_IN_FAILED, "StageInFailed", "it cannot be started: %s" % error) from error
         finally:

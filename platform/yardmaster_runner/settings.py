@@ -30,6 +30,8 @@ class Settings:
     restart: int
     python: str
     """The interpreter that runs the script."""
+    loopback_only: bool
+    """The script, and all that it starts, may listen on this machine's own addresses alone (Linux)."""
 
     @property
     def spool_dir(self) -> str:
@@ -55,6 +57,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         cache_dir=os.path.abspath(environment.get("YARDMASTER_CACHE_DIR") or os.path.join(work_dir, "cache")),
         restart=_number(environment, "YARDMASTER_RESTART", environment.get("YARDMASTER_RESTART") or "0"),
         python=environment.get("YARDMASTER_PYTHON") or sys.executable,
+        loopback_only=environment.get("YARDMASTER_LOOPBACK_ONLY") == "1",
     )
 
 

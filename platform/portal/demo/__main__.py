@@ -27,6 +27,8 @@ def main() -> int:
     try:
         around = surroundings_for(options.engine, os.environ)
         os.environ.update(around.settings)
+        if around.note:
+            console.print(around.note)
         with RunningPortal(options.port, around.host) as running:
             ready = time.monotonic() - begun
             console.print(f"The portal is up at [bold]{running.url}[/] (after {ready:.1f} s)")

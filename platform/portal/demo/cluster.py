@@ -1,4 +1,5 @@
-"""What a demonstration on Kubernetes tells its portal: which cluster, which image, and where pods reach the portal.
+"""What a demonstration tells its portal. On Kubernetes: which cluster, which image, and where pods reach the portal.
+On a machine that cannot keep servers to its own addresses: that they may be reached all the same.
 
 An operator's own settings come first. Without them it is the development cluster of this project (`make cluster`).
 """
@@ -6,12 +7,19 @@ An operator's own settings come first. Without them it is the development cluste
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from portal.demo.portal import ROOT, PortalFailed
+from yardmaster.engines.local.loopback import LoopbackOnly, can_be_kept
 
 TASK_IMAGE = "localhost/yardmaster/task:dev"
+OPEN = {"YARDMASTER_LOCAL_OPEN_SERVERS": "1"}
+OPEN_NOTE = (
+    "This machine cannot keep TensorFlow's servers to its own addresses: while the job runs, other machines can reach "
+    "them (YARDMASTER_LOCAL_OPEN_SERVERS=1)."
+)
 _DEVCLUSTER = ROOT / "deploy" / "devcluster" / "devcluster"
 
 
@@ -21,6 +29,8 @@ class Surroundings:
 
     host: str = "127.0.0.1"
     settings: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+    """What people should know of it."""
 
 
 def ask_devcluster(word: str) -> str:
@@ -39,6 +49,8 @@ def surroundings_for(
     engine: str, environment: Mapping[str, str], ask: Callable[[str], str] = ask_devcluster
 ) -> Surroundings:
     """Of the engine's name and the process's environment. Listens on one address alone: that which pods reach."""
+    if engine == "local":
+        return Surroundings() if _keeps_to_loopback(environment) else Surroundings(settings=OPEN, note=OPEN_NOTE)
     if engine != "kubernetes":
         return Surroundings()
     if environment.get("YARDMASTER_KUBECONFIG") or environment.get("YARDMASTER_KUBERNETES"):
@@ -52,3 +64,8 @@ def surroundings_for(
             "YARDMASTER_ALLOWED_HOSTS": f"127.0.0.1,localhost,{host}",
         },
     )
+
+
+def _keeps_to_loopback(environment: Mapping[str, str]) -> bool:
+    is_off = environment.get("YARDMASTER_LOCAL_LOOPBACK_ONLY") == LoopbackOnly.OFF.value
+    return not is_off and can_be_kept(sys.executable, ROOT / "platform")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol, runtime_checkable
 
+from yardmaster.errors import Problem
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
 from yardmaster.phases import Observation
@@ -96,6 +97,14 @@ class Restarts(Protocol):
         """Begin to end every task of the cluster that was there when one was lost, so that all start anew together.
         Returns whether there was anything to do: asked again, or by two at once, one loss is one restart. Absent, or
         nothing lost: nothing happens."""
+
+
+@runtime_checkable
+class Refuses(Protocol):
+    """Optional: an engine that does not run every valid job, whatever there is of it."""
+
+    def refusal(self, spec: TrainingSpec) -> Problem | None:
+        """Why it will not run this job; None where it will. `submit` and `preview` refuse the same."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from yardmaster.engines.local.folder import RunFolder
 from yardmaster.engines.local.journal import Journal
 from yardmaster.engines.local.launch import task_environment
 from yardmaster.engines.local.layout import Layout
+from yardmaster.engines.local.loopback import VARIABLE, LoopbackOnly, can_be_kept, refusal
 from yardmaster.engines.local.machine import find_gpus, measure
 from yardmaster.engines.local.removal import remove_run
 from yardmaster.engines.local.troubles import translated
@@ -46,11 +47,17 @@ INHERITED = (
 """What a task sees of the portal's own environment. Everything else may be a secret."""
 
 
+_KEPT = "Only from the machine on which the portal runs its local tasks."
+_OPEN = "From every machine that reaches this one, and without a password."
+
+
 class LocalEngine:
     """`root` is a folder of its own on a local disk. What is measured of the machine can be set instead: `cpus` in
     cores, `memory` in bytes, `gpus` as CUDA names them, `port_range` as [first, last]. `command` is started in place
     of the runner, `python` is the interpreter of tasks, `pass_environment` are more variables that tasks may see,
-    `control_group` is one under which tasks get theirs ("" for none; by default it is looked for)."""
+    `control_group` is one under which tasks get theirs ("" for none; by default it is looked for). Tasks listen on
+    loopback alone (`loopback_only`: auto or off); where they cannot be kept to it, jobs that start servers are refused
+    unless `open_servers`."""
 
     isolates = False
 
@@ -67,6 +74,8 @@ class LocalEngine:
         port_range: Sequence[int] | None = None,
         pass_environment: Sequence[str] = (),
         control_group: str | None = None,
+        loopback_only: str = LoopbackOnly.AUTO.value,
+        open_servers: bool = False,
     ) -> None:
         if not sys.platform.startswith("linux"):
             raise Misconfigured("The local engine needs Linux.", remedy="Choose another engine in YARDMASTER_ENGINES.")
@@ -80,6 +89,8 @@ class LocalEngine:
                 f"control_group {control_group} cannot hold tasks.",
                 remedy="It must be a writable control group (v2) with memory and cpu in cgroup.subtree_control.",
             )
+        if loopback_only not in list(LoopbackOnly):
+            raise Misconfigured(f"loopback_only is {loopback_only!r}.", remedy="Write auto or off.")
         self.name = name
         self.root = Path(root).resolve()
         self._layout = Layout(self.root)
@@ -90,6 +101,8 @@ class LocalEngine:
         self._ports = range(port_range[0], port_range[-1] + 1) if port_range is not None else None
         self._passed = (*INHERITED, *pass_environment)
         self._control_group = control_group
+        self._loopback_only = LoopbackOnly(loopback_only)
+        self._open_servers = open_servers
 
     # --- questions ---------------------------------------------------------------------------------------------------
 
@@ -103,6 +116,12 @@ class LocalEngine:
         started anew, another supervisor is started, which goes on from the files."""
         with translated(self.root):
             return {key: self._observe(self._layout.run(key)) for key in keys}
+
+    def refusal(self, spec: TrainingSpec) -> Problem | None:
+        """Why a job that starts servers is not run here: other machines would reach them."""
+        if not server_roles(spec) or self._open_servers or self._keeps_to_loopback():
+            return None
+        return refusal()
 
     def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
         """One entry per process, in the order in which they start. Ports and GPUs are given out only by `submit`."""
@@ -147,7 +166,8 @@ class LocalEngine:
         addresses = {Role(role): tuple(hosts) for role, hosts in order.cluster().items()}
         # Each task has its own copy, and can read every other's.
         data_dir = str(folder.work(*leading_task(spec)) / "data")
-        return Servers(addresses, "Only from the machine on which the portal runs its local tasks.", data_dir)
+        reach = _KEPT if VARIABLE in order.environment else _OPEN
+        return Servers(addresses, reach, data_dir)
 
     def changes(self) -> Iterator[JobKey]:
         """Runs that have changed, for ever, within about 0.05 s."""
@@ -266,7 +286,12 @@ class LocalEngine:
         group = find_delegated() if self._control_group is None else self._control_group
         inherited = {name: os.environ[name] for name in self._passed if name in os.environ}
         environment = {**inherited, "PYTHONPATH": str(SOURCE_ROOT)}
+        if self._keeps_to_loopback():
+            environment[VARIABLE] = "1"
         return Order(key, spec, portal_url, self._command, environment, cards, numbers, str(group or ""))
+
+    def _keeps_to_loopback(self) -> bool:
+        return self._loopback_only is LoopbackOnly.AUTO and can_be_kept(self._python, SOURCE_ROOT)
 
     def _refuse_impossible(self, spec: TrainingSpec) -> None:
         """Raise `SpecRejected` for what this machine can never give."""
@@ -277,6 +302,7 @@ class LocalEngine:
                 message, remedy = f"The local engine has no {name}.", "Leave it out, or choose another engine."
                 field = f"roles.{role.value}.extended.{name}"
                 problems.append(Problem(field, "no_such_resource", message, remedy, str(amount)))
+        problems.extend(filter(None, [self.refusal(spec)]))
         needed = spec.total().gpus
         if needed > total.gpus:
             message = f"The job asks for {needed} GPUs and this machine has {total.gpus}."

@@ -1,0 +1,182 @@
+"""Keeps everything that a task listens on to this machine: the kernel asks here before any process of the script binds
+a socket or listens on one, and what is allowed is done here, on a copy of the socket that belongs to us.
+
+The script cannot change its mind meanwhile: what is decided about is what is done. A filter is inherited by all that
+the script starts and cannot be taken off. When the runner is gone the kernel refuses such calls; the script is killed
+then.
+
+Not here: what is allowed (`listening`), the kernel's interface (`seccomp`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import socket
+import struct
+import threading
+import traceback
+from typing import Callable, Optional, Tuple
+
+from yardmaster_runner import seccomp
+from yardmaster_runner.exits import note
+from yardmaster_runner.listening import INTERNET, LOCAL_FAMILIES, PROTOCOLS, is_loopback, narrowed
+from yardmaster_runner.seccomp import Asked
+
+SO_PROTOCOL, SO_DOMAIN = 38, 39
+LONGEST_ADDRESS = 128
+MOST_BACKLOG = 4096
+MOST_SAID = 10
+
+
+class Kernels(Exception):
+    """The kernel may do what was asked."""
+
+
+class Narrower(threading.Thread):
+    """Answers until the last process of the script has ended. `say` tells the script's log of what was refused."""
+
+    def __init__(self, channel: socket.socket, say: Callable[[str], None]) -> None:
+        super().__init__(name="narrower", daemon=True)
+        self._channel = channel
+        self._say = say
+        self._said = 0
+        self._machine = seccomp.this_machine()
+
+    def run(self) -> None:
+        listener = self._receive_listener()
+        if listener is None:
+            return
+        try:
+            while self._answer_next(listener):
+                pass
+        except Exception:  # noqa: BLE001 - whatever it was, the descriptor is closed, and so nothing waits for us
+            note("answering for the script's sockets failed:\n" + traceback.format_exc())
+        finally:
+            os.close(listener)
+
+    def _receive_listener(self) -> Optional[int]:
+        """From the guard; None where it ended before it had one."""
+        with self._channel as channel, contextlib.suppress(OSError):
+            _, parts, _, _ = channel.recvmsg(1, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
+            for _, _, data in parts:
+                return int(struct.unpack("i", data[:4])[0])
+        return None
+
+    def _answer_next(self, listener: int) -> bool:
+        """One call; False when nobody is left to make one."""
+        waiting = select.poll()
+        waiting.register(listener, select.POLLIN)
+        if not any(event & select.POLLIN for _, event in waiting.poll()):
+            return False
+        asked = seccomp.receive(listener)
+        if asked is None:
+            return True
+        try:
+            self._perform(listener, asked)
+        except Kernels:
+            seccomp.answer(listener, asked, is_kernels=True)
+        except OSError as error:
+            # That we may not look at a process is its doing: it is refused, as is what we do not understand.
+            known = error.errno not in (None, errno.EPERM, errno.ESRCH, errno.EMFILE, errno.ENFILE)
+            seccomp.answer(listener, asked, error=error.errno or errno.EACCES if known else errno.EACCES)
+        else:
+            seccomp.answer(listener, asked)
+        return True
+
+    def _perform(self, listener: int, asked: Asked) -> None:
+        """Do what is asked as far as it is allowed. Raises `OSError` as the script shall see it, or `Kernels`."""
+        copy = socket.socket(0, 0, 0, fileno=seccomp.copy_of(asked, _signed(asked.arguments[0])))
+        with copy:
+            family, kind = _option(copy, SO_DOMAIN), _option(copy, socket.SO_TYPE)
+            is_bind = asked.call == self._machine.bind
+            address = _address(asked) if is_bind and family in INTERNET else b""
+            if not seccomp.is_waiting(listener, asked):
+                return
+            if family in LOCAL_FAMILIES:
+                raise Kernels
+            if family not in INTERNET or (kind != socket.SOCK_RAW and _option(copy, SO_PROTOCOL) not in PROTOCOLS):
+                raise self._refused("a socket of family %d and protocol %d" % (family, _option(copy, SO_PROTOCOL)))
+            with socket.socket(family, kind, 0, fileno=copy.detach()) as one:
+                if is_bind:
+                    self._bind(one, address)
+                else:
+                    self._listen(one, _signed(asked.arguments[1]))
+
+    def _bind(self, one: socket.socket, address: bytes) -> None:
+        host, port, rest = _read(one.family, address)
+        chosen = narrowed(one.type, host, port, _is_only_v6(one))
+        if chosen is None:
+            raise self._refused("%s:%d" % (socket.inet_ntop(one.family, host), port))
+        try:
+            one.bind((socket.inet_ntop(one.family, chosen), port, *rest))
+        except OSError as error:
+            # Before Linux 5.19 a signal may break the wait off, and the same is asked again when it is done.
+            name = one.getsockname()
+            is_done = name[1] and socket.inet_pton(one.family, name[0]) == chosen and port in (0, name[1])
+            if error.errno != errno.EINVAL or not is_done:
+                raise
+
+    def _listen(self, one: socket.socket, backlog: int) -> None:
+        if one.type != socket.SOCK_STREAM:
+            raise OSError(errno.EOPNOTSUPP, "nothing to listen on")
+        host, port = _name(one)
+        if not any(host):  # the kernel would choose a port of the wildcard address
+            chosen = narrowed(one.type, host, port, _is_only_v6(one)) or host
+            one.bind((socket.inet_ntop(one.family, chosen), port))
+        elif not is_loopback(host):
+            raise self._refused("%s:%d" % (socket.inet_ntop(one.family, host), port))
+        one.listen(MOST_BACKLOG if backlog < 0 else min(backlog, MOST_BACKLOG))
+        host, port = _name(one)
+        if not is_loopback(host):  # another thread has changed the socket since we looked
+            one.shutdown(socket.SHUT_RDWR)
+            raise self._refused("%s:%d" % (socket.inet_ntop(one.family, host), port))
+
+    def _refused(self, what: str) -> OSError:
+        self._said += 1
+        if self._said <= MOST_SAID:
+            self._say("listening on %s was refused: tasks can be reached from their own machine alone" % what)
+        return OSError(errno.EACCES, what)
+
+
+def _address(asked: Asked) -> bytes:
+    length = _signed(asked.arguments[2])
+    if not 0 < length <= LONGEST_ADDRESS:
+        raise OSError(errno.EINVAL, "no length of an address")
+    return seccomp.memory_of(asked, asked.arguments[1], length)
+
+
+def _read(family: int, address: bytes) -> Tuple[bytes, int, Tuple[int, ...]]:
+    """Host, port, and what more an IPv6 address has. Refuses as the kernel does what is no address of the family."""
+    least = 16 if family == socket.AF_INET else 24
+    if len(address) < least:
+        raise OSError(errno.EINVAL, "too short for an address")
+    named, port = struct.unpack("=H", address[:2])[0], struct.unpack(">H", address[2:4])[0]
+    host = address[4:8] if family == socket.AF_INET else address[8:24]
+    # The kernel takes an IPv4 wildcard without a family, as old programs write it.
+    if named != family and not (family == socket.AF_INET and named == 0 and not any(host)):
+        raise OSError(errno.EAFNOSUPPORT, "an address of another family")
+    if family == socket.AF_INET:
+        return host, port, ()
+    scope = struct.unpack("=I", address[24:28])[0] if len(address) >= 28 else 0
+    return host, port, (struct.unpack(">I", address[4:8])[0] & 0xFFFFF, scope)
+
+
+def _name(one: socket.socket) -> Tuple[bytes, int]:
+    name = one.getsockname()
+    return socket.inet_pton(one.family, name[0].partition("%")[0]), name[1]
+
+
+def _is_only_v6(one: socket.socket) -> bool:
+    return one.family == socket.AF_INET6 and bool(one.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY))
+
+
+def _option(one: socket.socket, name: int) -> int:
+    return one.getsockopt(socket.SOL_SOCKET, name)
+
+
+def _signed(value: int) -> int:
+    """A C int out of a register."""
+    return int(struct.unpack("=i", struct.pack("=I", value & 0xFFFFFFFF))[0])
