@@ -6,6 +6,7 @@ makes a job valid (`yardmaster.spec_json`), and which names there are (`launch_c
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ import yaml
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.sandbox import NoResult, Sandbox
 from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
-from yardmaster.spec_json import spec_to_json
+from yardmaster.spec_json import spec_to_json, too_large
 from yardmaster.strategy import only_serves
 from yardmaster_client.jobfile import JobFile, JobFileError, job_from_text
 
@@ -27,6 +28,7 @@ what costs most."""
 FEW_BRACKETS = 100
 _READER = Sandbox("apps.jobs.launch_yaml:read_file", packages=["yaml"], seconds=8)
 _END = "JOB"
+_TOP_LEVEL = re.compile(r"([a-z_]{1,40})\s*:")
 _DEFAULTS = spec_to_json(TrainingSpec("job", Strategy.SINGLE, {Role.WORKER: RoleSpec()}, uuid.UUID(int=0), "train.py"))
 _ALWAYS = ("name", "strategy", "roles", "code", "entry_point")
 _OF_SCRIPT = ("code", "entry_point")
@@ -86,9 +88,8 @@ def command_of(text: str) -> str:
 
 def job_of_yaml(text: str) -> JobFile:
     """The job that a file's text says, with its names as they stand there. Raises `SpecRejected` where it says none."""
-    if len(text) > LONGEST_FILE:
-        message = f"The text is longer than {LONGEST_FILE >> 10} KiB."
-        raise SpecRejected([Problem("", "too_long", message, "Put long values into a file of the code.")])
+    if (size := len(text.encode())) > LONGEST_FILE:
+        raise SpecRejected([too_large(size, LONGEST_FILE, _sizes_of(text))])
     is_small = len(text) <= SMALL_FILE and text.count("[") + text.count("{") <= FEW_BRACKETS
     try:
         found = read_file(text) if is_small else _READER.call(text, wait=12.0)
@@ -99,6 +100,18 @@ def job_of_yaml(text: str) -> JobFile:
     if "error" in found:
         raise SpecRejected([Problem("", "bad_value", found["error"], "Correct the text, or change the form.")])
     return JobFile(found["spec"], found["namespace"], found["engine"])
+
+
+def _sizes_of(text: str) -> dict[str, int]:
+    """About how long each field at the top level is, in bytes: the text is too long to be read as YAML."""
+    sizes: dict[str, int] = {}
+    key = ""
+    for line in text.splitlines(keepends=True):
+        if found := _TOP_LEVEL.match(line):
+            key = found[1]
+        if key:
+            sizes[key] = sizes.get(key, 0) + len(line.encode())
+    return sizes
 
 
 def read_file(text: str) -> dict[str, Any]:

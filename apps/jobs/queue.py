@@ -5,10 +5,13 @@ from __future__ import annotations
 import uuid
 from datetime import datetime
 
+from django.conf import settings
 from django.db.models import Q, QuerySet
 
+from apps.api.problems import Conflict
 from apps.jobs.models import Job
 from apps.jobs.wake import wake
+from apps.namespaces.models import Namespace
 from yardmaster.ledger import Code
 from yardmaster.phases import Phase, Wanted
 
@@ -21,6 +24,20 @@ def waiting() -> QuerySet[Job]:
     return Job.objects.filter(phase=Phase.QUEUED.value, wanted=Wanted.RUN.value, deleted_at__isnull=True).order_by(
         "-priority", "queued_at", "id"
     )
+
+
+def refuse_full(namespace: Namespace) -> None:
+    """Raises the conflict `queue_full` where the namespace has as many queued jobs as it may. In the transaction that
+    queues another one, with the namespace's row locked: of two requests at once the second sees the first one's job."""
+    most: int = settings.YARDMASTER_QUEUED_JOBS
+    count = waiting().filter(namespace=namespace).count()
+    if count >= most:
+        raise Conflict(
+            f"The namespace {namespace.slug} may have {most} jobs in the queue, and has {count}.",
+            "queue_full",
+            remedy="Wait until some have started, or stop some; or ask an administrator to raise "
+            "YARDMASTER_QUEUED_JOBS.",
+        )
 
 
 def wake_waiting(job: Job, now: datetime) -> None:

@@ -56,7 +56,7 @@ def job_launch(
     now = timezone.now()
     columns = columns_of(spec)
     with transaction.atomic():
-        _refuse_closed_meanwhile(user, namespace)
+        _lock_queue(user, namespace)
         job = Job.objects.create(
             id=new_id(), namespace=namespace, owner=user, engine=chosen, queued_at=now, next_look_at=now,
             request_key=request_key, **columns,
@@ -68,12 +68,14 @@ def job_launch(
     return job, warnings
 
 
-def _refuse_closed_meanwhile(user: User, namespace: Namespace) -> None:
-    """As it is now: reading the code took a while. The locks make whoever locks the user out, or removes the
-    namespace, wait, and then find the job."""
+def _lock_queue(user: User, namespace: Namespace) -> None:
+    """Raises a problem where the user may queue no further job there as it is now: reading the code took a while. The
+    locks make others who queue a job there wait, and whoever locks the user out, or removes the namespace, and then
+    finds the job."""
     if User.objects.select_for_update().filter(pk=user.pk, is_active=True).first() is None:
         raise Forbidden("Your account is locked.", "Ask an administrator.")
     refuse_closed(Namespace.objects.select_for_update().get(pk=namespace.pk))
+    queue.refuse_full(namespace)
 
 
 def job_stop(*, user: User, job: Job) -> Job:
@@ -153,7 +155,7 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None) -> Job:
     now = timezone.now()
     try:
         with transaction.atomic():
-            _refuse_closed_meanwhile(user, job.namespace)
+            _lock_queue(user, job.namespace)
             columns = columns_of(spec)
             phase_gate.begin_attempt(job, spec=columns["spec"], now=now, by=user.username)
             Job.objects.filter(pk=job.pk).update(**columns)

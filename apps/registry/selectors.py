@@ -18,8 +18,10 @@ from apps.uploads.storage import storage
 
 def models_visible(user: User, *, namespace: str | None = None) -> QuerySet[Model]:
     """Complete models of the user's namespaces, or of one of them."""
-    complete = Model.objects.select_related("namespace", "job").filter(
-        completed_at__isnull=False, job__deleted_at__isnull=True
+    complete = (
+        Model.objects.select_related("namespace", "job")
+        .filter(completed_at__isnull=False, job__deleted_at__isnull=True)
+        .defer("job__spec", "job__waiting")
     )
     if namespace:
         return complete.filter(namespace=namespace_for(user, namespace))

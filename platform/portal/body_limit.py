@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -39,12 +40,18 @@ LIMITS = {
     "/api/v1/task/model/": 16 << 20,
     "/api/v1/task/report/": 1 << 20,
     "/api/v1/task/log/": (1 << 20) + 1,
+    "/api/v1/jobs/": 1 << 20,
+    "/api/v1/jobs/check/": 1 << 20,
+    "/api/v1/jobs/manifests/": 1 << 20,
+    "/api/v1/jobs/ID/retry/": 1 << 20,
     "/jobs/launch/": 1 << 20,
     "/jobs/launch/preview/": 1 << 20,
     "/jobs/launch/manifests/": 1 << 20,
 }
 """Addresses that need more than `YARDMASTER_BODY_LIMIT`: manifests of 20,000 files with their checksums, a thousand
-points of curves, a piece of a log, and a form with a job file in it, which is longer as a form than as a file."""
+points of curves, a piece of a log, a specification, so that one that is too large is told its largest field, and a form
+with a job file in it, which is longer as a form than as a file. `ID` stands for any id."""
+_ID = re.compile(r"(?<=/)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=/)")
 _SLOWEST = 4 << 10
 """Bytes per second, beside the patience, that any client can send."""
 _IN_MEMORY = 2_621_440
@@ -157,7 +164,7 @@ def limit_of(path: str, query: bytes = b"") -> int:
     largest: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     if path.startswith(FOR_ANYBODY):
         return min(FORM, largest)
-    return min(LIMITS.get(path, settings.YARDMASTER_BODY_LIMIT), largest)
+    return min(LIMITS.get(_ID.sub("ID", path), settings.YARDMASTER_BODY_LIMIT), largest)
 
 
 def _size_of_part(path: str, query: bytes) -> int:

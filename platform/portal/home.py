@@ -70,7 +70,7 @@ def _models_of(namespace: Namespace) -> list[Model]:
     made = Model.objects.select_related("job").filter(
         namespace=namespace, completed_at__isnull=False, job__deleted_at__isnull=True
     )
-    return list(made.order_by("-pk")[:MODELS])
+    return list(made.defer("job__spec", "job__waiting").order_by("-pk")[:MODELS])
 
 
 def first_steps(user: User, namespace: Namespace) -> list[Step]:

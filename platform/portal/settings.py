@@ -288,6 +288,8 @@ YARDMASTER_JOB_LEASE = timedelta(seconds=env.number("YARDMASTER_JOB_LEASE", 60, 
 """Longer than any look at a job takes; how long a job rests after the worker that looked at it was killed."""
 YARDMASTER_SPEC_LIMITS = SpecLimits(size=env.number("YARDMASTER_SPEC_BYTES", SpecLimits.size, least=1024))
 """What people may launch. What is stored already is under no rule any more."""
+YARDMASTER_QUEUED_JOBS = env.number("YARDMASTER_QUEUED_JOBS", 1000, least=1)
+"""How many jobs of one namespace may wait at once."""
 YARDMASTER_PASSING_LIMIT = timedelta(seconds=env.number("YARDMASTER_PASSING_LIMIT", 600))
 """How long the head of the queue lets smaller jobs pass."""
 

@@ -106,11 +106,18 @@ def _too_large(spec: TrainingSpec, most: int) -> list[Problem]:
     form = spec_to_json(spec)
     if (size := stored_size(form)) <= most:
         return []
-    sizes = {key: stored_size(value) for key, value in form.items()}
-    largest = max(sizes, key=lambda key: sizes[key])
-    message = f"The specification has {_bytes(size)}; the most is {_bytes(most)}. Its largest field is {largest}."
+    return [too_large(size, most, {key: stored_size(value) for key, value in form.items()})]
+
+
+def too_large(size: int, most: int, sizes: Mapping[str, int]) -> Problem:
+    """The problem of a specification of `size` bytes where `most` are allowed; `sizes` are those of its fields."""
+    largest = max(sizes, key=lambda key: sizes[key], default="")
+    message = f"The specification has {_bytes(size)}; the most is {_bytes(most)}."
+    if not largest:
+        return Problem("", "too_large", message, "Put long values into a file of the code, or into a dataset.")
+    message = f"{message} Its largest field is {largest}."
     remedy = f"Put what makes {largest} long into a file of the code, or into a dataset."
-    return [Problem(largest, "too_large", message, remedy, _bytes(sizes[largest]))]
+    return Problem(largest, "too_large", message, remedy, _bytes(sizes[largest]))
 
 
 def _bytes(size: int) -> str:

@@ -170,6 +170,28 @@ class TestLaunch:
         assert 'id="launch-success" open' not in page
         assert not Job.objects.exists()
 
+    def test_too_large_a_specification_is_said_beside_its_largest_field(self, signed, data):
+        large = "\r\n".join(f"V{n}={'x' * 30_000}" for n in range(9))
+        response = signed.post("/jobs/launch/", data | {"environment": large})
+        assert response.status_code == 422
+        page = response.content.decode()
+        assert re.search(r'id="f-environment-problem"><div class="launch-problem">The specification has [0-9,]+ ', page)
+        assert "the most is 262,144 bytes (256 KiB). Its largest field is environment." in page
+        assert not Job.objects.exists()
+
+    def test_too_large_a_file_is_said_in_the_same_words(self, signed, data):
+        text = f"name: digits\nstrategy: single\nenvironment:\n  A: {'x' * (256 << 10)}\nretries: 1\n"
+        page = signed.post("/jobs/launch/", data | {"take": "yaml", "yaml": text}).content.decode()
+        assert "the most is 262,144 bytes (256 KiB). Its largest field is environment." in page
+
+    def test_a_full_queue_is_said_and_queues_nothing(self, signed, data, settings):
+        settings.YARDMASTER_QUEUED_JOBS = 1
+        signed.post("/jobs/launch/", data)
+        response = signed.post("/jobs/launch/", data | {"name": "other"})
+        assert response.status_code == 409
+        assert "may have 1 jobs in the queue, and has 1." in html.unescape(response.content.decode())
+        assert Job.objects.count() == 1
+
     def test_a_script_that_is_not_there_is_said_beside_its_field(self, signed, data):
         page = signed.post("/jobs/launch/", data | {"entry_point": "tain.py"}).content.decode()
         assert 'id="f-entry_point-problem"><div class="launch-problem">' in page

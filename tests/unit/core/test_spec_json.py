@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.unit.core.generators import CODE, DATA, specs
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.spec import Role, Strategy, SuccessRule, TrainingSpec
-from yardmaster.spec_json import MOST_PROBLEMS, spec_from_json, spec_to_json
+from yardmaster.spec_json import MOST_PROBLEMS, spec_from_json, spec_to_json, stored_size
+from yardmaster.spec_rules import SpecLimits
 
 ABSENT = object()
 
@@ -266,3 +267,22 @@ def test_one_key_of_a_good_job_replaced_by_anything_is_blamed_alone(key: str, va
         return  # these two judge each other
     _, problems = read(job(**{key: value}))
     assert {one.field.partition(".")[0] for one in problems} <= {key}
+
+
+def test_a_specification_that_is_too_large_names_its_size_the_limit_and_the_largest_field() -> None:
+    small = job(arguments=["--a"])
+    at_limit = SpecLimits(size=stored_size(spec_to_json(spec_from_json(small))))
+    assert spec_from_json(small, at_limit)
+    with pytest.raises(SpecRejected) as refused:
+        spec_from_json(job(arguments=["--a" * 1000], environment={"A": "x" * 100}), at_limit)
+    [problem] = refused.value.problems
+    assert (problem.field, problem.code) == ("arguments", "too_large")
+    assert f"the most is {at_limit.size:,} bytes" in problem.message
+    assert "Its largest field is arguments." in problem.message
+
+
+def test_the_size_is_that_of_what_is_stored_also_of_letters_that_json_writes_out() -> None:
+    limits = SpecLimits(size=20_000)
+    assert spec_from_json(job(environment={"A": "x" * 10_000}), limits)
+    with pytest.raises(SpecRejected):
+        spec_from_json(job(environment={"A": "é" * 10_000}), limits)
