@@ -18,6 +18,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from yardmaster.quantity import format_bytes, parse_memory
+
 _UNIX_SOCKET_LIMIT = 100  # sun_path holds 108 bytes on Linux, 104 on macOS
 
 
@@ -56,6 +58,18 @@ def limit(name: str, read: Callable[[str], float]) -> float | None:
         raise ImproperlyConfigured(f"{name}={value!r} is not an amount: {error}.") from error
     if result < 0:
         raise ImproperlyConfigured(f"{name}={value!r} is below 0: unset it for no limit.")
+    return result
+
+
+def size(name: str, default: str, *, least: int = 0) -> int:
+    """Bytes, written as in job files (`512Mi`)."""
+    value = text(name, default)
+    try:
+        result = parse_memory(value)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}={value!r} is not an amount of bytes: {error}.") from error
+    if result < least:
+        raise ImproperlyConfigured(f"{name}={value!r} is too small: it must be at least {format_bytes(least)}.")
     return result
 
 

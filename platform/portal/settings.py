@@ -5,6 +5,7 @@ Each group serves one subject. Not here: what a namespace may use (that is data,
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from portal import env
+from portal.client_errors import ClientErrors, bounded
 from yardmaster.plan import Timing
 from yardmaster.quantity import parse_cpu, parse_memory
 from yardmaster.spec_rules import SpecLimits
@@ -306,6 +308,9 @@ STORAGES = {
 
 # --- The portal's own log ----------------------------------------------------------------------------------------
 LOG_LEVEL = env.text("YARDMASTER_LOG_LEVEL", "INFO")
+LOG_CLIENT_ERRORS = env.number("YARDMASTER_LOG_CLIENT_ERRORS", 60)
+"""A minute. Whoever reaches the portal can cause them."""
+DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO
 _BEFORE_THE_END: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
@@ -318,18 +323,26 @@ LOGGING = {
     "formatters": {
         "events": {
             "()": structlog.stdlib.ProcessorFormatter,
-            "processor": structlog.processors.JSONRenderer()
-            if env.flag("YARDMASTER_LOG_JSON")
-            else structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+            "processors": [
+                structlog.processors.format_exc_info,
+                bounded,
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.JSONRenderer()
+                if env.flag("YARDMASTER_LOG_JSON")
+                else structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+            ],
             "foreign_pre_chain": _BEFORE_THE_END,
         }
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "events"}},
+    "filters": {"clients": {"()": ClientErrors, "most": LOG_CLIENT_ERRORS, "level": LOG_LEVEL}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "events", "filters": ["clients"]}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
     # Two lines per request drown the rest; YARDMASTER_LOG_REQUESTS=1 brings them back.
     "loggers": {
         "django_structlog": {"level": "INFO" if env.flag("YARDMASTER_LOG_REQUESTS") else "WARNING"},
         "httpx2": {"level": "WARNING"},
+        # It has set up handlers of its own by now, which know of no bounds.
+        "uvicorn": {"level": "WARNING", "handlers": [], "propagate": True},
     },
 }
 structlog.configure(

@@ -28,8 +28,8 @@ def main() -> int:
     try:
         portal_home.prepare(home)
         with portal_home.lock(home):
-            health = Health(_silence_limit())
-            keeper = Keeper(home, ROOT, environment(os.environ, ROOT, home, address), _say, health)
+            silence, log_keep = _limits()
+            keeper = Keeper(home, ROOT, environment(os.environ, ROOT, home, address), _say, Health(silence), log_keep)
             try:
                 keeper.end_leftovers()
                 if started := bring_up(keeper, home, address, stop):
@@ -54,13 +54,15 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _silence_limit() -> float:
+def _limits() -> tuple[float, int]:
+    """How long a process may be silent, and how much output is kept."""
     from django.core.exceptions import ImproperlyConfigured
 
     from portal import env
 
     try:
-        return env.number("YARDMASTER_SILENCE_LIMIT", int(LIMIT), least=3)
+        silence = env.number("YARDMASTER_SILENCE_LIMIT", int(LIMIT), least=3)
+        return silence, env.size("YARDMASTER_LOG_KEEP", "512Mi", least=10 << 20)
     except ImproperlyConfigured as error:
         raise CouldNotStart(str(error)) from error
 

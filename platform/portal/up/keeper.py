@@ -1,5 +1,5 @@
 """Keeps processes running: starts them, starts again what died or no longer answers (`health`), stops them all. Their
-output goes to files.
+output goes to files (`output`).
 
 Children die with this process, also when it is killed outright: on Linux the kernel sees to it; what another system
 leaves behind is found by the next start in `run/processes.json` and ended, checked by its start time so that no
@@ -23,10 +23,11 @@ from pathlib import Path
 import psutil
 
 from portal.up.health import Health
+from portal.up.output import Outputs
 from portal.up.processes import Process
 
 _PR_SET_PDEATHSIG = 1
-_LOG_LIMIT = 20 * 1024 * 1024
+_LOG_KEEP = 512 << 20
 _BACK_OFF = (0.2, 1.0, 3.0, 10.0)
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -51,7 +52,12 @@ class Keeper:
     environment: Mapping[str, str]
     say: Callable[[str], None]
     health: Health = field(default_factory=Health)
+    log_keep: int = _LOG_KEEP
+    """The bytes of output that are kept, of all processes together."""
     _kept: dict[str, _Kept] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._outputs = Outputs(self.home / "log", self.log_keep)
 
     def start(self, processes: Iterable[Process]) -> None:
         for process in processes:
@@ -116,10 +122,14 @@ class Keeper:
             _signal_group(kept.child, signal.SIGKILL)
             kept.child.wait()
             self.health.end(kept.process.name)
+        self._outputs.settle()
         self._remember()
 
-    def log_of(self, name: str) -> Path:
-        return self.home / "log" / f"{name}.log"
+    def log_of(self, name: str, *, settled: bool = False) -> Path:
+        """The process's output; `settled`: with the last words of one that has ended."""
+        if settled:
+            self._outputs.settle(0.2)
+        return self._outputs.file_of(name)
 
     def end_leftovers(self) -> None:
         """End what an earlier, killed `up` has left running in this home."""
@@ -138,14 +148,14 @@ class Keeper:
                 time.sleep(0.05)
 
     def _spawn(self, process: Process) -> subprocess.Popen[bytes]:
-        log = self.log_of(process.name)
-        if log.exists() and log.stat().st_size > _LOG_LIMIT:
-            log.replace(log.with_suffix(".log.1"))
-        with log.open("ab") as output:
+        output = self._outputs.open(process.name)
+        try:
             return subprocess.Popen(
                 process.command, cwd=self.root, env=dict(self.environment), stdin=subprocess.DEVNULL,
                 stdout=output, stderr=output, start_new_session=True, preexec_fn=_die_with_parent,
             )  # fmt: skip
+        finally:
+            os.close(output)
 
     def _remember(self) -> None:
         rows = [{"pid": k.child.pid, "started": _started(k.child.pid), "name": n} for n, k in self._kept.items()]

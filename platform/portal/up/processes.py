@@ -77,7 +77,7 @@ def portal(address: Address, home: Path) -> tuple[Process, ...]:
         Process(
             "web",
             (python, "-m", "uvicorn", "portal.asgi:application", "--host", address.host, "--port", str(address.port),
-             "--no-access-log", "--log-level", "warning",
+             "--http", "portal.bounded_head:BoundedHead", "--no-access-log", "--log-level", "warning",
              # Whom to believe is said in the settings; uvicorn would believe every client on this machine.
              "--no-proxy-headers",
              "--timeout-graceful-shutdown", "3", "--ws-ping-interval", "25",

@@ -52,7 +52,7 @@ def bring_up(keeper: Keeper, home: Path, address: Address, stop: threading.Event
         waiting = {name for name in waiting if not _is_ready(name, home, address)}
         if time.monotonic() > deadline:
             name = min(waiting)
-            raise CouldNotStart(f"{name} is not ready after {_PATIENCE:g} s.\n{_last_lines(keeper.log_of(name))}")
+            raise CouldNotStart(f"{name} is not ready after {_PATIENCE:g} s.\n{_last_lines(keeper, name)}")
         stop.wait(0.1)
     return None if stop.is_set() else started
 
@@ -84,7 +84,7 @@ def _start_broker(keeper: Keeper, home: Path) -> None:
     deadline = time.monotonic() + 10
     while not _accepts(path):
         if time.monotonic() > deadline or not keeper.is_alive("valkey"):
-            raise CouldNotStart(f"The message server does not answer.\n{_last_lines(keeper.log_of('valkey'))}")
+            raise CouldNotStart(f"The message server does not answer.\n{_last_lines(keeper, 'valkey')}")
         time.sleep(0.02)
 
 
@@ -116,7 +116,8 @@ def _is_ready(name: str, home: Path, address: Address) -> bool:
         return False
 
 
-def _last_lines(log: Path) -> str:
+def _last_lines(keeper: Keeper, name: str) -> str:
+    log = keeper.log_of(name, settled=True)
     return _tail(log.read_text(errors="replace")) if log.exists() else ""
 
 
