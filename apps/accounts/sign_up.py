@@ -10,13 +10,26 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.urls import reverse
 
+from apps.accounts.attempts import PAGE_COST, attempt_begin
 from apps.accounts.models import User
+from apps.api.problems import TooMany
 from apps.namespaces.personal import personal_namespace_create
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return bool(settings.YARDMASTER_OPEN_SIGN_UP)
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """In the place of allauth's own counts, which anybody could push out of its cache."""
+        name = str(credentials.get("email") or credentials.get("username") or "")
+        try:
+            self._attempt = attempt_begin(request, name, cost=PAGE_COST)
+        except TooMany as problem:
+            raise self.validation_error("too_many_login_attempts") from problem
+
+    def _rollback_login_failed_rl_usage(self) -> None:
+        self._attempt.succeeded()
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("account_page")

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts import selectors, services
+from apps.accounts.attempts import attempt_begin
 from apps.accounts.models import PersonalToken, User
 from apps.accounts.serializers import (
     NewTokenSerializer,
@@ -24,7 +25,6 @@ from apps.accounts.serializers import (
     UserChangesSerializer,
     UserSerializer,
 )
-from apps.accounts.throttles import SignInAddressThrottle, SignInThrottle
 from apps.api.idempotency import IdempotentPosts
 from apps.api.permissions import IsAdministrator
 from apps.api.problems import NotFound
@@ -40,15 +40,16 @@ class PasswordForTokenView(ApiView):
 
     authentication_classes = []
     permission_classes = [AllowAny]
-    throttle_classes = [SignInThrottle, SignInAddressThrottle]
 
     @extend_schema(request=PasswordForTokenSerializer, responses={201: TokenWithSecretSerializer})
     def post(self, request: Request) -> Response:
         wish = self.read(PasswordForTokenSerializer)
         data = wish.validated_data
+        attempt = attempt_begin(request._request, data["username"])
         user = authenticate(request._request, username=data["username"], password=data["password"])
         if not isinstance(user, User):
             raise AuthenticationFailed("The name or the password is wrong, or the account is locked.")
+        attempt.succeeded()
         made = services.token_create(user=user, name=data["name"], scopes=data["scopes"], expires_in=wish.lifetime())
         return _with_secret(*made)
 

@@ -15,7 +15,8 @@ from apps.api.problems import CONTENT_TYPE, ApiProblem, NotFound, body_of, probl
 MAINTENANCE = "maintenance.html"
 
 
-def _answer(request: HttpRequest, problem: ApiProblem, template: str) -> HttpResponse:
+def problem_response(request: HttpRequest, problem: ApiProblem, template: str = "problem.html") -> HttpResponse:
+    """A problem as a page, a part of a page, or JSON, whichever was asked for."""
     if request.path.startswith("/api/"):
         return JsonResponse(body_of(problem), status=problem.status, content_type=CONTENT_TYPE, headers=problem.headers)
     if "HX-Request" in request.headers:  # a part of a page: the script shows the words as a note
@@ -31,21 +32,21 @@ def _answer(request: HttpRequest, problem: ApiProblem, template: str) -> HttpRes
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     problem = problem_of(exception) or ApiProblem(400, "malformed", "The request cannot be read.")
-    return _answer(request, problem, "problem.html")
+    return problem_response(request, problem)
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, ApiProblem(403, "permission_denied", "You may not do this."), "problem.html")
+    return problem_response(request, ApiProblem(403, "permission_denied", "You may not do this."))
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     detail = "This form has grown old, or was sent from another site."
     remedy = "Go back, load the page again, and send it once more. Cookies must be allowed."
-    return _answer(request, ApiProblem(403, "csrf_failed", detail, remedy=remedy), "problem.html")
+    return problem_response(request, ApiProblem(403, "csrf_failed", detail, remedy=remedy))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, NotFound("There is nothing here, or it is not yours to see."), "problem.html")
+    return problem_response(request, NotFound("There is nothing here, or it is not yours to see."))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -55,7 +56,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if problem is None or problem.status < 500:
         detail = "The portal failed at this. It is noted in the portal's log."
         problem = ApiProblem(500, "error", detail, remedy="Tell an administrator when it happened if it stays so.")
-    return _answer(request, problem, "problem_500.html")
+    return problem_response(request, problem, "problem_500.html")
 
 
 def unknown_address(request: HttpRequest, rest: str = "") -> HttpResponse:
@@ -68,7 +69,7 @@ def unknown_address(request: HttpRequest, rest: str = "") -> HttpResponse:
             match = None
         if match is not None and match.func is not unknown_address:
             remedy = f"Addresses end in a slash: {request.path}/"
-    return _answer(request, NotFound(f"There is nothing at {request.path[:200]}", remedy=remedy), "problem.html")
+    return problem_response(request, NotFound(f"There is nothing at {request.path[:200]}", remedy=remedy))
 
 
 class ProblemsOfPages:
@@ -81,7 +82,7 @@ class ProblemsOfPages:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        return _answer(request, error, "problem.html") if isinstance(error, ApiProblem) else None
+        return problem_response(request, error) if isinstance(error, ApiProblem) else None
 
 
 class RefuseNulCharacters:

@@ -102,6 +102,15 @@ class TooLarge(ApiProblem):
         super().__init__(413, "too_large", detail, remedy=remedy)
 
 
+class TooMany(ApiProblem):
+    """More than this caller may do now."""
+
+    def __init__(self, detail: str, code: str, *, wait: int, headers: Mapping[str, str] | None = None) -> None:
+        unit = "second" if wait == 1 else "seconds"
+        remedy = f"Try again in {wait} {unit}."
+        super().__init__(429, code, detail, remedy=remedy, headers={"Retry-After": str(wait), **(headers or {})})
+
+
 def _summary(errors: tuple[Problem, ...]) -> str:
     return "; ".join(f"{p.field}: {p.message}" if p.field else p.message for p in errors) or "The request is not valid."
 

@@ -7,7 +7,6 @@ each time. Not here: what anybody may do (`apps.accounts.authentication`, `apps.
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import threading
 import time
 from collections import OrderedDict
@@ -27,6 +26,7 @@ from rest_framework.request import Request
 
 from apps.accounts.authentication import PersonalTokenAuthentication
 from apps.accounts.models import User
+from apps.api.addresses import network_of
 from apps.api.problems import OUTAGES
 from apps.jobs.task_auth import PREFIX, identity_of
 
@@ -73,19 +73,6 @@ def address_of(scope: Mapping[str, Any]) -> str:
     if settings.SECURE_PROXY_SSL_HEADER:
         text = _headers(scope).get(b"x-forwarded-for", b"").decode("latin-1").rpartition(",")[2].strip() or text
     return network_of(text)
-
-
-def network_of(address: str) -> str:
-    """The same for an address as text. What is no address is counted as one."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return "unknown"
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.ip_network((int(found), 64), strict=False))
-    return str(found)
 
 
 class _Remembered:

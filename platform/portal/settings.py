@@ -93,6 +93,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "apps.accounts.browsers.NoteBrowsers",
+    "apps.accounts.attempts.CountAttempts",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -138,11 +139,11 @@ CHANNEL_LAYERS = {
 }
 
 # --- Cache -------------------------------------------------------------------------------------------------------
-# It holds counts of sign-in attempts and nothing that must last. In the web process's own memory (there is one per
-# machine), so that signing in works while the broker does not; several machines each count for themselves.
+# Nothing that must last, and no count of guesses: those are in tables that nobody can push them out of
+# (`apps.api.allowances`). In the web process's own memory, so that it works while the broker does not.
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    # Which sessions were noted within the minute: apart, so that many people do not push out the counts of guesses.
+    # Which sessions were noted within the minute.
     "browsers": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "LOCATION": "browsers",
@@ -169,6 +170,15 @@ ACCOUNT_SESSION_REMEMBER = True
 ALLAUTH_TRUSTED_PROXY_COUNT = 1 if SECURE_PROXY_SSL_HEADER else 0
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_ADAPTER = "apps.accounts.sign_up.AccountAdapter"
+# Counted by `apps.accounts.attempts`; a count by name alone would lock out the owner of the account.
+ACCOUNT_RATE_LIMITS = {"login": "", "login_failed": ""}
+YARDMASTER_SIGN_IN_LIMITS = {
+    "ADDRESS": env.number("YARDMASTER_SIGN_IN_PER_ADDRESS", 60, least=2),
+    "PAIR": env.number("YARDMASTER_SIGN_IN_PER_PAIR", 10, least=2),
+    "ACCOUNT": env.number("YARDMASTER_SIGN_IN_PER_ACCOUNT", 60, least=2),
+}
+"""Attempts per minute from one address, and within five minutes per address and account, and per account."""
+YARDMASTER_DEVICE_COOKIE = f"{_COOKIES}yardmaster_device"
 ACCOUNT_FORMS = {
     "change_password": "apps.accounts.forms.PasswordChangeForm",
     "reset_password_from_key": "apps.accounts.forms.PasswordResetForm",
@@ -214,7 +224,6 @@ REST_FRAMEWORK = {
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "apps.api.schema.Schema",
     "EXCEPTION_HANDLER": "apps.api.problems.answer",
-    "DEFAULT_THROTTLE_RATES": {"sign_in": "10/min", "sign_in_address": "60/min"},
     "NUM_PROXIES": 1 if SECURE_PROXY_SSL_HEADER else 0,  # else anybody could choose the address he is counted under
     "DATETIME_FORMAT": "%Y-%m-%dT%H:%M:%S.%fZ",
     "PAGE_SIZE": 50,

@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.accounts.services import token_create
+from apps.api.allowances import forget_all
 
 PASSWORD = "correct horse battery"
 
@@ -18,6 +19,7 @@ PASSWORD = "correct horse battery"
 def _cheap_passwords_and_no_counts(settings):
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     cache.clear()
+    forget_all()
 
 
 @pytest.fixture

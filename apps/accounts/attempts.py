@@ -1,0 +1,149 @@
+"""How often one may try to sign in, over the API and on the pages alike.
+
+Counted per address, per account, and per pair of both. An account's count never locks its owner out: whoever signed in
+from an address before, or has the cookie that signing in left in the browser, is counted apart. Refused attempts do not
+count, so an address that is over its own limit adds nothing to any account's. Not here: where counts are kept
+(`apps.api.allowances`), and signing in itself.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.contrib.auth.signals import user_logged_in
+from django.core import signing
+from django.db.models import Q
+from django.dispatch import receiver
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+from apps.accounts.models import User
+from apps.api.addresses import network_of
+from apps.api.allowances import take
+from apps.api.outside import problem_response
+from apps.api.problems import TooMany
+from yardmaster.allowances import Allowance, Taking, seconds_until_more
+
+PAGE_COST = 2
+"""A guess on the page counts as two over the API: people mistype less often than programs try again."""
+DEVICE_LASTS = 365 * 86_400
+_SEEN = Allowance("sign-in-seen", 60_000, 30 * 86_400)
+_SALT = "yardmaster.device"
+_MINUTES = 300
+_LONGEST_NAME = 254
+_BY_ADDRESS = ("/accounts/signup/", "/accounts/password/reset/", "/accounts/confirm-email/", "/sign-in/")
+_BY_USER = (
+    "/accounts/password/change/",
+    "/accounts/password/set/",
+    "/accounts/reauthenticate/",
+    "/account/address/",
+    "/account/tokens/",
+    "/api/v1/tokens/",
+)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One that may be made. To be told when it succeeded."""
+
+    takings: Sequence[Taking]
+    pair: str
+
+    def succeeded(self) -> None:
+        """It costs nothing then, and this address is known for the account from now on."""
+        back = [Taking(one.allowance, one.who, -one.cost) for one in self.takings]
+        take([*back, Taking(_SEEN, self.pair)])
+
+
+def attempt_begin(request: HttpRequest, name: str, *, cost: int = 1) -> Attempt:
+    """Count an attempt to sign in as `name` (a username or an e-mail address). Raises `TooMany`."""
+    account, address = _account(name), address_of(request)
+    pair = f"{account}\n{address}"
+    device = _device_of(request, account)
+    if device or take([Taking(_SEEN, pair, 0)]).used[0]:
+        takings = [Taking(_allowance("known", "PAIR", _MINUTES), f"{account}\n{device or address}", cost)]
+    else:
+        takings = [
+            Taking(_allowance("address", "ADDRESS", 60), address, cost),
+            Taking(_allowance("pair", "PAIR", _MINUTES), pair, cost),
+            Taking(_allowance("account", "ACCOUNT", _MINUTES), account, cost),
+        ]
+    if (over := take(takings).over) is not None:
+        raise too_many_attempts(over.allowance)
+    return Attempt(takings, pair)
+
+
+def address_of(request: HttpRequest) -> str:
+    """The address that a request is counted under; for IPv6 the network of 64 bits, since one host owns all of it."""
+    text = str(request.META.get("REMOTE_ADDR", ""))
+    if settings.SECURE_PROXY_SSL_HEADER:
+        text = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip() or text
+    return network_of(text)
+
+
+class CountAttempts:
+    """Middleware: counts what else can be guessed or filled (sign-up, links, resets, passwords of a session that was
+    left open, new tokens), and leaves the cookie of a known device with whoever signs in."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        user = getattr(request, "_signed_in_here", None)
+        if user is not None and not _device_of(request, str(user.pk)):
+            value = signing.dumps([str(user.pk), secrets.token_hex(8)], salt=_SALT)
+            response.set_cookie(
+                settings.YARDMASTER_DEVICE_COOKIE, value, max_age=DEVICE_LASTS, httponly=True, samesite="Lax",
+                secure=settings.SESSION_COOKIE_SECURE,
+            )  # fmt: skip
+        return response
+
+    def process_view(self, request: HttpRequest, *view: object) -> HttpResponse | None:
+        if request.method != "POST":
+            return None
+        if request.path.startswith(_BY_ADDRESS):
+            taking = Taking(_allowance("entrance", "ADDRESS", 60), address_of(request), PAGE_COST)
+        elif request.path.startswith(_BY_USER):
+            who = str(request.user.pk) if request.user.is_authenticated else address_of(request)
+            taking = Taking(_allowance("own", "ACCOUNT", _MINUTES), who)
+        else:
+            return None
+        over = take([taking]).over
+        return None if over is None else problem_response(request, too_many_attempts(over.allowance))
+
+
+@receiver(user_logged_in)
+def _remember(request: HttpRequest | None, user: User, **facts: object) -> None:
+    if request is not None:
+        request._signed_in_here = user  # type: ignore[attr-defined]
+
+
+def too_many_attempts(allowance: Allowance) -> TooMany:
+    return TooMany("Too many attempts.", "throttled", wait=seconds_until_more(allowance, time.time()))
+
+
+def _allowance(name: str, setting: str, seconds: int) -> Allowance:
+    return Allowance(f"sign-in-{name}", settings.YARDMASTER_SIGN_IN_LIMITS[setting], seconds)
+
+
+def _account(name: str) -> str:
+    """The account behind a name; a name that none has is one too, so that it is answered alike."""
+    text = name.strip()[:_LONGEST_NAME].casefold()
+    if "\0" in text:
+        return text
+    user = User.objects.filter(Q(username__iexact=text) | Q(email__iexact=text)).only("pk").first()
+    return text if user is None else str(user.pk)
+
+
+def _device_of(request: HttpRequest, account: str) -> str:
+    """The device's own name, where it signed in to this account before."""
+    value = request.COOKIES.get(settings.YARDMASTER_DEVICE_COOKIE, "")
+    try:
+        owner, device = signing.loads(value, salt=_SALT, max_age=DEVICE_LASTS) if value else ("", "")
+    except (signing.BadSignature, ValueError, TypeError):
+        return ""
+    return str(device) if owner == account else ""

@@ -1,0 +1,154 @@
+"""Passwords are guessed from many addresses, at many accounts, and around every count. The owner still gets in."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from tests.hostile.conftest import http
+from tests.real.portal import LIGHT
+from tests.real.scene import Scene, scene, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
+
+LIMITS = {"ADDRESS": 20, "PAIR": 4, "ACCOUNT": 12}
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(scope="module")
+def guessed() -> Iterator[Scene]:
+    """A portal that takes the address from its proxy, which here is the test."""
+    told = {f"YARDMASTER_SIGN_IN_PER_{name}": str(limit) for name, limit in LIMITS.items()}
+    with scene(LIGHT, {**told, "YARDMASTER_BEHIND_PROXY": "1"}) as one:
+        yield one
+
+
+@pytest.fixture
+def stranger(guessed: Scene) -> Iterator[httpx2.Client]:
+    with http(guessed.portal.url) as client:
+        yield client
+
+
+def guess(client: httpx2.Client, name: str, address: str, password: str = "wrong wrong") -> httpx2.Response:
+    body = {"username": name, "password": password, "name": "x"}
+    return client.post("/api/v1/auth/token/", json=body, headers={"X-Forwarded-For": address})
+
+
+def on_page(client: httpx2.Client, url: str, name: str, address: str, password: str = "wrong wrong") -> httpx2.Response:
+    client.get("/accounts/login/", headers={"X-Forwarded-For": address})
+    form = {"login": name, "password": password, "csrfmiddlewaretoken": client.cookies["yardmaster_csrf"]}
+    return client.post("/accounts/login/", data=form, headers={"Referer": url, "X-Forwarded-For": address})
+
+
+def let_through(answers: list[httpx2.Response]) -> int:
+    """How many guesses were looked at."""
+    assert {one.status_code for one in answers} <= {401, 429}
+    return sum(one.status_code == 401 for one in answers)
+
+
+def test_a_flood_of_other_names_erases_no_count(guessed: Scene, stranger: httpx2.Client):
+    guessed.portal.token_of("flooded")
+    assert let_through([guess(stranger, "flooded", "10.0.0.1") for _ in range(8)]) == LIMITS["PAIR"]
+    with http(guessed.portal.url) as other:
+        for number in range(400):  # a cache of 300 entries would have forgotten all
+            other.get("/accounts/login/", headers={"X-Forwarded-For": f"10.1.{number // 250}.{number % 250}"})
+            other.post("/accounts/password/reset/", headers={"X-Forwarded-For": f"10.1.{number // 250}.{number % 250}"})
+        for number in range(40):
+            guess(other, f"nobody{number}", f"10.2.0.{number}")
+    assert let_through([guess(stranger, "flooded", "10.0.0.1") for _ in range(4)]) == 0
+
+
+def test_one_address_tries_one_password_on_no_more_than_so_many_names(stranger: httpx2.Client):
+    answers = [guess(stranger, f"name{number}", "10.3.0.1") for number in range(LIMITS["ADDRESS"] + 10)]
+    assert LIMITS["ADDRESS"] <= let_through(answers) <= LIMITS["ADDRESS"] + 2  # a minute may begin in between
+    assert int(answers[-1].headers["Retry-After"]) > 0
+
+
+def test_a_network_of_64_bits_is_one_address(stranger: httpx2.Client):
+    answers = [guess(stranger, f"six{number}", f"2001:db8:1:2::{number:x}") for number in range(LIMITS["ADDRESS"] + 10)]
+    assert let_through(answers) <= LIMITS["ADDRESS"] + 2
+
+
+def test_a_whole_network_gets_no_more_guesses_at_one_account_than_that_accounts(
+    guessed: Scene, stranger: httpx2.Client
+):
+    guessed.portal.token_of("wanted")
+    answers = [guess(stranger, "wanted", f"10.4.0.{number}") for number in range(2 * LIMITS["ACCOUNT"])]
+    assert let_through(answers) == LIMITS["ACCOUNT"]
+    assert guess(stranger, "wanted", "10.4.1.1", PASSWORD).status_code == 429  # nor is the right one told apart
+
+
+def test_the_owner_gets_in_while_the_account_is_under_attack(guessed: Scene, stranger: httpx2.Client):
+    guessed.portal.token_of("owner")
+    assert guess(stranger, "owner", "10.5.0.1", PASSWORD).status_code == 201  # from home, some day before
+    with http(guessed.portal.url) as browser:
+        assert on_page(browser, guessed.portal.url, "owner", "10.5.0.2", PASSWORD).status_code == 302
+        device = browser.cookies["yardmaster_device"]
+    let_through([guess(stranger, "owner", f"10.6.0.{number}") for number in range(2 * LIMITS["ACCOUNT"])])
+    assert guess(stranger, "owner", "10.6.1.1", PASSWORD).status_code == 429
+    assert guess(stranger, "owner", "10.5.0.1", PASSWORD).status_code == 201
+    with http(guessed.portal.url) as laptop:
+        laptop.cookies.set("yardmaster_device", device)
+        assert on_page(laptop, guessed.portal.url, "owner", "10.7.0.1", PASSWORD).status_code == 302
+    with http(guessed.portal.url) as thief:  # the cookie of one device is no way around the count either
+        thief.cookies.set("yardmaster_device", device)
+        pages = [on_page(thief, guessed.portal.url, "owner", f"10.8.0.{number}") for number in range(6)]
+    assert "Too many" in pages[-1].text
+
+
+def test_the_device_of_one_account_is_none_of_another(guessed: Scene, stranger: httpx2.Client):
+    guessed.portal.token_of("mallory")
+    guessed.portal.token_of("victim")
+    with http(guessed.portal.url) as browser:
+        on_page(browser, guessed.portal.url, "mallory", "10.9.0.1", PASSWORD)
+        device = browser.cookies["yardmaster_device"]
+    stranger.cookies.set("yardmaster_device", device)
+    answers = [guess(stranger, "victim", f"10.9.1.{number}") for number in range(2 * LIMITS["ACCOUNT"])]
+    assert let_through(answers) == LIMITS["ACCOUNT"]
+
+
+def test_names_that_nobody_has_are_answered_and_counted_alike(guessed: Scene, stranger: httpx2.Client):
+    guessed.portal.token_of("real")
+    found = []
+    for name, net in (("real", 1), ("unreal", 2)):
+        answers = [guess(stranger, name, f"10.10.{net}.1") for _ in range(LIMITS["PAIR"] + 2)]
+        found.append([(one.status_code, one.json()["detail"]) for one in answers])
+    assert found[0] == found[1]
+
+
+def test_name_and_address_of_one_account_share_its_count(guessed: Scene, stranger: httpx2.Client):
+    guessed.portal.token_of("both")
+    guessed.portal.script(
+        "import django; django.setup()\nfrom apps.accounts.models import User\n"
+        "User.objects.filter(username='both').update(email='both@example.org')"
+    )
+    names = ["both", "BOTH", " both", "both@example.org", "Both@Example.org"] * 2
+    assert let_through([guess(stranger, name, "10.11.0.1") for name in names]) == LIMITS["PAIR"]
+
+
+def test_links_that_are_tried_out_are_counted(stranger: httpx2.Client):
+    stranger.get("/accounts/login/", headers={"X-Forwarded-For": "10.12.0.1"})
+    form = {"csrfmiddlewaretoken": stranger.cookies["yardmaster_csrf"]}
+    told = {"X-Forwarded-For": "10.12.0.1", "Referer": str(stranger.base_url)}
+    codes = [
+        stranger.post(f"/sign-in/guess{n}/", data=form, headers=told).status_code for n in range(LIMITS["ADDRESS"])
+    ]
+    assert codes[0] == 410
+    assert codes[-1] == 429
+
+
+def test_guesses_are_counted_and_signing_in_works_while_the_message_server_is_away(
+    guessed: Scene, stranger: httpx2.Client
+):
+    guessed.portal.token_of("late")
+    guessed.portal.kill("valkey", signal.SIGKILL)
+    try:
+        assert guess(stranger, "late", "10.13.0.1", PASSWORD).status_code == 201
+        answers = [guess(stranger, "late", "10.13.0.2") for _ in range(LIMITS["PAIR"] + 4)]
+        assert let_through(answers) == LIMITS["PAIR"]
+    finally:
+        guessed.portal.start("valkey")
+    until(lambda: guess(stranger, "late", "10.13.0.3", PASSWORD).status_code == 201, what="signing in")
