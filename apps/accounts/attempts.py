@@ -39,7 +39,6 @@ _BY_USER = (
     "/accounts/password/change/",
     "/accounts/password/set/",
     "/accounts/reauthenticate/",
-    "/account/address/",
     "/account/tokens/",
     "/api/v1/tokens/",
 )
@@ -74,6 +73,11 @@ def attempt_begin(request: HttpRequest, name: str, *, cost: int = 1) -> Attempt:
     if (over := take(takings).over) is not None:
         raise too_many_attempts(over.allowance)
     return Attempt(takings, pair)
+
+
+def may_guess(user: User) -> bool:
+    """Count a guess at the password of whoever is signed in."""
+    return take([Taking(_allowance("open-session", "PAIR", _MINUTES), str(user.pk))]).over is None
 
 
 def address_of(request: HttpRequest) -> str:

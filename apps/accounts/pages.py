@@ -20,6 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django.views.generic import RedirectView
 
 from apps.accounts import browsers, selectors, services
+from apps.accounts.attempts import may_guess
 from apps.accounts.forms import SCOPE_WORDS, AddressForm, ProfileForm, TokenForm
 from apps.accounts.models import PersonalToken, User
 from apps.api.form_problems import show_in_form
@@ -71,9 +72,12 @@ def address(request: HttpRequest) -> HttpResponse:
     """One's e-mail address."""
     user = _user(request)
     form = AddressForm(user, request.POST)
-    # Guesses are counted (`attempts`): a session that was left open is no way to a password.
-    if form.is_valid() and "password" in form.fields and not user.check_password(form.cleaned_data["password"]):
-        form.add_error("password", "This is not your password.")
+    if form.is_valid() and "password" in form.fields:
+        # Guesses are counted: a session that was left open is no way to a password.
+        if not may_guess(user):
+            form.add_error("password", "Too many guesses. Wait some minutes.")
+        elif not user.check_password(form.cleaned_data["password"]):
+            form.add_error("password", "This is not your password.")
     if form.is_valid():
         try:
             services.address_change(user=user, email=form.cleaned_data["email"])
