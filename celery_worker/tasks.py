@@ -10,10 +10,11 @@ from django.utils import timezone
 
 from apps.accounts.browsers import browsers_clean
 from apps.api.idempotency import idempotency_clean
+from apps.jobs.queue_pass import admit_queue
 from apps.jobs.reconcile import reconcile
 from apps.jobs.results import results_settle, upload_finish_and_settle
 from apps.jobs.sweep import sweep
-from apps.jobs.wake import CARRY_OUT_REMOVAL, FINISH_UPLOAD, KEEP_NAMESPACE, RECONCILE, SEND_NOTICE
+from apps.jobs.wake import ADMIT, CARRY_OUT_REMOVAL, FINISH_UPLOAD, KEEP_NAMESPACE, RECONCILE, SEND_NOTICE
 from apps.namespaces.places import places_keep, places_sweep
 from apps.notifications.sending import notice_send, notices_sweep
 from apps.removals.carrying_out import removal_carry_out, removals_sweep
@@ -33,9 +34,15 @@ def reconcile_job(job_id: str) -> None:
     reconcile(uuid.UUID(job_id))
 
 
+@shared_task(name=ADMIT)  # type: ignore[untyped-decorator]
+def decide_queue(engine: str) -> None:
+    """Start what may start of an engine's queue."""
+    admit_queue(engine)
+
+
 @shared_task(name="yardmaster.sweep")  # type: ignore[untyped-decorator]
 def sweep_jobs() -> None:
-    """Wake every job that is due."""
+    """Wake every job that is due, and have every queue decided that is."""
     sweep(timezone.now())
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.jobs import admission
+from apps.jobs import admission, waiting_words
 from apps.jobs.engines import engine_chosen
 from apps.jobs.manifests import manifests_of_spec
 from apps.jobs.specs import asked_spec
@@ -68,7 +68,7 @@ def _shown(found: Check, warnings: Sequence[Finding]) -> JobCheck:
         message=found.message,
         remedy=found.remedy,
         position=found.position if found.verdict is Fit.WAITS else None,
-        numbers=[admission.shortage_json(one) for one in found.numbers],
+        numbers=[waiting_words.shortage_json(one) for one in found.numbers],
         largest_fit=None if found.largest_fit is None else {role.value: n for role, n in found.largest_fit.items()},
         warnings=warnings,
     )

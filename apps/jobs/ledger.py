@@ -1,14 +1,23 @@
-"""What admitted jobs hold, summed from the ledger. Reads only; `admission` writes."""
+"""What admitted jobs hold, summed from the ledger."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
+
+from django.db.models import Count, Sum
 
 from apps.jobs.models import Job, Reservation
-from yardmaster.spec import NOTHING, Resources, Role, TrainingSpec
+from yardmaster.ledger import Holder
+from yardmaster.phases import Phase
+from yardmaster.spec import NOTHING, Resources, Role
 
+if TYPE_CHECKING:
+    from apps.jobs.books import Queued
+
+ADMITTED = [Phase.STARTING.value, Phase.RUNNING.value, Phase.STOPPING.value]
 _AMOUNTS = ("job_id", "namespace_id", "cpu", "memory", "gpus", "extended")
 
 
@@ -25,18 +34,17 @@ def total_of(rows: Iterable[Reservation]) -> Resources:
     return amount
 
 
-def reserve(job: Job, spec: TrainingSpec, now: datetime) -> None:
-    """Write what every role of the current attempt holds. Inside the transaction that moves the job."""
-    rows = []
-    for role, one in spec.roles.items():
-        amount = one.resources * one.replicas
-        rows.append(
-            Reservation(
-                job=job, namespace_id=job.namespace_id, engine=job.engine, attempt=job.attempt, role=role.value,
-                cpu=amount.cpu, memory=amount.memory, gpus=amount.gpus, extended=dict(amount.extended), reserved_at=now,
-            )
-        )  # fmt: skip
-    Reservation.objects.bulk_create(rows)
+def reserve_all(jobs: Iterable[Queued], engine: str, now: datetime) -> None:
+    """Write what every role of these jobs' current attempts holds. Inside the transaction that moves them."""
+    Reservation.objects.bulk_create(
+        Reservation(
+            job_id=one.candidate.job_id, namespace_id=one.candidate.namespace_id, engine=engine, attempt=one.attempt,
+            role=role, cpu=amount.cpu, memory=amount.memory, gpus=amount.gpus, extended=dict(amount.extended),
+            reserved_at=now,
+        )
+        for one in jobs
+        for role, amount in one.roles.items()
+    )  # fmt: skip
 
 
 def release(job: Job, roles: Iterable[Role], now: datetime) -> int:
@@ -61,6 +69,27 @@ def held_by(namespace_id: uuid.UUID, engine: str) -> Resources:
     """What the namespace's jobs still hold on an engine."""
     rows = Reservation.objects.filter(namespace_id=namespace_id, engine=engine, released_at__isnull=True)
     return total_of(rows.only(*_AMOUNTS))
+
+
+def holders(engine: str) -> list[Holder]:
+    """What each admitted job holds, the first launched first: of every engine, since quotas are for all together. One
+    statement."""
+    held = Reservation.objects.filter(released_at__isnull=True).values("job_id", "namespace_id", "engine", "extended")
+    sums = held.annotate(cpus=Sum("cpu"), bytes=Sum("memory"), pieces=Sum("gpus")).order_by("job_id")
+    found: dict[tuple[uuid.UUID, bool], Holder] = {}
+    for row in sums:
+        here = row["engine"] == engine
+        amount = Resources(float(row["cpus"]), int(row["bytes"]), int(row["pieces"]), row["extended"])
+        before = found.get((row["job_id"], here))
+        total = amount if before is None else before.resources + amount
+        found[row["job_id"], here] = Holder(row["job_id"], row["namespace_id"], total, here)
+    return list(found.values())
+
+
+def running_jobs() -> dict[uuid.UUID, int]:
+    """How many of each namespace's jobs count as running: admitted, and without a verdict."""
+    jobs = Job.objects.filter(phase__in=ADMITTED).order_by().values("namespace_id")
+    return dict(jobs.annotate(count=Count("pk")).values_list("namespace_id", "count"))
 
 
 def held_on(engine: str) -> list[Reservation]:

@@ -6,6 +6,7 @@ Not here: how they are sent (`apps.api.nudging`), and who may listen (`consumers
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -15,6 +16,7 @@ from apps.jobs.models import Job
 
 ALL_JOBS = "jobs.all"
 """The group of administrators who watch every namespace."""
+MOST_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,22 @@ def job_changed(job: Job, *, is_detail: bool = False) -> None:
     change, namespace_id = Change(job.pk, is_detail), job.namespace_id
     nudger = _details if is_detail else _nudger
     transaction.on_commit(lambda: nudger.add(change, namespace_id))
+
+
+def jobs_changed(jobs: Sequence[tuple[uuid.UUID, uuid.UUID]]) -> None:
+    """Nudge those who watch some of these jobs (id and namespace), the first of them, and of the others one of each
+    namespace: ten thousand nudges at once would keep the message server from everything else."""
+    far = {namespace_id: job_id for job_id, namespace_id in jobs[MOST_AT_ONCE:]}
+    near = [
+        *jobs[:MOST_AT_ONCE],
+        *((job_id, namespace_id) for namespace_id, job_id in list(far.items())[:MOST_AT_ONCE]),
+    ]
+
+    def nudge() -> None:
+        for job_id, namespace_id in near:
+            _nudger.add(Change(job_id), namespace_id)
+
+    transaction.on_commit(nudge)
 
 
 async def send(changed: dict[Change, uuid.UUID]) -> None:

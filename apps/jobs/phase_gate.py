@@ -5,6 +5,8 @@ Not here: which phase comes next (`yardmaster.plan`) and everything else of a jo
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -60,14 +62,36 @@ def move(job: Job, to: Phase, *, now: datetime, verdict: Verdict | None = None, 
         setattr(job, name, value)
 
 
+def start_all(job_ids: Collection[uuid.UUID], *, now: datetime) -> set[uuid.UUID]:
+    """Move these jobs from QUEUED to STARTING, in the caller's transaction, and have each looked at soon. Returns those
+    that were moved: not the ones that moved, were deleted or are wanted to stop since the caller read them."""
+    waiting = Job.objects.filter(phase=Phase.QUEUED.value, wanted=Wanted.RUN.value, deleted_at__isnull=True)
+    locked = waiting.filter(pk__in=job_ids).order_by("pk").select_for_update()
+    jobs = list(locked.only("pk", "namespace_id", "attempt"))
+    moved = {job.pk for job in jobs}
+    if not jobs:
+        return moved
+    Job.objects.filter(pk__in=moved).update(
+        phase=Phase.STARTING.value, waiting={}, position=None, admitted_at=now, next_look_at=now, wake_again=True,
+        **_words(Phase.STARTING, None),
+    )  # fmt: skip
+    was, to = Phase.QUEUED.value, Phase.STARTING.value
+    JobEvent.objects.bulk_create(
+        JobEvent(job_id=job.pk, at=now, attempt=job.attempt, kind="phase", phase_from=was, phase_to=to) for job in jobs
+    )
+    for job in jobs:
+        job_changed(job)
+    return moved
+
+
 def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, **facts: Any) -> None:
     """Begin the next attempt of a job that is over: QUEUED again, with clean times. Raises `PhaseMoved` like `move`."""
     was = job.phase
     changes: dict[str, Any] = {
         "attempt": job.attempt + 1, "phase": Phase.QUEUED.value, "wanted": Wanted.RUN.value, "spec": spec,
         "reason": "", "message": "", "remedy": "", "waiting": {}, "position": None, "progress": {}, "progress_at": None,
-        "queued_at": now, "admitted_at": None, "started_at": None, "stop_sent_at": None, "decided_at": None,
-        "released_at": None, "tidied_at": None, "setbacks": 0, "next_look_at": now,
+        "queued_at": now, "turn_at": None, "admitted_at": None, "started_at": None, "stop_sent_at": None,
+        "decided_at": None, "released_at": None, "tidied_at": None, "setbacks": 0, "next_look_at": now,
     }  # fmt: skip
     with transaction.atomic():
         over = Job.objects.filter(pk=job.pk, phase=was, attempt=job.attempt, tidied_at__isnull=False)

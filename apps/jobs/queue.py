@@ -1,29 +1,37 @@
-"""The jobs that wait for room: in which order, and waking them when there may be some."""
+"""The jobs that wait for room, and asking for a pass that decides them all at once.
+
+One `QueuePass` per engine says whether a pass was asked for. Asking twice before it begins sends one message: a
+thousand launches are decided by a few passes. A message that was lost is sent again by the sweep.
+"""
 
 from __future__ import annotations
 
+import logging
 import uuid
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db import DatabaseError, transaction
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from apps.api.problems import Conflict
-from apps.jobs.models import Job
-from apps.jobs.wake import wake
+from apps.jobs.models import Job, QueuePass
+from apps.jobs.wake import wake_queue
 from apps.namespaces.models import Namespace
-from yardmaster.ledger import Code
 from yardmaster.phases import Phase, Wanted
 
-WOKEN_AT_ONCE = 20
-"""Room that is freed rarely takes more; whoever is further back looks again by itself."""
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN = timedelta(minutes=30)
+"""Nothing becomes of a look at a job that waits, but what a lost message has left undone."""
+AGAIN_AFTER = timedelta(seconds=10)
+"""A pass that was sent for and not begun is sent for again after this long."""
 
 
 def waiting() -> QuerySet[Job]:
-    """Every job that waits, first first: by priority, then by when it came."""
-    return Job.objects.filter(phase=Phase.QUEUED.value, wanted=Wanted.RUN.value, deleted_at__isnull=True).order_by(
-        "-priority", "queued_at", "id"
-    )
+    """Every job that waits and may start, in no order."""
+    return Job.objects.filter(phase=Phase.QUEUED.value, wanted=Wanted.RUN.value, deleted_at__isnull=True)
 
 
 def refuse_full(namespace: Namespace) -> None:
@@ -40,24 +48,62 @@ def refuse_full(namespace: Namespace) -> None:
         )
 
 
-def wake_waiting(job: Job, now: datetime) -> None:
-    """Something that this job held is free: wake those who wait for its engine or its namespace's quota."""
-    _wake(waiting().filter(Q(engine=job.engine) | Q(namespace_id=job.namespace_id)).exclude(pk=job.pk), now)
+def ask(engine: str) -> None:
+    """Have the engine's queue decided soon, once the running transaction is committed. Never raises."""
+    transaction.on_commit(lambda: _ask(engine))
 
 
-def wake_passed(job: Job, now: datetime) -> None:
-    """This job has started: wake those who were only told to let it go first."""
-    turn = waiting().filter(engine=job.engine, reason=Code.WAITING_FOR_TURN.value)
-    _wake(turn.exclude(pk=job.pk), now)
+def ask_for_room_of(job: Job) -> None:
+    """Something that this job held is free: have those decided who wait for its engine or its namespace's quota."""
+    transaction.on_commit(lambda: _ask(job.engine))
+    _ask_for(job.namespace_id, but=job.engine)
 
 
-def wake_namespace(namespace_id: uuid.UUID, now: datetime) -> None:
-    """The namespace's quota has changed: wake those who wait for it."""
-    _wake(waiting().filter(namespace_id=namespace_id), now)
+def ask_for_namespace(namespace_id: uuid.UUID) -> None:
+    """The namespace's quota has changed: have its waiting jobs decided."""
+    _ask_for(namespace_id)
 
 
-def _wake(jobs: QuerySet[Job], now: datetime) -> None:
-    ids = list(jobs.values_list("pk", flat=True)[:WOKEN_AT_ONCE])
-    Job.objects.filter(pk__in=ids).update(next_look_at=now, wake_again=True)
-    for job_id in ids:
-        wake(job_id)
+def sweep_queues(now: datetime) -> int:
+    """Send for a pass over every queue that is due, and not by any worker yet. Returns how many."""
+    engines = set(waiting().values_list("engine", flat=True).distinct())
+    known = set(QueuePass.objects.filter(engine__in=engines).values_list("engine", flat=True))
+    QueuePass.objects.bulk_create([QueuePass(engine=one) for one in engines - known], ignore_conflicts=True)
+    due = QueuePass.objects.filter(Q(next_at__isnull=True) | Q(next_at__lte=now), engine__in=engines)
+    sent = 0
+    for engine in sorted(due.values_list("engine", flat=True)):
+        if due.filter(engine=engine).update(next_at=now + AGAIN_AFTER):
+            wake_queue(engine)
+            sent += 1
+    return sent
+
+
+def _ask_for(namespace_id: uuid.UUID, *, but: str = "") -> None:
+    def ask_each() -> None:
+        engines = waiting().filter(namespace_id=namespace_id).exclude(engine=but).values_list("engine", flat=True)
+        try:
+            found = list(engines.distinct())
+        except DatabaseError as error:
+            log.warning("The queues of namespace %s are decided at the next sweep: %s", namespace_id, error)
+            return
+        for engine in found:
+            _ask(engine)
+
+    transaction.on_commit(ask_each)
+
+
+def _ask(engine: str) -> None:
+    """After the commit, so that a pass which begins after this has seen what changed. What fails here is found by the
+    sweep."""
+    now = timezone.now()
+    try:
+        asked = QueuePass.objects.filter(engine=engine, asked=False).update(asked=True, next_at=now + AGAIN_AFTER)
+        if not asked:
+            _, asked = QueuePass.objects.get_or_create(
+                engine=engine, defaults={"asked": True, "next_at": now + AGAIN_AFTER}
+            )
+    except DatabaseError as error:
+        log.warning("The queue of %s is decided at the next sweep: %s", engine, error)
+        return
+    if asked:
+        wake_queue(engine)

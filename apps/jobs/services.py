@@ -58,13 +58,13 @@ def job_launch(
     with transaction.atomic():
         _lock_queue(user, namespace)
         job = Job.objects.create(
-            id=new_id(), namespace=namespace, owner=user, engine=chosen, queued_at=now, next_look_at=now,
-            request_key=request_key, **columns,
+            id=new_id(), namespace=namespace, owner=user, engine=chosen, queued_at=now,
+            next_look_at=now + queue.LOOK_AGAIN, request_key=request_key, **columns,
         )  # fmt: skip
         versions_write(job, spec)
         phase_gate.open_attempt(job, number=1, spec=columns["spec"], now=now, by=user.username)
         record(user, "job.create", str(job.pk), namespace=namespace, name=job.name, engine=chosen)
-        wake(job.pk)
+        queue.ask(chosen)
     return job, warnings
 
 
@@ -134,7 +134,7 @@ def _want_stopped(job: Job, now: datetime, user: User | None) -> bool:
         record(user, "job.stop", str(job.pk), namespace=job.namespace, name=job.name)
         ask_for_look(job.pk, now)
         wake(job.pk)
-        queue.wake_waiting(job, now)
+        queue.ask_for_room_of(job)
         job_changed(job)
     return True
 
@@ -161,7 +161,7 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None) -> Job:
             Job.objects.filter(pk=job.pk).update(**columns)
             versions_write(job, spec)
             record(user, "job.retry", str(job.pk), namespace=job.namespace, name=spec.name, attempt=job.attempt)
-            wake(job.pk)
+            queue.ask(job.engine)
     except phase_gate.PhaseMoved as moved:
         raise Conflict("The job was changed meanwhile.", remedy="Look at it again.") from moved
     job.refresh_from_db()
@@ -191,8 +191,8 @@ def _delete(job: Job, now: datetime, user: User | None) -> bool:
 
 
 def quota_changed(namespace: Namespace) -> None:
-    """The namespace's quota was changed: whoever waits for it is looked at soon."""
-    queue.wake_namespace(namespace.pk, timezone.now())
+    """The namespace's quota was changed: its waiting jobs are decided soon."""
+    queue.ask_for_namespace(namespace.pk)
 
 
 def _require_over(job: Job, what: str) -> None:

@@ -34,15 +34,16 @@ def after_known(lease: Lease, error: YardmasterError, now: datetime) -> None:
         let_go_after_setback(lease, now=now, next_look_at=now)
         return
     if not Phase(job.phase).is_final:  # a final job's reason is its verdict
-        shown = {
-            "reason": _CODES.get(error.code, "EngineUnavailable"),
-            "message": error.message,
-            "remedy": error.remedy,
-        }
-        Job.objects.filter(pk=job.pk, phase=job.phase, attempt=job.attempt).update(**shown)
+        Job.objects.filter(pk=job.pk, phase=job.phase, attempt=job.attempt).update(**shown_of(error))
         job_changed(job)
     wait = FOR_THE_OPERATOR if isinstance(error, Misconfigured) else pause_after(job.setbacks)
     let_go_after_setback(lease, now=now, next_look_at=now + wait)
+
+
+def shown_of(error: YardmasterError) -> dict[str, str]:
+    """What an engine said, as columns of a job that has no verdict."""
+    code = _CODES.get(error.code, "EngineUnavailable")
+    return {"reason": code, "message": error.message, "remedy": error.remedy}
 
 
 _CODES = {"unavailable": "EngineUnavailable", "quota_full": "EngineQuotaFull", "misconfigured": "Misconfigured"}

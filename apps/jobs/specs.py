@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 
 from apps.jobs import ledger
-from apps.jobs.admission import needs_of
+from apps.jobs.books import needs_of
 from apps.jobs.models import Job, JobAttempt, JobVersion, TaskFact
 from yardmaster.errors import SpecUnreadable
 from yardmaster.failures import Blame, Verdict

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from apps.jobs import admission, archive, ledger, phase_gate, queue
+from apps.jobs import archive, ledger, phase_gate, queue
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.nudges import job_changed
@@ -29,7 +29,8 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
     """Do it. Returns a wait where there is nothing more to do now, None where the job should be looked at again."""
     match step:
         case Admit():
-            return admission.admit_job(job, spec, now)
+            queue.ask(job.engine)
+            return Wait(now + queue.LOOK_AGAIN)
         case Submit():
             _submit(job, spec)
         case Move(phase, verdict):
@@ -58,7 +59,7 @@ def _move(job: Job, phase: Phase, verdict: Verdict | None, now: datetime) -> Non
     with transaction.atomic():
         phase_gate.move(job, phase, now=now, verdict=verdict)
         if phase.is_final:
-            queue.wake_waiting(job, now)
+            queue.ask_for_room_of(job)
 
 
 def _submit(job: Job, spec: TrainingSpec) -> None:
@@ -93,7 +94,7 @@ def _free(job: Job, roles: frozenset[Role], now: datetime) -> None:
         if ledger.release(job, roles, now):
             names = ", ".join(sorted(role.value for role in roles))
             _event(job, now, "quota_freed", f"The quota of these roles was returned: {names}.")
-            queue.wake_waiting(job, now)
+            queue.ask_for_room_of(job)
 
 
 def _tidy(job: Job, spec: TrainingSpec, now: datetime) -> None:
@@ -109,7 +110,7 @@ def _tidy(job: Job, spec: TrainingSpec, now: datetime) -> None:
         _event(job, now, "tidied", "Everything that was left on the engine was removed.")
         job_changed(job)
         if freed:
-            queue.wake_waiting(job, now)
+            queue.ask_for_room_of(job)
 
 
 def _event(job: Job, now: datetime, kind: str, message: str, **facts: Any) -> None:

@@ -1,10 +1,11 @@
-"""Heal what events lose: wake every job whose time to be looked at has come."""
+"""Heal what events lose: wake every job whose time to be looked at has come, and have due queues decided."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
 from apps.jobs.models import Job
+from apps.jobs.queue import sweep_queues
 from apps.jobs.wake import wake_now
 
 AT_ONCE = 500
@@ -13,7 +14,9 @@ AGAIN_AFTER = timedelta(seconds=10)
 
 
 def sweep(now: datetime) -> int:
-    """Wake who is due, the longest overdue first. Returns how many."""
+    """Wake the jobs that are due, the longest overdue first, and send for passes over the queues that are. Returns how
+    many jobs."""
+    sweep_queues(now)
     due = Job.objects.filter(next_look_at__lte=now)
     ids = list(due.order_by("next_look_at").values_list("pk", flat=True)[:AT_ONCE])
     due.filter(pk__in=ids).update(next_look_at=now + AGAIN_AFTER)

@@ -1,5 +1,5 @@
-"""Send ids to Celery workers: wake a job, finish an upload, send a mail, look after a namespace. The one module beside
-`celery_worker` that knows Celery.
+"""Send ids to Celery workers: wake a job, decide a queue, finish an upload, send a mail, look after a namespace. The
+one module beside `celery_worker` that knows Celery.
 
 A message is a hint. Whoever wakes a job has written `next_look_at` before, so that the sweep finds it when the
 message is lost: a broken broker costs time, never a job and never the request.
@@ -26,6 +26,7 @@ FINISH_UPLOAD = "yardmaster.finish_upload"
 SEND_NOTICE = "yardmaster.send_notice"
 KEEP_NAMESPACE = "yardmaster.keep_namespace"
 CARRY_OUT_REMOVAL = "yardmaster.carry_out_removal"
+ADMIT = "yardmaster.admit"
 PATIENCE = 0.5
 """Seconds that one attempt to reach the broker may take."""
 PAUSE = 2.0
@@ -44,6 +45,11 @@ def wake(job_id: uuid.UUID) -> None:
 def wake_now(job_id: uuid.UUID) -> None:
     """The same without a transaction, for those who touch no database."""
     _send(RECONCILE, job_id)
+
+
+def wake_queue(engine: str) -> None:
+    """Have a worker decide the engine's queue, without a transaction."""
+    _send(ADMIT, engine)
 
 
 def wake_upload(upload_id: uuid.UUID) -> None:
@@ -71,7 +77,7 @@ def wake_removal(removal_id: uuid.UUID) -> None:
     transaction.on_commit(lambda: _send(CARRY_OUT_REMOVAL, removal_id))
 
 
-def _send(task: str, subject: uuid.UUID) -> None:
+def _send(task: str, subject: uuid.UUID | str) -> None:
     global _silent_until
     if time.monotonic() < _silent_until:
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.core.validators import MinValueValidator
 from django.db import models
 from simple_history.models import HistoricalRecords
 
@@ -58,6 +59,8 @@ class Quota(models.Model):
     gpus = models.IntegerField(null=True, blank=True)
     storage = models.BigIntegerField(null=True, blank=True)
     running_jobs = models.IntegerField(null=True, blank=True)
+    priority_ceiling = models.IntegerField(default=0, validators=[MinValueValidator(0)])
+    """The highest priority with which its jobs count among those of other namespaces."""
     history = HistoricalRecords()
 
     def __str__(self) -> str:

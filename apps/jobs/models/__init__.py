@@ -3,7 +3,7 @@
 from apps.jobs.models.attempt import Checkpoint, JobAttempt, ScalarPoint, TaskFact
 from apps.jobs.models.job import Job, JobEvent, JobVersion
 from apps.jobs.models.leadership import Leadership
-from apps.jobs.models.ledger import AdmissionLock, Reservation
+from apps.jobs.models.ledger import AdmissionLock, QueuePass, Reservation
 
 __all__ = [
     "AdmissionLock",
@@ -13,6 +13,7 @@ __all__ = [
     "JobEvent",
     "JobVersion",
     "Leadership",
+    "QueuePass",
     "Reservation",
     "ScalarPoint",
     "TaskFact",

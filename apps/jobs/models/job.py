@@ -37,7 +37,8 @@ class Job(models.Model):
     strategy = models.CharField(max_length=32, choices=[(one.value, one.value) for one in Strategy])
     priority = models.IntegerField(default=0)
     needs = models.JSONField()
-    """What all its tasks ask for together, by resource."""
+    """What all its tasks ask for together by resource, the sizes of its tasks, and what each role asks for: the queue
+    is read, and jobs are admitted, without their specs."""
     replicas = models.JSONField(default=dict)
     """How many tasks of each role: `{"worker": 2, "ps": 1}`."""
     reclaim_delay = models.PositiveIntegerField(default=0)
@@ -63,6 +64,10 @@ class Job(models.Model):
     waiting = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
     """While QUEUED: the numbers behind the reason and the ids of the jobs ahead."""
     position = models.PositiveIntegerField(null=True, blank=True)
+    turn_at = models.DateTimeField(null=True, blank=True)
+    """Where it was left another job's turn in the queue: that turn's time."""
+    waiting_digest = models.CharField(max_length=24, blank=True)
+    """Of what is written of its waiting: a pass writes what has changed without reading what stands there."""
     progress = models.JSONField(default=dict, blank=True)
     progress_at = models.DateTimeField(null=True, blank=True)
 

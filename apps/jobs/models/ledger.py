@@ -35,8 +35,27 @@ class Reservation(models.Model):
         return f"{self.role} of {self.job_id}, attempt {self.attempt}"
 
 
+class QueuePass(models.Model):
+    """When the queue of an engine is decided next, and who decides it now: a lease, claimed by conditional update."""
+
+    engine = models.CharField(max_length=63, primary_key=True)
+    asked = models.BooleanField(default=False)
+    """Something has changed since the last pass began, and a worker was sent for."""
+    next_at = models.DateTimeField(null=True, blank=True)
+    """When the sweep sends for a worker, where jobs wait."""
+    lease_owner = models.CharField(max_length=32, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    setbacks = models.PositiveIntegerField(default=0)
+    """Failed passes in a row; the next one waits longer after each."""
+    refreshed_at = models.DateTimeField(null=True, blank=True)
+    """When the numbers and positions of all waiting jobs were last brought up to date."""
+
+    def __str__(self) -> str:
+        return f"the queue of {self.engine}"
+
+
 class AdmissionLock(models.Model):
-    """Its one row is locked while a job is admitted, so that two admissions never see the same free room.
+    """Its one row is locked while jobs are admitted, so that two passes never see the same free room.
 
     One for all engines, because a namespace's quota is for all engines together.
     """

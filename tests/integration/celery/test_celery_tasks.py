@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from apps.jobs import wake
 from apps.jobs.models import Job
+from apps.jobs.queue import AGAIN_AFTER as QUEUE_AGAIN_AFTER
 from apps.jobs.sweep import AGAIN_AFTER, sweep
 from celery_worker import tasks
 from celery_worker.app import app
@@ -32,15 +33,21 @@ def test_a_message_lost_with_its_worker_is_given_to_another():
     assert app.conf.task_ignore_result
 
 
-def test_a_launch_sends_the_id_once_it_is_committed(world, ada, sent, django_capture_on_commit_callbacks):
+def test_launches_have_their_queue_decided_once_they_are_committed(
+    world, ada, sent, django_capture_on_commit_callbacks
+):
     with django_capture_on_commit_callbacks(execute=True):
-        job = world.launch(ada)
+        jobs = [world.launch(ada) for _ in range(3)]
         assert sent == []
-    assert sent == [(wake.RECONCILE, str(job.pk))]
+    assert sent == [(wake.ADMIT, "staged")], "one pass decides all of them"
+    with django_capture_on_commit_callbacks(execute=True):
+        tasks.decide_queue("staged")
+    assert sorted(sent[1:]) == sorted((wake.RECONCILE, str(job.pk)) for job in jobs)
 
 
-def test_the_task_brings_the_job_forward(world, ada):
+def test_the_tasks_bring_the_job_forward(world, ada):
     job = world.launch(ada)
+    tasks.decide_queue("staged")
     tasks.reconcile_job(str(job.pk))
     assert Job.objects.get(pk=job.pk).phase == "RUNNING"
 
@@ -79,6 +86,7 @@ def test_an_upload_may_be_read_for_hours_and_a_job_is_looked_at_for_seconds():
 
 def test_the_sweep_wakes_who_is_due_and_not_again_at_once(world, ada, sent):
     due, later = world.launch(ada), world.launch(ada)
+    world.settle()
     now = timezone.now()
     Job.objects.filter(pk=due.pk).update(next_look_at=now)
     Job.objects.filter(pk=later.pk).update(next_look_at=now + AGAIN_AFTER * 5)
@@ -86,6 +94,15 @@ def test_the_sweep_wakes_who_is_due_and_not_again_at_once(world, ada, sent):
     assert sent == [(wake.RECONCILE, str(due.pk))]
     assert sweep(now) == 0
     assert sweep(now + AGAIN_AFTER) == 1
+
+
+def test_the_sweep_has_the_queues_decided_that_are_due_and_not_again_at_once(world, ada, sent):
+    world.launch(ada)
+    now = timezone.now()
+    Job.objects.update(next_look_at=None)
+    for at, messages in ((now, 1), (now, 1), (now + QUEUE_AGAIN_AFTER, 2)):
+        sweep(at)
+        assert sent == [(wake.ADMIT, "staged")] * messages
 
 
 def test_an_ended_job_is_never_swept_again(world, ada, sent):

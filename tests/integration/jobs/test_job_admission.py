@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.jobs import services
+from apps.jobs import services, wake
 from apps.jobs.models import Job, JobEvent, Reservation
 from apps.jobs.selectors import resources_used
 from apps.jobs.why import why
@@ -81,24 +81,28 @@ def test_a_reason_is_an_event_only_when_it_is_another_one(world, ada, small):
     assert JobEvent.objects.filter(job=second, kind="waiting").count() == 1
 
 
-def test_room_that_is_freed_wakes_who_waits_for_it_at_once(world, ada, small):
+def test_room_that_is_freed_has_the_queue_decided_at_once(world, ada, small, sent, django_capture_on_commit_callbacks):
     first, second = world.launch(ada), world.launch(ada)
     world.settle()
     world.engine.set(first, Role.WORKER, 0, TaskPhase.FAILED, reason="ScriptFailed", exit_code=1)
-    world.look(first)
-    assert world.again(second).next_look_at <= world.now
+    with django_capture_on_commit_callbacks(execute=True):
+        world.look(first)
+    assert sent.count((wake.ADMIT, "staged")) == 1
     world.settle()
     assert world.again(second).phase == "RUNNING"
 
 
-def test_more_quota_wakes_who_waits_for_it(world, ada, admin, signed_in, small):
+def test_more_quota_has_those_decided_who_wait_for_it(
+    world, ada, admin, signed_in, small, sent, django_capture_on_commit_callbacks
+):
     world.launch(ada)
     second = world.launch(ada)
     world.settle()
     namespace = Namespace.objects.get(owner=ada)
     more = {"cpu": 8, "memory": None, "gpus": None, "storage": None, "running_jobs": None}
-    assert signed_in(admin).put(f"/api/v1/namespaces/{namespace.pk}/quota/", more).status_code == 200
-    assert world.again(second).next_look_at <= world.now
+    with django_capture_on_commit_callbacks(execute=True):
+        assert signed_in(admin).put(f"/api/v1/namespaces/{namespace.pk}/quota/", more).status_code == 200
+    assert sent.count((wake.ADMIT, "staged")) == 1
     world.settle()
     assert world.again(second).phase == "RUNNING"
 
@@ -146,7 +150,7 @@ def test_the_number_of_running_jobs_is_a_quota_and_ends_with_the_verdict(world, 
     assert world.again(second).reason == "WaitingForQuota"
     world.engine.succeed(first)
     world.look(first)
-    world.settle()
+    world.passes(5)
     assert world.again(second).phase == "RUNNING"
     assert resources_used(Namespace.objects.get(owner=ada))["running_jobs"] == 1
 

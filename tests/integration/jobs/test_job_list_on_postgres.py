@@ -56,11 +56,12 @@ def jobs_appear(
         "wanted": "'RUN'",
         "phase": "%(phase)s",
         "attempt": "1",
-        **dict.fromkeys(("reason", "message", "remedy", "lease_owner"), "''"),
-        **dict.fromkeys(("waiting", "progress"), "'{}'::jsonb"),
+        **dict.fromkeys(("reason", "message", "remedy", "lease_owner", "waiting_digest"), "''"),
+        **dict.fromkeys(("waiting", "progress", "replicas"), "'{}'::jsonb"),
         "queued_at": "now()",
         "wake_again": "false",
         "setbacks": "0",
+        "reclaim_delay": "0",
     }
     values = {
         "age": -age, "namespaces": [str(one.pk) for one in namespaces], "turns": len(namespaces),

@@ -7,7 +7,7 @@ import logging
 import pytest
 from django.db import OperationalError, connection
 
-from apps.jobs.models import Job
+from apps.jobs.models import Job, QueuePass, Reservation
 from apps.jobs.reconcile import reconcile
 from yardmaster.errors import Misconfigured, Problem, QuotaFull, SpecRejected, Unavailable
 from yardmaster.spec import Role
@@ -20,15 +20,17 @@ def test_an_engine_that_is_away_is_said_and_asked_again_later_and_later(world, a
     assert (job.reason, job.message, job.remedy) == ("EngineUnavailable", "The engine does not answer.", "Wait.")
     pauses = []
     for _ in range(9):
-        pauses.append((job.next_look_at - world.now).total_seconds())
-        world.now = job.next_look_at
+        due = QueuePass.objects.get(engine="staged").next_at
+        pauses.append((due - world.now).total_seconds())
+        world.now = due
         job = world.look(job)
     assert pauses == [2, 4, 8, 16, 32, 64, 120, 120, 120]
     world.engine.error = None
-    world.now = job.next_look_at
+    world.now = QueuePass.objects.get(engine="staged").next_at
     world.settle()
     job = world.again(job)
     assert (job.phase, job.reason, job.setbacks) == ("RUNNING", "", 0)
+    assert QueuePass.objects.get(engine="staged").setbacks == 0
 
 
 def test_a_running_job_says_that_its_engine_is_away_and_then_no_longer(world, ada):
@@ -82,7 +84,7 @@ def test_what_only_the_operator_can_mend_stays_with_its_reason(world, ada):
     world.engine.error = Misconfigured("YARDMASTER_X is wrong.", remedy="Set it.")
     job = world.look(job)
     assert (job.phase, job.reason, job.remedy) == ("QUEUED", "Misconfigured", "Set it.")
-    assert (job.next_look_at - world.now).total_seconds() == 60
+    assert (QueuePass.objects.get(engine="staged").next_at - world.now).total_seconds() == 60
 
 
 def test_an_engine_that_is_no_longer_set_up_keeps_its_jobs_with_a_reason(world, ada, settings):
@@ -115,8 +117,9 @@ def test_a_database_that_fails_in_the_middle_gives_the_job_back(world, ada, capl
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(broken), caplog.at_level(logging.ERROR):
-        reconcile(job.pk, clock=world.clock)
+        world.look(job)
     assert "the connection was closed" in caplog.text
+    assert (world.again(job).phase, Reservation.objects.count()) == ("QUEUED", 0)
     world.until_running(job)
 
 

@@ -11,6 +11,7 @@ from django.db import connection
 from apps.accounts.models import User
 from apps.jobs import leases, services
 from apps.jobs.models import Job, JobEvent, Reservation
+from apps.jobs.queue_pass import admit_queue
 from apps.jobs.reconcile import reconcile
 from apps.namespaces.models import Namespace, Quota
 from tests.integration.jobs.world import World
@@ -49,6 +50,9 @@ def carl(postgres_world) -> User:
 def test_eight_workers_at_once_bring_a_job_forward_as_one_would(postgres_world, carl):
     world: World = postgres_world
     job = world.launch(carl)
+    at_once(
+        *[lambda: admit_queue("staged", clock=world.clock)] * 4, *[lambda: reconcile(job.pk, clock=world.clock)] * 4
+    )
     at_once(*[lambda: reconcile(job.pk, clock=world.clock)] * 8)
     world.settle()
     assert world.again(job).phase == "RUNNING"
@@ -63,7 +67,8 @@ def test_the_last_room_is_promised_once_when_many_ask_for_it_at_once(postgres_wo
     world: World = postgres_world
     Quota.objects.filter(namespace__owner=carl).update(cpu=4)
     jobs = [world.launch(carl) for _ in range(4)]  # each needs 3 cores
-    at_once(*[lambda job=job: reconcile(job.pk, clock=world.clock) for job in jobs])
+    passes = [lambda: admit_queue("staged", clock=world.clock)] * 4
+    at_once(*passes, *[lambda job=job: reconcile(job.pk, clock=world.clock) for job in jobs])
     world.settle()
     started = [job for job in jobs if world.again(job).phase == "RUNNING"]
     assert len(started) == 1

@@ -12,7 +12,9 @@ from django.db import connection
 
 from apps.accounts.models import User
 from apps.code.models import Code, CodeVersion
-from apps.jobs.models import Job
+from apps.jobs.models import Job, QueuePass
+from apps.jobs.queue import waiting
+from apps.jobs.queue_pass import admit_queue
 from apps.jobs.reconcile import reconcile
 from apps.jobs.services import job_launch
 from apps.namespaces.models import Namespace
@@ -161,18 +163,32 @@ class World:
         return self.again(job)
 
     def look(self, job: Job) -> Job:
+        """Look at the job; while it waits, at its engine's queue, and where it starts at the job again."""
         reconcile(job.pk, clock=self.clock)
+        found = self.again(job)
+        if found.phase == "QUEUED":
+            admit_queue(found.engine, clock=self.clock)
+            if self.again(job).phase != "QUEUED":
+                reconcile(job.pk, clock=self.clock)
         return self.again(job)
 
     def again(self, job: Job) -> Job:
         return Job.objects.get(pk=job.pk)
 
     def sweep(self) -> int:
-        """Look once at every job that is due; how many there were."""
+        """Look once at every job that is due, and at the queues that are due or may have got room; how many looks."""
         due = list(Job.objects.filter(next_look_at__lte=self.now).order_by("next_look_at").values_list("pk", flat=True))
         for job_id in due:
             reconcile(job_id, clock=self.clock)
-        return len(due)
+        return len(due) + self._decide_queues(because=bool(due))
+
+    def _decide_queues(self, *, because: bool) -> int:
+        engines = set(waiting().values_list("engine", flat=True))
+        resting = QueuePass.objects.filter(engine__in=engines, next_at__gt=self.now).values_list("engine", flat=True)
+        chosen = engines if because else engines - set(resting)
+        for engine in sorted(chosen):
+            admit_queue(engine, clock=self.clock)
+        return len(chosen)
 
     def settle(self) -> None:
         """Sweep until nobody is due now."""

@@ -1,0 +1,89 @@
+"""What admission is told of the database: who waits for an engine, and what is held. A fixed number of statements,
+however many jobs there are, and no specification is read.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from apps.jobs import ledger, queue
+from apps.namespaces.models import Quota as QuotaRow
+from yardmaster.engines.base import Capacity
+from yardmaster.ledger import Candidate, Ledger, Quota, Room, Usage
+from yardmaster.spec import NOTHING, Resources, TrainingSpec
+
+_COLUMNS = (
+    "pk", "namespace_id", "queued_at", "priority", "needs", "turn_at", "attempt", "reason", "waiting_digest",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Queued:
+    """A job that waits: what admission asks of it, what each role would hold, and what is written of its waiting."""
+
+    candidate: Candidate
+    attempt: int
+    roles: Mapping[str, Resources]
+    reason: str
+    digest: str
+
+
+def queued_on(engine: str) -> list[Queued]:
+    """Every job that waits for the engine."""
+    return [_queued(*row) for row in queue.waiting().filter(engine=engine).values_list(*_COLUMNS)]
+
+
+def _queued(
+    job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: Any, priority: int, needs: Mapping[str, Any], turn_at: Any,
+    attempt: int, reason: str, digest: str,
+) -> Queued:  # fmt: skip
+    sizes = tuple(Resources(**size) for size in needs["sizes"])
+    candidate = Candidate(job_id, namespace_id, queued_at, priority, _total(needs), sizes, turn_at)
+    roles = {role: Resources(**amount) for role, amount in needs["roles"].items()}
+    return Queued(candidate, attempt, roles, reason, digest)
+
+
+def _total(needs: Mapping[str, Any]) -> Resources:
+    return Resources(needs["cpu"], needs["memory"], needs["gpus"], needs["extended"])
+
+
+def needs_of(spec: TrainingSpec) -> dict[str, Any]:
+    """What a spec asks for in all, how large its tasks are, and what each role asks for, as `Job.needs` keeps it."""
+    return {
+        **_as_json(spec.total()),
+        "sizes": [_as_json(one.resources) for one in spec.roles.values()],
+        "roles": {role.value: _as_json(one.resources * one.replicas) for role, one in spec.roles.items()},
+    }
+
+
+def _as_json(amount: Resources) -> dict[str, Any]:
+    return {"cpu": amount.cpu, "memory": amount.memory, "gpus": amount.gpus, "extended": dict(amount.extended)}
+
+
+def books_of(engine: str, capacity: Capacity, *, also: uuid.UUID | None = None) -> Ledger:
+    """The ledger as one value, as seen by those who wait for the engine, and by one more namespace."""
+    namespaces = set(queue.waiting().filter(engine=engine).values_list("namespace_id", flat=True).distinct())
+    if also is not None:
+        namespaces.add(also)
+    holders = ledger.holders(engine)
+    reserved, held = NOTHING, dict.fromkeys(namespaces, NOTHING)
+    for one in holders:
+        reserved += one.resources if one.on_engine else NOTHING
+        if one.namespace_id in held:
+            held[one.namespace_id] += one.resources
+    running = ledger.running_jobs()
+    return Ledger(
+        room=Room(capacity.total, capacity.free, capacity.largest_task, reserved=reserved),
+        quotas={row.namespace_id: quota_of(row) for row in QuotaRow.objects.filter(namespace_id__in=namespaces)},
+        usage={key: Usage(amount, running.get(key, 0)) for key, amount in held.items()},
+        holders=tuple(one for one in holders if one.on_engine or one.namespace_id in namespaces),
+    )
+
+
+def quota_of(row: QuotaRow) -> Quota:
+    """A namespace's quota as the core knows it."""
+    cpu = None if row.cpu is None else float(row.cpu)
+    return Quota(cpu, row.memory, row.gpus, row.running_jobs, row.priority_ceiling)
