@@ -14,5 +14,6 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "results": {"task": "yardmaster.settle_results", "schedule": 30.0, "options": {"expires": 30.0}},
     "notices": {"task": "yardmaster.sweep_notices", "schedule": 30.0, "options": {"expires": 30.0}},
     "browsers": {"task": "yardmaster.clean_browsers", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "stores": {"task": "yardmaster.clean_stores", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "idempotency": {"task": "yardmaster.clean_idempotency", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }

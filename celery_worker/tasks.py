@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from datetime import timedelta
 
 from celery import shared_task
 from django.utils import timezone
@@ -15,15 +16,19 @@ from apps.jobs.reconcile import reconcile
 from apps.jobs.results import results_settle, upload_finish_and_settle
 from apps.jobs.sweep import sweep
 from apps.jobs.wake import ADMIT, CARRY_OUT_REMOVAL, FINISH_UPLOAD, KEEP_NAMESPACE, RECONCILE, SEND_NOTICE
+from apps.logs.store import log_store
 from apps.namespaces.places import places_keep, places_sweep
 from apps.notifications.sending import notice_send, notices_sweep
 from apps.removals.carrying_out import removal_carry_out, removals_sweep
 from apps.uploads.services import uploads_sweep
+from apps.uploads.storage import storage
 
 UPLOADS_AT_ONCE = 2
 """In one process: its other threads are left to jobs, which wait for nobody's terabytes."""
 UPLOAD_TIME_LIMIT = 86_400
 """Seconds. The largest file is read at the disk's speed for hours; cut off, it would begin anew, for ever."""
+
+STORES_CLEANED_AFTER = timedelta(hours=24)
 
 _upload_places = threading.BoundedSemaphore(UPLOADS_AT_ONCE)
 
@@ -105,6 +110,13 @@ def send_notice(notice_id: str) -> None:
 def sweep_notices() -> None:
     """Have mails sent whose message was lost or whose server was away, and of jobs that wait for long."""
     notices_sweep(timezone.now())
+
+
+@shared_task(name="yardmaster.clean_stores")  # type: ignore[untyped-decorator]
+def clean_stores() -> None:
+    """Remove what calls that were cut off left in the object store and the log store."""
+    storage().clean_up(STORES_CLEANED_AFTER)
+    log_store().forget_deleted(STORES_CLEANED_AFTER.total_seconds())
 
 
 @shared_task(name="yardmaster.clean_browsers")  # type: ignore[untyped-decorator]

@@ -73,6 +73,13 @@ class Conflict(ApiProblem):
         super().__init__(409, code, detail, remedy=remedy)
 
 
+class Gone(ApiProblem):
+    """It was there, and is deleted: whoever still writes to it is to stop."""
+
+    def __init__(self, detail: str, code: str = "job_gone") -> None:
+        super().__init__(410, code, detail)
+
+
 class Invalid(ApiProblem):
     """What was sent is not valid. `errors` names every field at fault."""
 

@@ -15,7 +15,7 @@ from apps.logs.nudges import log_moved
 from apps.logs.store import log_store
 from yardmaster.engines.base import Engine, Outputs
 from yardmaster.errors import Unavailable
-from yardmaster.logs.keys import StreamKey
+from yardmaster.logs.keys import JobGone, StreamKey
 from yardmaster.spec import TrainingSpec
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ def keep_outputs(job: Job, spec: TrainingSpec, engine: Engine) -> None:
                 lines = _keep(stream, engine.tail(job.key, role, index, MOST_LINES))
             log_store().mark_end(stream, lines)
             log_moved(job.pk, role, index, lines)
-    except Unavailable as error:
+    except (Unavailable, JobGone) as error:
         log.error("The last output of job %s could not be kept: %s", job.pk, error)
 
 

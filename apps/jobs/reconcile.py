@@ -67,8 +67,7 @@ def _bring_forward(job_id: uuid.UUID, clock: Clock) -> datetime | None:
         if job is None:
             return None
         if job.deleted_at is not None:
-            removal.remove(job)
-            return None
+            return None if removal.remove(job) else clock() + SOON
         try:
             until = _one_step(job, clock)
         except PhaseMoved:

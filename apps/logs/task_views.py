@@ -16,13 +16,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api.problems import ApiProblem, body_of
+from apps.api.problems import ApiProblem, Gone, body_of
 from apps.jobs.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
 from apps.logs.intake import MOST_BYTES, lines_in, times_in
 from apps.logs.nudges import log_moved
 from apps.logs.serializers import EndQuery, GapBody, GapQuery, NextLine, Place, WriteQuery, WriterQuery
 from apps.logs.store import log_store
-from yardmaster.logs.keys import OutOfStep, StreamKey
+from yardmaster.logs.keys import JobGone, OutOfStep, StreamKey
 
 TOKEN_REMEMBERED = 5.0
 """Seconds. That much longer a token may write after it was outlived."""
@@ -71,6 +71,8 @@ class TaskLogView(APIView):
         if isinstance(exc, OutOfStep):
             problem = body_of(ApiProblem(409, exc.code, exc.message, remedy=exc.remedy))
             return Response({**problem, "next_line": exc.next_line}, 409, content_type="application/problem+json")
+        if isinstance(exc, JobGone):
+            exc = Gone(exc.message)
         return super().handle_exception(exc)
 
 

@@ -28,6 +28,7 @@ from apps.uploads.manifest import (
     sent_files,
 )
 from apps.uploads.models import Kind, State, Upload
+from apps.uploads.removal import remove_after_loss
 from apps.uploads.storage import storage
 from apps.uploads.unpacking import UploadRefused, archive_unpack
 from yardmaster.errors import Problem, Unavailable, YardmasterError
@@ -55,7 +56,7 @@ def upload_finish(upload_id: uuid.UUID) -> None:
             archive_unpack(upload, lease)
         _conclude(upload, lease)
     except LeaseLost:
-        return
+        remove_after_loss(upload)
     except (ApiProblem, YardmasterError) as error:
         _note_problem(upload, lease, error)
         raise

@@ -113,6 +113,18 @@ class FileBatch(models.Model):
         return f"batch {self.number} of {self.upload_id}"
 
 
+class Tombstone(models.Model):
+    """Where something lay that was removed. Whoever was writing there at that moment may have finished since, so it is
+    removed once more, until nobody can have a right to write there any longer."""
+
+    prefix = models.CharField(max_length=200, primary_key=True)
+    removed_at = models.DateTimeField()
+    again_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.prefix
+
+
 class StorageAccount(models.Model):
     """How many bytes a namespace holds. Moves in the transactions that move uploads, by conditional update."""
 

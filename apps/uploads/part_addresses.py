@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
-from apps.api.problems import Conflict, Invalid
+from apps.api.problems import Conflict, Invalid, NotFound
 from apps.uploads.limits import ADDRESS_LIFE, PARTS_AT_ONCE, part_count, part_length
 from apps.uploads.manifest import SentFile, begun_in, begun_note, sent_files
 from apps.uploads.models import State, Upload
@@ -59,8 +59,10 @@ def parts_sign(upload: Upload, wanted: Sequence[WantedParts], base_url: str | No
 
 def _require_open(upload: Upload) -> None:
     if not Upload.objects.filter(pk=upload.pk, state=State.OPEN).update(touched_at=timezone.now()):
-        upload.refresh_from_db()
-        raise Conflict(f"This upload is {upload.state}: it takes no more parts.", "upload_not_open")
+        state = Upload.objects.filter(pk=upload.pk).values_list("state", flat=True).first()
+        if state is None or state == State.DELETING:
+            raise NotFound()
+        raise Conflict(f"This upload is {state}: it takes no more parts.", "upload_not_open")
 
 
 def _check_wanted(upload: Upload, file: SentFile | None, wanted: WantedParts) -> None:

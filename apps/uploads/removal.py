@@ -10,11 +10,14 @@ import uuid
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
+from apps.jobs.models import Job
 from apps.uploads import storage_ledger
 from apps.uploads.manifest import sent_files
 from apps.uploads.models import State, Upload
 from apps.uploads.storage import storage
+from apps.uploads.tombstones import tombstones_set
 from yardmaster.errors import Unavailable
 
 log = logging.getLogger(__name__)
@@ -53,4 +56,19 @@ def remove(upload_id: uuid.UUID) -> None:
             storage().multipart_abort(file.key(upload), file.multipart_id)
     storage().delete_prefix(upload.key_prefix)
     storage().delete_prefix(f"uploads/{upload.pk}")
-    upload.delete()
+    with transaction.atomic():
+        places = [f"uploads/{upload.pk}"]
+        if upload.job_id is None:  # a task may send the same step again; its job's removal covers all its places
+            places.append(upload.key_prefix)
+        tombstones_set(places, timezone.now())
+        upload.delete()
+
+
+def remove_after_loss(upload: Upload) -> None:
+    """Undo what was written for an upload that was removed while it was being completed."""
+    if Upload.objects.filter(pk=upload.pk).exclude(state=State.DELETING).exists():
+        return  # another process completes it
+    storage().delete_prefix(f"uploads/{upload.pk}")
+    living = Job.objects.filter(pk=upload.job_id, deleted_at__isnull=True) if upload.job_id else Job.objects.none()
+    if not living.exists():  # else a task may have begun to send to the same place
+        storage().delete_prefix(upload.key_prefix)

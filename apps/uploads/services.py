@@ -18,9 +18,11 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.api.problems import ApiProblem, Conflict, Invalid, NotFound
+from apps.api.problems import ApiProblem, Conflict, Gone, Invalid, NotFound
+from apps.jobs.models import Job
 from apps.jobs.wake import wake_upload
 from apps.namespaces.models import Namespace
+from apps.namespaces.selectors import refuse_closed
 from apps.uploads import storage_ledger
 from apps.uploads.finishing import upload_finish
 from apps.uploads.limits import (
@@ -34,6 +36,7 @@ from apps.uploads.limits import (
 from apps.uploads.manifest import manifest_create
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.removal import let_go, remove, remove_now
+from apps.uploads.tombstones import tombstones_sweep
 from yardmaster.errors import Problem
 from yardmaster.storage.file_list import ListedFile, pack
 from yardmaster.storage.paths import path_problems
@@ -73,8 +76,7 @@ def upload_begin(
     packed = pack(files)
     try:
         with transaction.atomic():
-            if actor is not None:
-                User.objects.select_for_update(no_key=True).get(pk=actor.pk)  # of two at once, one counts the other
+            _lock(namespace, actor, job_id)
             storage_ledger.reserve(namespace, upload.held)  # and so of two in one namespace
             _check_open(namespace, actor, job_id)
             upload.save(force_insert=True)
@@ -102,10 +104,12 @@ def upload_complete(upload: Upload, *, unpack: bool = False) -> Upload:
             upload_finish(upload.pk)
         else:
             wake_upload(upload.pk)
-    upload.refresh_from_db()
-    if upload.state == State.FAILED:
-        raise problem_of(upload)
-    return upload
+    found = Upload.objects.select_related("namespace").filter(pk=upload.pk).first()
+    if found is None:  # removed meanwhile
+        raise NotFound()
+    if found.state == State.FAILED:
+        raise problem_of(found)
+    return found
 
 
 def problem_of(upload: Upload) -> ApiProblem:
@@ -122,7 +126,7 @@ def upload_use(upload: Upload) -> None:
     """
     if Upload.objects.filter(pk=upload.pk, state=State.COMPLETE, used=False).update(used=True):
         return
-    upload.refresh_from_db()
+    upload = Upload.objects.filter(pk=upload.pk).first() or upload
     if upload.used:
         raise Conflict("This upload has already become a version.", "upload_used", remedy="Upload the files again.")
     raise Conflict(
@@ -167,6 +171,15 @@ def uploads_clear(namespace: Namespace) -> int:
     return stored.count()
 
 
+def uploads_discard_of_job(job_id: uuid.UUID) -> bool:
+    """Remove everything that the job's tasks have sent, used or not, and return its quota. False: one is just being
+    completed, and is waited for. No other can be begun: the job is marked as deleted."""
+    stored = Upload.objects.filter(job_id=job_id)
+    idle = stored.exclude(Q(state=State.COMPLETING, leased_until__gte=timezone.now()) | Q(state=State.DELETING))
+    uploads_discard(idle.values_list("pk", flat=True))
+    return not stored.exclude(state=State.DELETING).exists()
+
+
 def uploads_sweep(now: datetime) -> None:
     """Heal what was cut off: finish what lost its worker, expire what is idle, remove what is half removed."""
     for upload_id in _ids(
@@ -176,6 +189,7 @@ def uploads_sweep(now: datetime) -> None:
     uploads_expire(now)
     for upload_id in _ids(Upload.objects.filter(state=State.DELETING)):
         remove_now(upload_id)
+    tombstones_sweep(now)
 
 
 def uploads_expire(now: datetime) -> int:
@@ -187,6 +201,22 @@ def uploads_expire(now: datetime) -> int:
             expired += 1
             remove_now(upload_id)
     return expired
+
+
+def _lock(namespace: Namespace, actor: User | None, job_id: uuid.UUID | None) -> None:
+    """Hold what an upload may not outlive, so that it is not removed before it sees the upload, and the user, of whose
+    uploads begun at once one counts the other. Raises `Gone` and `Conflict`."""
+    if actor is not None:
+        User.objects.select_for_update(no_key=True).get(pk=actor.pk)
+    if job_id is not None:
+        living = Job.objects.select_for_update(no_key=True).filter(pk=job_id, deleted_at__isnull=True)
+        if living.values_list("pk", flat=True).first() is None:
+            raise Gone("This job was deleted: it takes nothing more.")
+    else:
+        found = Namespace.objects.select_for_update(no_key=True).filter(pk=namespace.pk).first()
+        if found is None:
+            raise NotFound()
+        refuse_closed(found)
 
 
 def _check_open(namespace: Namespace, actor: User | None, job_id: uuid.UUID | None) -> None:

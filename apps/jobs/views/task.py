@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db import IntegrityError
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.generics import GenericAPIView
@@ -14,6 +15,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
+from apps.api.problems import Gone
+from apps.jobs.models import Job
 from apps.jobs.results import checkpoint_begin, model_begin, result_settle
 from apps.jobs.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
 from apps.jobs.task_orders import job_of, order_for
@@ -51,6 +54,15 @@ class TaskView(GenericAPIView[Any]):
     def task(self) -> TaskIdentity:
         assert isinstance(self.request.auth, TaskIdentity), "IsTask has seen to it"
         return self.request.auth
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """What was written for a job that was deleted meanwhile has been taken back by the database."""
+        if (
+            isinstance(exc, IntegrityError | Job.DoesNotExist)
+            and not Job.objects.filter(pk=self.task.job_id, deleted_at__isnull=True).exists()
+        ):
+            exc = Gone("This job was deleted: it takes nothing more.")
+        return super().handle_exception(exc)
 
     def read(self, serializer: type[BaseSerializer[Any]], data: Any = None) -> Mapping[str, Any]:
         """What was sent, checked. Raises the problem `invalid`."""

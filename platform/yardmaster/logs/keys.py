@@ -67,3 +67,9 @@ class LinesRejected(YardmasterError):
     """What was sent is not what it says it is: no whole lines, another number of them, times out of order."""
 
     code = "invalid"
+
+
+class JobGone(YardmasterError):
+    """The job was deleted, and its logs with it: nothing is written any more."""
+
+    code = "job_gone"

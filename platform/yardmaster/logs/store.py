@@ -14,10 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from time import time as unix_time
 
 from yardmaster.errors import Unavailable
 from yardmaster.ids import short
-from yardmaster.logs.keys import LINE_LIMIT, LinesRejected, PastTheEnd, StreamKey, WrittenByAnother
+from yardmaster.logs.keys import LINE_LIMIT, JobGone, LinesRejected, PastTheEnd, StreamKey, WrittenByAnother
 from yardmaster.logs.lines import BLOCK_BYTES, line_start, thin_out
 from yardmaster.logs.reading import NO_LINES, Gap, Head, Line, Span, StreamReader, open_for_reading
 from yardmaster.logs.writing import StreamWriter, open_for_writing
@@ -104,8 +105,10 @@ class LogStore:
             return writer.next_line
 
     def delete_job(self, job_id: uuid.UUID) -> None:
-        """Remove every stream of the job. Absent: success. What an earlier, interrupted call left is removed too."""
+        """Remove every stream of the job, and refuse what is written to it from now on (`JobGone`). Absent: success.
+        What an earlier, interrupted call left is removed too."""
         folder = self._job_folder(job_id)
+        self._note_deleted(folder.name)
         with contextlib.suppress(FileNotFoundError):
             # Under its new name no reader or writer finds it any more, so nothing is seen half-deleted.
             folder.rename(folder.with_name(f".deleted-{folder.name}-{uuid.uuid4().hex}"))
@@ -116,6 +119,17 @@ class LogStore:
                 continue  # another process is removing it as well
             except OSError as error:
                 raise Unavailable(f"The logs of the job cannot be removed: {error.strerror}.") from error
+
+    def forget_deleted(self, older_than: float) -> None:
+        """Of jobs deleted this many seconds ago, remove what was left once more, and the note that they were deleted:
+        whoever may have written to them no longer can."""
+        before = unix_time() - older_than
+        for name in _names(self._deleted):
+            with contextlib.suppress(FileNotFoundError):
+                if (self._deleted / name).stat().st_mtime < before:
+                    for left in (self._root / name, *self._root.glob(f".deleted-{name}-*")):
+                        shutil.rmtree(left, ignore_errors=True)
+                    (self._deleted / name).unlink()
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -202,6 +216,18 @@ class LogStore:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
+    @property
+    def _deleted(self) -> Path:
+        """Which jobs were deleted lately: an empty file each."""
+        return self._root / ".deleted"
+
+    def _note_deleted(self, name: str) -> None:
+        try:
+            self._deleted.mkdir(parents=True, exist_ok=True)
+            (self._deleted / name).touch()
+        except OSError as error:
+            raise Unavailable(f"The logs of the job cannot be removed: {error.strerror}.") from error
+
     def _job_folder(self, job_id: uuid.UUID) -> Path:
         return self._root / short(job_id)
 
@@ -209,6 +235,10 @@ class LogStore:
     def _writer(self, stream: StreamKey) -> Iterator[StreamWriter]:
         # A process checks the newest data of a stream once: it may be the first after a power cut.
         with open_for_writing(self.folder(stream), check_data=stream not in self._checked) as writer:
+            if (self._deleted / short(stream.job_id)).exists():
+                # `delete_job` notes it before it removes the folder: it removes this one too, or we see the note.
+                self.delete_job(stream.job_id)
+                raise JobGone("This job was deleted; its log takes no more lines.")
             if len(self._checked) > 10_000:
                 self._checked.clear()
             self._checked.add(stream)

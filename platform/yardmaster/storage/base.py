@@ -177,6 +177,10 @@ class Storage(Protocol):
         """Forget the upload and its parts. Absent: success."""
         ...
 
+    def clean_up(self, older_than: timedelta) -> None:
+        """Remove what verbs that were cut off this long ago left behind. Nothing there: success."""
+        ...
+
     def read_url(
         self,
         key: str,

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -112,3 +113,16 @@ def prune(folder: Path, root: Path) -> None:
 def unused_name() -> str:
     """A name that nobody else makes."""
     return secrets.token_hex(16)
+
+
+def remove_older(folder: Path, before: float, prefix: str = "") -> None:
+    """Remove what lies in the folder under names with this prefix and was made before this time."""
+    with contextlib.suppress(FileNotFoundError):
+        for entry in os.scandir(folder):
+            with contextlib.suppress(FileNotFoundError):
+                if not entry.name.startswith(prefix) or entry.stat(follow_symlinks=False).st_ctime >= before:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                else:
+                    os.unlink(entry.path)

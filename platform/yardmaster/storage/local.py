@@ -27,7 +27,15 @@ from yardmaster.storage.base import (
     SignedRequest,
     UploadMissing,
 )
-from yardmaster.storage.folder import errors_translated, move_into, place_of, prune, unused_name, write_new
+from yardmaster.storage.folder import (
+    errors_translated,
+    move_into,
+    place_of,
+    prune,
+    remove_older,
+    unused_name,
+    write_new,
+)
 from yardmaster.storage.local_parts import PartFolder
 from yardmaster.storage.signing import AddressBook, PartGrant, ReadGrant
 
@@ -159,6 +167,13 @@ class LocalStorage:
 
     def multipart_abort(self, key: str, upload_id: str) -> None:
         self._uploads.abort(key, upload_id)
+
+    def clean_up(self, older_than: timedelta) -> None:
+        before = time.time() - older_than.total_seconds()
+        with errors_translated("Cleaning up"):
+            for kind in ("new", "old"):
+                remove_older(self._root / kind, before)
+            self._uploads.clean_up(before)
 
     # --- Addresses -------------------------------------------------------------------------------------------------
 

@@ -29,8 +29,9 @@ from yardmaster.storage.base import (
     UploadMissing,
     read_chunks,
 )
-from yardmaster.storage.folder import errors_translated, unused_name, write_all, write_new
+from yardmaster.storage.folder import errors_translated, remove_older, unused_name, write_all, write_new
 
+_ABORTED = "aborted-"
 _UPLOAD_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -58,15 +59,22 @@ class PartFolder:
         with errors_translated("Writing a part"), self._locked(key, upload_id, fcntl.LOCK_SH) as (folder, part_size):
             if size > part_size:
                 raise PartsRefused(f"Part {number} has {size} bytes, more than the upload's part size {part_size}.")
-            mark = os.open(folder / str(number), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o640)
+            try:
+                mark = os.open(folder / str(number), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o640)
+            except FileNotFoundError as error:
+                raise _missing(upload_id) from error
             try:
                 # One writer per part; from here until the end the part does not count.
                 fcntl.flock(mark, fcntl.LOCK_EX)
                 os.ftruncate(mark, 0)
                 etag = _write_at(folder / "data", (number - 1) * part_size, size, data, number)
                 os.pwrite(mark, json.dumps([size, etag]).encode(), 0)
+            except FileNotFoundError as error:
+                raise _missing(upload_id) from error
             finally:
                 os.close(mark)
+            if not (folder / "target").exists():  # aborted meanwhile: what was written went with the folder
+                raise _missing(upload_id)
         return Part(number, size, etag)
 
     def parts(self, key: str, upload_id: str) -> list[Part]:
@@ -93,8 +101,15 @@ class PartFolder:
             shutil.rmtree(folder, ignore_errors=True)
 
     def abort(self, key: str, upload_id: str) -> None:
-        with contextlib.suppress(UploadMissing), errors_translated("Aborting an upload"):
-            shutil.rmtree(self._folder(key, upload_id)[0], ignore_errors=True)
+        with contextlib.suppress(UploadMissing, FileNotFoundError), errors_translated("Aborting an upload"):
+            # Under its new name no writer finds it: nothing is put into it while it is removed, nor after.
+            aside = self._root / f"{_ABORTED}{unused_name()}"
+            os.replace(self._folder(key, upload_id)[0], aside)
+            shutil.rmtree(aside, ignore_errors=True)
+
+    def clean_up(self, before: float) -> None:
+        """Remove what an `abort` that was cut off before this time left."""
+        remove_older(self._root, before, _ABORTED)
 
     def _folder(self, key: str, upload_id: str) -> tuple[Path, int]:
         """The upload's folder and part size, if it is this key's."""

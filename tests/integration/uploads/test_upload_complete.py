@@ -12,13 +12,14 @@ from apps.api.problems import Conflict
 from apps.namespaces.selectors import namespace_for
 from apps.uploads import finishing, services
 from apps.uploads.finishing import upload_finish
-from apps.uploads.leases import lease_claim
+from apps.uploads.leases import LeaseLost, lease_claim
 from apps.uploads.manifest import manifest_by_path
-from apps.uploads.models import State, Upload
+from apps.uploads.models import State, Tombstone, Upload
 from apps.uploads.removal import let_go
 from apps.uploads.selectors import storage_used, stored_files
-from apps.uploads.services import upload_use, uploads_discard, uploads_expire, uploads_sweep
+from apps.uploads.services import upload_begin, upload_use, uploads_discard, uploads_expire, uploads_sweep
 from tests.integration.sending import begin, complete, put, send, sha256, sign, tfrecord, uploaded
+from yardmaster.storage.file_list import ListedFile
 
 CONTENT = {"a/b.bin": b"hello", "c": b"x" * 1000, "empty": b""}
 
@@ -261,4 +262,54 @@ def test_discarding_removes_what_is_in_use(ada, client, tmp_path, django_capture
         uploads_discard([upload.pk, upload.pk, uuid.uuid4()])
     assert not Upload.objects.exists()
     assert storage_used(namespace_for(ada, None)).used == 0
+    assert _disk(tmp_path) == []
+
+
+def test_finishing_takes_few_statements_however_many_files_there_are(ada, django_assert_max_num_queries):
+    files = [ListedFile(f"f{number}", 0) for number in range(1_200)]
+    upload = upload_begin(namespace=namespace_for(ada, None), actor=ada, kind="dataset", files=files)
+    Upload.objects.update(state=State.COMPLETING)
+    with django_assert_max_num_queries(60):
+        upload_finish(upload.pk)
+    assert Upload.objects.get().is_complete
+    assert {file.sha256 for file in manifest_by_path(upload.pk)} == {sha256(b"")}
+
+
+def test_many_uploads_are_discarded_in_few_statements(ada, client, django_assert_max_num_queries):
+    for number in range(10):
+        uploaded(client, {"f": b"x" * number})
+    with django_assert_max_num_queries(10):
+        uploads_discard(Upload.objects.values_list("pk", flat=True))
+    use = storage_used(namespace_for(ada, None))
+    assert (use.used, use.reserved) == (0, 0)
+
+
+# --- After the removal
+
+
+def test_what_a_late_writer_puts_where_an_upload_lay_is_removed_again(client, store, tmp_path):
+    content = {"f": b"abc"}
+    upload = begin(client, content)
+    prefix = Upload.objects.get().key_prefix
+    client.delete(f"/api/v1/uploads/{upload['id']}/")
+    now = timezone.now()
+    for late in (timedelta(minutes=2), timedelta(hours=3), timedelta(hours=25)):
+        store.put(f"{prefix}/f", b"late")
+        uploads_sweep(now + late)
+        assert _disk(tmp_path) == []
+    assert not Tombstone.objects.exists()
+
+
+def test_whoever_lost_the_lease_to_a_removal_takes_back_what_was_written(client, store, tmp_path, monkeypatch):
+    upload = _sent(client)
+
+    def removed_meanwhile(row, lease):
+        Upload.objects.update(leased_until=None)
+        services.upload_abort(Upload.objects.get(pk=upload))
+        store.put(f"{row.key_prefix}/late", b"late")
+        raise LeaseLost
+
+    monkeypatch.setattr(finishing, "_conclude", removed_meanwhile)
+    assert complete(client, upload).status_code == 404
+    assert not Upload.objects.exists()
     assert _disk(tmp_path) == []

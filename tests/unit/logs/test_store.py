@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.logs.conftest import JOB, numbered, stream
 from yardmaster.errors import Unavailable
-from yardmaster.logs.keys import LinesRejected, PastTheEnd, WrittenByAnother
+from yardmaster.logs.keys import JobGone, LinesRejected, PastTheEnd, WrittenByAnother
 from yardmaster.logs.reading import Gap
 from yardmaster.logs.store import LogStore
 from yardmaster.spec import Role
@@ -173,7 +173,7 @@ def test_a_deleted_job_is_gone_and_can_be_deleted_again(store: LogStore, tmp_pat
     store.delete_job(JOB)
     store.delete_job(JOB)
     assert store.next_line(stream()) == 0
-    assert list((tmp_path / "logs").iterdir()) == []
+    assert [path.name for path in (tmp_path / "logs").iterdir()] == [".deleted"]
 
 
 def test_a_half_deleted_job_is_deleted_whole_the_next_time(
@@ -186,7 +186,7 @@ def test_a_half_deleted_job_is_deleted_whole_the_next_time(
             store.delete_job(JOB)
     assert store.streams(JOB) == []
     store.delete_job(JOB)
-    assert list((tmp_path / "logs").iterdir()) == []
+    assert [path.name for path in (tmp_path / "logs").iterdir()] == [".deleted"]
 
 
 def _no_right(path: Path) -> None:
@@ -250,3 +250,36 @@ def test_an_index_that_rotted_is_reported_and_not_read_over(store: LogStore) -> 
     index.write_bytes(raw)
     with pytest.raises(Unavailable, match="damaged at record 1"):
         store.read(stream(), 0, 10)
+
+
+def test_a_deleted_job_takes_no_more_lines_and_nothing_is_left_of_them(store: LogStore, tmp_path: Path) -> None:
+    store.append(stream(), 0, b"one\n", [(0, 1)])
+    store.delete_job(JOB)
+    for write in (
+        lambda: store.append(stream(), 0, b"late\n", [(0, 1)]),
+        lambda: store.mark_gap(stream(), 0, 1, 1, 1),
+        lambda: store.mark_end(stream(), 0),
+    ):
+        with pytest.raises(JobGone):
+            write()
+    assert store.keys(JOB) == []
+    assert [path.parent.name for path in tmp_path.rglob("*") if path.is_file()] == [".deleted"]
+
+
+def test_a_line_that_was_being_written_while_its_job_was_deleted_goes_with_it(store: LogStore, tmp_path: Path) -> None:
+    store.append(stream(), 0, b"one\n", [(0, 1)])
+    with store._writer(stream()) as writer:
+        store.delete_job(JOB)
+        writer.add_end()
+    assert [path.parent.name for path in tmp_path.rglob("*") if path.is_file()] == [".deleted"]
+
+
+def test_the_note_of_a_deleted_job_goes_later_and_takes_what_is_left_along(store: LogStore, tmp_path: Path) -> None:
+    store.delete_job(JOB)
+    left = store.folder(stream())
+    left.mkdir(parents=True)
+    store.forget_deleted(3600)
+    assert left.exists()
+    store.forget_deleted(-1)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    assert not left.exists()

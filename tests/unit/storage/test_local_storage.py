@@ -6,6 +6,7 @@ import io
 import os
 import resource
 import subprocess
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -297,3 +298,41 @@ def test_an_address_leads_to_the_portal_as_its_user_sees_it(store):
     assert store.read_url("k", hour).startswith("http://portal/storage/objects/k?")
     assert store.read_url("k", hour, base_url="http://inside:1/").startswith("http://inside:1/storage/objects/k?")
     assert store.part_url("k", "u", 1, size=1, expires=hour, base_url="http://inside").url.startswith("http://inside/")
+
+
+class Meanwhile:
+    """A body during which something happens."""
+
+    def __init__(self, data: bytes, happens: Callable[[], object]) -> None:
+        self._pieces = [data, b""]
+        self._happens = happens
+
+    def read(self, size: int = -1, /) -> bytes:
+        if len(self._pieces) == 2:
+            self._happens()
+        return self._pieces.pop(0)
+
+
+def test_a_part_that_is_being_written_while_its_upload_is_aborted_is_refused_and_leaves_nothing(store, tmp_path):
+    upload = store.multipart_begin("k", 100)
+    body = Meanwhile(b"x" * 100, lambda: store.multipart_abort("k", upload))
+    with pytest.raises(UploadMissing):
+        store.part_write(PartGrant("k", upload, 1, 100), body)
+    with pytest.raises(UploadMissing):
+        store.part_write(PartGrant("k", upload, 2, 1), io.BytesIO(b"x"))
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_what_calls_that_were_cut_off_left_is_cleaned_up_once_it_is_old(store, tmp_path):
+    store.put("k", b"kept")
+    upload = store.multipart_begin("l", 100)
+    root = next(path for path in tmp_path.rglob("parts")).parent
+    for left in ("new/x", "old/y/z", "parts/aborted-1/data"):
+        (root / left).parent.mkdir(parents=True, exist_ok=True)
+        (root / left).write_bytes(b"left")
+    store.clean_up(timedelta(hours=1))
+    assert (root / "new/x").exists()
+    store.clean_up(timedelta(seconds=-1))
+    assert not any((root / left).exists() for left in ("new/x", "old/y", "parts/aborted-1"))
+    assert store.parts("l", upload) == []
+    assert store.stat("k").size == 4
