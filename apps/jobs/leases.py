@@ -13,13 +13,17 @@ import secrets
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
-from django.db.models import F, Q
+from django.db.models import DateTimeField, F, Q
+from django.db.models.functions import Coalesce
 
 from apps.jobs.models import Job
 
 SOON = timedelta(seconds=2)
+_WELL: dict[str, Any] = {"setbacks": 0, "failing_since": None}
+"""What a look that did not fail leaves of those that did."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ def claim(job_id: uuid.UUID, now: datetime) -> Lease | None:
 def let_go(lease: Lease, *, next_look_at: datetime | None) -> bool:
     """Give the job back, to be looked at again at that time. False: somebody asked for another look, so look now."""
     mine = Job.objects.filter(pk=lease.job_id, lease_owner=lease.owner)
-    freed = {"lease_owner": "", "lease_until": None, "next_look_at": next_look_at, "setbacks": 0}
+    freed = {"lease_owner": "", "lease_until": None, "next_look_at": next_look_at, **_WELL}
     if mine.filter(wake_again=False).update(**freed):
         return True
     return not mine.update(wake_again=False)
@@ -59,14 +63,16 @@ def let_go(lease: Lease, *, next_look_at: datetime | None) -> bool:
 def let_go_for_others(lease: Lease, *, now: datetime) -> None:
     """Give a job back that is asked for again and again: other jobs wait for this worker too."""
     mine = Job.objects.filter(pk=lease.job_id, lease_owner=lease.owner)
-    mine.update(lease_owner="", lease_until=None, next_look_at=now, setbacks=0)
+    mine.update(lease_owner="", lease_until=None, next_look_at=now, **_WELL)
 
 
 def let_go_after_setback(lease: Lease, *, now: datetime, next_look_at: datetime) -> None:
     """Give the job back after a failed look. Where somebody asked for another, it comes soon, not after the pause: what
     they want (a stop) may not need what failed."""
     mine = Job.objects.filter(pk=lease.job_id, lease_owner=lease.owner)
-    freed = {"lease_owner": "", "lease_until": None, "wake_again": False, "setbacks": F("setbacks") + 1}
+    since = Coalesce(F("failing_since"), now, output_field=DateTimeField())
+    failed = {"setbacks": F("setbacks") + 1, "failing_since": since}
+    freed = {"lease_owner": "", "lease_until": None, "wake_again": False, **failed}
     if not mine.filter(wake_again=False).update(**freed, next_look_at=next_look_at):
         mine.update(**freed, next_look_at=min(next_look_at, now + SOON))
 

@@ -6,7 +6,7 @@ Not here: which phase comes next (`yardmaster.plan`) and everything else of a jo
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -32,15 +32,27 @@ _TIME_OF: dict[Phase, str] = {
 }
 
 
-def move(job: Job, to: Phase, *, now: datetime, verdict: Verdict | None = None, **facts: Any) -> None:
+def move(
+    job: Job,
+    to: Phase,
+    *,
+    now: datetime,
+    verdict: Verdict | None = None,
+    columns: Mapping[str, Any] | None = None,
+    **facts: Any,
+) -> None:
     """Move the job from the phase that `job` shows to `to`, with its event, in one transaction; `job` follows.
+    `columns` of the row change with it, `facts` stand in the event.
 
     Raises `PhaseMoved` when the database shows another phase or attempt, `ValueError` for a move that must never be.
     """
     was = Phase(job.phase)
     if to not in MOVES[was]:
         raise ValueError(f"A job never moves from {was} to {to}.")
-    changes: dict[str, Any] = {"phase": to.value, "waiting": {}, "position": None, **_words(to, verdict)}
+    changes: dict[str, Any] = {
+        "phase": to.value, "waiting": {}, "position": None, "failing_since": None, "setbacks": 0,
+        **_words(to, verdict), **(columns or {}),
+    }  # fmt: skip
     if to in _TIME_OF:
         changes[_TIME_OF[to]] = now
     with transaction.atomic():
@@ -84,6 +96,13 @@ def start_all(job_ids: Collection[uuid.UUID], *, now: datetime) -> set[uuid.UUID
     return moved
 
 
+def give_back(job: Job, until: datetime, why: Verdict, *, now: datetime) -> None:
+    """Move a job that its engine did not take back to the queue, at the place that it had, and hold it back until then.
+    Raises `PhaseMoved` like `move`."""
+    columns = {"admitted_at": None, "submitted_at": None, "returns": job.returns + 1, "held_back_until": until}
+    move(job, Phase.QUEUED, now=now, verdict=why, columns=columns)
+
+
 def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, **facts: Any) -> None:
     """Begin the next attempt of a job that is over: QUEUED again, with clean times. Raises `PhaseMoved` like `move`."""
     was = job.phase
@@ -92,6 +111,7 @@ def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, **facts: Any
         "reason": "", "message": "", "remedy": "", "waiting": {}, "position": None, "progress": {}, "progress_at": None,
         "queued_at": now, "turn_at": None, "admitted_at": None, "started_at": None, "stop_sent_at": None,
         "decided_at": None, "released_at": None, "tidied_at": None, "setbacks": 0, "next_look_at": now,
+        "submitted_at": None, "failing_since": None, "returns": 0, "held_back_until": None,
     }  # fmt: skip
     with transaction.atomic():
         over = Job.objects.filter(pk=job.pk, phase=was, attempt=job.attempt, tidied_at__isnull=False)

@@ -29,16 +29,21 @@ AGAIN_AFTER = timedelta(seconds=10)
 """A pass that was sent for and not begun is sent for again after this long."""
 
 
-def waiting() -> QuerySet[Job]:
-    """Every job that waits and may start, in no order."""
+def queued() -> QuerySet[Job]:
+    """Every job in the queue, in no order."""
     return Job.objects.filter(phase=Phase.QUEUED.value, wanted=Wanted.RUN.value, deleted_at__isnull=True)
+
+
+def waiting() -> QuerySet[Job]:
+    """Those that may start: not the ones that are held back, whom all others pass."""
+    return queued().filter(held_back_until__isnull=True)
 
 
 def refuse_full(namespace: Namespace) -> None:
     """Raises the conflict `queue_full` where the namespace has as many queued jobs as it may. In the transaction that
     queues another one, with the namespace's row locked: of two requests at once the second sees the first one's job."""
     most: int = settings.YARDMASTER_QUEUED_JOBS
-    count = waiting().filter(namespace=namespace).count()
+    count = queued().filter(namespace=namespace).count()
     if count >= most:
         raise Conflict(
             f"The namespace {namespace.slug} may have {most} jobs in the queue, and has {count}.",

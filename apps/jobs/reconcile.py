@@ -78,16 +78,26 @@ def _bring_forward(job_id: uuid.UUID, clock: Clock) -> datetime | None:
 
 
 def _one_step(job: Job, clock: Clock) -> Wait | None:
-    """Look, and perform one step. Returns the wait, where that is the step."""
+    """Look, and perform one step. Returns the wait, where that is the step. An engine that could not be asked is the
+    look's failure, unless there is something to do all the same."""
     spec, unreadable = specs.spec_or_remains(job)
-    engine = engine_named(job.engine) if _is_on_the_engine(job) else None
-    seen: Observation = ABSENT if engine is None else engine.observe([job.key])[job.key]
+    seen, trouble = _look(job) if _is_on_the_engine(job) else (ABSENT, None)
     now = clock()
-    if engine is not None:
+    if _is_on_the_engine(job) and seen is not None:
         seen = task_facts.record(job, seen, now)
     ending = None if unreadable is None else specs.step_without_spec(job, unreadable)
     step = ending or plan(remembered(job, spec), seen, now, settings.YARDMASTER_TIMING)
-    return steps.perform(step, job, spec, seen, now)
+    if trouble is not None and isinstance(step, Wait):
+        raise trouble
+    return steps.perform(step, job, spec, seen or ABSENT, now)
+
+
+def _look(job: Job) -> tuple[Observation | None, YardmasterError | None]:
+    """What the engine has of the job; or None, and why it could not be asked."""
+    try:
+        return engine_named(job.engine).observe([job.key])[job.key], None
+    except YardmasterError as error:
+        return None, error
 
 
 def _is_on_the_engine(job: Job) -> bool:
@@ -108,5 +118,9 @@ def remembered(job: Job, spec: TrainingSpec) -> Remembered:
         decided_at=job.decided_at,
         released_at=job.released_at,
         tidied_at=job.tidied_at,
+        submitted_at=job.submitted_at,
+        failing_since=job.failing_since,
+        returns=job.returns,
+        held_back_until=job.held_back_until,
         reserved=frozenset() if job.phase == Phase.QUEUED.value else ledger.held_roles(job),
     )

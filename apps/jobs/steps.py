@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from apps.jobs import archive, ledger, phase_gate, queue
 from apps.jobs.engines import engine_named
@@ -21,7 +22,7 @@ from yardmaster.engines.base import Restarts, TaskAccess
 from yardmaster.errors import PlaceMissing
 from yardmaster.failures import REASONS, Verdict
 from yardmaster.phases import Observation, Phase, TaskPhase
-from yardmaster.plan import Admit, FreeQuota, Move, Release, Restart, Step, Stop, Submit, Tidy, Wait
+from yardmaster.plan import Admit, Discard, FreeQuota, GiveBack, Move, Release, Restart, Step, Stop, Submit, Tidy, Wait
 from yardmaster.spec import Role, TrainingSpec
 
 
@@ -32,7 +33,12 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
             queue.ask(job.engine)
             return Wait(now + queue.LOOK_AGAIN)
         case Submit():
-            _submit(job, spec)
+            _submit(job, spec, now)
+        case GiveBack(until, why):
+            _give_back(job, until, why, now)
+        case Discard():
+            engine_named(job.engine).tidy(job.key)
+            _same(job).filter(phase=Phase.QUEUED.value).update(held_back_until=None)
         case Move(phase, verdict):
             _move(job, phase, verdict, now)
         case Restart():
@@ -62,7 +68,18 @@ def _move(job: Job, phase: Phase, verdict: Verdict | None, now: datetime) -> Non
             queue.ask_for_room_of(job)
 
 
-def _submit(job: Job, spec: TrainingSpec) -> None:
+def _give_back(job: Job, until: datetime, why: Verdict, now: datetime) -> None:
+    with transaction.atomic():
+        phase_gate.give_back(job, until, why, now=now)
+        ledger.release(job, list(Role), now)
+        queue.ask_for_room_of(job)
+
+
+def _same(job: Job) -> QuerySet[Job]:
+    return Job.objects.filter(pk=job.pk, attempt=job.attempt)
+
+
+def _submit(job: Job, spec: TrainingSpec, now: datetime) -> None:
     place_ready(job.namespace_id, job.engine)
     access = TaskAccess(portal_url=settings.TASK_URL, token=token_of(job.pk, job.attempt))
     try:
@@ -70,6 +87,7 @@ def _submit(job: Job, spec: TrainingSpec) -> None:
     except PlaceMissing:
         place_lost(job.namespace_id, job.engine)
         raise
+    _same(job).filter(submitted_at__isnull=True).update(submitted_at=now)
 
 
 def _restart(job: Job, now: datetime) -> None:

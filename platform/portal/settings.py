@@ -293,6 +293,9 @@ YARDMASTER_OPEN_UPLOADS_PER_JOB = env.number("YARDMASTER_OPEN_UPLOADS_PER_JOB", 
 YARDMASTER_TIMING = Timing(
     look_again=timedelta(seconds=env.number("YARDMASTER_LOOK_AGAIN", 15, least=1)),
     start_timeout=timedelta(seconds=env.number("YARDMASTER_START_TIMEOUT", 1800, least=1)),
+    engine_patience=timedelta(seconds=env.number("YARDMASTER_ENGINE_PATIENCE", 300, least=1)),
+    away_limit=timedelta(seconds=env.number("YARDMASTER_ENGINE_AWAY_LIMIT", 3 * 86_400, least=1)),
+    most_returns=env.number("YARDMASTER_MOST_RETURNS", 12, least=0),
 )
 """How long an event may stay lost, and how long an admitted job may take until all of its tasks have begun."""
 YARDMASTER_JOB_LEASE = timedelta(seconds=env.number("YARDMASTER_JOB_LEASE", 60, least=5))

@@ -250,6 +250,12 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "{task} could not be started by the engine.",
             "Ask an administrator to see the engine's own message.",
         ),
+        "EngineUnavailable": Reason(
+            _PLATFORM,
+            "The engine was not available",
+            "{task} could not be reached on its engine.",
+            "Ask an administrator to see the engine. What was submitted is removed when it is back; then launch again.",
+        ),
         "PortalUnreachable": Reason(
             _PLATFORM,
             "The portal could not be reached",

@@ -40,7 +40,7 @@ FINAL = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.STOPPED})
 
 MOVES: dict[Phase, frozenset[Phase]] = {
     Phase.QUEUED: frozenset({Phase.STARTING, Phase.FAILED, Phase.STOPPING, Phase.STOPPED}),
-    Phase.STARTING: frozenset({Phase.RUNNING, Phase.SUCCEEDED, Phase.FAILED, Phase.STOPPING}),
+    Phase.STARTING: frozenset({Phase.RUNNING, Phase.SUCCEEDED, Phase.FAILED, Phase.STOPPING, Phase.QUEUED}),
     Phase.RUNNING: frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.STOPPING}),
     Phase.STOPPING: frozenset({Phase.STOPPED}),
     Phase.SUCCEEDED: frozenset(),

@@ -13,7 +13,16 @@ from yardmaster.failures import Verdict
 from yardmaster.phases import Observation, Phase, TaskState, Wanted
 from yardmaster.spec import Role, TrainingSpec
 from yardmaster.strategy import only_serves
-from yardmaster.success import STOPPED_OUTSIDE, deadline_verdict, job_verdict, lost_verdict, never_started_verdict
+from yardmaster.success import (
+    STOPPED_OUTSIDE,
+    away_verdict,
+    deadline_verdict,
+    job_verdict,
+    lost_verdict,
+    never_started_verdict,
+    not_taken_verdict,
+    stopped_unseen_verdict,
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,15 @@ class Remembered:
     tidied_at: datetime | None = None
     reserved: frozenset[Role] = frozenset()
     """Roles whose quota is still held."""
+    submitted_at: datetime | None = None
+    """When the engine was first known to have taken the run."""
+    failing_since: datetime | None = None
+    """Since when every look at the job has failed: its engine is away, or does not do what it is asked."""
+    returns: int = 0
+    """How often its quota was returned because the engine did not take it."""
+    held_back_until: datetime | None = None
+    """While QUEUED after such a return: not to be admitted before then, nor before what the engine may have taken all
+    the same was removed."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +66,18 @@ class Timing:
     """From admission until every task has begun."""
     kill_margin: timedelta = timedelta(seconds=10)
     """Past the grace period, until what still runs is removed by force."""
+    engine_patience: timedelta = timedelta(minutes=5)
+    """How long quota is held for an engine that does not take a job, or does not end one."""
+    away_limit: timedelta = timedelta(days=3)
+    """How long an engine may be away until its jobs fail."""
+    most_returns: int = 12
+    """How often a job that its engine does not take goes back to the queue until it fails."""
+
+    def pause_after_return(self, returns: int) -> timedelta:
+        """How long a job rests after so many returns: with five minutes of patience 1, 2, 4, … minutes, half an hour
+        at most."""
+        doublings: int = 2 ** min(max(returns, 1) - 1, 5)
+        return min(6 * self.engine_patience, self.engine_patience / 5 * doublings)
 
 
 @dataclass(frozen=True)
@@ -58,6 +88,19 @@ class Admit:
 @dataclass(frozen=True)
 class Submit:
     """Hand the run to its engine."""
+
+
+@dataclass(frozen=True)
+class GiveBack:
+    """Return all quota and the job to the queue, where it rests until then (`held_back_until`), with why."""
+
+    until: datetime
+    why: Verdict
+
+
+@dataclass(frozen=True)
+class Discard:
+    """Remove what the engine may have of a submission that was given up, then let the job be admitted again."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +149,7 @@ class Wait:
     until: datetime | None
 
 
-Step = Admit | Submit | Move | Restart | Stop | Release | FreeQuota | Tidy | Wait
+Step = Admit | Submit | GiveBack | Discard | Move | Restart | Stop | Release | FreeQuota | Tidy | Wait
 
 
 @dataclass(frozen=True)
@@ -127,16 +170,57 @@ class _Facts:
         return frozenset(task.role for task in self.alive)
 
 
-def plan(job: Remembered, seen: Observation, now: datetime, timing: Timing = Timing()) -> Step:
-    """The next step. Performing it (or failing to) and asking again always ends in a final, tidied job."""
-    facts = _Facts(seen)
+def plan(job: Remembered, seen: Observation | None, now: datetime, timing: Timing = Timing()) -> Step:
+    """The next step. Performing it (or failing to) and asking again always ends in a final job that holds no quota, and
+    in a tidied one as soon as its engine answers. `seen` None: the engine could not be asked; no step that is given
+    then needs it."""
     if job.phase.is_final:
-        return _after_verdict(job, facts, now, timing)
+        return _after_verdict(job, seen, now, timing)
     if job.phase is Phase.STOPPING:
-        return _stopping(job, facts, now, timing)
+        return _stopping(job, seen, now, timing)
     if job.phase is Phase.QUEUED:
-        return Move(Phase.STOPPED) if job.wanted is Wanted.STOP else Admit()
-    return _on_the_engine(job, facts, now, timing)
+        return _queued(job, now, timing)
+    if seen is None:
+        return _unseen(job, now, timing)
+    return _on_the_engine(job, _Facts(seen), now, timing)
+
+
+def _fails_for(job: Remembered, now: datetime, time: timedelta) -> bool:
+    """Whether every look has failed for so long."""
+    return job.failing_since is not None and now >= job.failing_since + time
+
+
+def _queued(job: Remembered, now: datetime, timing: Timing) -> Step:
+    """A job that was given back rests first. What a lost answer left on the engine goes before it comes again."""
+    if job.wanted is Wanted.STOP:
+        return Move(Phase.STOPPED)
+    if _fails_for(job, now, timing.away_limit):
+        return Move(Phase.FAILED, away_verdict(timing.away_limit))
+    if job.held_back_until is None:
+        return Admit()
+    return Wait(job.held_back_until) if now < job.held_back_until else Discard()
+
+
+def _unseen(job: Remembered, now: datetime, timing: Timing) -> Step:
+    """STARTING or RUNNING on an engine that cannot be asked. What it was known to take probably runs on."""
+    if job.wanted is Wanted.STOP:
+        return Move(Phase.STOPPING)
+    if job.phase is Phase.STARTING and job.submitted_at is None:
+        return _not_taken(job, now, timing) or Wait(now + timing.look_again)
+    if _fails_for(job, now, timing.away_limit):
+        return Move(Phase.FAILED, away_verdict(timing.away_limit))
+    return Wait(now + timing.look_again)
+
+
+def _not_taken(job: Remembered, now: datetime, timing: Timing) -> Step | None:
+    """What follows when the engine has not taken the run for too long; None while that is not so."""
+    if not _fails_for(job, now, timing.engine_patience):
+        return None
+    is_last = job.returns >= timing.most_returns
+    verdict = not_taken_verdict(timing.engine_patience, job.returns + 1, is_last=is_last)
+    if is_last:
+        return Move(Phase.FAILED, verdict)
+    return GiveBack(now + timing.pause_after_return(job.returns + 1), verdict)
 
 
 def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing) -> Step:
@@ -147,6 +231,8 @@ def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing
         return Move(Phase.SUCCEEDED if verdict.reason == "Succeeded" else Phase.FAILED, verdict)
     if job.wanted is Wanted.STOP:
         return Move(Phase.STOPPING)
+    if _fails_for(job, now, timing.away_limit):
+        return Move(Phase.FAILED, away_verdict(timing.away_limit))
     if facts.seen.to_restart and not _is_overdue(job, now, timing):
         return Restart()
     if job.phase is Phase.STARTING:
@@ -179,19 +265,26 @@ def _start_limit(job: Remembered, timing: Timing) -> datetime:
 
 def _starting(job: Remembered, facts: _Facts, now: datetime, timing: Timing) -> Step:
     """RUNNING only when every task has begun: half a gang is not a running job."""
+    limit = _start_limit(job, timing)
     if not facts.seen.exists:
-        return Submit()
+        if job.submitted_at is None or now < limit:
+            return _not_taken(job, now, timing) or Submit()
+        return Move(Phase.FAILED, never_started_verdict(job.spec, facts.seen, timing.start_timeout))
     begun = {(task.role, task.index) for task in facts.seen.tasks if task.phase != "PENDING"}
     if begun.issuperset(job.spec.tasks()):
         return Move(Phase.RUNNING)
-    limit = _start_limit(job, timing)
     if now >= limit:
         return Move(Phase.FAILED, never_started_verdict(job.spec, facts.seen, timing.start_timeout))
     return Wait(_earliest(now + timing.look_again, limit))
 
 
-def _stopping(job: Remembered, facts: _Facts, now: datetime, timing: Timing) -> Step:
-    if facts.all_gone:
+def _stopping(job: Remembered, seen: Observation | None, now: datetime, timing: Timing) -> Step:
+    """What an engine that is away may still run is removed when it is back; nobody waits for that with their quota."""
+    if _fails_for(job, now, timing.engine_patience):
+        return Move(Phase.STOPPED, stopped_unseen_verdict(timing.engine_patience))
+    if seen is None:
+        return Wait(now + timing.look_again)
+    if _Facts(seen).all_gone:
         # That nobody wanted it stopped means that its time was over.
         return Move(Phase.STOPPED, deadline_verdict(job.spec) if job.wanted is Wanted.RUN else None)
     if job.stop_sent_at is None:
@@ -200,10 +293,16 @@ def _stopping(job: Remembered, facts: _Facts, now: datetime, timing: Timing) -> 
     return Tidy() if now >= limit else Wait(_earliest(now + timing.look_again, limit))
 
 
-def _after_verdict(job: Remembered, facts: _Facts, now: datetime, timing: Timing) -> Step:
-    """The verdict stands; what still runs is released, its quota returned, the rest removed."""
+def _after_verdict(job: Remembered, seen: Observation | None, now: datetime, timing: Timing) -> Step:
+    """The verdict stands; what still runs is released, its quota returned, the rest removed. An engine that does not
+    do that keeps the job from being tidied, but not its quota from others."""
     if job.tidied_at is not None:
         return FreeQuota(job.reserved) if job.reserved else Wait(None)
+    if job.reserved and _fails_for(job, now, timing.engine_patience):
+        return FreeQuota(job.reserved)
+    if seen is None:
+        return Wait(now + timing.look_again)
+    facts = _Facts(seen)
     if facts.all_gone:
         return Tidy()
     ended = job.reserved - facts.alive_roles()

@@ -30,6 +30,7 @@ from yardmaster.strategy import leading_task, never_ending_roles, only_serves
 SUCCEEDED = "Succeeded"
 """The reason of a verdict that is a success; every other reason is a failure (`failures.REASONS`)."""
 SERVER_ENDED = "ServerEnded"
+ENGINE_AWAY = "EngineUnavailable"
 STOPPED_OUTSIDE = "StoppedOutside"
 """The reason of a verdict on tasks that somebody ended on the engine itself."""
 
@@ -146,6 +147,41 @@ def lost_verdict(missing: str = "") -> Verdict:
     return Verdict(
         "Lost", "The engine no longer has the job, and nothing tells how it ended.", known.remedy, known.blame
     )
+
+
+def away_verdict(limit: timedelta) -> Verdict:
+    """The engine could not be asked for so long that nobody waits for it any more."""
+    known = REASONS[ENGINE_AWAY]
+    message = f"The engine could not be reached for {_time_words(limit)}."
+    return Verdict(ENGINE_AWAY, message, known.remedy, known.blame)
+
+
+def not_taken_verdict(patience: timedelta, times: int, *, is_last: bool) -> Verdict:
+    """The engine did not take an admitted job for the `times`th time: why it goes back to the queue, or has failed."""
+    known = REASONS[ENGINE_AWAY]
+    message = f"The engine did not take the job for {_time_words(patience)}" + (
+        f", {times} times." if times > 1 else "."
+    )
+    remedy = (
+        known.remedy if is_last else "Nothing to do: its quota was returned, and it is submitted again after a pause."
+    )
+    return Verdict(ENGINE_AWAY, message, remedy, known.blame)
+
+
+def stopped_unseen_verdict(patience: timedelta) -> Verdict:
+    """Stopped as far as the portal is concerned: the engine could not be asked whether all has ended."""
+    message = f"The engine could not be reached for {_time_words(patience)}. What still runs there is removed later."
+    return Verdict("Stopped", message, "", Blame.PLATFORM)
+
+
+def _time_words(time: timedelta) -> str:
+    """In the largest unit that gives a whole number."""
+    seconds = int(time.total_seconds())
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= size and seconds % size == 0:
+            count = seconds // size
+            return f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"{seconds} s"
 
 
 def never_started_verdict(spec: TrainingSpec, seen: Observation, timeout: timedelta) -> Verdict:

@@ -79,6 +79,16 @@ class Job(models.Model):
     decided_at = models.DateTimeField(null=True, blank=True)
     released_at = models.DateTimeField(null=True, blank=True)
     tidied_at = models.DateTimeField(null=True, blank=True)
+    submitted_at = models.DateTimeField(null=True, blank=True)
+    """When its engine was first known to have taken it."""
+
+    # What became of it at an engine that did not take it.
+    failing_since = models.DateTimeField(null=True, blank=True)
+    """Since when every look has failed, in this phase."""
+    returns = models.PositiveIntegerField(default=0, db_default=0)
+    """How often the current attempt went back to the queue."""
+    held_back_until = models.DateTimeField(null=True, blank=True)
+    """While QUEUED: not admitted before then, nor before its reconciler has removed what the engine may have of it."""
 
     # Who works on it now, and when somebody must look again.
     lease_owner = models.CharField(max_length=32, blank=True)

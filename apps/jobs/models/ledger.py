@@ -8,7 +8,8 @@ from apps.jobs.models.attempt import ROLES
 
 
 class Reservation(models.Model):
-    """What one role of one attempt holds, until `released_at`. All roles of a job are reserved together or none is."""
+    """What one role of one attempt holds, until `released_at`. All roles of a job are reserved together or none is. An
+    attempt that went back to the queue has rows for every time it was admitted."""
 
     job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="reservations", db_index=False)
     namespace = models.ForeignKey("namespaces.Namespace", on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -23,7 +24,13 @@ class Reservation(models.Model):
     released_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["job", "attempt", "role"], name="one_reservation_per_role")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["job", "attempt", "role"],
+                condition=models.Q(released_at__isnull=True),
+                name="one_open_reservation_per_role",
+            )
+        ]
         indexes = [
             models.Index(
                 fields=["namespace"], name="ledger_of_namespace", condition=models.Q(released_at__isnull=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import pytest
 from django.db import OperationalError, connection
 
+from apps.jobs import ledger
 from apps.jobs.models import Job, QueuePass, Reservation
 from apps.jobs.reconcile import reconcile
+from apps.jobs.services import job_stop
 from yardmaster.errors import Misconfigured, Problem, QuotaFull, SpecRejected, Unavailable
 from yardmaster.spec import Role
 
@@ -139,6 +142,67 @@ def test_an_answer_that_was_lost_is_asked_for_again_and_nothing_is_done_twice(wo
     assert world.again(job).is_over
     assert world.engine.submits == [job.key]
     assert {"capacity", "submit", "release", "tidy"} <= set(done)
+
+
+def test_a_submission_whose_answer_was_lost_is_given_up_with_its_quota_and_removed_before_the_next(world, ada):
+    """An engine that took the job and then was away: what it has of it appears again when it is back."""
+    job = world.launch(ada)
+
+    def away_from_now_on(verb: str) -> None:
+        if verb == "submit":
+            world.engine.error = Unavailable("The connection broke.")
+            raise world.engine.error
+
+    world.engine.after_verb = away_from_now_on
+    while world.again(job).returns == 0:
+        world.look(job)
+        world.now = world.again(job).next_look_at
+        assert world.again(job).phase in ("QUEUED", "STARTING")
+    job = world.again(job)
+    assert (job.phase, job.reason, ledger.held_roles(job)) == ("QUEUED", "EngineUnavailable", frozenset())
+    assert world.engine.observe_quietly(job.key).exists
+    queued_at = job.queued_at
+    world.engine.after_verb, world.engine.error = (lambda verb: None), None
+    world.engine.calls.clear()
+    world.until_running(job)
+    assert [verb for verb, _ in world.engine.calls][:2] == ["tidy", "submit"]
+    assert world.again(job).queued_at == queued_at
+
+
+def test_an_engine_that_takes_nothing_fails_the_job_after_its_returns(world, ada, settings):
+    settings.YARDMASTER_TIMING = replace(settings.YARDMASTER_TIMING, most_returns=2)
+    job = world.launch(ada)
+
+    def refuse(verb: str) -> None:
+        if verb == "submit":
+            raise Unavailable("No room on the disk.")
+
+    world.engine.before_verb = refuse
+    while world.again(job).phase != "FAILED":
+        world.look(job)
+        world.now = world.again(job).next_look_at
+    job = world.again(job)
+    assert (job.reason, job.returns, ledger.held_roles(job)) == ("EngineUnavailable", 2, frozenset())
+    assert "3 times" in job.message
+    assert Reservation.objects.filter(job=job, released_at__isnull=False).values("reserved_at").distinct().count() == 3
+
+
+def test_a_job_that_is_stopped_while_its_engine_is_away_ends_and_returns_its_quota(world, ada):
+    job = world.launch(ada)
+    world.until_running(job)
+    world.engine.error = Unavailable("The engine does not answer.")
+    job_stop(user=ada, job=world.again(job))
+    for _ in range(20):
+        world.look(job)
+        world.now = world.again(job).next_look_at
+    job = world.again(job)
+    assert (job.phase, job.tidied_at, ledger.held_roles(job)) == ("STOPPED", None, frozenset())
+    assert "removed later" in job.message
+    world.engine.error = None
+    world.look(job)
+    world.until_quiet()
+    assert world.again(job).is_over
+    assert not world.engine.observe_quietly(job.key).exists
 
 
 def test_a_run_that_the_engine_has_lost_fails_and_says_so(world, ada):

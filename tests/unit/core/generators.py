@@ -142,7 +142,8 @@ def observations(draw: st.DrawFn, spec: TrainingSpec) -> Observation:
         return Observation(exists=False)
     keys = [*spec.tasks(), (Role.EVALUATOR, 7), (Role.PS, 99)]
     shown = draw(st.lists(st.sampled_from(keys), unique=True, max_size=len(keys)))
-    return Observation(True, tuple(draw(task_states(*key)) for key in shown), draw(st.sampled_from(["", "held up"])))
+    tasks = tuple(draw(task_states(*key)) for key in shown)
+    return Observation(True, tasks, draw(st.sampled_from(["", "held up"])), to_restart=draw(st.booleans()))
 
 
 clocks = st.integers(-(10**7), 10**7).map(lambda seconds: NOW + timedelta(seconds=seconds))

@@ -8,16 +8,51 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from tests.unit.core.generators import NOW
 from yardmaster.failures import Verdict
 from yardmaster.phases import ABSENT, MOVES, Observation, Phase, TaskPhase, TaskState, Wanted
-from yardmaster.plan import Admit, FreeQuota, Move, Release, Remembered, Step, Stop, Submit, Tidy, Wait, plan
+from yardmaster.plan import (
+    Admit,
+    Discard,
+    FreeQuota,
+    GiveBack,
+    Move,
+    Release,
+    Remembered,
+    Restart,
+    Step,
+    Stop,
+    Submit,
+    Tidy,
+    Timing,
+    Wait,
+    plan,
+)
 from yardmaster.spec import Role, SuccessRule, TrainingSpec
-from yardmaster.strategy import leading_task, never_ending_roles
+from yardmaster.strategy import leading_task, never_ending_roles, only_serves
 from yardmaster.success import SUCCEEDED, job_verdict, needed_workers
 
 Key = tuple[Role, int]
+TIMING = Timing()
+NEEDS_THE_ENGINE = (Submit, Discard, Restart, Stop, Release, Tidy)
+
+
+class Health(StrEnum):
+    """How an engine answers."""
+
+    WELL = "well"
+    AWAY = "away"
+    """Nothing gets through; of a submission it is unknown whether it did."""
+    REFUSES = "refuses"
+    """It says what there is and does nothing."""
+    LOSES_ANSWERS = "loses answers"
+    """It does what it is asked and says that it failed."""
+
+
+class Unavailable(Exception):
+    """The engine did not answer, or not well."""
 
 
 @dataclass
@@ -27,19 +62,74 @@ class Engine:
     spec: TrainingSpec
     tasks: dict[Key, TaskState] | None = None
     told_to_end: set[Key] = field(default_factory=set)
+    health: Health = Health.WELL
+    lost: bool = False
+    """A task was lost without which the others cannot go on."""
+    restarts: int = 0
+    arrives_late: bool = False
+    """A submission is under way of which nobody was told."""
+
+    def called(self, verb: Step) -> None:
+        """Do what the step asks for, as far as the engine's health lets it. Raises `Unavailable`."""
+        if self.health is Health.AWAY:
+            self.arrives_late |= isinstance(verb, Submit)
+            raise Unavailable
+        if self.health is Health.REFUSES:
+            raise Unavailable
+        self.do(verb)
+        if self.health is Health.LOSES_ANSWERS:
+            raise Unavailable
+
+    def turns(self, health: Health) -> None:
+        """Once anything gets through again, so has the submission of which nobody was told."""
+        self.health = health
+        if self.arrives_late and health is not Health.AWAY:
+            self.submit()
+            self.arrives_late = False
+
+    def do(self, verb: Step) -> None:
+        match verb:
+            case Submit():
+                self.submit()
+            case Restart():
+                self.restart()
+            case Stop():
+                self.release(self.spec.roles)
+            case Release(roles):
+                self.release(roles)
+            case Tidy() | Discard():
+                self.tidy()
 
     def submit(self) -> None:
         if self.tasks is None:
             self.tasks = {key: TaskState(*key, TaskPhase.PENDING) for key in self.spec.tasks()}
 
-    def observe(self) -> Observation:
-        return ABSENT if self.tasks is None else Observation(True, tuple(self.tasks.values()))
+    def lose_one(self) -> None:
+        """All are to be started again together, while the job has restarts left; else one has failed for good."""
+        if self.tasks is not None and self.restarts < self.spec.retries:
+            self.lost = True
+        elif self.tasks is not None:
+            self.turn(self.spec.tasks()[0], TaskPhase.FAILED)
+
+    def restart(self) -> None:
+        if self.tasks is not None and self.lost:
+            self.restarts += 1
+            self.lost = False
+            for key, one in self.tasks.items():
+                if not one.phase.is_ended:
+                    self.tasks[key] = replace(one, phase=TaskPhase.PENDING, restarts=one.restarts + 1)
+
+    def observe(self) -> Observation | None:
+        if self.health is Health.AWAY:
+            return None
+        return ABSENT if self.tasks is None else Observation(True, tuple(self.tasks.values()), to_restart=self.lost)
 
     def release(self, roles: Collection[Role]) -> None:
         self.told_to_end |= {key for key in self.tasks or {} if key[0] in roles}
 
     def tidy(self) -> None:
         self.tasks = None
+        self.lost = False
         self.told_to_end.clear()
 
     def obeys(self) -> None:
@@ -79,35 +169,43 @@ class World:
         step = plan(self.job, seen, self.now)
         self.steps.append(step)
         self._is_allowed(step, seen)
-        self._tell_engine(step)
-        if twice:
+        try:
+            if isinstance(step, NEEDS_THE_ENGINE):
+                self.engine.called(step)
+            if (seen is None and isinstance(step, Wait)) or (isinstance(step, Admit) and self._is_deaf()):
+                raise Unavailable
+        except Unavailable:
+            self.job = replace(self.job, failing_since=self.job.failing_since or self.now)
+            return step
+        if twice and self.engine.health is Health.WELL:
             before = (self.engine.observe(), set(self.engine.told_to_end))
-            self._tell_engine(step)
+            self.engine.do(step)
             assert (self.engine.observe(), set(self.engine.told_to_end)) == before
         if not crash:
             self._write(step)
-            if twice:
+            if twice and not isinstance(step, GiveBack):
                 before_job = self.job
                 self._write(step)
                 assert self.job == before_job
         return step
 
-    def _tell_engine(self, step: Step) -> None:
-        match step:
-            case Submit():
-                self.engine.submit()
-            case Stop():
-                self.engine.release(self.spec.roles)
-            case Release(roles):
-                self.engine.release(roles)
-            case Tidy():
-                self.engine.tidy()
+    def _is_deaf(self) -> bool:
+        return self.engine.health is Health.AWAY
 
     def _write(self, step: Step) -> None:
         job = self.job
+        if isinstance(step, Move | GiveBack | Wait | Admit):
+            job = replace(job, failing_since=None)
         match step:
             case Admit() if self.has_room:
                 job = replace(job, phase=Phase.STARTING, admitted_at=self.now, reserved=frozenset(self.spec.roles))
+            case Submit():
+                job = replace(job, submitted_at=job.submitted_at or self.now)
+            case GiveBack(until):
+                given = {"admitted_at": None, "submitted_at": None, "returns": job.returns + 1}
+                job = replace(job, phase=Phase.QUEUED, reserved=frozenset(), held_back_until=until, **given)
+            case Discard():
+                job = replace(job, held_back_until=None)
             case Move(phase, verdict):
                 self.verdict = verdict
                 job = replace(job, phase=phase)
@@ -127,20 +225,35 @@ class World:
 
     # What must hold of every step.
 
-    def _is_allowed(self, step: Step, seen: Observation) -> None:
+    def _is_allowed(self, step: Step, seen: Observation | None) -> None:
+        if seen is None and self.job.phase is not Phase.QUEUED:
+            assert not isinstance(step, NEEDS_THE_ENGINE), f"{step} of an engine that is away"
         match step:
             case Move(phase, verdict):
                 assert phase in MOVES[self.job.phase], f"{self.job.phase} -> {phase}"
                 self._is_deserved(phase, verdict, seen)
             case Admit():
                 assert self.job.phase is Phase.QUEUED
+                assert self.engine.tasks is None, "what a lost answer left on the engine is there while it waits"
+                assert not self.engine.arrives_late
             case Submit():
                 assert self.job.phase is Phase.STARTING
+                assert seen is not None
                 assert not seen.exists
+            case GiveBack(until):
+                assert self.job.phase is Phase.STARTING
+                assert until > self.now
+                assert self._has_failed_for_long()
+            case Discard():
+                assert self.job.phase is Phase.QUEUED
+                assert self.job.held_back_until is not None
+            case Restart():
+                assert self.engine.lost
             case FreeQuota(roles):
                 assert roles
                 assert roles <= self.job.reserved
-                assert not {role for role, _ in self.engine.alive()} & roles, "quota of a running task was returned"
+                if not self._has_failed_for_long():
+                    assert not {role for role, _ in self.engine.alive()} & roles, "quota of a running task was returned"
             case Release() | Tidy() if self.job.phase is Phase.SUCCEEDED and self.engine.alive():
                 assert self.job.decided_at is not None
                 assert self.now >= self.job.decided_at + self.spec.reclaim_delay, "released before the delay was over"
@@ -154,18 +267,24 @@ class World:
                 else:
                     assert until > self.now, "a wait that is over already would turn for ever"
 
-    def _is_deserved(self, phase: Phase, verdict: Verdict | None, seen: Observation) -> None:
+    def _has_failed_for_long(self) -> bool:
+        since = self.job.failing_since
+        return since is not None and self.now - since >= TIMING.engine_patience
+
+    def _is_deserved(self, phase: Phase, verdict: Verdict | None, seen: Observation | None) -> None:
         if phase is Phase.SUCCEEDED:
             assert verdict is not None
             assert verdict.reason == SUCCEEDED
+            assert seen is not None
             self._deciding_tasks_have_succeeded(seen)
         if phase is Phase.FAILED:
             assert verdict is not None
             assert verdict.reason != SUCCEEDED
         if phase.is_final and phase is not Phase.STOPPED and self.job.wanted is Wanted.STOP:
+            assert seen is not None
             assert job_verdict(self.spec, seen) == verdict, "a stop gave way to something that was not there already"
         if phase is Phase.STOPPED:
-            assert self.job.wanted is Wanted.STOP
+            assert self.job.wanted is Wanted.STOP or only_serves(self.spec.strategy)
 
     def _deciding_tasks_have_succeeded(self, seen: Observation) -> None:
         well = {(one.role, one.index) for one in seen.tasks if one.phase is TaskPhase.SUCCEEDED}
@@ -176,6 +295,21 @@ class World:
 
     def is_done(self) -> bool:
         return self.job.phase.is_final and self.job.tidied_at is not None and not self.job.reserved
+
+    def holds_nothing(self) -> bool:
+        """Ended, with all quota returned, whether the engine was told or not."""
+        return self.job.phase.is_final and not self.job.reserved
+
+    def wait_for_an_engine_that_stays_as_it_is(self, turns: int = 2000) -> None:
+        """Let time pass, twenty minutes a look, until the job has ended and holds nothing."""
+        for _ in range(turns):
+            if self.holds_nothing():
+                return
+            step = self.step()
+            if isinstance(step, Wait | Admit) or self.job.failing_since is not None:
+                until = step.until if isinstance(step, Wait) and step.until is not None else self.now
+                self.now = max(until, self.now + timedelta(minutes=20))
+        raise AssertionError(f"not over after {turns} turns: {self.job.phase}, last {self.steps[-3:]}")
 
     def drive(self, turns: int = 60) -> None:
         """Let time pass until nothing is left to do. The engine obeys; what decides has ended, or has a limit."""
