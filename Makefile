@@ -4,6 +4,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?=
 VENV := .venv
+TASKS := .venv-tasks
+TASK_LOCK := deploy/images/task/requirements.txt
 BIN := $(VENV)/bin
 export PYTHONPATH := $(CURDIR)/platform:$(CURDIR)
 PORT ?= 8080
@@ -14,10 +16,16 @@ ENGINE ?= local
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(VENV)/.installed $(VENV)/.assets ## install everything into .venv and build the assets
+# Both at the same time: what tasks import is as large as all of the rest.
+setup: ## install the portal into .venv, what tasks import into .venv-tasks, and build the assets
+	@$(MAKE) --no-print-directory -j2 $(VENV)/.assets $(TASKS)/.installed
 
 $(VENV)/.installed: requirements.txt deploy/setup/install.sh
-	@deploy/setup/install.sh "$(VENV)" $(PYTHON)
+	@deploy/setup/install.sh "$(VENV)" requirements.txt $(PYTHON)
+	@touch $@
+
+$(TASKS)/.installed: $(TASK_LOCK) deploy/setup/install.sh
+	@deploy/setup/install.sh "$(TASKS)" $(TASK_LOCK) $(PYTHON)
 	@touch $@
 
 $(VENV)/.assets: $(VENV)/.installed $(shell find frontend -type f -not -path '*/node_modules/*' -not -path '*/built/*' 2>/dev/null) deploy/setup/assets.sh
@@ -80,13 +88,14 @@ screenshots: setup ## take a picture of every page, light and dark, wide and nar
 	@$(BIN)/python -m tests.browser.screenshots $(or $(FOLDER),screenshots) $(PAGES)
 
 audit: setup ## ask the package index whether a locked requirement has a known vulnerability
-	@$(BIN)/pip-audit --requirement requirements.txt --require-hashes --disable-pip --progress-spinner off
+	@$(BIN)/pip-audit --requirement requirements.txt --requirement $(TASK_LOCK) --require-hashes --disable-pip --progress-spinner off
 
-lock: $(VENV)/.installed ## compile the groups of pyproject.toml into requirements.txt
+# The second keeps to the versions of the first where both have a package.
+lock: $(VENV)/.installed ## compile the groups of pyproject.toml into the two lock files
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--group portal --group tasks --group dev -o requirements.txt --custom-compile-command "make lock"
+		--group portal --group dev -o requirements.txt --custom-compile-command "make lock"
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--group tasks -c requirements.txt -o deploy/images/task/requirements.txt --custom-compile-command "make lock"
+		--group tasks -c requirements.txt -o $(TASK_LOCK) --custom-compile-command "make lock"
 
 clean: ## remove what was built (not the portal's home)
-	@rm -rf $(VENV) .static frontend/node_modules frontend/static/built bench-results
+	@rm -rf $(VENV) $(TASKS) .static frontend/node_modules frontend/static/built bench-results

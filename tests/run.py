@@ -5,15 +5,16 @@ Extra arguments go to pytest. With CI=true a suite that cannot run is a failure,
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
+from portal.env import task_python
 from tests.browser.visitor import chromium_path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,7 +43,11 @@ def _lacks_chromium() -> str:
 
 
 def _lacks_tensorflow() -> str:
-    return "" if find_spec("tensorflow") else "TensorFlow is not installed (make setup)"
+    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('tensorflow') is None)"
+    with contextlib.suppress(OSError):
+        if subprocess.run([task_python(), "-c", look], check=False).returncode == 0:
+            return ""
+    return "TensorFlow is not installed in .venv-tasks (make setup)"
 
 
 SUITES = (

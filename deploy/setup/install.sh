@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Installs the locked requirements into a virtual environment. Repeating it brings the environment to the lock.
-# Usage: install.sh VENV [PYTHON]
+# Usage: install.sh VENV LOCK [PYTHON]
 set -euo pipefail
 venv=${1:?the virtual environment}
-shift
+lock=${2:?the lock file}
+shift 2
 
 fits() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; }
 
@@ -20,8 +21,9 @@ fi
 if [ ! -x "$venv/bin/python" ]; then
     "$python" -m venv "$venv" || { echo "Python's venv module is missing: install it (Debian: python3-venv)." >&2; exit 1; }
 fi
-echo "Installing the requirements into $venv (a few minutes the first time) ..."
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+echo "Installing $lock into $venv (a few minutes the first time) ..."
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
+[ "$lock" = requirements.txt ] || exit 0
 cat > "$venv/bin/yardmaster" <<'LAUNCHER'
 #!/usr/bin/env bash
 here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)

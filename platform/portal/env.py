@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -71,6 +72,11 @@ def size(name: str, default: str, *, least: int = 0) -> int:
     if result < least:
         raise ImproperlyConfigured(f"{name}={value!r} is too small: it must be at least {format_bytes(least)}.")
     return result
+
+
+def task_python(name: str = "YARDMASTER_TASK_PYTHON") -> str:
+    """The interpreter of tasks; unset: that of `.venv-tasks`, beside the environment that this process runs in."""
+    return text(name, str(Path(sys.prefix).resolve().parent / ".venv-tasks" / "bin" / "python"))
 
 
 def words(name: str, default: str = "") -> list[str]:

@@ -262,6 +262,7 @@ YARDMASTER_ENGINES = {
         "class": "yardmaster.engines.local.LocalEngine",
         "options": {
             "root": HOME / "local",
+            "python": env.task_python("YARDMASTER_TASK_PYTHON"),
             "loopback_only": env.text("YARDMASTER_LOCAL_LOOPBACK_ONLY", "auto"),
             "open_servers": env.flag("YARDMASTER_LOCAL_OPEN_SERVERS"),
         },

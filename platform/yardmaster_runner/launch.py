@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import Dict, List, Mapping
 
+from yardmaster_runner import own_python
 from yardmaster_runner.cluster import classic_flags, distribution_environment, tf_config
 from yardmaster_runner.order import Order
 from yardmaster_runner.settings import Settings
@@ -55,7 +56,8 @@ def command(settings: Settings, order: Order, folders: Folders) -> List[str]:
 
 def environment(settings: Settings, order: Order, folders: Folders, inherited: Mapping[str, str]) -> Dict[str, str]:
     """What the script sees: the engine's environment without the way to the token, the user's, ours, the strategy's."""
-    result = {**inherited, **order.environment}
+    own = own_python.variables(settings.work_dir, inherited) if settings.has_own_python else {}
+    result = {**inherited, **own, **order.environment}
     result.pop("YARDMASTER_TOKEN_FILE", None)
     for kind, folder in (("data", folders.data), ("log", folders.log), ("model", folders.model)):
         if order.paths[kind + "_env"]:

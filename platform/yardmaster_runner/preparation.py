@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 
+from yardmaster_runner import own_python
 from yardmaster_runner.backoff import Backoff
 from yardmaster_runner.cache import inside
 from yardmaster_runner.checkpoints import has_checkpoint, put_back
@@ -54,6 +55,8 @@ class Preparation:
     def stage(self, order: Order) -> None:
         """Afterwards the script can be started."""
         try:
+            if self._settings.has_own_python:
+                own_python.make(self._settings.work_dir)
             self._place_all(order)
         except OSError as error:
             raise _failed(error) from error

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping
 
 from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun
+from yardmaster_runner.own_python import python_in
 
 ROLES = ("chief", "worker", "ps", "evaluator")
 
@@ -30,6 +31,8 @@ class Settings:
     restart: int
     python: str
     """The interpreter that runs the script."""
+    has_own_python: bool
+    """That one is made in the work folder, on top of the runner's (`own_python`)."""
     loopback_only: bool
     """The script, and all that it starts, may listen on this machine's own addresses alone (Linux)."""
 
@@ -42,6 +45,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     """The settings, or `CannotRun` naming the variable that is missing or wrong."""
     work_dir = os.path.abspath(_required(environment, "YARDMASTER_WORK_DIR"))
     log_dir = environment.get("YARDMASTER_LOG_DIR", "")
+    has_own_python = environment.get("YARDMASTER_OWN_PYTHON") == "1"
     role = _required(environment, "YARDMASTER_ROLE")
     if role not in ROLES:
         raise _wrong("YARDMASTER_ROLE", role, "it is one of " + ", ".join(ROLES))
@@ -56,7 +60,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         log_dir_is_shared=bool(log_dir),
         cache_dir=os.path.abspath(environment.get("YARDMASTER_CACHE_DIR") or os.path.join(work_dir, "cache")),
         restart=_number(environment, "YARDMASTER_RESTART", environment.get("YARDMASTER_RESTART") or "0"),
-        python=environment.get("YARDMASTER_PYTHON") or sys.executable,
+        python=python_in(work_dir) if has_own_python else environment.get("YARDMASTER_PYTHON") or sys.executable,
+        has_own_python=has_own_python,
         loopback_only=environment.get("YARDMASTER_LOOPBACK_ONLY") == "1",
     )
 

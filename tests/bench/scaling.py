@@ -8,12 +8,12 @@ example, and is what a job through the portal is held against.
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from portal.env import task_python
 from tests.bench.lines import Line
 from tests.integration.examples.by_hand import EXAMPLES, Cluster
 from yardmaster_runner.events import EventFiles
@@ -29,7 +29,7 @@ def measure(workers: int, seconds: float) -> float:
     train. Start-up is not counted. Blocks for that time and the start of TensorFlow in every task."""
     with tempfile.TemporaryDirectory() as folder:
         data_dir = Path(folder, "data")
-        subprocess.run([sys.executable, EXAMPLES / "digits" / "prepare.py", data_dir], check=True, capture_output=True)
+        subprocess.run([task_python(), EXAMPLES / "digits" / "prepare.py", data_dir], check=True, capture_output=True)
         flags = (
             f"--step_sleep={STEP_SLEEP}",
             f"--steps={_FOR_EVER}",

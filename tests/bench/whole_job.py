@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from portal.demo.portal import ROOT
+from portal.env import task_python
 from tests.bench.bench_portal import BenchPortal, bench_portal
 from tests.bench.lines import Line, interleaved, median
 from tests.integration.examples.by_hand import Cluster
@@ -34,7 +34,7 @@ THREADS = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1"}
 def measure() -> Iterable[Line]:
     with tempfile.TemporaryDirectory() as folder, bench_portal() as portal:
         data = Path(folder) / "data"
-        subprocess.run([sys.executable, str(SCRIPT.parent / "prepare.py"), str(data)], check=True, capture_output=True)
+        subprocess.run([task_python(), str(SCRIPT.parent / "prepare.py"), str(data)], check=True, capture_output=True)
         spec = _spec(portal, data)
         rounds = iter(range(10 * ROUNDS))
         by_hand, through = interleaved(

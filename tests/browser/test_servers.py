@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from portal.env import task_python
 from tests.browser.axe import serious_findings
 from tests.browser.visitor import LOOKS, Look, Visitor, visitor
 from tests.browser.world import TASK, World
@@ -65,7 +65,7 @@ def test_the_notebook_from_the_page_really_drives_them_until_they_are_stopped(ow
         page.get_by_role("link", name="Starter notebook").click()
     notebook = json.loads(download.value.path().read_text())
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    done = subprocess.run([sys.executable, "-c", "\n\n".join(cells)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([task_python(), "-c", "\n\n".join(cells)], capture_output=True, text=True, timeout=120)
     assert "slope 3.00 (it is 3), offset 2.00 (it is 2)" in done.stdout, done.stderr
     page.locator("#job-stop").click()
     expect(page.locator("#job-status[data-phase=STOPPED]")).to_be_visible(timeout=STARTS)

@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-from sklearn.datasets import load_sample_images
-
+from portal.env import task_python
 from tests.real.portal import ROOT, WHOLE, RealPortal, real_portal
 from tests.real.scene import until
 from yardmaster_client import Job, Yardmaster
@@ -34,6 +32,12 @@ for number in range(40):
     print(f"batch {number}: {len(kept) * 32} MiB in memory", flush=True)
     time.sleep(0.1)
 time.sleep(60)
+"""
+PICTURE = """
+import sys
+from PIL import Image
+from sklearn.datasets import load_sample_images
+Image.fromarray(load_sample_images().images[0]).resize((320, 214)).save(sys.argv[1])
 """
 MOTLEY = """
 import logging, sys, time
@@ -92,7 +96,7 @@ def _stores(one: World, material: Path) -> None:
     (data / "README.md").write_text("# Digits\n\nHandwritten, 8 x 8 pixels, 1,797 of them.\n")
     one.ids["dataset-first"] = _latest(one.client.datasets.put("digits", [data]))
     (data / "classes.csv").write_text("label,word\n" + "".join(f"{n},digit {n}\n" for n in range(10)))
-    Image.fromarray(load_sample_images().images[0]).resize((320, 214)).save(data / "sample.png")
+    subprocess.run([task_python(), "-c", PICTURE, data / "sample.png"], check=True)
     item = one.client.datasets.put("digits", [data])
     one.ids |= {"dataset": item.id, "dataset-version": _latest(item)}
     one.ids["code-first"] = _latest(one.client.code.put("digits", [EXAMPLE]))

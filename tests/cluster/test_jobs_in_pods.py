@@ -7,12 +7,12 @@ from __future__ import annotations
 import itertools
 import re
 import subprocess
-import sys
 import time
 from typing import Any
 
 import pytest
 
+from portal.env import task_python
 from tests.cluster.jobs import TRAINS, WAITS, ended, launch, pod_of, text_of, tidied
 from tests.cluster.reach import Cluster, wait_for
 from tests.real.portal import ROOT, RealPortal
@@ -45,7 +45,7 @@ with tf1.Session(sys.argv[-1]) as session:
 def digits(ada: Yardmaster, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The example on parameter servers, so slow that there is time to disturb it."""
     example, data = ROOT / "examples" / "digits", tmp_path_factory.mktemp("digits")
-    subprocess.run([sys.executable, str(example / "prepare.py"), str(data)], check=True, capture_output=True)
+    subprocess.run([task_python(), str(example / "prepare.py"), str(data)], check=True, capture_output=True)
     dataset, code = ada.datasets.put("digits", [data]).latest, ada.code.put("digits", [example]).latest
     assert dataset is not None
     assert code is not None

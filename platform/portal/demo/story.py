@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from portal.demo.portal import ROOT
+from portal.env import task_python
 from yardmaster_client import Job, LogLine, Yardmaster
 
 EXAMPLE = ROOT / "examples" / "digits"
@@ -78,7 +78,7 @@ class Story:
 
     def _put_data(self) -> str:
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([sys.executable, str(EXAMPLE / "prepare.py"), folder], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([task_python(), str(EXAMPLE / "prepare.py"), folder], check=True, stdout=subprocess.DEVNULL)
             with self._progress("Uploading the handwritten digits") as progress:
                 item = self.portal.datasets.put("digits", [Path(folder)], note="demonstration", progress=progress)
         assert item.latest is not None

@@ -12,13 +12,13 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from portal.env import task_python
 from yardmaster_runner.cluster import classic_flags, distribution_environment, tf_config
 
 LONG = 150.0
@@ -101,7 +101,7 @@ class Cluster:
         self._starts += 1
         output = self.folder / f"{role}-{index}.{self._starts}.txt"
         flags = classic_flags(self.strategy, self._hosts, role, index) if self.classic else []
-        command = [sys.executable, str(self.script), f"--data_dir={self.data_dir}", f"--log_dir={self.log_dir}"]
+        command = [task_python(), str(self.script), f"--data_dir={self.data_dir}", f"--log_dir={self.log_dir}"]
         with output.open("wb") as file:
             process = subprocess.Popen(
                 [*command, *flags, *self.flags],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from portal.env import task_python
 from tests.integration.examples.by_hand import EXAMPLES
 from yardmaster_runner.events import masked_crc32c
 
@@ -36,7 +36,7 @@ assert sum(shares) == 1618 and min(shares) > 100, shares
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, PREPARE, *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([task_python(), PREPARE, *arguments], capture_output=True, text=True, timeout=60)
 
 
 def records(shard: Path) -> list[bytes]:
@@ -90,6 +90,6 @@ def test_an_impossible_number_of_shards_is_refused(tmp_path: Path, shards: str) 
 @pytest.mark.slow
 @pytest.mark.timeout(200)
 def test_tensorflow_reads_every_image_as_it_was(digits: Path) -> None:
-    command = [sys.executable, "-c", READ_WITH_TENSORFLOW, str(EXAMPLES / "digits"), str(digits)]
+    command = [task_python(), "-c", READ_WITH_TENSORFLOW, str(EXAMPLES / "digits"), str(digits)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=180)
     assert ended.returncode == 0, ended.stderr

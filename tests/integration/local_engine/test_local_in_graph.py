@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from portal.env import task_python
 from tests.contract.engine_harness import new_key
 from tests.integration.runner.fake_task_portal import TOKEN, FakeTaskPortal
 from yardmaster.engines.base import Servers, TaskAccess
@@ -75,7 +75,7 @@ class Run:
         cells = ["".join(one["source"]) for one in notebook["cells"] if one["cell_type"] == "code"]
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
         ended = subprocess.run(
-            [sys.executable, "-c", "\n\n".join([*cells, *more])],
+            [task_python(), "-c", "\n\n".join([*cells, *more])],
             env=environment, capture_output=True, text=True, timeout=LONG, check=False,
         )  # fmt: skip
         assert ended.returncode == 0, ended.stderr
@@ -89,7 +89,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
         "servers", Strategy.IN_GRAPH, roles, None, "", inputs=(DatasetInput(new_id()),), retries=1,
         grace_period=timedelta(seconds=10),
     )  # fmt: skip
-    engine = LocalEngine(tmp_path / "engine", cpus=2, memory=8 << 30, control_group="")
+    engine = LocalEngine(tmp_path / "engine", python=task_python(), cpus=2, memory=8 << 30, control_group="")
     with FakeTaskPortal() as portal:
         data = {"version": "d", "name": "", "files": [portal.add_file("words.txt", b"the same everywhere")]}
         portal.orders("", code=None, inputs=[data])

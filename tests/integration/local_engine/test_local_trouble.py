@@ -28,7 +28,7 @@ from tests.contract.engine_harness import (
 )
 from yardmaster.engines.local import LocalEngine
 from yardmaster.engines.local.folder import RunFolder
-from yardmaster.errors import Unavailable
+from yardmaster.errors import Misconfigured, Unavailable
 from yardmaster.phases import ABSENT, TaskPhase
 from yardmaster.spec import Role
 
@@ -134,14 +134,24 @@ def test_a_port_that_somebody_else_has_is_not_given_out(tmp_path: Path):
         local.close()
 
 
-def test_a_supervisor_that_cannot_begin_is_unavailable_and_says_why(tmp_path: Path):
-    engine = LocalEngine(tmp_path, python="/no/such/python")
+def test_a_supervisor_that_cannot_begin_is_unavailable_and_says_why(tmp_path: Path, monkeypatch):
+    engine = LocalEngine(tmp_path, python=sys.executable, open_servers=True)
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
     key = new_key()
     with pytest.raises(Unavailable, match="/no/such/python"):
         engine.submit(spec_of(), key, ACCESS)
     seen = engine.observe([key])[key]
     assert "/no/such/python" in seen.message, "what is tried again later says why it waits"
     engine.tidy(key)
+
+
+def test_without_a_python_for_tasks_nothing_begins_and_the_remedy_is_named(tmp_path: Path):
+    engine = LocalEngine(tmp_path, python=str(tmp_path / ".venv-tasks/bin/python"))
+    for ask in (engine.preview, lambda spec, key: engine.submit(spec, key, ACCESS)):
+        with pytest.raises(Misconfigured, match=r"no Python for tasks at .*/.venv-tasks/bin/python") as caught:
+            ask(spec_of(), new_key())
+        assert "make setup" in caught.value.remedy
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_supervisor_loads_the_standard_library_and_the_pure_core_only():

@@ -2,11 +2,11 @@
 
 import struct
 import subprocess
-import sys
 import textwrap
 
 import pytest
 
+from portal.env import task_python
 from tests.unit.runner.event_writer import (
     DOUBLE,
     FLOAT,
@@ -184,7 +184,7 @@ WRITE = """
 @pytest.mark.slow
 def test_files_that_tensorflow_wrote_are_read_as_tensorboard_reads_them(log_dir):
     subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(WRITE), str(log_dir)], check=True, capture_output=True, timeout=110
+        [task_python(), "-c", textwrap.dedent(WRITE), str(log_dir)], check=True, capture_output=True, timeout=110
     )
     found = EventFiles(str(log_dir)).look()
     ours = {(one.run, one.tag, one.step): one.value for one in found.scalars}

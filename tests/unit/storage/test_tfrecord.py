@@ -6,11 +6,13 @@ import contextlib
 import io
 import random
 import struct
+import subprocess
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from portal.env import task_python
 from yardmaster.tf_example import Feature, NotAnExample, parse_example
 from yardmaster.tfrecord import (
     Damaged,
@@ -190,27 +192,31 @@ def test_any_bytes_are_decoded_or_refused(data):
         parse_example(bytes(broken))
 
 
+WRITE = """
+import sys
+import tensorflow as tf
+Feature, Features = tf.train.Feature, tf.train.Features
+messages = [
+    tf.train.Example(features=Features(feature={
+        "label": Feature(int64_list=tf.train.Int64List(value=[number, -number])),
+        "pixels": Feature(float_list=tf.train.FloatList(value=[number / 2] * number)),
+        "raw": Feature(bytes_list=tf.train.BytesList(value=[bytes([number]) * number])),
+    })).SerializeToString()
+    for number in range(50)
+]
+with tf.io.TFRecordWriter(sys.argv[1]) as writer:
+    for message in messages:
+        writer.write(message)
+        print(message.hex())
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.tensorflow
 def test_what_tensorflow_writes_is_read_the_same(tmp_path):
-    import tensorflow as tf
-
     path = tmp_path / "x.tfrecord"
-    messages = [
-        tf.train.Example(
-            features=tf.train.Features(
-                feature={
-                    "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[number, -number])),
-                    "pixels": tf.train.Feature(float_list=tf.train.FloatList(value=[number / 2] * number)),
-                    "raw": tf.train.Feature(bytes_list=tf.train.BytesList(value=[bytes([number]) * number])),
-                }
-            )
-        ).SerializeToString()
-        for number in range(50)
-    ]
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for message in messages:
-            writer.write(message)
+    done = subprocess.run([task_python(), "-c", WRITE, path], check=True, capture_output=True, text=True)
+    messages = [bytes.fromhex(line) for line in done.stdout.split()]
     assert counted(path.read_bytes()) == (50, None)
     with path.open("rb") as file:
         found = [one.data for one in read_records(file)]

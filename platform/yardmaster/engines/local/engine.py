@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import shutil
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -41,8 +42,8 @@ SOURCE_ROOT = Path(__file__).resolve().parents[3]
 """The folder from which tasks import the runner."""
 
 INHERITED = (
-    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH",
-    "VIRTUAL_ENV", "CUDA_HOME", "XLA_FLAGS", "SSL_CERT_FILE", "SSL_CERT_DIR",
+    "PATH", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME",
+    "XLA_FLAGS", "SSL_CERT_FILE", "SSL_CERT_DIR",
 )  # fmt: skip
 """What a task sees of the portal's own environment. Everything else may be a secret."""
 
@@ -94,7 +95,7 @@ class LocalEngine:
         self.name = name
         self.root = Path(root).resolve()
         self._layout = Layout(self.root)
-        self._python = python
+        self._python = python if command is None else sys.executable
         self._command = tuple(command) if command is not None else (python, "-m", "yardmaster_runner")
         self._measured = (cpus, memory, gpus)
         self._gpus = [str(gpu) for gpu in gpus] if gpus is not None else None
@@ -225,7 +226,7 @@ class LocalEngine:
     def _keep_supervised(self, folder: RunFolder) -> None:
         """Start a supervisor where none lives and something is left to run."""
         if folder.supervisor() is None and not _is_over(folder):
-            start_supervisor(folder, self._python, SOURCE_ROOT)
+            start_supervisor(folder, sys.executable, SOURCE_ROOT)
 
     def _end(self, folder: RunFolder, roles: frozenset[Role], grace: timedelta) -> None:
         try:
@@ -291,10 +292,15 @@ class LocalEngine:
         return Order(key, spec, portal_url, self._command, environment, cards, numbers, str(group or ""))
 
     def _keeps_to_loopback(self) -> bool:
-        return self._loopback_only is LoopbackOnly.AUTO and can_be_kept(self._python, SOURCE_ROOT)
+        return self._loopback_only is LoopbackOnly.AUTO and can_be_kept(sys.executable, SOURCE_ROOT)
 
     def _refuse_impossible(self, spec: TrainingSpec) -> None:
-        """Raise `SpecRejected` for what this machine can never give."""
+        """Raise `SpecRejected` for what this machine can never give, `Misconfigured` where no task can begin."""
+        if shutil.which(self._python) is None:
+            raise Misconfigured(
+                f"There is no Python for tasks at {self._python}.",
+                remedy="Run make setup, or name one that has what scripts import in YARDMASTER_TASK_PYTHON.",
+            )
         total = self.capacity().total
         problems = []
         for role, one in spec.roles.items():

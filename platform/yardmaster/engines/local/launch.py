@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from yardmaster.engines.local import scratch
 from yardmaster.engines.local.facts import Order, task_name
 from yardmaster.engines.local.folder import RunFolder
 from yardmaster.spec import Role
@@ -46,6 +47,7 @@ def task_environment(order: Order, folder: RunFolder, role: Role, index: int, re
         "OMP_NUM_THREADS": threads,
         "TF_NUM_INTRAOP_THREADS": threads,
         **order.environment,
+        **scratch.variables(folder, role, index),
         # Without GPUs of its own a task must not take everybody's: TensorFlow grabs all that it sees.
         "CUDA_VISIBLE_DEVICES": ",".join(order.gpus.get(task_name(role, index), ())) or "-1",
         "YARDMASTER_URL": order.portal_url,
@@ -57,6 +59,7 @@ def task_environment(order: Order, folder: RunFolder, role: Role, index: int, re
         "YARDMASTER_LOG_DIR": str(folder.path / "log"),
         "YARDMASTER_CACHE_DIR": str(folder.path / "cache"),
         "YARDMASTER_RESTART": str(restart),
+        "YARDMASTER_OWN_PYTHON": "1",
     }
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from yardmaster.engines.local import launch
+from yardmaster.engines.local import launch, scratch
 from yardmaster.engines.local.control_groups import ControlGroup
 from yardmaster.engines.local.facts import task_name
 from yardmaster.engines.local.folder import RunFolder
@@ -34,10 +34,21 @@ def remove_run(folder: RunFolder) -> None:
         if control_group:
             for task in folder.tasks():
                 ControlGroup(Path(control_group), f"{folder.path.name}.{task_name(*task)}").remove()
+        scratch.remove(folder)
         shutil.rmtree(folder.path, ignore_errors=True)
+        _let_us_in(folder.path)
         # Somebody may have been writing, or removing at the same time: once more, and now what is wrong is told.
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(folder.path)
+
+
+def _let_us_in(folder: Path) -> None:
+    """Some programs leave folders in a home that even their owner may not change."""
+    for path, names, _ in os.walk(folder):
+        for one in (Path(path, name) for name in names):
+            with contextlib.suppress(OSError):
+                if not one.is_symlink():
+                    one.chmod(0o700)
 
 
 @contextlib.contextmanager

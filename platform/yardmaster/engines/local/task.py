@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import Enum, auto
 from pathlib import Path
 
-from yardmaster.engines.local import launch
+from yardmaster.engines.local import launch, scratch
 from yardmaster.engines.local.control_groups import ControlGroup
 from yardmaster.engines.local.endings import Ending, ending_of
 from yardmaster.engines.local.facts import Facts, Order, task_name
@@ -86,9 +86,11 @@ class SupervisedTask:
         (work / "exit.json").unlink(missing_ok=True)
         if self._group is not None:
             self._group.make(self.resources)
+        restarts = self.facts.state.restarts
+        environment = launch.task_environment(self._order, self._folder, self.role, self.index, restarts)
         waiting = launch.spawn(
             self._order.command,
-            launch.task_environment(self._order, self._folder, self.role, self.index, self.facts.state.restarts),
+            {**environment, **scratch.make(self._folder, self.role, self.index)},
             work,
             self._folder.output(self.role, self.index),
             None if self._group is None else self._group.path,

@@ -1,0 +1,70 @@
+"""Home and temporary folder of a task: its own, inside its work folder, so that they go with the run.
+
+A unix socket's path holds 107 bytes, and programs put theirs below the temporary folder. Where that is deep, the task
+is given a short link to it, in a folder of ours below /tmp that other users cannot enter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+from yardmaster.engines.local.folder import RunFolder
+from yardmaster.spec import Role
+
+_LONGEST = 70
+"""Room for names such as `pymp-abcdefgh/listener-abcdefgh`."""
+_SHORT = Path("/tmp")
+
+
+def variables(folder: RunFolder, role: Role, index: int) -> dict[str, str]:
+    """What the task is told. Touches nothing."""
+    place = _temporary(folder, role, index)
+    is_long = len(os.fsencode(place)) > _LONGEST
+    return {"HOME": str(_home(folder, role, index)), "TMPDIR": str(_link(folder, role, index) if is_long else place)}
+
+
+def make(folder: RunFolder, role: Role, index: int) -> dict[str, str]:
+    """Make both, or what is missing, and say where they are. Raises `OSError`."""
+    told = variables(folder, role, index)
+    place = _temporary(folder, role, index)
+    for one in (_home(folder, role, index), place):
+        one.mkdir(mode=0o700, parents=True, exist_ok=True)
+    short = Path(told["TMPDIR"])
+    if short == place:
+        return told
+    if not _is_ours(short.parent):
+        return told | {"TMPDIR": str(place)}  # somebody else's: better too long than theirs
+    with contextlib.suppress(FileExistsError):
+        short.symlink_to(place)
+    return told
+
+
+def remove(folder: RunFolder) -> None:
+    """Remove the run's links. The rest goes with its folder."""
+    for role, index in folder.tasks():
+        with contextlib.suppress(OSError):
+            _link(folder, role, index).unlink()
+
+
+def _home(folder: RunFolder, role: Role, index: int) -> Path:
+    return folder.work(role, index) / "home"
+
+
+def _temporary(folder: RunFolder, role: Role, index: int) -> Path:
+    return folder.work(role, index) / "tmp"
+
+
+def _link(folder: RunFolder, role: Role, index: int) -> Path:
+    digest = hashlib.sha256(os.fsencode(folder.work(role, index))).hexdigest()[:16]
+    return _SHORT / f"yardmaster-{os.getuid()}-tasks" / digest
+
+
+def _is_ours(folder: Path) -> bool:
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
