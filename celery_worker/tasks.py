@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from apps.accounts.browsers import browsers_clean
 from apps.api.idempotency import idempotency_clean
+from apps.audit.services import events_clean
 from apps.jobs.queue_pass import admit_queue
 from apps.jobs.reconcile import reconcile
 from apps.jobs.results import results_settle, upload_finish_and_settle
@@ -121,5 +122,7 @@ def clean_stores() -> None:
 
 @shared_task(name="yardmaster.clean_browsers")  # type: ignore[untyped-decorator]
 def clean_browsers() -> None:
-    """Forget sessions that have expired."""
-    browsers_clean(timezone.now())
+    """Forget sessions that have expired, and audit events that are old."""
+    now = timezone.now()
+    browsers_clean(now)
+    events_clean(now)

@@ -14,6 +14,7 @@ from rest_framework.request import Request
 
 from apps.accounts.models import PersonalToken, User
 from apps.api.problems import ApiProblem
+from apps.audit.services import record
 
 SCHEME = "Bearer"
 _LONGEST_TOKEN = 200
@@ -61,7 +62,12 @@ def _find(secret: bytes) -> PersonalToken | None:
 def _note_use(token: PersonalToken) -> None:
     now = timezone.now()
     if token.last_used_at is None or now - token.last_used_at >= _COARSE:
-        PersonalToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        if token.last_used_at is None and PersonalToken.objects.filter(pk=token.pk, last_used_at=None).update(
+            last_used_at=now
+        ):
+            record(token.user, "token.first_use", f"token:{token.pk}", name=token.name)
+        else:
+            PersonalToken.objects.filter(pk=token.pk).update(last_used_at=now)
         token.last_used_at = now
 
 

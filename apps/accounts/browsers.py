@@ -5,20 +5,16 @@ Not here: how sessions begin (allauth, `pages`), and personal tokens (`services`
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from allauth.account.adapter import get_adapter
-from allauth.account.signals import password_changed, password_reset, password_set
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, update_session_auth_hash
 from django.contrib.auth.signals import user_logged_in
 from django.contrib.sessions.models import Session
 from django.core.cache import caches
-from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.db.models.signals import post_delete
@@ -32,6 +28,7 @@ from apps.accounts.models import Browser, User
 from apps.accounts.open_sockets import sign_ins_changed
 from apps.api.problems import NotFound
 from apps.audit.services import record
+from apps.audit.whence import address_of, agent_of
 
 COARSE = timedelta(minutes=1)
 _SIGNED_IN_AT = "signed_in_at"
@@ -71,7 +68,8 @@ def browser_note(request: HttpRequest, user: User, now: datetime) -> None:
     key = request.session.session_key
     if key is None or not caches["browsers"].add(key, True, timeout=COARSE.total_seconds()):
         return
-    seen = {"user": user, "agent": _agent(request), "address": _address(request), "seen_at": now}
+    agent = agent_of(request)[: Browser._meta.get_field("agent").max_length]
+    seen = {"user": user, "agent": agent, "address": address_of(request), "seen_at": now}
     if Browser.objects.filter(session_id=key).update(**seen):
         return
     begun = datetime.fromtimestamp(request.session.get(_SIGNED_IN_AT, now.timestamp()), tz=UTC)
@@ -94,25 +92,6 @@ def _note_sign_in(request: HttpRequest, user: User, **facts: object) -> None:
 def _note_end(instance: Browser, **facts: object) -> None:
     """A session was ended, by whichever way: the browser goes with it."""
     sign_ins_changed(instance.user_id)
-
-
-@receiver([password_changed, password_reset, password_set])
-def _note_password(user: User, **facts: object) -> None:
-    """A session of before is over, wherever it is; allauth keeps the one of the request alive."""
-    sign_ins_changed(user.pk)
-
-
-def _agent(request: HttpRequest) -> str:
-    text = request.headers.get("User-Agent", "")
-    return "".join(one for one in text if one.isprintable())[: Browser._meta.get_field("agent").max_length]
-
-
-def _address(request: HttpRequest) -> str | None:
-    """Where the request comes from, as far as it is known: over a socket it is not."""
-    try:
-        return str(ipaddress.ip_address(get_adapter().get_client_ip(request)))
-    except (PermissionDenied, ValueError):
-        return None
 
 
 def browsers_of(user: User, current_key: str | None, now: datetime) -> list[SignedIn]:

@@ -23,6 +23,7 @@ from rest_framework.request import Request
 from apps.accounts.authentication import PersonalTokenAuthentication, live_tokens
 from apps.accounts.models import PersonalToken, User
 from apps.accounts.open_sockets import OpenSocket, open_sockets
+from apps.audit.whence import answering
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -51,7 +52,18 @@ class TokenOrSession:
         if not scope["user"].is_authenticated:
             await self._inner(scope, receive, send)
             return
-        await open_sockets().hold(self._inner, OpenSocket(scope, receive, send), still_signed_in)
+        with answering(_as_request(scope)):
+            await open_sockets().hold(self._inner, OpenSocket(scope, receive, send), still_signed_in)
+
+
+def _as_request(scope: dict[str, Any]) -> HttpRequest:
+    """What the audit asks of a request: where it comes from, and with what."""
+    request = HttpRequest()
+    request.META["REMOTE_ADDR"] = (scope.get("client") or ("",))[0]
+    for name, value in scope["headers"]:
+        if name in (b"user-agent", b"x-forwarded-for"):
+            request.META[f"HTTP_{name.decode().replace('-', '_').upper()}"] = value.decode("latin-1")
+    return request
 
 
 def _comes_from_here(scope: dict[str, Any]) -> bool:

@@ -1,4 +1,5 @@
-"""What people did, for good: rows are added and never changed."""
+"""What people did: rows are added and never changed, except that one which stands for several counts them. They are
+deleted when they are older than `YARDMASTER_AUDIT_DAYS`."""
 
 from __future__ import annotations
 
@@ -23,9 +24,21 @@ class AuditEvent(models.Model):
     """To what: `user:<id>`, `job:<id>`, …"""
     namespace_id = models.UUIDField(null=True, blank=True)
     facts = models.JSONField(default=dict)
+    address = models.GenericIPAddressField(null=True, blank=True)
+    """Where the request came from; None: from no request, or over a socket."""
+    agent = models.CharField(max_length=200, blank=True)
+    """What the client called itself. A claim."""
+    count = models.PositiveIntegerField(default=1)
+    """How often it was done within the time that this row stands for."""
+    repeat_key = models.CharField(max_length=64, null=True, blank=True, unique=True)
+    """What makes another event the same as this one; None: a row of its own."""
 
     class Meta:
-        indexes = [models.Index(fields=["namespace_id", "-id"], name="audit_of_a_namespace")]
+        indexes = [
+            models.Index(fields=["namespace_id", "-id"], name="audit_of_a_namespace"),
+            models.Index(fields=["action", "-id"], name="audit_of_an_action"),
+            models.Index(fields=["at"], name="audit_by_time"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.actor_name or 'the portal'}: {self.action} {self.subject}"

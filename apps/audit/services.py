@@ -1,21 +1,128 @@
-"""Writing down who did what. The row joins the caller's transaction: a deed that is rolled back was not done."""
+"""Writing down who did what, from where. The row joins the caller's transaction: what is rolled back was not done.
+
+What may be done without end (failed sign-ins, reading, downloading) is one row per while, which counts: it must not
+fill the database.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.cache import caches
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.models import AuditEvent
-from apps.namespaces.models import Namespace
+from apps.audit.whence import address_and_agent
+from apps.namespaces.models import Membership, Namespace
+
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+LONGEST_NAME = 100
+_DELETED_AT_ONCE = 2_000
 
 
 def record(actor: User | None, action: str, subject: str, *, namespace: Namespace | None = None, **facts: Any) -> None:
     """Add an audit event. `actor` None: the portal itself. `facts` must be JSON; never a secret."""
-    AuditEvent.objects.create(
+    _event(actor, action, subject, namespace.pk if namespace else None, facts).save(force_insert=True)
+
+
+def download_record(actor: User, noun: str, subject_id: UUID, namespace: Namespace, **facts: Any) -> None:
+    """That somebody has downloaded this: one row per person, thing and hour."""
+    _record_counted(_event(actor, f"{noun}.download", f"{noun}:{subject_id}", namespace.pk, facts), HOUR)
+
+
+def reading_note(reader: User, noun: str, subject_id: UUID, namespace: Namespace) -> None:
+    """Record that an administrator has read what belongs to a namespace of others: one row per administrator, thing and
+    hour. Asks nothing more within the hour, in this process."""
+    if not reader.is_staff or namespace.owner_id == reader.pk:
+        return
+    event = _event(reader, "administrator.read", f"{noun}:{subject_id}", namespace.pk, {"namespace": namespace.slug})
+    event.repeat_key = _key(event, HOUR, with_address=False)
+    noted = caches["browsers"]
+    if noted.get(event.repeat_key) is not None:
+        return
+    if not Membership.objects.filter(user=reader, namespace=namespace).exists():
+        AuditEvent.objects.bulk_create([event], ignore_conflicts=True)
+    key = event.repeat_key
+    transaction.on_commit(lambda: noted.set(key, True, timeout=HOUR.total_seconds()))
+
+
+def sign_in_failure_record(name: str) -> None:
+    """That an attempt to sign in with this name has failed: one row per name, address and minute, and no more rows in
+    an hour than the settings allow; what comes on top is counted in one row without a name."""
+    shown = "".join(one for one in name if one.isprintable())[:LONGEST_NAME]
+    known = User.objects.filter(Q(username__iexact=shown) | Q(email__iexact=shown)).first() if shown else None
+    event = _event(None, "session.fail", f"user:{known.pk}" if known else "user", None, {"name": shown})
+    event.repeat_key = _key(event, MINUTE)
+    if _counted(event):
+        return
+    recent = AuditEvent.objects.filter(at__gte=_begin(HOUR), action=event.action)
+    if recent.count() >= settings.YARDMASTER_AUDIT_FAILURES_PER_HOUR:
+        event.subject, event.facts, event.address, event.agent = "user", {"others": True}, None, ""
+        event.repeat_key = _key(event, HOUR)
+    _insert_or_count(event)
+
+
+def events_clean(now: datetime) -> int:
+    """Forget events that are older than the settings keep them. Returns how many."""
+    kept: timedelta = settings.YARDMASTER_AUDIT_KEPT
+    if not kept:
+        return 0
+    total = 0
+    while True:
+        old = AuditEvent.objects.filter(at__lt=now - kept).values_list("pk", flat=True)[:_DELETED_AT_ONCE]
+        deleted, _ = AuditEvent.objects.filter(pk__in=list(old)).delete()
+        total += deleted
+        if deleted < _DELETED_AT_ONCE:
+            return total
+
+
+def _event(
+    actor: User | None, action: str, subject: str, namespace_id: UUID | None, facts: dict[str, Any]
+) -> AuditEvent:
+    address, agent = address_and_agent()
+    return AuditEvent(
         actor_id=actor.pk if actor is not None else None,
         actor_name=actor.get_username() if actor is not None else "",
         action=action,
         subject=subject,
-        namespace_id=namespace.pk if namespace is not None else None,
+        namespace_id=namespace_id,
         facts=facts,
+        address=address,
+        agent=agent,
     )
+
+
+def _record_counted(event: AuditEvent, per: timedelta) -> None:
+    event.repeat_key = _key(event, per)
+    if not _counted(event):
+        _insert_or_count(event)
+
+
+def _counted(event: AuditEvent) -> bool:
+    return bool(AuditEvent.objects.filter(repeat_key=event.repeat_key).update(count=F("count") + 1))
+
+
+def _insert_or_count(event: AuditEvent) -> None:
+    """One of several that do it at once inserts the row, the others count."""
+    AuditEvent.objects.bulk_create([event], ignore_conflicts=True)
+    if not AuditEvent.objects.filter(pk=event.pk).exists():
+        _counted(event)
+
+
+def _key(event: AuditEvent, per: timedelta, *, with_address: bool = True) -> str:
+    who = (event.actor_id, event.action, event.subject, event.facts.get("name", "").casefold())
+    where = event.address if with_address else None
+    return hashlib.sha256(repr((*who, where, _begin(per))).encode()).hexdigest()
+
+
+def _begin(per: timedelta) -> datetime:
+    """When the present minute or hour began."""
+    now = timezone.now().replace(second=0, microsecond=0)
+    return now.replace(minute=0) if per == HOUR else now

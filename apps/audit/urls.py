@@ -2,6 +2,9 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from apps.audit.views import AuditView
+from apps.audit.views import AuditExportView, AuditView
 
-urlpatterns: list[URLPattern | URLResolver] = [path("audit/", AuditView.as_view(), name="audit")]
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("audit/", AuditView.as_view(), name="audit"),
+    path("audit/export/", AuditExportView.as_view(), name="audit-export"),
+]

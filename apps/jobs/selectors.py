@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.api.problems import NotFound
+from apps.audit.services import reading_note
 from apps.jobs import ledger
 from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobVersion, TaskFact
 from apps.jobs.specs import spec_or_remains
@@ -36,6 +37,7 @@ def job_for(user: User, job_id: uuid.UUID | str, *, at_least: Role = Role.VIEWER
         raise NotFound()
     if at_least != Role.VIEWER:
         require_role(user, job.namespace, at_least)
+    reading_note(user, "job", job.pk, job.namespace)
     return job
 
 

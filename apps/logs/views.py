@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from apps.api.problems import Invalid
 from apps.api.views import ApiView
+from apps.audit.services import download_record
 from apps.jobs.models import Job
 from apps.jobs.selectors import job_for
 from apps.logs.selectors import (
@@ -110,6 +111,7 @@ class RawView(LogView):
         job, query = self.job(id), WhichLogs.of(request)
         attempt, role, index = query.get("attempt", job.attempt), query.get("role"), query["index"]
         task = f"-{role}-{index}" if role else ""
+        download_record(self.user, "log", job.pk, job.namespace, name=job.name)
         pieces = stream_pieces(request._request, raw_of(job.pk, attempt, role, index))
         response = StreamingHttpResponse(pieces, content_type="text/plain; charset=utf-8")
         name = content_disposition_header(True, f"{job.name}-{attempt}{task}.log")

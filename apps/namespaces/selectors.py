@@ -8,6 +8,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 
 from apps.accounts.models import User
 from apps.api.problems import Conflict, Forbidden, NotFound
+from apps.audit.services import reading_note
 from apps.namespaces.models import Membership, Namespace, Quota, Role
 from apps.namespaces.personal import personal_namespace_create
 from apps.namespaces.quotas import default_quota_create
@@ -56,6 +57,7 @@ def namespace_for(user: User, ref: str | UUID | None, *, at_least: Role = Role.V
             remedy="`GET /api/v1/namespaces/` lists yours; leave the namespace out to use your own.",
         )
     require_role(user, found, at_least)
+    reading_note(user, "namespace", found.pk, found)
     return found
 
 

@@ -16,6 +16,7 @@ from apps.api.idempotency import IdempotentPosts
 from apps.api.permissions import IsAdministrator, ScopedAndSignedIn
 from apps.api.problems import NotFound
 from apps.api.views import ApiView
+from apps.audit.services import reading_note
 from apps.namespaces import selectors, services
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.serializers import (
@@ -98,6 +99,7 @@ class NamespaceView(_NamespaceAddress):
         found = selectors.namespaces_with_role(self.user).filter(pk=namespace_id).first()
         if found is None:
             raise NotFound("There is no such namespace, or you are not a member of it.")
+        reading_note(self.user, "namespace", found.pk, found)
         return Response(NamespaceSerializer(found).data)
 
 

@@ -12,6 +12,7 @@ from django.urls import URLPattern, URLResolver, path, reverse
 
 from apps.accounts.models import User
 from apps.api.paging import page_of
+from apps.audit.services import download_record
 from apps.namespaces.context import current_namespace
 from apps.registry.selectors import file_address, model_for, models_visible, stored_files
 from apps.uploads.delivery import archive_response
@@ -45,13 +46,19 @@ def model(request: HttpRequest, model_id: UUID) -> HttpResponse:
 @login_required
 def model_file(request: HttpRequest, model_id: UUID) -> HttpResponse:
     """The bytes of `?path=`: a redirect to a short-lived address."""
-    return redirect(file_address(model_for(cast(User, request.user), model_id), request.GET.get("path", "")))
+    user = cast(User, request.user)
+    found = model_for(user, model_id)
+    address = file_address(found, request.GET.get("path", ""))
+    download_record(user, "model", found.pk, found.namespace, name=found.name)
+    return redirect(address)
 
 
 @login_required
 def model_archive(request: HttpRequest, model_id: UUID) -> StreamingHttpResponse:
     """All files of a model as one zip."""
-    found = model_for(cast(User, request.user), model_id)
+    user = cast(User, request.user)
+    found = model_for(user, model_id)
+    download_record(user, "model", found.pk, found.namespace, name=found.name)
     return archive_response(request, f"{found.name}-{found.attempt}.zip", stored_files(found))
 
 

@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.api.problems import NotFound
+from apps.audit.services import reading_note
 from apps.jobs.models import Job
 from apps.namespaces.selectors import namespace_for, namespaces_visible
 from apps.registry.models import Model
@@ -33,6 +34,7 @@ def model_for(user: User, model_id: uuid.UUID) -> Model:
     found = models_visible(user).filter(pk=model_id).first()
     if found is None:
         raise NotFound()
+    reading_note(user, "model", found.pk, found.namespace)
     return found
 
 

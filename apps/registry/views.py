@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.views import ApiView
+from apps.audit.services import download_record
 from apps.registry.selectors import model_for, models_visible
 from apps.registry.serializers import ModelSerializer, ModelWithFilesSerializer
 
@@ -32,4 +33,6 @@ class ModelView(ApiView):
 
     @extend_schema(responses=ModelWithFilesSerializer)
     def get(self, request: Request, model_id: UUID) -> Response:
-        return Response(ModelWithFilesSerializer(model_for(self.user, model_id)).data)
+        found = model_for(self.user, model_id)
+        download_record(self.user, "model", found.pk, found.namespace, name=found.name)
+        return Response(ModelWithFilesSerializer(found).data)

@@ -87,6 +87,7 @@ MIDDLEWARE = [
     "portal.content_policy.ContentPolicy",
     "apps.api.outside.RefuseNulCharacters",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "apps.audit.whence.NoteWhence",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -189,6 +190,11 @@ YARDMASTER_TOKEN_LONGEST_LIFETIME = timedelta(seconds=env.number("YARDMASTER_TOK
 """How long one may ask for. Zero: for any time, also for ever."""
 YARDMASTER_OPEN_SIGN_UP = env.flag("YARDMASTER_OPEN_SIGN_UP")
 """Whether strangers may make themselves an account; otherwise an administrator does."""
+YARDMASTER_AUDIT_KEPT = timedelta(days=env.number("YARDMASTER_AUDIT_DAYS", 365))
+"""How long audit events are kept. Zero: for ever."""
+YARDMASTER_AUDIT_FAILURES_PER_HOUR = env.number("YARDMASTER_AUDIT_FAILURES_PER_HOUR", 500, least=1)
+"""Failed sign-ins that get a row of their own; the others of the hour are counted in one."""
+YARDMASTER_AUDIT_EXPORT_ROWS = env.number("YARDMASTER_AUDIT_EXPORT_ROWS", 100_000, least=1)
 YARDMASTER_DEFAULT_QUOTA = {
     # What a new namespace may hold at once; unset: unlimited, so that what the engine has is the bound.
     "cpu": env.limit("YARDMASTER_DEFAULT_QUOTA_CPU", parse_cpu),

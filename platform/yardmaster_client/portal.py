@@ -109,6 +109,14 @@ class Yardmaster:
     def user_unlock(self, user_id: str) -> None:
         self.transport.patch(f"users/{user_id}/", {"is_active": True})
 
+    def audit(self, **filters: Any) -> Iterator[dict[str, Any]]:
+        """Who did what, newest first. Filters: action, actor_name, namespace, subject, since, until."""
+        return (dict(row) for row in self.transport.pages("audit/", **filters))
+
+    def audit_export(self, form: str, write: Callable[[bytes], object], **filters: Any) -> int:
+        """The same as a file, `csv` or `jsonl`; returns its size."""
+        return self.transport.download("audit/export/", write, **{"as": form, **filters})
+
     def token_revoke_own(self) -> None:
         """End the token that this client speaks with."""
         self.transport.delete("tokens/current/")

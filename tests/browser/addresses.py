@@ -75,6 +75,8 @@ ADDRESSES = (
     Address("sign-out", "/accounts/logout/", "account_logout"),
     Address("namespaces", "/namespaces/", "namespaces_page", is_list=True),
     Address("namespace", "/namespaces/{team}/", "namespace_page"),
+    Address("audit", "/audit/", "audit_page", is_list=True),
+    Address("audit-none", "/audit/?person=nobody-is-called-so", "audit_page", is_list=True),
     Address("removals", "/removals/", "removals_page"),
     Address("not-found", f"/jobs/{UNKNOWN}/", "job_page", status=404),
 )

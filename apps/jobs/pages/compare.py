@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET
 
 from apps.accounts.models import User
 from apps.api.problems import NotFound
+from apps.audit.services import reading_note
 from apps.jobs import launch_choices as choices
 from apps.jobs.bulk import jobs_chosen
 from apps.jobs.comparison import MOST_JOBS, compare, labels_of
@@ -28,6 +29,8 @@ def job_compare(request: HttpRequest) -> HttpResponse:
     assert isinstance(request.user, User)
     asked = list(dict.fromkeys(request.GET.getlist("job")))
     found = {str(job.pk): job for job in jobs_chosen(request.user, asked[:MOST_JOBS], with_spec=True)}
+    for job in found.values():
+        reading_note(request.user, "job", job.pk, job.namespace)
     jobs = [found[one] for one in asked if one in found]
     if not jobs:
         raise NotFound("None of these jobs is there, or none is yours to see.", remedy="Choose jobs in the list.")

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.problems import Conflict, NotFound
+from apps.audit.services import download_record
 from apps.jobs import curves, selectors
 from apps.jobs.detail_serializers import (
     AttemptChoiceSerializer,
@@ -99,7 +100,9 @@ class JobModelView(JobAddress):
 
     @extend_schema(responses=ModelWithFilesSerializer)
     def get(self, request: Request, job_id: UUID) -> Response:
-        return Response(ModelWithFilesSerializer(model_of_job(self.job(job_id))).data)
+        model = model_of_job(self.job(job_id))
+        download_record(self.user, "model", model.pk, model.namespace, name=model.name)
+        return Response(ModelWithFilesSerializer(model).data)
 
 
 class JobNotebookView(JobAddress):

@@ -11,6 +11,7 @@ from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from apps.accounts.models import User
 from apps.api.problems import NotFound
+from apps.audit.services import reading_note
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespaces_visible, require_role
 from apps.uploads.manifest import manifest_by_path
@@ -41,6 +42,7 @@ def collection_for(shelf: Shelf[C, V], user: User, collection_id: uuid.UUID, *, 
         raise NotFound()
     if at_least != Role.VIEWER:
         require_role(user, found.namespace, at_least)
+    reading_note(user, shelf.noun, found.pk, found.namespace)
     return found
 
 
@@ -56,6 +58,7 @@ def version_for(shelf: Shelf[C, V], user: User, version_id: uuid.UUID, *, at_lea
         raise NotFound()
     if at_least != Role.VIEWER:
         require_role(user, parent_of(found).namespace, at_least)
+    reading_note(user, shelf.noun, parent_of(found).pk, parent_of(found).namespace)
     return found
 
 

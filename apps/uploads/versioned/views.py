@@ -14,6 +14,7 @@ from rest_framework.serializers import BaseSerializer
 from apps.api.idempotency import IdempotentPosts
 from apps.api.problems import Invalid
 from apps.api.views import ApiView
+from apps.audit.services import download_record
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
 from apps.uploads.delivery import archive_response
@@ -50,6 +51,10 @@ class ShelfView(ApiView):
     def version(self, version_id: UUID, at_least: Role = Role.VIEWER) -> Version:
         found: Version = selectors.version_for(self.shelf, self.user, version_id, at_least=at_least)
         return found
+
+    def note_download(self, version: Version) -> None:
+        of = selectors.parent_of(version)
+        download_record(self.user, self.shelf.noun, of.pk, of.namespace, name=of.name, version=version.number)
 
     def wanted_path(self) -> str:
         """The query's `path`. Raises `Invalid`."""
@@ -149,6 +154,7 @@ class ContentView(ShelfView):
         version = self.version(version_id)
         file = selectors.file_for(version, self.wanted_path())
         url = selectors.download_url(version, file.path, content_type=content_type_of(file.path))
+        self.note_download(version)
         return HttpResponseRedirect(url)
 
 
@@ -158,4 +164,5 @@ class ArchiveView(ShelfView):
     def get(self, request: Request, version_id: UUID) -> StreamingHttpResponse:
         version = self.version(version_id)
         name = f"{selectors.parent_of(version).name}-{version.number}.zip"
+        self.note_download(version)
         return archive_response(request._request, name, selectors.files_of(version))

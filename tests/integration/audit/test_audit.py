@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-import pytest
-from django.db import transaction
+import ast
+import csv
+import io
+import json
+import re
+from datetime import timedelta
+from pathlib import Path
 
-from apps.accounts.services import user_create
+import pytest
+import time_machine
+from django.db import transaction
+from django.test import Client
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from apps.accounts.services import token_create, user_create
+from apps.audit.actions import ACTIONS
 from apps.audit.models import AuditEvent
-from apps.audit.services import record
+from apps.audit.services import download_record, events_clean, reading_note, record, sign_in_failure_record
 from apps.namespaces.models import Membership, Role
 from apps.namespaces.services import team_create
+from tests.integration.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
 URL = "/api/v1/audit/"
@@ -39,7 +53,8 @@ def test_administrators_read_all_and_filter(admin, signed_in):
     record(None, "portal.start", "portal")
     rows = signed_in(admin).get(URL, {"action": "user.create", "actor": str(admin.pk)}).json()["results"]
     assert [(row["actor_name"], row["facts"]["username"]) for row in rows] == [("admin", "eve")]
-    assert signed_in(admin).get(URL).json()["results"][0]["actor"] is None
+    rows = signed_in(admin).get(URL, {"action": "portal.start"}).json()["results"]
+    assert [row["actor"] for row in rows] == [None]
 
 
 def test_managers_read_their_namespaces_and_members_nothing(admin, ada, bob, signed_in):
@@ -62,3 +77,228 @@ def test_a_filter_that_will_not_do_is_named(admin, signed_in, query):
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
 def test_it_cannot_be_written_from_outside(admin, signed_in, method):
     assert getattr(signed_in(admin), method)(URL, {"action": "x"}).status_code == 405
+
+
+def told(action: str) -> list[AuditEvent]:
+    return list(AuditEvent.objects.filter(action=action).order_by("-pk"))
+
+
+def test_every_action_that_is_recorded_has_words():
+    found = set()
+    for path in Path("apps").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "record" and len(node.args) > 1:
+                action = node.args[1]
+                if isinstance(action, ast.Constant):
+                    found.add(action.value)
+    assert {"job.create", "user.change", "session.begin"} <= found
+    assert found <= set(ACTIONS)
+
+
+class TestSignIns:
+    def test_signing_in_and_out_is_recorded_with_address_and_agent(self, ada):
+        browser = Client(REMOTE_ADDR="192.0.2.7", headers={"User-Agent": "Mozilla/5.0\x00 " + "x" * 500})
+        browser.post("/accounts/login/", {"login": "ada", "password": PASSWORD})
+        browser.post("/accounts/logout/")
+        for action in ("session.begin", "session.end"):
+            (event,) = told(action)
+            assert (event.actor_name, event.address, event.subject) == ("ada", "192.0.2.7", f"user:{ada.pk}")
+            assert event.agent.startswith("Mozilla/5.0 x")
+            assert len(event.agent) == 200
+
+    @pytest.mark.parametrize("name", ["ada", "ADA@example.org", "nobody", "<b>=cmd()</b>", "x" * 250])
+    def test_failures_are_counted_in_one_row_per_name_address_and_minute(self, ada, name):
+        with time_machine.travel(timezone.now().replace(second=5), tick=False):
+            for _ in range(3):
+                Client(REMOTE_ADDR="192.0.2.7").post("/accounts/login/", {"login": name, "password": "wrong wrong"})
+            Client(REMOTE_ADDR="192.0.2.8").post("/accounts/login/", {"login": name, "password": "wrong wrong"})
+            wish = {"username": name, "password": "wrong wrong", "name": "cli"}
+            APIClient(REMOTE_ADDR="192.0.2.7").post("/api/v1/auth/token/", wish)
+        assert [(one.address, one.count) for one in told("session.fail")] == [("192.0.2.8", 1), ("192.0.2.7", 4)]
+        known = name.casefold() in ("ada", "ada@example.org")
+        assert {one.subject for one in told("session.fail")} == {f"user:{ada.pk}" if known else "user"}
+        assert {one.facts["name"] for one in told("session.fail")} == {name[:100]}
+        assert {one.actor_id for one in told("session.fail")} == {None}
+
+    def test_a_flood_of_names_fills_no_more_rows_than_the_settings_say(self, db, settings):
+        settings.YARDMASTER_AUDIT_FAILURES_PER_HOUR = 5
+        now = timezone.now().replace(minute=10, second=5)
+        with time_machine.travel(now, tick=False):
+            for n in range(50):
+                sign_in_failure_record(f"name-{n}")
+        rows = told("session.fail")
+        assert len(rows) == 6
+        assert sum(one.count for one in rows) == 50
+        assert [one.facts for one in rows if one.count > 1] == [{"others": True}]
+        with time_machine.travel(now + timedelta(hours=1), tick=False):
+            sign_in_failure_record("later")
+        assert told("session.fail")[0].facts == {"name": "later"}
+
+    def test_a_made_up_forwarding_header_is_not_believed(self, ada):
+        forged = Client(REMOTE_ADDR="192.0.2.7", headers={"X-Forwarded-For": "203.0.113.1"})
+        forged.post("/accounts/login/", {"login": "ada", "password": PASSWORD})
+        assert told("session.begin")[0].address == "192.0.2.7"
+
+    def test_a_trusted_proxy_says_where_a_request_comes_from(self, ada, settings):
+        settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
+        through = Client(REMOTE_ADDR="192.0.2.7", headers={"X-Forwarded-For": "198.51.100.1, 203.0.113.1"})
+        through.post("/accounts/login/", {"login": "ada", "password": PASSWORD})
+        assert told("session.begin")[0].address == "203.0.113.1"
+
+    def test_a_changed_password_is_recorded(self, ada, client):
+        client.force_login(ada)
+        wish = {"oldpassword": PASSWORD, "password1": "another long password", "password2": "another long password"}
+        client.post("/accounts/password/change/", wish)
+        assert [one.actor_name for one in told("password.change")] == ["ada"]
+
+    def test_the_first_use_of_a_token_is_recorded_once(self, ada):
+        token, secret = token_create(user=ada, name="ci", scopes=[], expires_in=None)
+        for minutes in (0, 5):
+            with time_machine.travel(timezone.now() + timedelta(minutes=minutes)):
+                client = APIClient(REMOTE_ADDR="192.0.2.9")
+                assert client.get("/api/v1/me/", HTTP_AUTHORIZATION=f"Bearer {secret}").status_code == 200
+        assert [(one.subject, one.address) for one in told("token.first_use")] == [(f"token:{token.pk}", "192.0.2.9")]
+
+
+class TestReading:
+    def test_an_administrator_who_reads_others_data_is_recorded_once_an_hour(
+        self, ada, admin, django_capture_on_commit_callbacks, django_assert_num_queries
+    ):
+        home = ada.personal_namespace
+        now = timezone.now().replace(minute=30)
+        with time_machine.travel(now, tick=False):
+            for _ in range(3):
+                with django_capture_on_commit_callbacks(execute=True):
+                    reading_note(admin, "job", home.pk, home)
+            with django_assert_num_queries(0):
+                reading_note(admin, "job", home.pk, home)
+        with time_machine.travel(now + timedelta(hours=1), tick=False):
+            reading_note(admin, "job", home.pk, home)
+        assert [(one.actor_name, one.subject, one.namespace_id) for one in told("administrator.read")] == [
+            ("admin", f"job:{home.pk}", home.pk)
+        ] * 2
+
+    def test_reading_ones_own_or_as_a_member_is_not(self, ada, admin):
+        team = team_create(slug="vision", title="", manager=admin, actor=admin)
+        reading_note(admin, "namespace", team.pk, team)
+        reading_note(admin, "namespace", admin.personal_namespace.pk, admin.personal_namespace)
+        reading_note(ada, "namespace", ada.personal_namespace.pk, ada.personal_namespace)
+        assert told("administrator.read") == []
+
+    def test_a_namespace_that_is_looked_at_over_the_api_is_recorded(self, ada, admin, signed_in):
+        home = ada.personal_namespace
+        signed_in(admin).get(f"/api/v1/namespaces/{home.pk}/")
+        assert [one.subject for one in told("administrator.read")] == [f"namespace:{home.pk}"]
+
+    def test_downloads_are_counted_by_the_hour(self, ada):
+        home = ada.personal_namespace
+        with time_machine.travel(timezone.now().replace(minute=30), tick=False):
+            for _ in range(4):
+                download_record(ada, "dataset", home.pk, home, name="digits")
+        assert [(one.count, one.facts["name"]) for one in told("dataset.download")] == [(4, "digits")]
+
+
+class TestKeeping:
+    def test_old_events_go_and_none_go_where_they_are_kept_for_ever(self, ada, settings):
+        settings.YARDMASTER_AUDIT_KEPT = timedelta(days=10)
+        record(ada, "job.stop", "job:old")
+        AuditEvent.objects.update(at=timezone.now() - timedelta(days=11))
+        record(ada, "job.stop", "job:new")
+        settings.YARDMASTER_AUDIT_KEPT = timedelta(0)
+        assert events_clean(timezone.now()) == 0
+        settings.YARDMASTER_AUDIT_KEPT = timedelta(days=10)
+        events_clean(timezone.now())
+        assert [one.subject for one in told("job.stop")] == ["job:new"]
+
+
+def _read(answer) -> str:
+    return b"".join(answer.streaming_content).decode()
+
+
+class TestExport:
+    def test_it_is_a_file_that_no_spreadsheet_runs(self, ada, admin, signed_in):
+        for name in ("=cmd|'/C calc'!A0", "@SUM(1)", "+1", "-1", "\t=1", 'a"b,c\nd'):
+            record(ada, "job.stop", name, name=name)
+        answer = signed_in(admin).get("/api/v1/audit/export/", {"action": "job.stop"})
+        assert answer.headers["Content-Type"].startswith("text/csv")
+        assert "attachment" in answer.headers["Content-Disposition"]
+        rows = list(csv.DictReader(io.StringIO(_read(answer))))
+        assert len(rows) == 6
+        for row in rows:
+            for value in row.values():
+                assert not value.startswith(("=", "+", "-", "@", "\t", "\r"))
+        assert {row["actor_name"] for row in rows} == {"ada"}
+
+    def test_json_lines_hold_the_same(self, ada, admin, signed_in):
+        record(ada, "job.stop", "job:1", name="=1")
+        text = _read(signed_in(admin).get("/api/v1/audit/export/", {"as": "jsonl", "action": "job.stop"}))
+        (row,) = [json.loads(line) for line in text.splitlines()]
+        assert (row["actor_name"], row["subject"], row["facts"]) == ("ada", "job:1", {"name": "=1"})
+
+    def test_it_is_bounded_and_whole(self, ada, admin, signed_in, settings, monkeypatch):
+        monkeypatch.setattr("apps.audit.selectors._AT_ONCE", 3)
+        for n in range(8):
+            record(ada, "job.stop", f"job:{n}")
+        for most, expected in ((100, 8), (7, 7), (6, 6), (2, 2)):
+            settings.YARDMASTER_AUDIT_EXPORT_ROWS = most
+            text = _read(signed_in(admin).get("/api/v1/audit/export/", {"as": "jsonl", "action": "job.stop"}))
+            subjects = [json.loads(line)["subject"] for line in text.splitlines()]
+            assert subjects == [f"job:{n}" for n in range(7, 7 - expected, -1)]
+
+    def test_nobody_exports_more_than_they_may_read(self, ada, bob, signed_in, with_token):
+        record(ada, "job.stop", "job:1", namespace=ada.personal_namespace)
+        record(ada, "user.change", "user:1")
+        path = "/api/v1/audit/export/"
+        assert "job:1" not in _read(signed_in(bob).get(path))
+        assert _read(signed_in(ada).get(path, {"as": "jsonl"})).count("\n") == 1
+        assert with_token(ada, "jobs").get(path).status_code == 403
+        refused = signed_in(ada).get(path, {"as": "xlsx"})
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "as")
+
+
+class TestPage:
+    PAGE = "/audit/"
+
+    def test_it_shows_and_filters(self, ada, bob, admin, client):
+        record(ada, "job.stop", "job:1", namespace=ada.personal_namespace, name="<script>alert(1)</script>")
+        record(bob, "job.create", "job:2", namespace=bob.personal_namespace, name="two")
+        sign_in_failure_record("mallory")
+        client.force_login(admin)
+        page = client.get(self.PAGE).content.decode()
+        assert "Job stopped" in page
+        assert "<script>alert" not in page
+
+        def rows(**query) -> list[str]:
+            text = client.get(self.PAGE, query).content.decode()
+            return re.findall(r'<span class="fw-bold">([^<]+)</span>', text)
+
+        assert rows(action="job.stop") == ["Job stopped"]
+        assert rows(person="BOB") == ["Job launched"]
+        assert rows(person="mallory") == ["Sign-in failed"]
+        assert rows(namespace="ada") == ["Job stopped"]
+        assert rows(person="nobody") == []
+        assert rows(since=(timezone.now() + timedelta(days=1)).date()) == []
+        assert "Job stopped" in rows(since=timezone.now().date(), until=timezone.now().date())
+        assert rows(since="soon") == []
+        assert "No events fit" in client.get(self.PAGE, {"person": "nobody"}).content.decode()
+
+    def test_a_manager_sees_the_own_namespaces_and_their_export(self, ada, bob, client):
+        record(ada, "job.stop", "job:1", namespace=ada.personal_namespace)
+        client.force_login(bob)
+        assert "No events yet" in client.get(self.PAGE).content.decode()
+        assert _read(client.get("/audit/audit.jsonl")) == ""
+        client.force_login(ada)
+        assert "Job stopped" in client.get(self.PAGE).content.decode()
+        assert "job:1" in _read(client.get("/audit/audit.csv"))
+
+    def test_it_has_pages_and_asks_little(self, ada, client, django_assert_max_num_queries):
+        for n in range(120):
+            record(ada, "job.stop", f"job:{n}", namespace=ada.personal_namespace)
+        client.force_login(ada)
+        client.get(self.PAGE)
+        with django_assert_max_num_queries(9):
+            page = client.get(self.PAGE, {"action": "job.stop"}).content.decode()
+        older = re.search(r'href="([^"]*cursor=[^"]*)"', page)
+        assert older is not None
+        assert "action=job.stop" in older[1]
+        assert client.get(self.PAGE + older[1].replace("&amp;", "&")).content.decode().count("Job stopped</span>") == 50

@@ -199,6 +199,18 @@ def test_an_administrator_locks_a_user_out(yardmaster, light_portal):
     assert yardmaster("users", "lock", "no-such-user").code == 1
 
 
+def test_the_audit_is_listed_and_exported(yardmaster, ada, tmp_path: Path):
+    rows = yardmaster("audit", "list", "--action", "token.create", "--person", "ADA", "--limit", "1", "--json").json
+    assert [(row["action"], row["actor_name"]) for row in rows] == [("token.create", "ada")]
+    assert "token.create" in yardmaster("audit", "list").out
+    file = tmp_path / "audit.jsonl"
+    assert yardmaster("audit", "export", "--as", "jsonl", "-o", file, "--action", "token.create").code == 0
+    assert {json.loads(line)["action"] for line in file.read_text().splitlines()} == {"token.create"}
+    assert yardmaster("audit", "export", "-o", file).code == 2, "a file that is there is kept"
+    refused = yardmaster("audit", "export", "--as", "xlsx", "-o", tmp_path / "other")
+    assert (refused.code, "csv or jsonl" in refused.err) == (1, True)
+
+
 def test_models_are_listed(yardmaster):
     assert json.loads(yardmaster("models", "list", "--json").out) == []
     assert yardmaster("models", "download", "none").code == 1
