@@ -55,6 +55,8 @@ class ApiProblem(Exception):
         self.remedy = remedy
         self.errors = tuple(errors)
         self.headers = dict(headers or {})
+        self.facts: Mapping[str, Any] = {}
+        """What programs may want to know beside the keys that every problem has: further members of the answer."""
 
 
 class NotFound(ApiProblem):
@@ -145,6 +147,7 @@ def body_of(problem: ApiProblem) -> dict[str, Any]:
             {"field": p.field, "code": p.code, "message": p.message, "remedy": p.remedy, "value": shorten(p.value)}
             for p in problem.errors
         ],
+        **problem.facts,
     }
 
 

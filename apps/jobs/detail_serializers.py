@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.jobs.models import Checkpoint, JobAttempt, JobEvent
-from apps.jobs.serializers import PHASES, ROLES, ShortageSerializer
+from apps.jobs.serializers import PHASES, QUEUE_STATES, ROLES, ShortageSerializer
 
 
 class JobNameSerializer(serializers.Serializer[Any]):
@@ -38,6 +38,9 @@ class WhySerializer(serializers.Serializer[Any]):
     reason = serializers.CharField()
     message = serializers.CharField()
     remedy = serializers.CharField()
+    queue_state = serializers.ChoiceField(
+        choices=QUEUE_STATES, allow_null=True, help_text="Of a queued job: whether it waits, or can never start."
+    )
     position = serializers.IntegerField(allow_null=True)
     numbers = ShortageSerializer(many=True)
     ahead = JobNameSerializer(many=True)

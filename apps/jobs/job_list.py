@@ -18,6 +18,7 @@ from django.db.models import OuterRef, Q, QuerySet
 from apps.accounts.models import User
 from apps.api.paging import Cursor
 from apps.jobs.models import Job
+from apps.jobs.never import IS_NEVER, NEVER, REASONS
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespace_for, namespaces_visible
 from apps.namespaces.slugs import is_uuid
@@ -36,6 +37,9 @@ class JobFilters:
     """A name or an id."""
     search: str | None = None
     """Part of the name."""
+    queue_state: str | None = None
+    """Of queued jobs: `waiting` or `never_fits`."""
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,11 @@ def job_list(user: User, filters: JobFilters) -> JobList:
         jobs = jobs.filter(owner_id__in=_owners(filters.owner))
     if filters.search:
         jobs = jobs.filter(name__icontains=filters.search)
+    if filters.queue_state is not None:
+        jobs = jobs.filter(phase=Phase.QUEUED.value)
+        jobs = jobs.filter(IS_NEVER) if filters.queue_state == NEVER else jobs.exclude(reason__in=REASONS)
+    if filters.reason:
+        jobs = jobs.filter(reason=filters.reason)
     if filters.namespace:
         return JobList(jobs, (namespace_for(user, filters.namespace).pk,))
     if user.is_staff:

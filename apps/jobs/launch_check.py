@@ -10,6 +10,7 @@ from apps.accounts.models import User
 from apps.api.problems import ApiProblem
 from apps.jobs.checking import JobCheck, job_check
 from apps.jobs.launch_form import Reading
+from apps.jobs.never import Hopeless
 from apps.jobs.row_words import count_words
 from apps.namespaces.models import Namespace
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
@@ -63,6 +64,12 @@ def verdict_of(user: User, namespace: Namespace, reading: Reading, engine: str) 
     return _shown(found)
 
 
+def verdict_of_hopeless(found: Hopeless) -> Verdict:
+    """What is asked before a job is queued that can never start: `shape` is the largest that could, if nothing ran."""
+    never = Verdict("never", "Can never fit", found.never.message, found.never.remedy, icon="ban")
+    return _with_numbers(never, found.numbers, found.largest_fit or {})
+
+
 def _incomplete(problems: Sequence[Problem]) -> Verdict:
     count = "1 thing is" if len(problems) == 1 else f"{len(problems)} things are"
     return Verdict("incomplete", "Not complete", f"{count} missing or wrong.", icon="pencil", problems=problems)
@@ -74,19 +81,21 @@ def _shown(found: JobCheck) -> Verdict:
             "It would start at once." if not found.warnings else "It would start at once, but look at the notes below."
         )
         return Verdict("fits", "Fits now", message, icon="circle-check", warnings=found.warnings)
-    shape = found.largest_fit or {}
     ahead = found.position or 0
     verdict = (
         Verdict("waits", f"Waits behind {ahead}" if ahead else "Waits", found.message, found.remedy, icon="hourglass")
         if found.verdict == Fit.WAITS.value
-        else Verdict("never", "Can never fit", found.message, found.remedy, icon="circle-x")
+        else Verdict("never", "Can never fit", found.message, found.remedy, icon="ban")
     )
+    return replace(_with_numbers(verdict, found.numbers, found.largest_fit or {}), warnings=found.warnings)
+
+
+def _with_numbers(verdict: Verdict, numbers: Sequence[Mapping[str, Any]], shape: Mapping[str, int]) -> Verdict:
     return replace(
         verdict,
-        lacks=[_lack(one) for one in found.numbers],
+        lacks=[_lack(one) for one in numbers],
         shape=",".join(f"{role}={count}" for role, count in shape.items()),
         shape_words=", ".join(count_words(role, count) for role, count in shape.items()),
-        warnings=found.warnings,
     )
 
 

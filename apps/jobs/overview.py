@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, F, Q, QuerySet, Window
+from django.db.models import Case, Count, F, Q, QuerySet, Value, When, Window
 from django.db.models.functions import RowNumber
 
 from apps.jobs.models import Job
+from apps.jobs.never import IS_NEVER, NEVER, REASONS
 from apps.jobs.row_words import Row, rows_of
 from apps.jobs.selectors import ON_THE_ENGINE, UNFINISHED
 from apps.namespaces.models import Namespace
@@ -38,21 +39,27 @@ class Overview:
 
     running: Group
     waiting: Group
+    never: Group
+    """Queued, and never to start as things are: not among those that wait."""
     failed: Group
     succeeded: Group
 
     @property
     def is_quiet(self) -> bool:
-        return not (self.running.count or self.waiting.count or self.failed.count or self.succeeded.count)
+        return not (
+            self.running.count or self.waiting.count or self.never.count or self.failed.count or self.succeeded.count
+        )
 
 
 def overview_of(namespace: Namespace, now: datetime) -> Overview:
-    """Four statements at most; what ended before the last day is not looked at."""
+    """Five statements at most; what ended before the last day is not looked at."""
     jobs = Job.objects.for_lists().filter(namespace=namespace, deleted_at__isnull=True)
     lately = now - LATELY
     counts = _counts(jobs, lately)
     running = jobs.filter(phase__in=ON_THE_ENGINE).order_by("-place")
-    waiting = jobs.filter(phase=Phase.QUEUED.value).order_by(F("position").asc(nulls_last=True), "-priority", "place")
+    queued = jobs.filter(phase=Phase.QUEUED.value)
+    waiting = queued.exclude(reason__in=REASONS).order_by(F("position").asc(nulls_last=True), "-priority", "place")
+    never = queued.filter(IS_NEVER).order_by("-place")
     ended: Iterable[Job] = ()
     if counts.keys() & VERDICTS:
         ended = _first_of_each_phase(jobs.filter(decided_at__gte=lately, phase__in=VERDICTS))
@@ -64,6 +71,7 @@ def overview_of(namespace: Namespace, now: datetime) -> Overview:
     return Overview(
         running=group(running.select_related("namespace", "owner")[:ROWS], *ON_THE_ENGINE),
         waiting=group(waiting.select_related("namespace", "owner")[:ROWS], Phase.QUEUED.value),
+        never=group(never.select_related("namespace", "owner")[:ROWS], NEVER),
         failed=group((job for job in ended if job.phase == Phase.FAILED.value), Phase.FAILED.value),
         succeeded=group((job for job in ended if job.phase == Phase.SUCCEEDED.value), Phase.SUCCEEDED.value),
     )
@@ -83,4 +91,5 @@ def _first_of_each_phase(jobs: QuerySet[Job]) -> QuerySet[Job]:
 
 def _counts(jobs: QuerySet[Job], lately: datetime) -> dict[str, int]:
     recent = jobs.filter(Q(phase__in=UNFINISHED) | Q(decided_at__gte=lately))
-    return dict(recent.order_by().values_list("phase").annotate(count=Count("pk")))
+    kind = Case(When(IS_NEVER, then=Value(NEVER)), default=F("phase"))
+    return dict(recent.order_by().values_list(kind).annotate(count=Count("pk")))

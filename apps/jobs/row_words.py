@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from apps.jobs.models import Job
+from apps.jobs.never import NEVER, queue_state
 from yardmaster.phases import Phase, Wanted
 from yardmaster.spec import Role, Strategy
 
@@ -41,6 +42,11 @@ class Row:
             return "Single task"
         words = shape_words(self.job.replicas)
         return words + _SHAPE_ENDINGS.get(self.job.strategy, "")
+
+    @property
+    def badge(self) -> str:
+        """What its badge says: its phase, or of a queued job that it can never start."""
+        return "NEVER_FITS" if queue_state(self.job) == NEVER else self.job.phase
 
     @property
     def strategy(self) -> str:
@@ -117,7 +123,7 @@ def _reason(job: Job) -> str:
     if job.phase != Phase.QUEUED.value:
         return job.message
     message = job.message or "Not looked at yet."
-    if job.position is None:
+    if job.position is None or queue_state(job) == NEVER:
         return message
     return f"Next in the queue. {message}" if job.position == 0 else f"{job.position} ahead. {message}"
 

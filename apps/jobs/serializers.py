@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from apps.api.serializers import StrictSerializer
 from apps.jobs.models import Job
+from apps.jobs.never import NEVER, WAITING, queue_state
 from yardmaster.phases import Phase, Wanted
 from yardmaster.spec import Role, Strategy
 
@@ -41,6 +42,10 @@ class SpecField(serializers.JSONField):
     """Any JSON here: the core reads it and names every problem."""
 
 
+_ACCEPT = "Queue it also where it can never start as limits and machines are now; otherwise that is a 409 `never_fits`."
+QUEUE_STATES = [(WAITING, WAITING), (NEVER, NEVER)]
+
+
 class JobRequestSerializer(StrictSerializer):
     """A job to launch or to check. Without `namespace`: in your own; without `engine`: on the default one."""
 
@@ -49,10 +54,17 @@ class JobRequestSerializer(StrictSerializer):
     spec = SpecField()
 
 
+class LaunchSerializer(JobRequestSerializer):
+    """A job to launch."""
+
+    accept_never_fits = serializers.BooleanField(required=False, default=False, help_text=_ACCEPT)
+
+
 class RetrySerializer(StrictSerializer):
     """A new attempt. Without `spec`: with the same one."""
 
     spec = SpecField(required=False)
+    accept_never_fits = serializers.BooleanField(required=False, default=False, help_text=_ACCEPT)
 
 
 class JobFilterSerializer(serializers.Serializer[Any]):
@@ -63,6 +75,10 @@ class JobFilterSerializer(serializers.Serializer[Any]):
     strategy = serializers.ChoiceField(required=False, choices=STRATEGIES)
     owner = serializers.CharField(required=False, max_length=150, help_text="Name or id.")
     search = serializers.CharField(required=False, max_length=200, help_text="Part of the name.")
+    queue_state = serializers.ChoiceField(
+        required=False, choices=QUEUE_STATES, help_text="Of queued jobs those that wait, or those that can never start."
+    )
+    reason = serializers.CharField(required=False, max_length=63, help_text="The reason's word, such as OutOfMemory.")
 
 
 class JobRowSerializer(serializers.ModelSerializer[Job]):
@@ -74,6 +90,9 @@ class JobRowSerializer(serializers.ModelSerializer[Job]):
     replicas = serializers.DictField(child=serializers.IntegerField(), help_text="Tasks by role.")
     phase = serializers.ChoiceField(choices=PHASES)
     wanted = serializers.ChoiceField(choices=[(one.value, one.value) for one in Wanted])
+    queue_state = serializers.SerializerMethodField(
+        help_text="Of a queued job: `waiting`, or `never_fits` where it can never start as things are. Else null."
+    )
     progress = serializers.SerializerMethodField(help_text="`step`, and perhaps `total` and `epoch`.")
     reclaim_at = serializers.SerializerMethodField(help_text="When what still runs after success is released.")
     model = serializers.SerializerMethodField(help_text="Id of the model that the job has kept.")
@@ -82,10 +101,14 @@ class JobRowSerializer(serializers.ModelSerializer[Job]):
         model = Job
         fields = [
             "id", "name", "namespace", "namespace_slug", "owner", "engine", "strategy", "phase", "wanted", "attempt",
-            "reason", "message", "remedy", "position", "progress", "model", "created_at", "queued_at", "admitted_at",
-            "started_at", "decided_at", "released_at", "tidied_at", "reclaim_at", "replicas",
+            "queue_state", "reason", "message", "remedy", "position", "progress", "model", "created_at", "queued_at",
+            "admitted_at", "started_at", "decided_at", "released_at", "tidied_at", "reclaim_at", "replicas",
         ]  # fmt: skip
         read_only_fields = fields
+
+    @extend_schema_field(serializers.ChoiceField(choices=QUEUE_STATES, allow_null=True))
+    def get_queue_state(self, job: Job) -> str | None:
+        return queue_state(job)
 
     @extend_schema_field({"type": ["object", "null"], "additionalProperties": {"type": "number"}})
     def get_progress(self, job: Job) -> dict[str, Any] | None:

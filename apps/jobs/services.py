@@ -16,6 +16,7 @@ from apps.jobs import phase_gate, queue
 from apps.jobs.engines import engine_chosen, refuse_unrunnable
 from apps.jobs.leases import ask_for_look
 from apps.jobs.models import Job, JobEvent
+from apps.jobs.never import accepted_or_refused
 from apps.jobs.nudges import job_changed
 from apps.jobs.specs import asked_again, columns_of, versions_write
 from apps.jobs.versions import checked_spec
@@ -39,11 +40,14 @@ def job_launch(
     spec: TrainingSpec,
     engine: str | None = None,
     request_key: str | None = None,
+    accept_never_fits: bool = False,
 ) -> tuple[Job, list[Finding]]:
     """Launch a job: QUEUED, and woken once the transaction is committed; with what may go wrong in its code. A
     `request_key` that made a job before gives that job again.
 
-    Raises `SpecRejected` with every problem found, a problem where the user may not launch here or on this engine.
+    Raises `SpecRejected` with every problem found, a problem where the user may not launch here or on this engine, and
+    `NeverFits` where the job could never start and `accept_never_fits` does not say that it is to be queued all the
+    same.
     """
     require_role(user, namespace, Role.MEMBER)
     refuse_closed(namespace)
@@ -54,7 +58,7 @@ def job_launch(
     refuse_unrunnable(chosen, spec)
     warnings = checked_spec(user, spec)
     now = timezone.now()
-    columns = columns_of(spec)
+    columns = columns_of(spec) | accepted_or_refused(spec, namespace, chosen, now, accept=accept_never_fits)
     with transaction.atomic():
         _lock_queue(user, namespace)
         job = Job.objects.create(
@@ -139,11 +143,11 @@ def _want_stopped(job: Job, now: datetime, user: User | None) -> bool:
     return True
 
 
-def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None) -> Job:
+def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None, accept_never_fits: bool = False) -> Job:
     """Begin a new attempt, with the same spec or another. It goes on from the newest checkpoint of the job. Also the
     same one is under today's rules: raises `SpecRejected` with what they say.
 
-    Raises `Conflict` while the last attempt has not ended, or something of it still runs.
+    Raises `Conflict` while the last attempt has not ended, or something of it still runs; `NeverFits` as a launch does.
     """
     require_role(user, job.namespace, Role.MEMBER)
     refuse_closed(job.namespace)
@@ -153,10 +157,10 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None) -> Job:
     checked_spec(user, spec)
     _require_over(job, "retried")
     now = timezone.now()
+    columns = columns_of(spec) | accepted_or_refused(spec, job.namespace, job.engine, now, accept=accept_never_fits)
     try:
         with transaction.atomic():
             _lock_queue(user, job.namespace)
-            columns = columns_of(spec)
             phase_gate.begin_attempt(job, spec=columns["spec"], now=now, by=user.username)
             Job.objects.filter(pk=job.pk).update(**columns)
             versions_write(job, spec)

@@ -11,6 +11,7 @@ from typing import Any
 
 from apps.accounts.models import User
 from apps.jobs.models import Job, JobAttempt, TaskFact
+from apps.jobs.never import NEVER, queue_state
 from apps.jobs.silence import REASON, REMEDY, silence
 from apps.logs.store import log_store
 from apps.namespaces.selectors import namespaces_visible
@@ -38,6 +39,7 @@ class Why:
     reason: str
     message: str
     remedy: str
+    queue_state: str | None = None
     position: int | None = None
     numbers: Sequence[dict[str, Any]] = ()
     ahead: Sequence[dict[str, Any]] = ()
@@ -75,7 +77,8 @@ def _why_waiting(user: User, job: Job) -> Why:
         reason=job.reason or Code.PENDING_EVALUATION.value,
         message=job.message or "The job has not been looked at yet.",
         remedy=job.remedy or _HELPS.get(job.reason, ""),
-        position=job.position,
+        queue_state=queue_state(job),
+        position=None if queue_state(job) == NEVER else job.position,
         numbers=job.waiting.get("numbers", []),
         ahead=seen_ahead,
         ahead_hidden=len(ahead) - len(seen_ahead),

@@ -38,6 +38,10 @@ class Code(StrEnum):
     """Not looked at yet."""
 
 
+NEVER_FITS = frozenset({Code.NO_MATCHING_FLAVOR, Code.EXCEEDS_MAX_QUOTA, Code.EXCEEDS_CAPACITY})
+"""Reasons that no waiting takes away: only other limits, or other machines."""
+
+
 @dataclass(frozen=True)
 class Quota:
     """What a namespace may hold at most, all engines together. None: no limit."""

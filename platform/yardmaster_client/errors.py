@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+_OF_EVERY_PROBLEM = frozenset({"type", "title", "status", "code", "detail", "remedy", "errors"})
 
 
 @dataclass(frozen=True)
@@ -22,10 +24,18 @@ class PortalError(Exception):
     """The portal's refusal. `code` is stable and meant for programs; `remedy` says what to do."""
 
     def __init__(
-        self, status: int, code: str, detail: str, remedy: str = "", errors: Sequence[FieldError] = ()
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        remedy: str = "",
+        errors: Sequence[FieldError] = (),
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(detail or code)
         self.status, self.code, self.detail, self.remedy, self.errors = status, code, detail, remedy, tuple(errors)
+        self.facts = dict(facts or {})
+        """What some problems say beside that: of `never_fits` the `numbers` and the `largest_fit`."""
 
     @classmethod
     def from_answer(cls, status: int, body: object) -> PortalError:
@@ -35,7 +45,9 @@ class PortalError(Exception):
         rows: list[Any] = body.get("errors") or []
         names = FieldError.__dataclass_fields__
         errors = [FieldError(**{k: str(v) for k, v in row.items() if k in names}) for row in rows]
-        return cls(status, str(body.get("code", "")), str(body.get("detail", "")), str(body.get("remedy", "")), errors)
+        facts = {key: value for key, value in body.items() if key not in _OF_EVERY_PROBLEM}
+        code, detail, remedy = (str(body.get(key, "")) for key in ("code", "detail", "remedy"))
+        return cls(status, code, detail, remedy, errors, facts)
 
 
 class NotReachable(Exception):

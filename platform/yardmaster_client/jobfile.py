@@ -1,8 +1,8 @@
 """Job files: a job specification in YAML or JSON as people write it, and what turns it into a request.
 
-A file holds the specification and may add `namespace` and `engine`. `code` may be a version's id, a name or
-`name@version`; an input may say `dataset: name` (or `name@version`, or an id) in place of `dataset_version`. Which
-values are valid is the portal's to say; here only what a file is.
+A file holds the specification and may add `namespace`, `engine` and `accept_never_fits`. `code` may be a version's id,
+a name or `name@version`; an input may say `dataset: name` (or `name@version`, or an id) in place of `dataset_version`.
+Which values are valid is the portal's to say; here only what a file is.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class JobFile:
     spec: dict[str, Any]
     namespace: str | None = None
     engine: str | None = None
+    accept_never_fits: bool = False
+    """Queue it also where it can never start as limits and machines are now."""
 
 
 def read_job_file(file: Path, changes: Iterable[str] = ()) -> JobFile:
@@ -58,8 +60,10 @@ def job_from_text(text: str, file: Path, changes: Iterable[str] = ()) -> JobFile
     for key in ("namespace", "engine"):
         if not isinstance(data.get(key), str | None):
             raise JobFileError(file, f"`{key}` must be a text")
+    if not isinstance(data.get("accept_never_fits", False), bool):
+        raise JobFileError(file, "`accept_never_fits` must be true or false")
     namespace, engine = data.pop("namespace", None), data.pop("engine", None)
-    return JobFile(data, namespace, engine)
+    return JobFile(data, namespace, engine, data.pop("accept_never_fits", False))
 
 
 class _Loader(yaml.SafeLoader):

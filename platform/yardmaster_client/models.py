@@ -55,6 +55,8 @@ class Job:
     namespace: str = ""
     namespace_slug: str = ""
     owner: str = ""
+    queue_state: str | None = None
+    """Of a queued job: `waiting`, or `never_fits` where it can never start as limits and machines are now."""
     reason: str = ""
     message: str = ""
     remedy: str = ""

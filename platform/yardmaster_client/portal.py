@@ -149,8 +149,22 @@ class Jobs:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def launch(self, spec: Mapping[str, Any], *, namespace: str | None = None, engine: str | None = None) -> Job:
-        return read(Job, self._transport.post("jobs/", _request(spec, namespace, engine)))
+    def launch(
+        self,
+        spec: Mapping[str, Any],
+        *,
+        namespace: str | None = None,
+        engine: str | None = None,
+        accept_never_fits: bool = False,
+    ) -> Job:
+        """Queue a job. One that can never start as limits and machines are now is queued only with
+        `accept_never_fits`.
+
+        Raises:
+            PortalError: 409 `never_fits`, whose `facts` hold the `numbers` and the `largest_fit` that could start.
+        """
+        accept = {"accept_never_fits": True} if accept_never_fits else {}
+        return read(Job, self._transport.post("jobs/", _request(spec, namespace, engine) | accept))
 
     def check(
         self, spec: Mapping[str, Any], *, namespace: str | None = None, engine: str | None = None
@@ -159,7 +173,7 @@ class Jobs:
         return dict(self._transport.post("jobs/check/", _request(spec, namespace, engine)))
 
     def list(self, **filters: Any) -> Iterator[Job]:
-        """Newest first. Filters: phase, namespace, strategy, owner, search."""
+        """Newest first. Filters: phase, namespace, strategy, owner, search, queue_state, reason."""
         return (read(Job, row) for row in self._transport.pages("jobs/", **filters))
 
     def get(self, job_id: str) -> Job:
@@ -171,8 +185,10 @@ class Jobs:
     def stop(self, job_id: str) -> Job:
         return read(Job, self._transport.post(f"jobs/{job_id}/stop/"))
 
-    def retry(self, job_id: str) -> Job:
-        return read(Job, self._transport.post(f"jobs/{job_id}/retry/"))
+    def retry(self, job_id: str, *, accept_never_fits: bool = False) -> Job:
+        """Begin a new attempt. What can never start is refused as by `launch`."""
+        accept = {"accept_never_fits": True} if accept_never_fits else {}
+        return read(Job, self._transport.post(f"jobs/{job_id}/retry/", accept))
 
     def delete(self, job_id: str) -> None:
         self._transport.delete(f"jobs/{job_id}/")

@@ -41,6 +41,8 @@ ADDRESSES = (
     Address("launch-clone", "/jobs/launch/?from={trained}", "launch_page"),
     Address("job-running", "/jobs/{running}/", "job_page"),
     Address("job-waiting", "/jobs/{waiting}/", "job_page"),
+    Address("job-never", "/jobs/{never}/", "job_page"),
+    Address("jobs-never", "/jobs/?queue_state=never_fits", "jobs_page", is_list=True),
     Address("job-failed", "/jobs/{failed}/", "job_page"),
     Address("job-succeeded", "/jobs/{trained}/", "job_page"),
     Address("job-delete", "/jobs/{failed}/delete/", "job_delete_page"),

@@ -157,6 +157,10 @@ def _jobs(one: World) -> None:
     until(lambda: _step(jobs.get(runs.id)) > 20, 120, "the first steps")
     roles = {"worker": {"cpu": 1.5, "memory": "1Gi"}}
     waits = jobs.launch(script(one, "waits for its turn", "motley.py", roles=roles))
+    never = jobs.launch(
+        script(one, "larger than the engine", "motley.py", roles={"worker": {"cpu": 500, "memory": "1Gi"}}),
+        accept_never_fits=True,
+    )
     until(lambda: jobs.get(waits.id).phase == "QUEUED" and jobs.why(waits.id), 30, "a queued job")
     until(lambda: next(iter(one.client.models()), None), 60, "the model")
     one.ids |= {
@@ -165,6 +169,7 @@ def _jobs(one: World) -> None:
         "logged": logged.id,
         "running": runs.id,
         "waiting": waits.id,
+        "never": never.id,
     }
     one.ids["model"] = next(iter(one.client.models())).id
 

@@ -45,6 +45,7 @@ _WAITING = Look("Waiting", icon="hourglass", color="azure")
 LOOKS: Mapping[str, Look] = {
     "QUEUED": _WAITING,
     "PENDING": _WAITING,
+    "NEVER_FITS": Look("Can never fit", icon="ban", color="orange"),
     "STARTING": Look("Starting", icon="loader", color="blue"),
     "RUNNING": Look("Running", icon="player-play", color="blue"),
     "STOPPING": Look("Stopping", icon="player-pause", color="orange"),

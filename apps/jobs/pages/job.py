@@ -20,8 +20,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from apps.accounts.models import User
 from apps.api.problems import ApiProblem
 from apps.jobs import services
+from apps.jobs.launch_check import verdict_of_hopeless
 from apps.jobs.manifests import manifests_of_job
 from apps.jobs.models import Job
+from apps.jobs.never import NeverFits
 from apps.jobs.page_facts import JobFacts, job_facts, role_in
 from apps.jobs.selectors import job_for
 from apps.logs.view_facts import log_facts
@@ -60,8 +62,13 @@ def job_retry(request: HttpRequest, job_id: UUID) -> HttpResponse:
     """A new attempt; with `change` in the form, the one that is known to help is made first."""
     job = job_for(_user(request), job_id)
     change = _facts(request, job).change if request.POST.get("change") else None
+    accept = bool(request.POST.get("accept_never_fits"))
     try:
-        services.job_retry(user=_user(request), job=job, spec=change.spec if change else None)
+        services.job_retry(user=_user(request), job=job, spec=change.spec if change else None, accept_never_fits=accept)
+    except NeverFits as refusal:
+        way = [(reverse("jobs_page"), "Jobs"), (reverse("job_page", args=[job_id]), job.name)]
+        asked = {"job": job, "never": verdict_of_hopeless(refusal.found), "change": change, "breadcrumbs": way}
+        return render(request, "jobs/job/never_fits.html", asked, status=refusal.status)
     except SpecRejected as error:
         for problem in error.problems:
             messages.error(request, f"{problem.message} {problem.remedy}")

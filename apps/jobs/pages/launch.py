@@ -27,7 +27,7 @@ from apps.code.shelf import CODE
 from apps.datasets.shelf import DATASETS
 from apps.jobs import launch_choices as choices
 from apps.jobs.engine_list import engines_for
-from apps.jobs.launch_check import verdict_of
+from apps.jobs.launch_check import Verdict, verdict_of, verdict_of_hopeless
 from apps.jobs.launch_form import (
     Reading,
     Values,
@@ -42,6 +42,7 @@ from apps.jobs.launch_shown import PRESETS, FormShown, cluster_words
 from apps.jobs.launch_yaml import command_of, job_as_yaml, job_of_yaml
 from apps.jobs.manifests import manifests_of_spec, yaml_file
 from apps.jobs.models import Job
+from apps.jobs.never import NeverFits
 from apps.jobs.selectors import job_for
 from apps.jobs.services import job_launch
 from apps.jobs.specs import asked_spec
@@ -70,6 +71,8 @@ class Answer:
     fill: bool = True
     """Whether fields that are empty get what is likeliest. Not while the reader types, nor in what was refused."""
     status: int = 200
+    never: Verdict | None = None
+    """The job can never start: asked, before it is queued, whether that is meant."""
 
 
 @login_required
@@ -183,6 +186,7 @@ def _launched(request: HttpRequest, user: User, values: Values) -> Job | Answer:
         job, warnings = job_launch(
             user=user, namespace=namespace, spec=spec, engine=values.get("engine") or None,
             request_key=_request_key(request, user, reading, values),
+            accept_never_fits=request.POST.get("accept_never_fits") == _digest_of(reading, values),
         )  # fmt: skip
         messages.success(request, f"Launched {job.name}.")
         for warning in warnings[:WARNINGS_TOLD]:
@@ -200,6 +204,8 @@ def _tried(values: Values, deed: Callable[[Reading], Made]) -> Made | Answer:
     except SpecRejected as error:
         problems = dict.fromkeys([*reading.problems, *error.problems])
         return Answer(values, list(problems), fill=False, status=422)
+    except NeverFits as problem:
+        return Answer(values, fill=False, status=problem.status, never=verdict_of_hopeless(problem.found))
     except ApiProblem as problem:
         return Answer(values, [_as_problem(problem)], fill=False, status=problem.status)
     except YardmasterError as error:
@@ -216,9 +222,14 @@ def _spec_of(reading: Reading) -> TrainingSpec:
 
 def _request_key(request: HttpRequest, user: User, reading: Reading, values: Values) -> str:
     """The same for the same form sent twice: pressing the button twice makes one job, changing the form another."""
-    said = json.dumps([reading.spec, values.get("namespace"), values.get("engine")], sort_keys=True)
-    whole = f"{user.pk}\n{request.POST.get('form', secrets.token_hex(16))}\n{said}"
+    whole = f"{user.pk}\n{request.POST.get('form', secrets.token_hex(16))}\n{_digest_of(reading, values)}"
     return f"page:{hashlib.sha256(whole.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def _digest_of(reading: Reading, values: Values) -> str:
+    """Stands for what the form says: what was accepted of one job is not accepted of another."""
+    said = json.dumps([reading.spec, values.get("namespace"), values.get("engine")], sort_keys=True)
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _page(request: HttpRequest, user: User, answer: Answer, *, check: bool = False) -> HttpResponse:
@@ -261,6 +272,8 @@ def _context(request: HttpRequest, user: User, answer: Answer) -> dict[str, Any]
     return {
         "form": FormShown(values, answer.problems, answer.empty_inputs),
         "reading": reading,
+        "never": answer.never,
+        "digest": _digest_of(reading, values) if answer.never else "",
         "presets": PRESETS,
         "codes": choices.grouped(codes, namespace.slug),
         "scripts": scripts,

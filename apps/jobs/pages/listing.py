@@ -23,6 +23,7 @@ from apps.api.paging import page_of
 from apps.jobs.bulk import Outcome, jobs_chosen, jobs_delete, jobs_stop, why_not_deleted
 from apps.jobs.job_list import JobFilters, job_list
 from apps.jobs.models import Job
+from apps.jobs.never import NEVER, WAITING
 from apps.jobs.row_words import STRATEGY_WORDS, rows_of
 from apps.namespaces.context import current_namespace
 from yardmaster.phases import Phase
@@ -31,6 +32,7 @@ from yardmaster.spec import Strategy
 ROWS = 25
 EVERYWHERE = "all"
 LONGEST_SEARCH = 200
+LONGEST_REASON = 63
 
 Word = TypeVar("Word", bound=StrEnum)
 
@@ -127,6 +129,8 @@ def filters_of(query: QueryDict, namespace: str | None) -> JobFilters:
         strategy=_word(Strategy, query.get("strategy", "")),
         owner=query.get("owner", "").strip()[:LONGEST_SEARCH] or None,
         search=query.get("search", "").strip()[:LONGEST_SEARCH] or None,
+        queue_state=query.get("queue_state") if query.get("queue_state") in (NEVER, WAITING) else None,
+        reason=query.get("reason", "").strip()[:LONGEST_REASON] or None,
     )
 
 
@@ -143,7 +147,20 @@ def chips_of(query: QueryDict, filters: JobFilters) -> list[Chip]:
             changed["namespace"] = filters.namespace
         changed.setlist("phase", [one.value for one in wanted])
         chips.append(Chip(phase.value, f"?{changed.urlencode()}", is_on))
-    return chips
+    return [*chips, _never_chip(query, filters)]
+
+
+def _never_chip(query: QueryDict, filters: JobFilters) -> Chip:
+    """The queued jobs that can never start: after the phases, of which they are no further one."""
+    is_on = filters.queue_state == NEVER
+    changed = query.copy()
+    for name in ("cursor", "queue_state"):
+        changed.pop(name, None)
+    if filters.namespace:
+        changed["namespace"] = filters.namespace
+    if not is_on:
+        changed["queue_state"] = NEVER
+    return Chip("NEVER_FITS", f"?{changed.urlencode()}", is_on)
 
 
 def _tell(request: HttpRequest, verb: str, outcome: Outcome) -> None:

@@ -26,6 +26,7 @@ from apps.jobs.serializers import (
     JobRowSerializer,
     JobSerializer,
     LaunchedJobSerializer,
+    LaunchSerializer,
     RetrySerializer,
 )
 from apps.jobs.serving import serving_if_known
@@ -69,14 +70,16 @@ class JobsView(IdempotentPosts, JobAddress):
             strategy=Strategy(wanted["strategy"]) if "strategy" in wanted else None,
             owner=wanted.get("owner"),
             search=wanted.get("search"),
+            queue_state=wanted.get("queue_state"),
+            reason=wanted.get("reason"),
         )
         jobs: list[Job] = self.paginate_queryset(job_list(self.user, filters)) or []  # type: ignore[arg-type]
         rows = JobRowSerializer(jobs, many=True, context={"models": selectors.models_of(jobs)})
         return self.get_paginated_response(rows.data)
 
-    @extend_schema(request=JobRequestSerializer, responses={201: LaunchedJobSerializer})
+    @extend_schema(request=LaunchSerializer, responses={201: LaunchedJobSerializer})
     def post(self, request: Request) -> Response:
-        data = self.read(JobRequestSerializer).validated_data
+        data = self.read(LaunchSerializer).validated_data
         namespace = namespace_for(self.user, data.get("namespace"), at_least=Role.MEMBER)
         job, warnings = services.job_launch(
             user=self.user,
@@ -84,6 +87,7 @@ class JobsView(IdempotentPosts, JobAddress):
             spec=asked_spec(data["spec"]),
             engine=data.get("engine"),
             request_key=self.request_key,
+            accept_never_fits=data["accept_never_fits"],
         )
         return self.answer(job, status=201, kind=LaunchedJobSerializer, warnings=warnings)
 
@@ -145,4 +149,7 @@ class JobRetryView(IdempotentPosts, JobAddress):
     def post(self, request: Request, job_id: UUID) -> Response:
         data = self.read(RetrySerializer).validated_data
         spec = asked_spec(data["spec"]) if "spec" in data else None
-        return self.answer(services.job_retry(user=self.user, job=self.job(job_id), spec=spec))
+        accept = data["accept_never_fits"]
+        return self.answer(
+            services.job_retry(user=self.user, job=self.job(job_id), spec=spec, accept_never_fits=accept)
+        )

@@ -118,7 +118,7 @@ addEventListener("pageshow", (event) => {
   if (event.persisted) key.value = crypto.getRandomValues(new Uint32Array(4)).join("-");
 });
 
-document.getElementById("launch-trouble")?.focus();
+(document.getElementById("launch-trouble") ?? document.getElementById("launch-never"))?.focus();
 colours.hidden = false;
 file.classList.add("is-coloured");
 showFile();

@@ -7,14 +7,18 @@ from typing import Any
 
 from rich.text import Text
 
-from yardmaster_client.cli.output import PHASE_COLOURS, out, phase, print_facts, print_table, size
+from yardmaster_client.cli.output import PHASE_COLOURS, notes, out, phase, print_facts, print_table, size
+from yardmaster_client.errors import PortalError
 from yardmaster_client.models import Job
 
 _VERDICTS = {"fits_now": ("Fits now.", "green"), "waits": ("Waits.", "yellow"), "never_fits": ("Can never fit.", "red")}
 
 
 def print_jobs(jobs: Iterable[Job]) -> None:
-    rows = ([job.id, job.name, phase(job.phase), _step(job), job.owner, job.created_at, job.message] for job in jobs)
+    rows = (
+        [job.id, job.name, _state(job.phase, job.queue_state), _step(job), job.owner, job.created_at, job.message]
+        for job in jobs
+    )
     print_table(["ID", "NAME", "PHASE", "PROGRESS", "OWNER", "CREATED", "REASON"], rows)
 
 
@@ -25,7 +29,7 @@ def print_job(job: Job, tasks: Sequence[Mapping[str, Any]]) -> None:
         [
             ("name", job.name),
             ("id", job.id),
-            ("phase", phase(job.phase)),
+            ("phase", _state(job.phase, job.queue_state)),
             ("why", Text(_sentence(job.reason, job.message, job.remedy))),
             ("progress", _step(job)),
             ("attempt", job.attempt),
@@ -66,9 +70,22 @@ def print_check(found: Mapping[str, Any]) -> None:
         out().print(Text(f"  {place}{one['message']} {one['remedy']}", style="yellow"))
 
 
+def print_never_fits(error: PortalError, *, with_message: bool) -> None:
+    """Why a job can never start, before it is queued all the same: the numbers, and what could start."""
+    if with_message:
+        notes().print(Text.assemble(("Can never fit. ", "bold red"), error.detail))
+    _print_numbers(error.facts.get("numbers", ()), as_note=True)
+    if fit := error.facts.get("largest_fit"):
+        shape = ", ".join(f"{count} {role}" for role, count in fit.items())
+        notes().print(Text(f"The largest shape that could start when nothing else runs: {shape}."))
+
+
 def print_why(found: Mapping[str, Any]) -> None:
     """What `jobs why` says."""
-    out().print(phase(found["phase"]), Text(_sentence(found["reason"], found["message"], found["remedy"])))
+    out().print(
+        _state(found["phase"], found.get("queue_state")),
+        Text(_sentence(found["reason"], found["message"], found["remedy"])),
+    )
     _print_numbers(found.get("numbers", ()))
     if found.get("position") is not None:
         ahead = ", ".join(one["name"] for one in found.get("ahead", ()))
@@ -95,12 +112,17 @@ def verdict_of(job: Job) -> Text:
     )
 
 
-def _print_numbers(numbers: Iterable[Mapping[str, Any]]) -> None:
+def _state(name: str, queue_state: str | None) -> Text:
+    """The phase; of a queued job that can never start that, so that it does not look like one that waits."""
+    return Text("QUEUED, CAN NEVER FIT", style="red") if queue_state == "never_fits" else phase(name)
+
+
+def _print_numbers(numbers: Iterable[Mapping[str, Any]], *, as_note: bool = False) -> None:
     rows = [
         [one["pool"], one["resource"], *(_amount(one["resource"], one[part]) for part in _PARTS)] for one in numbers
     ]
     if rows:
-        print_table(["OF", "RESOURCE", "NEEDS", "FREE", "LIMIT", "SHORT BY"], rows)
+        print_table(["OF", "RESOURCE", "NEEDS", "FREE", "LIMIT", "SHORT BY"], rows, as_note=as_note)
 
 
 _PARTS = ("needs", "unused", "limit", "short_by")

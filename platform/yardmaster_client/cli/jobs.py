@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,8 +11,16 @@ import typer
 from rich.text import Text
 
 from yardmaster_client.cli import logs
-from yardmaster_client.cli.job_views import print_check, print_job, print_jobs, print_why, verdict_of
+from yardmaster_client.cli.job_views import (
+    print_check,
+    print_job,
+    print_jobs,
+    print_never_fits,
+    print_why,
+    verdict_of,
+)
 from yardmaster_client.cli.output import Json, Namespace, notes, print_json, progress_bar, visible
+from yardmaster_client.errors import PortalError
 from yardmaster_client.jobfile import JobFile, read_job_file
 from yardmaster_client.models import Job
 from yardmaster_client.names import find_job, resolve_spec
@@ -25,6 +35,9 @@ Changes = Annotated[
 ]
 CodeFolder = Annotated[
     Path | None, typer.Option("--code", help="Upload this folder first, where it has changed, and run it.")
+]
+QueueAnyway = Annotated[
+    bool, typer.Option("--queue-anyway", help="Queue it also where it can never start as limits and machines are now.")
 ]
 Engine = Annotated[str | None, typer.Option(help="Where to run it; without: as the file or the portal says.")]
 Which = Annotated[str, typer.Argument(metavar="JOB", help="A name (the newest of it), an id, or how the id begins.")]
@@ -43,12 +56,18 @@ def launch(
     engine: Engine = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its log until it is over.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it is over.")] = False,
+    queue_anyway: QueueAnyway = False,
     as_json: Json = False,
 ) -> None:
     """Launch a job. With --follow or --wait the exit code is 0 when it succeeded, else 1."""
     with Yardmaster.from_environment() as portal:
         wanted = _request(portal, file, changes, code, namespace, engine)
-        job = portal.jobs.launch(wanted.spec, namespace=wanted.namespace, engine=wanted.engine)
+        job = _queued(
+            lambda accept: portal.jobs.launch(
+                wanted.spec, namespace=wanted.namespace, engine=wanted.engine, accept_never_fits=accept
+            ),
+            queue_anyway or wanted.accept_never_fits,
+        )
         for warning in job.warnings:
             place = f"{warning.get('file', '')}:{warning.get('line', '')} " if warning.get("file") else ""
             notes().print(Text(f"warning: {place}{warning['message']} {warning.get('remedy', '')}", style="yellow"))
@@ -97,12 +116,14 @@ def list_jobs(
     strategy: str | None = None,
     owner: str | None = None,
     search: Annotated[str | None, typer.Option(help="Part of the name.")] = None,
+    queue_state: Annotated[str | None, typer.Option(help="Of queued jobs: waiting, never_fits.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Its word, such as OutOfMemory.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 50,
     as_json: Json = False,
 ) -> None:
     """Jobs, newest first."""
     filters: dict[str, Any] = {"namespace": namespace, "strategy": strategy, "owner": owner, "search": search}
-    filters["phase"] = phase.upper() if phase else None
+    filters |= {"phase": phase.upper() if phase else None, "queue_state": queue_state, "reason": reason}
     with Yardmaster.from_environment() as portal:
         rows = portal.jobs.list(page_size=min(limit, 200), **filters)
         found = [job for job, _ in zip(rows, range(limit), strict=False)]
@@ -152,10 +173,12 @@ def stop(
 
 
 @app.command()
-def retry(job: Which, as_json: Json = False) -> None:
+def retry(job: Which, queue_anyway: QueueAnyway = False, as_json: Json = False) -> None:
     """Run a job that is over again, as its next attempt."""
     with Yardmaster.from_environment() as portal:
-        _print_state(portal.jobs.retry(find_job(portal, job).id), as_json)
+        found = find_job(portal, job)
+        again = _queued(lambda accept: portal.jobs.retry(found.id, accept_never_fits=accept), queue_anyway)
+        _print_state(again, as_json)
 
 
 @app.command()
@@ -228,7 +251,23 @@ def _request(
     spec = dict(job.spec)
     if code is not None:
         spec["code"] = _put_code(portal, spec, code, namespace)
-    return JobFile(resolve_spec(portal, spec, namespace), namespace, engine)
+    return JobFile(resolve_spec(portal, spec, namespace), namespace, engine, job.accept_never_fits)
+
+
+def _queued(queue: Callable[[bool], Job], accept: bool) -> Job:
+    """The job that is queued. One that can never start is queued only after a person has said so."""
+    try:
+        return queue(accept)
+    except PortalError as error:
+        if error.code != "never_fits":
+            raise
+        if not sys.stdin.isatty():
+            error.remedy = "Ask for less, or give --queue-anyway to queue it all the same."
+            print_never_fits(error, with_message=False)
+            raise
+        print_never_fits(error, with_message=True)
+        typer.confirm("Queue it anyway?", abort=True, err=True)
+    return queue(True)
 
 
 def _put_code(portal: Yardmaster, spec: dict[str, Any], folder: Path, namespace: str | None) -> str:

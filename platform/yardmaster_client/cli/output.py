@@ -96,7 +96,7 @@ def _as_json(value: Any, indent: int | None = None) -> str:
     return _CONTROL.sub(lambda found: "\n" if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, as_note: bool = False) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(Text(visible(column)), overflow="fold")
@@ -105,7 +105,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         count += 1
         table.add_row(*map(_cell, row))
     if count:
-        Console(highlight=False).print(table)
+        Console(highlight=False, stderr=as_note).print(table)
     else:
         notes().print("There are none.", style="dim")
 

@@ -158,7 +158,8 @@ class World:
 
     def launch(self, owner: User, namespace: Namespace | None = None, **changes: Any) -> Job:
         namespace = namespace or Namespace.objects.get(owner=owner)
-        job, _ = job_launch(user=owner, namespace=namespace, spec=spec_from_json(self.spec_json(owner, **changes)))
+        spec = spec_from_json(self.spec_json(owner, **changes))
+        job, _ = job_launch(user=owner, namespace=namespace, spec=spec, accept_never_fits=True)
         Job.objects.filter(pk=job.pk).update(queued_at=self.now, next_look_at=self.now)
         return self.again(job)
 

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.jobs import services
 from apps.jobs.models import JobAttempt, JobVersion
-from apps.jobs.selectors import attempts_of, version_in_use
+from apps.jobs.selectors import attempts_of, versions_in_use
 from tests.integration.pages.test_jobs_pages import make_job
 from yardmaster.ids import new_id
 
@@ -77,5 +77,5 @@ def test_whether_a_version_is_in_use_is_known_without_specifications(ada, jobs, 
     JobVersion.objects.create(job=jobs[0], version=used)
     JobVersion.objects.create(job=jobs[2], version=of_an_ended_job)
     with specs_read:
-        assert [version_in_use(one) for one in (used, unused, of_an_ended_job)] == [True, False, False]
+        assert versions_in_use([used, unused, of_an_ended_job]) == {used}
     assert specs_read.statements == []
