@@ -87,8 +87,8 @@ bench-cluster: setup ## measure jobs in pods, on KUBECONFIG or else on that of `
 screenshots: setup ## take a picture of every page, light and dark, wide and narrow (FOLDER=screenshots)
 	@$(BIN)/python -m tests.browser.screenshots $(or $(FOLDER),screenshots) $(PAGES)
 
-audit: setup ## ask the package index whether a locked requirement has a known vulnerability
-	@$(BIN)/pip-audit --requirement requirements.txt --requirement $(TASK_LOCK) --require-hashes --disable-pip --progress-spinner off
+audit: setup ## ask the package indexes whether anything that is locked has a known vulnerability
+	@PATH="$$PATH:$(CURDIR)/$(BIN)" $(BIN)/python deploy/setup/audit.py
 
 # The second keeps to the versions of the first where both have a package.
 lock: $(VENV)/.installed ## compile the groups of pyproject.toml into the two lock files
