@@ -48,6 +48,11 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's rela
     time_zone = models.CharField(max_length=64, blank=True)
     """In which zone pages say times, by its IANA name. Empty: as the browser does."""
 
+    pending_email = models.EmailField(blank=True, default="", editable=False)
+    """An address that its reader has not confirmed yet. Nothing uses it."""
+    pending_email_at = models.DateTimeField(null=True, blank=True, editable=False)
+    """When the last mail that asks for confirmation was sent."""
+
     objects: ClassVar[UserManager] = UserManager()
 
     class Meta(AbstractUser.Meta):

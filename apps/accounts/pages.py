@@ -19,7 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 from django.views.generic import RedirectView
 
-from apps.accounts import browsers, selectors, services
+from apps.accounts import addresses, browsers, selectors, services
 from apps.accounts.attempts import may_guess
 from apps.accounts.forms import SCOPE_WORDS, AddressForm, ProfileForm, TokenForm
 from apps.accounts.models import PersonalToken, User
@@ -80,14 +80,52 @@ def address(request: HttpRequest) -> HttpResponse:
             form.add_error("password", "This is not your password.")
     if form.is_valid():
         try:
-            services.address_change(user=user, email=form.cleaned_data["email"])
+            waits = addresses.address_ask(user=user, email=form.cleaned_data["email"])
         except Invalid as problem:
             show_in_form(form, problem)
         else:
-            messages.success(request, "The address was changed.")
+            messages.success(
+                request, "Confirm the address: a mail is on its way." if waits else "The address was changed."
+            )
             return redirect("account_page")
     user.refresh_from_db()
     return _account_page(request, address_form=form)
+
+
+@login_required
+@require_POST
+def address_resend(request: HttpRequest) -> HttpResponse:
+    user = _user(request)
+    try:
+        addresses.address_resend(user=user)
+    except Invalid as problem:
+        messages.error(request, f"{problem.errors[0].message} {problem.errors[0].remedy}".strip())
+    else:
+        messages.success(request, f"A mail is on its way to {user.pending_email}.")
+    return redirect("account_page")
+
+
+@login_required
+@require_POST
+def address_cancel(request: HttpRequest) -> HttpResponse:
+    addresses.address_cancel(user=_user(request))
+    messages.success(request, "The address is not changed.")
+    return redirect("account_page")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def address_confirm(request: HttpRequest, token: str) -> HttpResponse:
+    """GET shows a button, POST confirms: a mail scanner that fetches the link confirms nothing. Signs no user in."""
+    taken = ""
+    try:
+        user = addresses.address_confirm(token) if request.method == "POST" else addresses.address_waiting(token)
+    except Invalid as problem:
+        user, taken = None, problem.errors[0].message
+    context = {"waiting": user, "taken": taken, "is_done": request.method == "POST" and user is not None}
+    response = render(request, "accounts/address_confirm.html", context, status=200 if user else 410)
+    response.headers["Referrer-Policy"] = "strict-origin"  # as of the sign-in link
+    return response
 
 
 def _account_page(
@@ -179,6 +217,9 @@ pages_urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in/<str:token>/", sign_in_link, name="sign_in_link"),
     path("account/", account, name="account_page"),
     path("account/address/", address, name="account_address"),
+    path("account/address/resend/", address_resend, name="address_resend"),
+    path("account/address/cancel/", address_cancel, name="address_cancel"),
+    path("accounts/address/<str:token>/", address_confirm, name="address_confirm"),
     path("account/tokens/", tokens, name="tokens_page"),
     path("account/tokens/<uuid:token_id>/revoke/", token_revoke, name="token_revoke"),
     path("account/tokens/revoke-all/", tokens_revoke_all, name="tokens_revoke_all"),

@@ -122,7 +122,9 @@ def user_change(*, user: User, actor: User, **changes: Any) -> User:
                 f"{user.username} is the only administrator left.", remedy="Make somebody else an administrator first."
             )
         _check(user, None)
-        _save(user, [*changes])
+        if "email" in changes:
+            user.pending_email = ""
+        _save(user, [*changes, "pending_email"])
         if was_active and not user.is_active:
             _let_nobody_in(user)
         if user.is_active and not was_active:
@@ -159,12 +161,21 @@ def profile_change(
     return user
 
 
+def address_refuse(user: User, email: str) -> None:
+    """Raise Invalid for an address that will not do, or is another user's."""
+    before, user.email = user.email, email
+    try:
+        _check(user, None)
+    finally:
+        user.email = before
+
+
 def address_change(*, user: User, email: str) -> User:
     """Give the user another address, or none. Raises Invalid for one that will not do or is somebody else's."""
     with transaction.atomic():
-        before, user.email = user.email, email
+        before, user.email, user.pending_email = user.email, email, ""
         _check(user, None)
-        _save(user, ["email"])
+        _save(user, ["email", "pending_email"])
         # Where sign-up noted addresses, allauth signs in and resets passwords by those as well.
         EmailAddress.objects.filter(user=user).delete()
         record(user, "user.change", f"user:{user.pk}", email=user.email, email_before=before)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.forms import SignupForm
+from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest
 from django.urls import reverse
 
+from apps.accounts.addresses import address_ask
 from apps.accounts.attempts import PAGE_COST, attempt_begin
 from apps.accounts.models import User
-from apps.api.problems import TooMany
+from apps.api.problems import Invalid, TooMany
 from apps.namespaces.personal import personal_namespace_create
 
 
@@ -39,6 +43,24 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
             user = super().save_user(request, user, form, commit=commit)
             if commit:
                 personal_namespace_create(user)
+        return user
+
+
+class SignUpForm(SignupForm):  # type: ignore[misc]  # allauth has no types
+    """Where the portal sends mail, the address that was given waits until its reader has confirmed it."""
+
+    def save(self, request: HttpRequest) -> User:
+        if not settings.YARDMASTER_SENDS_MAIL:
+            user: User = super().save(request)
+            return user
+        with transaction.atomic():
+            user = super().save(request)
+            email, user.email = user.email, ""
+            EmailAddress.objects.filter(user=user).delete()  # allauth signs in and resets passwords by these as well
+            user.save(update_fields=["email"])
+        if email:
+            with suppress(Invalid):  # the page of the account offers to send the mail again
+                address_ask(user=user, email=email)
         return user
 
 

@@ -10,6 +10,7 @@ ACTIONS = {
     "password.change": "Password changed",
     "password.set": "Password set",
     "password.reset": "Password reset by mail",
+    "address.ask": "E-mail address entered",
     "address.confirm": "E-mail address confirmed",
     "sign_in_link.create": "Sign-in link created",
     "sign_in_link.use": "Sign-in link used",

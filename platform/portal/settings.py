@@ -181,6 +181,7 @@ YARDMASTER_SIGN_IN_LIMITS = {
 """Attempts per minute from one address, and within five minutes per address and account, and per account."""
 YARDMASTER_DEVICE_COOKIE = f"{_COOKIES}yardmaster_device"
 ACCOUNT_FORMS = {
+    "signup": "apps.accounts.sign_up.SignUpForm",
     "change_password": "apps.accounts.forms.PasswordChangeForm",
     "reset_password_from_key": "apps.accounts.forms.PasswordResetForm",
 }

@@ -20,6 +20,8 @@ NO_PAGES = {
     "session_end", "sessions_end_others", "account_address", "namespace_title", "namespace_quota", "member_add",
     "member_change", "member_remove",
     # Addresses that lead on, and files.
+    "address_resend", "address_cancel", "tokens_revoke_all", "account_action", "address_confirm", "audit_csv",
+    "audit_jsonl",
     "sign_in_link", "code_version_page", "dataset_version_page", "model_file_page", "model_archive_page",
 }  # fmt: skip
 

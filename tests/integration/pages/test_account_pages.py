@@ -15,6 +15,7 @@ from rest_framework.test import APIClient
 from apps.accounts.agents import agent_words
 from apps.accounts.models import Browser, PersonalToken
 from apps.accounts.services import sign_in_link_create, token_create
+from apps.audit.models import AuditEvent
 from tests.integration.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -357,3 +358,85 @@ def _address(user) -> str:
 
 def _me(secret: str) -> int:
     return APIClient().get("/api/v1/me/", HTTP_AUTHORIZATION=f"Bearer {secret}").status_code
+
+
+class TestConfirmation:
+    """Where the portal sends mail, an address counts when its reader has confirmed it."""
+
+    @pytest.fixture(autouse=True)
+    def _mail(self, settings):
+        settings.YARDMASTER_SENDS_MAIL = True
+
+    def _ask(self, client, email: str = "new@example.org") -> str:
+        wish = {"email": email, "password": PASSWORD}
+        return client.post("/account/address/", wish, follow=True).content.decode()
+
+    def _link(self, mail) -> str:
+        found = re.search(r"/accounts/address/\S+", mail.body)
+        assert found is not None
+        return found[0]
+
+    def test_the_former_address_stays_until_the_new_one_is_confirmed(self, ada, client, mailoutbox):
+        client.force_login(ada)
+        assert "not confirmed" in self._ask(client)
+        assert _address(ada) == "ada@example.org"
+        link = self._link(mailoutbox[0])
+        assert mailoutbox[0].to == ["new@example.org"]
+        assert "Confirm this address?" in Client().get(link).content.decode()
+        assert _address(ada) == "ada@example.org"
+        assert "Address confirmed" in Client().post(link).content.decode()
+        assert _address(ada) == "new@example.org"
+        assert Client().post(link).status_code == 410
+        assert AuditEvent.objects.filter(action="address.confirm").count() == 1
+
+    def test_a_link_dies_with_time_and_with_another_address(self, ada, client, mailoutbox):
+        client.force_login(ada)
+        now = timezone.now()
+        with time_machine.travel(now, tick=False):
+            self._ask(client)
+            assert "a moment ago" in self._ask(client, "third@example.org")
+        with time_machine.travel(now + timedelta(minutes=2), tick=False):
+            self._ask(client, "third@example.org")
+            assert Client().post(self._link(mailoutbox[0])).status_code == 410
+        with time_machine.travel(now + timedelta(days=4), tick=False):
+            assert Client().post(self._link(mailoutbox[1])).status_code == 410
+            client.force_login(ada)
+            assert "A mail is on its way" in client.post("/account/address/resend/", follow=True).content.decode()
+            assert Client().post(self._link(mailoutbox[2])).status_code == 200
+        assert _address(ada) == "third@example.org"
+
+    def test_an_address_that_another_user_has_by_then_is_not_taken(self, ada, bob, client, mailoutbox):
+        client.force_login(ada)
+        self._ask(client)
+        bob.email = "new@example.org"
+        bob.save()
+        answer = Client().post(self._link(mailoutbox[0]))
+        assert (answer.status_code, "Somebody has this address" in answer.content.decode()) == (410, True)
+        assert _address(ada) == "ada@example.org"
+
+    def test_whoever_is_locked_out_confirms_nothing(self, ada, client, mailoutbox):
+        client.force_login(ada)
+        self._ask(client)
+        type(ada).objects.update(is_active=False)
+        assert Client().post(self._link(mailoutbox[0])).status_code == 410
+
+    def test_a_mail_that_cannot_be_sent_is_said(self, ada, client, settings, monkeypatch):
+        def refuse(*args: object, **options: object) -> None:
+            raise OSError("no route")
+
+        monkeypatch.setattr("apps.accounts.addresses.send_mail", refuse)
+        client.force_login(ada)
+        assert "could not be sent" in self._ask(client)
+        assert _address(ada) == "ada@example.org"
+
+    def test_no_address_at_all_needs_no_confirmation(self, ada, client, mailoutbox):
+        client.force_login(ada)
+        assert "The address was changed." in self._ask(client, "")
+        assert (_address(ada), mailoutbox) == ("", [])
+
+    def test_one_that_an_administrator_sets_counts_at_once(self, ada, admin, client, signed_in, mailoutbox):
+        client.force_login(ada)
+        self._ask(client)
+        signed_in(admin).patch(f"/api/v1/users/{ada.pk}/", {"email": "set@example.org"})
+        assert Client().post(self._link(mailoutbox[0])).status_code == 410
+        assert _address(ada) == "set@example.org"
