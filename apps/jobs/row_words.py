@@ -75,6 +75,8 @@ class Row:
     def time_word(self) -> str:
         if self.is_ended:
             return "took"
+        if queue_state(self.job) == NEVER:
+            return "queued for"
         return "for" if self.job.started_at else "waits for"
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -67,9 +67,17 @@ def job_launch(
         )  # fmt: skip
         versions_write(job, spec)
         phase_gate.open_attempt(job, number=1, spec=columns["spec"], now=now, by=user.username)
+        _say_never(job, columns, now)
         record(user, "job.create", str(job.pk), namespace=namespace, name=job.name, engine=chosen)
         queue.ask(chosen)
     return job, warnings
+
+
+def _say_never(job: Job, columns: Mapping[str, Any], now: datetime) -> None:
+    """Where it is queued although it can never start, that is in its history from the beginning."""
+    if reason := columns.get("reason"):
+        message = columns["message"]
+        JobEvent.objects.create(job=job, at=now, attempt=job.attempt, kind="waiting", reason=reason, message=message)
 
 
 def _lock_queue(user: User, namespace: Namespace) -> None:
@@ -163,6 +171,7 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None, accept_
             _lock_queue(user, job.namespace)
             phase_gate.begin_attempt(job, spec=columns["spec"], now=now, by=user.username)
             Job.objects.filter(pk=job.pk).update(**columns)
+            _say_never(job, columns, now)
             versions_write(job, spec)
             record(user, "job.retry", str(job.pk), namespace=job.namespace, name=spec.name, attempt=job.attempt)
             queue.ask(job.engine)

@@ -27,6 +27,7 @@ _POOLS = {"quota": "in the namespace's quota", "capacity": "free on the engine",
 
 _TAB_ICONS = {
     "QUEUED": ("#4299e1", "M10 7h12M10 25h12M11 7c0 6 10 12 10 18M21 7c0 6-10 12-10 18", "none"),
+    "NEVER_FITS": ("#d9480f", "M16 7a9 9 0 1 0 .1 0M10 10l12 12", "none"),
     "STARTING": ("#1d4ed8", "M16 7a9 9 0 1 1-9 9", "none"),
     "RUNNING": ("#1d4ed8", "M12 9l11 7-11 7z", "#fff"),
     "STOPPING": ("#d9480f", "M12 9v14M20 9v14", "none"),
