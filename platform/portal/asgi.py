@@ -15,7 +15,11 @@ from apps.jobs.routing import websocket_urlpatterns as jobs
 from apps.logs.append_at_once import AppendAtOnce
 from apps.logs.routing import websocket_urlpatterns as logs
 from portal.body_limit import BodyLimit
+from portal.rate_limit import RateLimit
 
 application = ProtocolTypeRouter(
-    {"http": BodyLimit(AppendAtOnce(http)), "websocket": TokenOrSession(URLRouter([*jobs, *logs]))}
+    {
+        "http": RateLimit(BodyLimit(AppendAtOnce(http))),
+        "websocket": RateLimit(TokenOrSession(URLRouter([*jobs, *logs]))),
+    }
 )

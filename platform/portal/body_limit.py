@@ -8,25 +8,19 @@ known, a time, and a sum over all bodies that are held at once.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import time
-from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
 from django.conf import settings
 
-from apps.api.problems import CONTENT_TYPE, ApiProblem, TooLarge, body_of, unavailable
+from apps.api.problems import ApiProblem, TooLarge, unavailable
 from apps.uploads.storage import storage
 from portal.callers import brings_credential, caller_of
+from portal.refusals import Application, Message, Receive, Send, refuse
 from yardmaster.storage.base import AddressRefused
 from yardmaster.storage.local import LocalStorage
-
-Message = dict[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Any, Receive, Send], Awaitable[None]]
 
 PARTS = "/storage/parts/"
 """Where parts of files go: the largest bodies there are."""
@@ -72,14 +66,14 @@ class BodyLimit:
         try:
             await body.expect(_declared(scope))
         except ApiProblem as problem:
-            await _refuse(send, problem)
+            await refuse(scope, send, problem)
             return
         try:
             await self._inner(scope, body.receive, body.send)
         finally:
             body.release()
         if body.problem is not None and not body.answered:
-            await _refuse(send, body.problem)
+            await refuse(scope, send, body.problem)
 
 
 class _Body:
@@ -198,15 +192,3 @@ def _not_known(is_api: bool) -> ApiProblem:
         401, "not_authenticated", "The request carries no credential that is good.",
         remedy="Sign in, or send `Authorization: Bearer <personal token>`.", headers={"WWW-Authenticate": "Bearer"},
     )  # fmt: skip
-
-
-async def _refuse(send: Send, problem: ApiProblem) -> None:
-    body = json.dumps(body_of(problem)).encode()
-    headers = [
-        (b"content-type", CONTENT_TYPE.encode()),
-        (b"content-length", str(len(body)).encode()),
-        (b"connection", b"close"),
-        *((name.lower().encode(), value.encode()) for name, value in problem.headers.items()),
-    ]
-    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -10,7 +10,7 @@ import hashlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -33,6 +33,7 @@ from apps.jobs.task_auth import PREFIX, identity_of
 BELIEVED = 30.0
 MOST_REMEMBERED = 10_000
 _LONGEST_CREDENTIAL = 500
+_IN_SCOPE = "yardmaster.caller"
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,15 @@ class Caller:
         return self.kind != "stranger"
 
 
-async def caller_of(scope: Mapping[str, Any]) -> Caller:
+async def caller_of(scope: MutableMapping[str, Any]) -> Caller:
     """Who sends this request. A stranger where the credential is none, or the database does not answer."""
+    if (known := scope.get(_IN_SCOPE)) is not None:
+        return known  # type: ignore[no-any-return]
+    scope[_IN_SCOPE] = caller = await _find(scope)
+    return caller
+
+
+async def _find(scope: Mapping[str, Any]) -> Caller:
     credential = _credential(scope)
     if credential:
         key = hashlib.sha256("\n".join(credential).encode(errors="surrogateescape")).digest()

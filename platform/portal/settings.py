@@ -41,6 +41,21 @@ _COOKIES = "__Host-" if SESSION_COOKIE_SECURE else ""
 SESSION_COOKIE_NAME = f"{_COOKIES}yardmaster_session"
 CSRF_COOKIE_NAME = f"{_COOKIES}yardmaster_csrf"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("YARDMASTER_BEHIND_PROXY") else None
+YARDMASTER_RATES = {
+    # Requests a minute: of a user, of a stranger's address, of all tasks of a job.
+    "USER": env.number("YARDMASTER_RATE_USER", 12_000, least=1),
+    "STRANGER": env.number("YARDMASTER_RATE_STRANGER", 3_000, least=1),
+    "JOB": env.number("YARDMASTER_RATE_JOB", 60_000, least=1),
+    # Of a user, and within those: searches, comparisons and previews; launches; uploads begun.
+    "EXPENSIVE": env.number("YARDMASTER_RATE_EXPENSIVE", 300, least=1),
+    "LAUNCHES": env.number("YARDMASTER_RATE_LAUNCHES", 600, least=1),
+    "UPLOADS": env.number("YARDMASTER_RATE_UPLOADS", 600, least=1),
+    # At once, in one web process: requests of a caller, expensive ones of a caller and of all, WebSockets of a caller.
+    "AT_ONCE": env.number("YARDMASTER_AT_ONCE", 100, least=1),
+    "EXPENSIVE_AT_ONCE": env.number("YARDMASTER_EXPENSIVE_AT_ONCE", 4, least=1),
+    "EXPENSIVE_IN_ALL": env.number("YARDMASTER_EXPENSIVE_IN_ALL", 12, least=1),
+    "SOCKETS": env.number("YARDMASTER_SOCKETS", 600, least=1),
+}
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 << 20
 """The largest body but for parts of files: an upload may name 20,000 files with their checksums. Most addresses take
 far less (`portal.body_limit`)."""

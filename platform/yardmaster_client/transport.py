@@ -5,6 +5,7 @@ Not here: what can be asked (`portal` and its parts).
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 import uuid
@@ -18,6 +19,8 @@ from yardmaster_client.errors import NotReachable, PortalError
 
 _TRIES = 5
 _BUSY = {429, 502, 503, 504}
+_LONGEST_PAUSE = 60.0
+"""Seconds that a call waits where the portal asks for it; told to wait longer, it fails."""
 
 
 class Transport:
@@ -87,7 +90,7 @@ class Transport:
         ours = not address.startswith(("http://", "https://")) or address.startswith(f"{self.url}/")
         client = self._client if ours else self._stranger
         try:
-            with client.stream("GET", self._path(address), params=query or None, follow_redirects=True) as answer:
+            with self._stream(client, self._path(address), query) as answer:
                 if answer.status_code >= 400:
                     answer.read()
                     raise PortalError.from_answer(answer.status_code, _decoded(answer))
@@ -98,6 +101,17 @@ class Transport:
             raise NotReachable(f"{self.url} broke off: {error}") from error
         return total
 
+    @contextlib.contextmanager
+    def _stream(self, client: httpx2.Client, path: str, query: Mapping[str, Any]) -> Iterator[httpx2.Response]:
+        """An answer that is read piece by piece; a portal that asks to wait is asked again."""
+        for attempt in range(1, _TRIES + 1):
+            with client.stream("GET", path, params=query or None, follow_redirects=True) as answer:
+                pause = _asked_to_wait(answer)
+                if answer.status_code not in _BUSY or attempt == _TRIES or not 0 < pause <= _LONGEST_PAUSE:
+                    yield answer
+                    return
+            self._sleep(_pause(answer, attempt))
+
     def put_part(self, url: str, data: bytes, headers: Mapping[str, str]) -> str:
         """PUT one part to its signed address (which needs no other credential); returns its ETag."""
         answer = self._repeat(lambda: self._stranger.put(url, content=data, headers=dict(headers)))
@@ -107,6 +121,7 @@ class Transport:
 
     def _repeat(self, call: Callable[[], httpx2.Response]) -> httpx2.Response:
         for attempt in range(1, _TRIES + 1):
+            answer = None
             try:
                 answer = call()
             except httpx2.TransportError as error:
@@ -115,14 +130,27 @@ class Transport:
             else:
                 # A repeated POST may find its first try still running; its answer comes to the next one.
                 still_running = answer.status_code == 409 and attempt > 1
-                if attempt == _TRIES or not (answer.status_code in _BUSY or still_running):
+                is_busy = answer.status_code in _BUSY and _asked_to_wait(answer) <= _LONGEST_PAUSE
+                if attempt == _TRIES or not (is_busy or still_running):
                     return answer
-            self._sleep(min(0.2 * 2**attempt, 5.0) * random.uniform(0.5, 1.0))
+            self._sleep(_pause(answer, attempt))
         raise AssertionError("unreachable")
 
     @staticmethod
     def _path(path: str) -> str:
         return path if path.startswith(("http://", "https://", "/")) else f"/api/v1/{path}"
+
+
+def _asked_to_wait(answer: httpx2.Response | None) -> float:
+    """Seconds, as `Retry-After` says them; 0 where it says none."""
+    text = str(answer.headers.get("Retry-After", "")) if answer is not None else ""
+    return float(text) if text.isascii() and text.isdigit() else 0.0
+
+
+def _pause(answer: httpx2.Response | None, attempt: int) -> float:
+    """As long as the portal asks for, else ever longer."""
+    longer: float = min(0.2 * 2**attempt, 5.0) * random.uniform(0.5, 1.0)
+    return max(_asked_to_wait(answer), longer)
 
 
 def _decoded(answer: httpx2.Response) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import httpx2
 import pytest
 
 from tests.unit.client.flaky_server import FlakyServer, flaky_server
@@ -94,3 +95,28 @@ def test_a_refused_download_says_why(server: FlakyServer, transport: Transport) 
     server.answers = [(404, {"code": "not_found", "detail": "There is no such file."})]
     with pytest.raises(PortalError, match="no such file"):
         transport.download("code-versions/1/files/content/", lambda data: None)
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "tries", "least"), [("7", 2, 7.0), ("60", 2, 60.0), ("soon", 2, 0.0), ("61", 1, None)]
+)
+def test_a_portal_that_asks_to_wait_is_asked_again_after_that(
+    monkeypatch: pytest.MonkeyPatch, asked_for: str, tries: int, least: float | None
+) -> None:
+    answers = [httpx2.Response(429, headers={"Retry-After": asked_for}), httpx2.Response(200, json={"ok": 1})]
+    given: list[httpx2.Response] = []
+    paused: list[float] = []
+    transport = Transport("http://portal.invalid", sleep=paused.append)
+
+    def request(*_: object, **__: object) -> httpx2.Response:
+        given.append(answers[len(given)])
+        return given[-1]
+
+    monkeypatch.setattr(transport._client, "request", request)
+    if least is None:
+        with pytest.raises(PortalError):
+            transport.get("me/")
+    else:
+        assert transport.get("me/") == {"ok": 1}
+        assert paused[0] >= least
+    assert len(given) == tries

@@ -1,0 +1,65 @@
+"""Answers that are given before Django sees a request: JSON below `/api/`, words for a part of a page, else a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from django.template.loader import render_to_string
+
+from apps.api.problems import CONTENT_TYPE, ApiProblem, body_of
+from portal.content_policy import FEATURES, POLICY
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Any, Receive, Send], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+_SAFE = {
+    "Content-Security-Policy": POLICY,
+    "Permissions-Policy": FEATURES,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+TRY_LATER = 1013
+"""The code a WebSocket is closed with, where the server cannot answer with a status."""
+
+
+async def refuse(scope: Any, send: Send, problem: ApiProblem) -> None:
+    """Answer a request, or a WebSocket that is being opened, with a problem, and end the connection."""
+    prefix = ""
+    if scope["type"] == "websocket":
+        if "websocket.http.response" not in scope.get("extensions", {}):
+            await send({"type": "websocket.close", "code": TRY_LATER})
+            return
+        prefix = "websocket."
+    kind, body = _content(scope, problem)
+    headers = {
+        "Content-Type": kind,
+        "Content-Length": str(len(body)),
+        "Connection": "close",
+        **_SAFE,
+        **problem.headers,
+    }
+    start = {"type": f"{prefix}http.response.start", "status": problem.status, "headers": encoded(headers)}
+    await send(start)
+    await send({"type": f"{prefix}http.response.body", "body": body})
+
+
+def encoded(headers: dict[str, str]) -> Headers:
+    """Headers as ASGI has them."""
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+
+
+def _content(scope: Any, problem: ApiProblem) -> tuple[str, bytes]:
+    names = dict(scope["headers"])
+    if b"hx-request" in names:
+        return "text/plain; charset=utf-8", f"{problem.detail} {problem.remedy}".strip().encode()
+    if scope["path"].startswith(("/api/", "/storage/")) or b"text/html" not in names.get(b"accept", b""):
+        return CONTENT_TYPE, json.dumps(body_of(problem)).encode()
+    # Without a request: what its context needs may cost more than the answer may.
+    return "text/html; charset=utf-8", render_to_string("problem.html", {"problem": problem}).encode()
