@@ -18,7 +18,7 @@ help: ## list what can be done
 
 # Both at the same time: what tasks import is as large as all of the rest.
 setup: ## install the portal into .venv, what tasks import into .venv-tasks, and build the assets
-	@$(MAKE) --no-print-directory -j2 $(VENV)/.assets $(TASKS)/.installed
+	@$(MAKE) --silent --no-print-directory -j2 $(VENV)/.assets $(TASKS)/.installed
 
 $(VENV)/.installed: requirements.txt deploy/setup/install.sh
 	@deploy/setup/install.sh "$(VENV)" requirements.txt $(PYTHON)

@@ -28,7 +28,7 @@ def main() -> int:
         around = surroundings_for(options.engine, os.environ)
         os.environ.update(around.settings)
         if around.note:
-            console.print(around.note)
+            console.print(around.note, soft_wrap=True)
         with RunningPortal(options.port, around.host) as running:
             ready = time.monotonic() - begun
             console.print(f"The portal is up at [bold]{running.url}[/] (after {ready:.1f} s)")
