@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -34,13 +34,22 @@ def total_of(rows: Iterable[Reservation]) -> Resources:
     return amount
 
 
-def reserve_all(jobs: Iterable[Queued], engine: str, now: datetime) -> None:
+def reserve_all(jobs: Collection[Queued], engine: str, now: datetime) -> None:
     """Write what every role of these jobs' current attempts holds. Inside the transaction that moves them."""
+    if not jobs:
+        return
+    ids = [one.candidate.job_id for one in jobs]
+    named = {
+        pk: dict(zip(("job_name", "owner_id", "owner_name", "namespace_slug"), names, strict=True))
+        for pk, *names in Job.objects.filter(pk__in=ids).values_list(
+            "pk", "name", "owner_id", "owner__username", "namespace__slug"
+        )
+    }
     Reservation.objects.bulk_create(
         Reservation(
             job_id=one.candidate.job_id, namespace_id=one.candidate.namespace_id, engine=engine, attempt=one.attempt,
             role=role, cpu=amount.cpu, memory=amount.memory, gpus=amount.gpus, extended=dict(amount.extended),
-            reserved_at=now,
+            reserved_at=now, **named[one.candidate.job_id],
         )
         for one in jobs
         for role, amount in one.roles.items()
@@ -49,8 +58,8 @@ def reserve_all(jobs: Iterable[Queued], engine: str, now: datetime) -> None:
 
 def release(job: Job, roles: Iterable[Role], now: datetime) -> int:
     """Give back what these roles of the current attempt hold; repeating it changes nothing. Returns how many rows."""
-    held = Reservation.objects.filter(job=job, attempt=job.attempt, released_at__isnull=True)
-    return held.filter(role__in=[role.value for role in roles]).update(released_at=now)
+    held = Reservation.objects.filter(job=job, attempt=job.attempt, role__in=[role.value for role in roles])
+    return held.close(now)
 
 
 def held_roles(job: Job) -> frozenset[Role]:

@@ -11,6 +11,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, URLResolver, path, reverse
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.models import User
@@ -19,6 +20,7 @@ from apps.api.form_problems import show_in_form
 from apps.api.paging import page_of
 from apps.api.problems import ApiProblem, Conflict, Forbidden
 from apps.jobs.holders import holdings_in
+from apps.jobs.usage import used_this_month
 from apps.namespaces import selectors, services
 from apps.namespaces.context import own_namespaces
 from apps.namespaces.forms import ROLE_WORDS, MemberForm, QuotaForm, RoleForm, TeamForm, TitleForm
@@ -82,6 +84,7 @@ def _page(
         "page": page_of(selectors.members_of(shown), request.GET.get("cursor"), AT_ONCE),
         "quota_rows": quota_rows(usage_of(shown)),
         "holdings": holdings_in(shown),
+        "month": used_this_month(shown, timezone.now()),
         "storage_kinds": storage_by_kind(shown),
         "quota_changes": quota_changes(shown),
         "member_form": member_form or MemberForm(),

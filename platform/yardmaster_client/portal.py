@@ -74,6 +74,10 @@ class Yardmaster:
         """`{"hard", "used", "reserved"}` of one namespace."""
         return dict(self.transport.get(f"namespaces/{namespace_id}/quota/"))
 
+    def usage(self, **query: str) -> dict[str, Any]:
+        """Hours used by namespace, user and engine. `query`: `namespace`, `from`, `to` (times as ISO 8601)."""
+        return dict(self.transport.get("usage/", **query))
+
     def tokens(self) -> Iterator[Token]:
         return (read(Token, row) for row in self.transport.pages("tokens/"))
 

@@ -2,17 +2,53 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any, NoReturn
+
 from django.db import models
 
 from apps.jobs.models.attempt import ROLES
 
 
+class AppendOnly(TypeError):
+    """Somebody tried to change or delete what has been written down for good."""
+
+
+def _refused(*_: Any, **__: Any) -> NoReturn:
+    raise AppendOnly("A reservation is closed once and never changed or deleted: it is the record of what was used.")
+
+
+class Reservations(models.QuerySet["Reservation"]):
+    """Rows are added, and closed once."""
+
+    update = bulk_update = delete = update_or_create = _refused
+
+    def close(self, now: datetime) -> int:
+        """Say until when these were held, of those that still are. Returns how many."""
+        return super().filter(released_at__isnull=True)._close(now)
+
+    def _close(self, now: datetime) -> int:
+        return super().update(released_at=now)
+
+
 class Reservation(models.Model):
     """What one role of one attempt holds, until `released_at`. All roles of a job are reserved together or none is. An
-    attempt that went back to the queue has rows for every time it was admitted."""
+    attempt that went back to the queue has rows for every time it was admitted.
 
-    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="reservations", db_index=False)
-    namespace = models.ForeignKey("namespaces.Namespace", on_delete=models.PROTECT, related_name="+", db_index=False)
+    It is also the record of what was used, and outlives all that it names: `job_id`, `namespace_id` and `owner_id` stay
+    as values, beside the names that they had, when the job, the namespace or the user is removed.
+    """
+
+    job = models.ForeignKey(
+        "jobs.Job", on_delete=models.DO_NOTHING, db_constraint=False, related_name="reservations", db_index=False
+    )
+    job_name = models.CharField(max_length=200, blank=True, db_default="")
+    namespace = models.ForeignKey(
+        "namespaces.Namespace", on_delete=models.DO_NOTHING, db_constraint=False, related_name="+", db_index=False
+    )
+    namespace_slug = models.CharField(max_length=63, blank=True, db_default="")
+    owner_id = models.UUIDField(null=True, blank=True)
+    owner_name = models.CharField(max_length=150, blank=True, db_default="")
     engine = models.CharField(max_length=63)
     attempt = models.PositiveIntegerField()
     role = models.CharField(max_length=16, choices=ROLES)
@@ -22,6 +58,8 @@ class Reservation(models.Model):
     extended = models.JSONField(default=dict, blank=True)
     reserved_at = models.DateTimeField()
     released_at = models.DateTimeField(null=True, blank=True)
+
+    objects = Reservations.as_manager()
 
     class Meta:
         constraints = [
@@ -36,10 +74,21 @@ class Reservation(models.Model):
                 fields=["namespace"], name="ledger_of_namespace", condition=models.Q(released_at__isnull=True)
             ),
             models.Index(fields=["engine"], name="ledger_of_engine", condition=models.Q(released_at__isnull=True)),
+            models.Index(fields=["namespace", "released_at"], name="usage_of_namespace"),
         ]
 
     def __str__(self) -> str:
         return f"{self.role} of {self.job_id}, attempt {self.attempt}"
+
+    def save(self, **options: Any) -> None:
+        """Only as a new row. Raises `AppendOnly`."""
+        if not self._state.adding:
+            _refused()
+        super().save(**options)
+
+    def delete(self, *_: Any, **__: Any) -> NoReturn:
+        """Raises `AppendOnly`."""
+        _refused()
 
 
 class QueuePass(models.Model):

@@ -46,6 +46,37 @@ def show(namespace: Annotated[str, typer.Argument(help="Slug or id.")], as_json:
     )
 
 
+@app.command()
+def usage(
+    namespace: Annotated[str, typer.Argument(help="Slug or id; without it all that you manage.")] = "",
+    begin: Annotated[str, typer.Option("--from", help="Date or time (ISO 8601); by default the month's first.")] = "",
+    end: Annotated[str, typer.Option("--to", help="Date or time (ISO 8601); by default now.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Hours of processors, memory and GPUs that jobs held, by namespace, user and engine."""
+    asked = {"namespace": namespace, "from": _time(begin), "to": _time(end)}
+    with Yardmaster.from_environment() as portal:
+        found = portal.usage(**{name: value for name, value in asked.items() if value})
+    if as_json:
+        print_json(found)
+        return
+    rows = [[one["namespace_slug"], one["username"], one["engine"], *_hours(one)] for one in found["results"]]
+    print_table(["NAMESPACE", "USER", "ENGINE", *_HOURS], [*rows, ["total", "", "", *_hours(found["total"])]])
+
+
+_HOURS = ("CPU HOURS", "GIB HOURS", "GPU HOURS", "JOBS")
+
+
+def _hours(one: dict[str, Any]) -> list[str]:
+    hours = [f"{one[name]:.2f}" for name in ("cpu_hours", "memory_gib_hours", "gpu_hours")]
+    return [*hours, str(one["jobs"])]
+
+
+def _time(text: str) -> str:
+    """A date alone is its first moment, in UTC."""
+    return f"{text}T00:00:00Z" if len(text) == len("2026-11-01") else text
+
+
 def _amount(name: str, value: Any) -> str:
     if value is None:
         return "unlimited"
