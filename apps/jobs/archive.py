@@ -9,10 +9,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
+from functools import partial
 
+from apps.api.problems import NotFound
 from apps.jobs.models import Job
 from apps.logs.nudges import log_moved
-from apps.logs.store import log_store
+from apps.logs.store import counted_log, log_store
+from apps.logs.volume import charged, log_settle
 from yardmaster.engines.base import Engine, Outputs
 from yardmaster.errors import Unavailable
 from yardmaster.logs.keys import JobGone, StreamKey
@@ -24,7 +27,8 @@ MOST_LINES = 1_000
 
 
 def keep_outputs(job: Job, spec: TrainingSpec, engine: Engine) -> None:
-    """Fill the empty streams of the attempt from the engine and close all of them. Repeating it changes nothing.
+    """Fill the empty streams of the attempt from the engine and close all of them; from here on the namespace is
+    charged for what there is and no more. Repeating it changes nothing.
 
     A log store that takes nothing (a full disk) costs these lines, and is logged: quota must not wait for it.
     """
@@ -34,12 +38,14 @@ def keep_outputs(job: Job, spec: TrainingSpec, engine: Engine) -> None:
             lines = log_store().next_line(stream)
             if lines == 0 and isinstance(engine, Outputs):
                 lines = _keep(stream, engine.tail(job.key, role, index, MOST_LINES))
-            log_store().mark_end(stream, lines)
+            charged(stream, partial(counted_log().mark_end, stream, lines))
             log_moved(job.pk, role, index, lines)
-    except (Unavailable, JobGone) as error:
+        log_settle(job.pk, job.attempt)
+    except (Unavailable, JobGone, NotFound) as error:
         log.error("The last output of job %s could not be kept: %s", job.pk, error)
 
 
 def _keep(stream: StreamKey, lines: Iterable[str]) -> int:
     data = b"".join(line.rstrip("\n").encode(errors="replace") + b"\n" for line in lines)
-    return log_store().append(stream, 0, data, [(0, time.time_ns() // 1_000_000)]) if data else 0
+    times = [(0, time.time_ns() // 1_000_000)]
+    return charged(stream, lambda: counted_log().append(stream, 0, data, times)).next_line if data else 0

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from apps.jobs.models import Checkpoint, Job, JobEvent, ScalarPoint
 from apps.logs.store import log_store
+from apps.logs.volume import log_release
 from apps.registry.models import Model
 from apps.uploads.services import uploads_discard, uploads_discard_of_job
 from apps.uploads.storage import storage
@@ -28,6 +29,7 @@ def remove(job: Job) -> bool:
     if not uploads_discard_of_job(job.pk):
         return False
     log_store().delete_job(job.pk)
+    log_release(job.pk, job.namespace_id)
     if not _rows_removed(job):
         return False
     place = f"jobs/{job.pk}"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hmac
 import uuid
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -34,6 +35,12 @@ class TaskIdentity:
     job_id: uuid.UUID
     attempt: int
     namespace_id: uuid.UUID
+    replicas: Mapping[str, int] = field(default_factory=dict)
+    """How many tasks each role has."""
+
+    def has_task(self, role: str, index: int) -> bool:
+        """Whether the attempt's specification has this task."""
+        return 0 <= index < self.replicas.get(role, 0)
 
 
 def token_of(job_id: uuid.UUID, attempt: int) -> str:
@@ -52,10 +59,10 @@ def identity_of(token: str, now: datetime) -> TaskIdentity | None:
     if prefix != PREFIX or not any(hmac.compare_digest(_signature(job_id, attempt, key), signature) for key in keys):
         return None
     known = JobAttempt.objects.filter(job_id=job_id, number=attempt, job__deleted_at__isnull=True)
-    row = known.values_list("job__namespace_id", "tidied_at").first()
+    row = known.values_list("job__namespace_id", "tidied_at", "spec__roles").first()
     if row is None or (row[1] is not None and row[1] + AFTER_TIDY < now):
         return None
-    return TaskIdentity(job_id, attempt, row[0])
+    return TaskIdentity(job_id, attempt, row[0], {role: one.get("replicas", 0) for role, one in (row[2] or {}).items()})
 
 
 def _signature(job_id: uuid.UUID, attempt: int, key: str | bytes) -> str:

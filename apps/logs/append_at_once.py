@@ -18,15 +18,15 @@ from urllib.parse import parse_qsl
 from apps.api.problems import ApiProblem
 from apps.logs.intake import MOST_BYTES, lines_in, times_in
 from apps.logs.nudges import log_moved
-from apps.logs.serializers import MOST_TASKS
-from apps.logs.store import log_store
-from apps.logs.task_views import RememberedTaskToken
+from apps.logs.store import counted_log
+from apps.logs.task_views import RememberedTaskToken, next_line_json, when_full
 from yardmaster.errors import YardmasterError
 from yardmaster.logs.keys import WRITER_LIMIT, StreamKey
+from yardmaster.logs.store import Written
 from yardmaster.spec import Role
 
 PATH = "/api/v1/task/log/"
-_NAMES = {"role", "index", "first_line", "lines", "writer"}
+_NAMES = {"role", "index", "first_line", "lines", "writer", "tail"}
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -44,28 +44,29 @@ class AppendAtOnce:
         is_append = scope["type"] == "http" and scope["method"] == "POST" and scope["path"] == PATH
         if is_append and (write := _plain_write(scope)) is not None:
             body, receive = await _body(receive)
-            next_line = await asyncio.to_thread(_append, *write, body)
-            if next_line is not None:
-                await _answer(send, next_line)
+            written = await asyncio.to_thread(_append, *write, body)
+            if written is not None:
+                await _answer(send, next_line_json(written))
                 return
         await self._inner(scope, receive, send)
 
 
-def _plain_write(scope: dict[str, Any]) -> tuple[StreamKey, int, int, int, dict[str, str]] | None:
-    """(stream, first line, lines, writer, headers); None when anything about it is not plain."""
+def _plain_write(scope: dict[str, Any]) -> tuple[StreamKey, dict[str, Any], dict[str, str]] | None:
+    """(stream, what the query says of the write, headers); None when anything about it is not plain."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     identity = RememberedTaskToken.identity_behind(headers.get("authorization", ""))
-    query = {"writer": "0", **dict(parse_qsl(scope["query_string"].decode("latin-1")))}
+    query = {"writer": "0", "tail": "-1", **dict(parse_qsl(scope["query_string"].decode("latin-1")))}
     if identity is None or query.keys() != _NAMES:
         return None
     try:
         role, index = Role(query["role"]), int(query["index"])
-        first_line, lines, writer = (int(query[name]) for name in ("first_line", "lines", "writer"))
+        numbers = {name: int(query[name]) for name in ("first_line", "lines", "writer", "tail")}
     except ValueError:
         return None
-    if not (0 <= index < MOST_TASKS and 0 <= writer <= WRITER_LIMIT):
+    if not (identity.has_task(role, index) and 0 <= numbers["writer"] <= WRITER_LIMIT):
         return None
-    return StreamKey(identity.job_id, identity.attempt, role, index), first_line, lines, writer, headers
+    options = when_full(identity, numbers.pop("tail"))
+    return StreamKey(identity.job_id, identity.attempt, role, index), {**numbers, **options}, headers
 
 
 async def _body(receive: Receive) -> tuple[bytes, Receive]:
@@ -85,21 +86,19 @@ async def _body(receive: Receive) -> tuple[bytes, Receive]:
     return bytes(body), again
 
 
-def _append(
-    stream: StreamKey, first_line: int, lines: int, writer: int, headers: dict[str, str], body: bytes
-) -> int | None:
+def _append(stream: StreamKey, options: dict[str, Any], headers: dict[str, str], body: bytes) -> Written | None:
     try:
         data = lines_in(body, headers.get("content-encoding", "identity").lower())
         times = times_in(headers.get("x-times", "")) or [(0, time.time_ns() // 1_000_000)]
-        next_line = log_store().append(stream, first_line, data, times, lines=lines, writer=writer)
+        written = counted_log().append(stream, data=data, times=times, **options)
     except (ApiProblem, YardmasterError):
         return None
-    log_moved(stream.job_id, stream.role, stream.index, next_line)
-    return next_line
+    log_moved(stream.job_id, stream.role, stream.index, written.next_line)
+    return written
 
 
-async def _answer(send: Send, next_line: int) -> None:
-    body = json.dumps({"next_line": next_line}).encode()
+async def _answer(send: Send, answer: dict[str, Any]) -> None:
+    body = json.dumps(answer).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})

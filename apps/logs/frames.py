@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.reading import Gap, Span
 from yardmaster.logs.store import LogStore
+from yardmaster.logs.volume import reason_of
 
 FRAME_BYTES = 256 << 10
 """No message is longer."""
@@ -81,6 +82,7 @@ def make_frame(store: LogStore, stream: StreamKey, first: int) -> Frame | None:
         return None
     if isinstance(piece, Gap):
         gap = {"type": "gap", **_task(stream), "first": piece.first_line, "count": piece.lines}
+        gap |= {"cause": piece.why.cause.name.lower(), "detail": reason_of(piece.why)}
         return Frame(json.dumps(gap), piece.first_line + piece.lines)
     return _frame_of(stream, piece)
 

@@ -13,6 +13,7 @@ from yardmaster.logs.keys import LinesRejected, StreamKey
 from yardmaster.logs.merge import Cursor, place_merged, raw_merged, read_merged, skip_merged, tail_merged
 from yardmaster.logs.reading import Gap, Line
 from yardmaster.logs.search import Place, Query, search
+from yardmaster.logs.volume import reason_of
 from yardmaster.spec import Role
 
 SEARCH_SECONDS = 2.0
@@ -150,7 +151,11 @@ def _line(stream: StreamKey, line: Line) -> dict[str, Any]:
 
 
 def _gap(gap: Gap) -> dict[str, Any]:
-    return {"first_line": gap.first_line, "lines": gap.lines, "bytes": gap.dropped_bytes}
+    cause = gap.why.cause.name.lower()
+    return {
+        "first_line": gap.first_line, "lines": gap.lines, "bytes": gap.dropped_bytes,
+        "cause": cause, "detail": reason_of(gap.why),
+    }  # fmt: skip
 
 
 def _gap_of(stream: StreamKey, gap: Gap) -> dict[str, Any]:

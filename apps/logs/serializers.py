@@ -61,6 +61,9 @@ class WriterQuery(StreamQuery):
 class WriteQuery(WriterQuery):
     first_line = _line_number()
     lines = serializers.IntegerField(min_value=0, max_value=1 << 23)
+    tail = serializers.IntegerField(
+        min_value=-1, max_value=1, default=-1, help_text="What a full log does: 1 keep some, 0 keep none, -1 drop them."
+    )
 
 
 class GapQuery(WriterQuery):
@@ -76,11 +79,19 @@ class EndQuery(StreamQuery):
     lines = _line_number()
 
 
+class LogFull(serializers.Serializer[Any]):
+    cause = serializers.CharField(help_text="`log_limit`, `namespace_limit` or `storage_quota`.")
+    bound = serializers.IntegerField(help_text="Bytes.")
+    detail = serializers.CharField(help_text="The same for people, with what helps.")
+
+
 class NextLine(serializers.Serializer[Any]):
     next_line = serializers.IntegerField()
+    full = LogFull(required=False, help_text="Where lines are dropped: why.")
 
 
-class Place(NextLine):
+class Place(serializers.Serializer[Any]):
+    next_line = serializers.IntegerField()
     mine = serializers.IntegerField(allow_null=True)
 
 
@@ -158,18 +169,17 @@ class SearchQuery(WhichLogs):
         return fields
 
 
-class GapAnswer(serializers.Serializer[Any]):
-    role = serializers.CharField()
-    index = serializers.IntegerField()
-    first_line = serializers.IntegerField()
-    lines = serializers.IntegerField()
-    bytes = serializers.IntegerField()
-
-
 class StreamGap(serializers.Serializer[Any]):
     first_line = serializers.IntegerField()
     lines = serializers.IntegerField()
     bytes = serializers.IntegerField()
+    cause = serializers.CharField(help_text="`lost`, `log_limit`, `namespace_limit` or `storage_quota`.")
+    detail = serializers.CharField(help_text="Why the lines are missing, for people, and what helps.")
+
+
+class GapAnswer(StreamGap):
+    role = serializers.CharField()
+    index = serializers.IntegerField()
 
 
 class StreamAnswer(serializers.Serializer[Any]):

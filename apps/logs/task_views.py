@@ -7,6 +7,7 @@ Not here: what a token is (`apps.jobs.task_auth`), how lines are kept (`yardmast
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AnonymousUser
@@ -21,11 +22,32 @@ from apps.jobs.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
 from apps.logs.intake import MOST_BYTES, lines_in, times_in
 from apps.logs.nudges import log_moved
 from apps.logs.serializers import EndQuery, GapBody, GapQuery, NextLine, Place, WriteQuery, WriterQuery
-from apps.logs.store import log_store
+from apps.logs.store import counted_log
+from apps.logs.volume import charged, refusal_json
 from yardmaster.logs.keys import JobGone, OutOfStep, StreamKey
+from yardmaster.logs.store import Written
 
 TOKEN_REMEMBERED = 5.0
 """Seconds. That much longer a token may write after it was outlived."""
+TAIL_RESERVE = 256 << 10
+"""Bytes for each task of an attempt whose log takes no more: its last lines, of several starts, say why it failed."""
+
+
+def when_full(identity: TaskIdentity, tail: int) -> dict[str, Any]:
+    """What becomes of lines that a full log has no room for, as options of `append`. `tail` 1: they are a task's last
+    ones, of which some are kept; 0: they are left to the task; -1: they are dropped, for it does not know of any bound.
+    """
+    if tail == 1:
+        return {"tail_reserve": TAIL_RESERVE * sum(identity.replicas.values())}
+    return {"leave": tail == 0}
+
+
+def next_line_json(written: Written) -> dict[str, Any]:
+    """The answer to a write. `full` says that lines are dropped, and why."""
+    answer: dict[str, Any] = {"next_line": written.next_line}
+    if written.refusal is not None:
+        answer["full"] = refusal_json(written.refusal)
+    return answer
 
 
 class RememberedTaskToken(TaskTokenAuthentication):
@@ -61,11 +83,14 @@ class TaskLogView(APIView):
     def stream(self, request: Request, query: dict[str, Any]) -> StreamKey:
         identity = request.auth
         assert isinstance(identity, TaskIdentity)
+        if not identity.has_task(query["role"], query["index"]):
+            name = f"{query['role']}-{query['index']}"
+            raise ApiProblem(404, "unknown_task", f"The job has no task {name}.", remedy="Write as a task that it has.")
         return StreamKey(identity.job_id, identity.attempt, query["role"], query["index"])
 
-    def answer(self, stream: StreamKey, next_line: int) -> Response:
-        log_moved(stream.job_id, stream.role, stream.index, next_line)
-        return Response({"next_line": next_line})
+    def answer(self, stream: StreamKey, written: Written) -> Response:
+        log_moved(stream.job_id, stream.role, stream.index, written.next_line)
+        return Response(next_line_json(written))
 
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, OutOfStep):
@@ -84,7 +109,7 @@ class TaskLinesView(TaskLogView):
         """Where the stream goes on, and where what this writer has written of it ends."""
         query = WriterQuery.of(request)
         stream = self.stream(request, query)
-        next_line, mine = log_store().place(stream, query["writer"])
+        next_line, mine = counted_log().place(stream, query["writer"])
         return Response({"next_line": next_line, "mine": mine})
 
     @extend_schema(
@@ -98,15 +123,17 @@ class TaskLinesView(TaskLogView):
     )
     def post(self, request: Request) -> Response:
         """Write whole lines. What is there already is skipped. Past the end, or over lines of another `writer`, is 409
-        with `next_line`."""
+        with `next_line`. Where `full` is answered the log takes no more and nothing has changed: count the lines as a
+        gap, and send the task's last ones with `tail=1`. Without `tail` they are dropped and counted at once."""
         query = WriteQuery.of(request)
         raw = request._request.read(MOST_BYTES + 1)
         data = lines_in(raw, request.headers.get("Content-Encoding", "identity").lower())
         times = times_in(request.headers.get("X-Times", "")) or [(0, time.time_ns() // 1_000_000)]
         stream = self.stream(request, query)
-        lines, writer = query["lines"], query["writer"]
-        next_line = log_store().append(stream, query["first_line"], data, times, lines=lines, writer=writer)
-        return self.answer(stream, next_line)
+        assert isinstance(request.auth, TaskIdentity)
+        options = {"lines": query["lines"], "writer": query["writer"], **when_full(request.auth, query["tail"])}
+        write = partial(counted_log().append, stream, query["first_line"], data, times, **options)
+        return self.answer(stream, charged(stream, write))
 
 
 class TaskGapView(TaskLogView):
@@ -121,7 +148,8 @@ class TaskGapView(TaskLogView):
         lines, dropped = body.validated_data["lines"], body.validated_data["bytes"]
         stream = self.stream(request, query)
         first, now, writer = query["first_line"], time.time_ns() // 1_000_000, query["writer"]
-        return self.answer(stream, log_store().mark_gap(stream, first, lines, dropped, now, writer=writer))
+        write = partial(counted_log().mark_gap, stream, first, lines, dropped, now, writer=writer)
+        return self.answer(stream, charged(stream, write))
 
 
 class TaskEndView(TaskLogView):
@@ -132,4 +160,5 @@ class TaskEndView(TaskLogView):
         """Say that no more lines are coming, unless the task restarts."""
         query = EndQuery.of(request)
         stream = self.stream(request, query)
-        return self.answer(stream, log_store().mark_end(stream, query["lines"]))
+        next_line = charged(stream, partial(counted_log().mark_end, stream, query["lines"]))
+        return self.answer(stream, Written(next_line, None))

@@ -24,12 +24,16 @@ class QuotaRow:
     reserved: float
     hard: float | None
     unit: str
+    logs: int = 0
+    """Of storage: the bytes in use that are logs."""
 
 
 def quota_rows(usage: Usage) -> list[QuotaRow]:
     """What is bounded or in use, in the order of `Usage`; a kind that is neither (no GPU anywhere) is left out."""
     rows = [
-        QuotaRow(name, usage.used[key], usage.reserved[key], usage.hard[key], unit)
+        QuotaRow(
+            name, usage.used[key], usage.reserved[key], usage.hard[key], unit, usage.logs if key == "storage" else 0
+        )
         for key, (name, unit) in NAMES.items()
     ]
     return [row for row in rows if row.hard or row.used or row.reserved or row.name != "GPUs"]

@@ -91,6 +91,7 @@ class QuotaSerializer(serializers.Serializer[Any]):
     hard = HardLimitsSerializer()
     used = AmountsSerializer()
     reserved = AmountsSerializer()
+    logs = serializers.IntegerField(help_text="Bytes of what tasks printed, within `used.storage`.")
 
 
 class NamespaceSerializer(serializers.ModelSerializer[Namespace]):

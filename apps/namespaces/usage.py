@@ -20,6 +20,8 @@ class Usage:
     hard: dict[str, float | None]
     used: dict[str, float]
     reserved: dict[str, float]
+    logs: int = 0
+    """Bytes: the part of the storage in use that is what tasks printed."""
 
 
 def usage_of(namespace: Namespace) -> Usage:
@@ -31,6 +33,7 @@ def usage_of(namespace: Namespace) -> Usage:
         hard={name: _plain(getattr(quota, name)) for name in COUNTED},
         used={name: held.get(name, 0) for name in COUNTED} | {"storage": stored.used},
         reserved=dict.fromkeys(COUNTED, 0.0) | {"storage": stored.reserved},
+        logs=stored.logs,
     )
 
 

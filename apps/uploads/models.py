@@ -132,6 +132,8 @@ class StorageAccount(models.Model):
         "namespaces.Namespace", primary_key=True, on_delete=models.CASCADE, related_name="+"
     )
     used = models.BigIntegerField(default=0)
+    logs = models.BigIntegerField(default=0)
+    """The part of `used` that is what tasks printed."""
     reserved = models.BigIntegerField(default=0)
 
     class Meta:

@@ -38,6 +38,7 @@ from apps.uploads.models import Kind, State, Upload
 from apps.uploads.removal import let_go, remove, remove_now
 from apps.uploads.tombstones import tombstones_sweep
 from yardmaster.errors import Problem
+from yardmaster.logs.volume import Refusal
 from yardmaster.storage.file_list import ListedFile, pack
 from yardmaster.storage.paths import path_problems
 
@@ -178,6 +179,16 @@ def uploads_discard_of_job(job_id: uuid.UUID) -> bool:
     idle = stored.exclude(Q(state=State.COMPLETING, leased_until__gte=timezone.now()) | Q(state=State.DELETING))
     uploads_discard(idle.values_list("pk", flat=True))
     return not stored.exclude(state=State.DELETING).exists()
+
+
+def logs_charge(namespace: Namespace, amount: int, limit: int) -> Refusal | None:
+    """Charge the namespace for so many bytes that its tasks print, or why not."""
+    return storage_ledger.logs_take(namespace, amount, limit)
+
+
+def logs_correct(namespace_id: uuid.UUID, amount: int) -> None:
+    """Charge for more or fewer bytes of logs, whatever the quota says: they are there, or gone."""
+    storage_ledger.logs_change(namespace_id, amount)
 
 
 def uploads_sweep(now: datetime) -> None:

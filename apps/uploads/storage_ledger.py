@@ -16,6 +16,7 @@ from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import quota_of
 from apps.uploads.models import StorageAccount
 from yardmaster.errors import Problem
+from yardmaster.logs.volume import Cause, Refusal
 from yardmaster.quantity import format_bytes
 
 MOST = 1 << 62
@@ -28,6 +29,8 @@ class StorageUse:
 
     used: int
     reserved: int
+    logs: int = 0
+    """The part of `used` that is what tasks printed."""
 
 
 def reserve(namespace: Namespace, amount: int) -> None:
@@ -53,9 +56,28 @@ def give_back(namespace_id: UUID, *, used: int, reserved: int) -> None:
     )
 
 
+def logs_take(namespace: Namespace, amount: int, limit: int) -> Refusal | None:
+    """Use `amount` bytes for what tasks print, or why not: the quota of storage, or the limit of a namespace's logs."""
+    quota = quota_of(namespace).storage
+    hard = MOST if quota is None else quota
+    StorageAccount.objects.get_or_create(namespace=namespace)
+    account = StorageAccount.objects.filter(namespace=namespace)
+    room = account.filter(used__lte=hard - amount - F("reserved"), logs__lte=limit - amount)
+    if room.update(used=F("used") + amount, logs=F("logs") + amount):
+        return None
+    if account.filter(logs__lte=limit - amount).exists():
+        return Refusal(Cause.STORAGE_QUOTA, hard)
+    return Refusal(Cause.NAMESPACE_LIMIT, limit)
+
+
+def logs_change(namespace_id: UUID, amount: int) -> None:
+    """Correct what is used for logs by so many bytes, more or less, whatever the quota says: they are there."""
+    StorageAccount.objects.filter(namespace_id=namespace_id).update(used=F("used") + amount, logs=F("logs") + amount)
+
+
 def storage_use(namespace: Namespace) -> StorageUse:
     account = StorageAccount.objects.filter(namespace=namespace).first()
-    return StorageUse(account.used, account.reserved) if account else StorageUse(0, 0)
+    return StorageUse(account.used, account.reserved, account.logs) if account else StorageUse(0, 0)
 
 
 def _quota_full(use: StorageUse, hard: int, needed: int) -> QuotaExceeded:

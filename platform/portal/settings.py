@@ -277,6 +277,10 @@ YARDMASTER_STORAGE = {
     "options": {"root": HOME / "objects", "base_url": PUBLIC_URL, "signing_key": SECRET_KEY},
 }
 YARDMASTER_LOGS_ROOT = Path(env.text("YARDMASTER_LOGS_ROOT", str(HOME / "logs")))
+YARDMASTER_LOG_LIMIT = env.size("YARDMASTER_LOG_LIMIT", "8Gi", least=1 << 20)
+"""The most bytes of one attempt's log. Past it lines are dropped and counted."""
+YARDMASTER_LOG_LIMIT_NAMESPACE = env.size("YARDMASTER_LOG_LIMIT_NAMESPACE", "256Gi", least=1 << 20)
+"""The same of all jobs of a namespace; the quota of storage counts them too."""
 YARDMASTER_LOG_WAIT = env.number("YARDMASTER_LOG_WAIT", 60, least=1)
 """Seconds that a portal must not have answered a task before lines which its spool has no room for are dropped."""
 YARDMASTER_ENGINES = {

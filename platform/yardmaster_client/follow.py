@@ -65,7 +65,7 @@ class _Place:
                 self.ended.add(name)
             elif kind == "gap":
                 self.next_lines[name] = message["first"] + message["count"]
-                yield LogGap(role, index, message["first"], message["count"])
+                yield LogGap(role, index, message["first"], message["count"], message.get("detail", ""))
             else:
                 self.ended.discard(name)
                 for number, (when, text) in enumerate(message["lines"], message["first"]):

@@ -102,12 +102,14 @@ def read_line(row: Mapping[str, Any]) -> LogLine:
 
 @dataclass(frozen=True)
 class LogGap:
-    """Lines that no longer exist: the task's spool was full while the portal was away."""
+    """Lines that no longer exist, and why in words: the task's spool was full while the portal was away, or a limit of
+    the log was reached."""
 
     role: str
     index: int
     first: int
     count: int
+    detail: str = ""
 
 
 @dataclass(frozen=True)

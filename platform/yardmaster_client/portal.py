@@ -235,7 +235,8 @@ class Jobs:
         place: dict[str, Any] = {"from": start}
         while True:
             page = self._transport.get(f"jobs/{job_id}/logs/lines/", **where, **place)
-            yield from (LogGap(row["role"], row["index"], row["first_line"], row["lines"]) for row in page["gaps"])
+            for row in page["gaps"]:
+                yield LogGap(row["role"], row["index"], row["first_line"], row["lines"], row.get("detail", ""))
             yield from (read_line(row) for row in page["lines"])
             following = {"from": page["next"]} if role else {"cursor": page["next"]}
             if not page["lines"] or page["ended"] or following == place:

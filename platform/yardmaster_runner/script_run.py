@@ -124,5 +124,6 @@ class ScriptRun:
 
 def _may_wait(shipping: ShipperThread, switch: StopSwitch) -> bool:
     """Whether a script that prints faster than its lines are taken is held up: as long as the portal answers, however
-    slowly, but never past the middle of the grace period, so that a script that is to end can."""
-    return not shipping.shipper.is_away and not switch.is_urgent
+    slowly, but never past the middle of the grace period, so that a script that is to end can. A log that is full drops
+    the lines anyway."""
+    return not (shipping.shipper.full or shipping.shipper.is_away or switch.is_urgent)

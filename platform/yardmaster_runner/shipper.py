@@ -30,6 +30,11 @@ NOTICE = 0.1
 LAST_PAUSE = 0.5
 SAVE_EVERY = 1.0
 REJECTIONS = 3
+TAIL_BYTES = 32 << 10
+"""The newest output that is held back while the portal's log of this attempt is full: sent at the end, it says why the
+script failed, and that much is kept."""
+FULL_PAUSE = 5.0
+"""Seconds between two messages that say how many lines a full log has missed."""
 
 
 class LogApi(Protocol):
@@ -37,9 +42,18 @@ class LogApi(Protocol):
 
     def log_place(self, writer: int) -> Tuple[int, Optional[int]]: ...
 
-    def log_write(self, writer: int, first: int, lines: int, data: bytes, times: Sequence[Tuple[int, int]]) -> None: ...
+    def log_write(
+        self,
+        writer: int,
+        first: int,
+        lines: int,
+        data: bytes,
+        times: Sequence[Tuple[int, int]],
+        *,
+        is_tail: bool = False,
+    ) -> str: ...
 
-    def log_gap(self, writer: int, first: int, lines: int, size: int) -> None: ...
+    def log_gap(self, writer: int, first: int, lines: int, size: int) -> str: ...
 
     def log_end(self, lines: int) -> None: ...
 
@@ -68,6 +82,10 @@ class Shipper:
         self._away_after = away_after
         self._unanswered_since: Optional[float] = None
         self._on_success = on_success
+        self.full = ""
+        """Why the portal's log takes no more lines; empty while it does. Lines are then counted, not sent."""
+        self.is_last = False
+        """No more lines come: what is held back is to be sent."""
         self.trouble = ""
         """What hinders shipping now, in words; empty when it goes well."""
 
@@ -95,7 +113,9 @@ class Shipper:
         self._unanswered_since = None
         self._on_success()
         self._save_sometimes()
-        return 0.0 if is_backlogged else PAUSE
+        if is_backlogged:
+            return 0.0
+        return FULL_PAUSE if self.full and not self.is_last else PAUSE
 
     def send_end(self) -> float:
         """Say that no more is coming; how many seconds to wait before saying it again, 0 when it was heard."""
@@ -109,18 +129,32 @@ class Shipper:
         return 0.0
 
     def _send(self) -> bool:
+        if self.full:
+            self._spool.leave_newest(TAIL_BYTES)
         piece = self._spool.next_piece(self._batch_bytes)
-        if piece is None:
+        if piece is None or (self.full and not self.is_last and not isinstance(piece, Gap)):
             return False
         spool, first = self._spool, (self._spool.base or 0) + piece.first
         self._posted_end = max(self._posted_end, piece.end)
         if isinstance(piece, Gap):
-            self._api.log_gap(spool.writer, first, piece.lines, piece.size)
+            full = self._api.log_gap(spool.writer, first, piece.lines, piece.size)
         else:
-            self._api.log_write(spool.writer, first, piece.lines, piece.data, piece.times)
+            was_full = bool(self.full)
+            full = self._api.log_write(spool.writer, first, piece.lines, piece.data, piece.times, is_tail=was_full)
+            if full and not was_full:
+                self._note_full(full)
+                return True
+        self._note_full(full)
         self._rejections = 0
         spool.shipped_to(piece.end)
+        if self.full and not self.is_last:
+            return False
         return spool.waiting_bytes >= BACKLOG_BYTES or isinstance(spool.next_piece(1), Gap)
+
+    def _note_full(self, full: str) -> None:
+        if full and not self.full:
+            note("lines are dropped: %s" % full)
+        self.full = full or ""
 
     def _agree(self) -> None:
         """Go on where the portal's log goes on, with what the portal does not have of this spool. Between the two may
@@ -179,6 +213,7 @@ class ShipperThread(threading.Thread):
     def no_more_lines(self) -> None:
         """Returns at once; join the thread for the end of its work."""
         self._patience.worked()
+        self.shipper.is_last = True
         self._is_finishing = True
         self._wake.set()
         self._spool.arrived.set()
@@ -214,7 +249,7 @@ class ShipperThread(threading.Thread):
         slept through."""
         if self._is_finishing:
             time.sleep(min(seconds, LAST_PAUSE) if self.shipper.trouble else 0.0)
-        elif self.shipper.trouble:
+        elif self.shipper.trouble or self.shipper.full:
             self._wake.wait(seconds)
         else:
             self._let_it_gather(seconds)

@@ -180,6 +180,41 @@ class Spool:
             self._pieces.insert(0, gap)
             return gap
 
+    def leave_newest(self, keep_bytes: int) -> None:
+        """Turn all that is unshipped, but for about the newest `keep_bytes`, into a gap: it is not wanted. To be called
+        by the shipping side, when it knows what the portal has."""
+        with self._lock:
+            self._pop_done()
+            self._tried = (0, 0)
+            segments = [piece for piece in self._pieces if isinstance(piece, Segment)]
+            left = sum(segment.size for segment in segments)
+            for segment in segments[:-1]:
+                left -= segment.size
+                if left >= keep_bytes:
+                    self._drop(segment)
+            self._cut_first(keep_bytes)
+
+    def _cut_first(self, keep_bytes: int) -> None:
+        """Put a gap in place of what lies before the newest bytes of the only segment that is left."""
+        segments = [piece for piece in self._pieces if isinstance(piece, Segment)]
+        if len(segments) != 1:
+            return
+        (segment,) = segments
+        at = self._pieces.index(segment)
+        line = max(segment.first, self._pieces[at - 1].end if at else self._line)
+        offset = segment.offset_of(line)
+        dropped = segment.read(offset, max(0, segment.size - keep_bytes - offset))
+        dropped = dropped[: dropped.rfind(b"\n") + 1]
+        if dropped:
+            self._pieces.insert(at, Gap(line, dropped.count(b"\n"), len(dropped)))
+            self._join_gaps(at)
+
+    def _join_gaps(self, at: int) -> None:
+        """Make one of the gap at this place and the one before it."""
+        before, gap = self._pieces[at - 1] if at else None, self._pieces[at]
+        if isinstance(before, Gap):
+            self._pieces[at - 1 : at + 1] = [Gap(before.first, before.lines + gap.lines, before.size + gap.size)]
+
     def _pop_done(self) -> bool:
         """Remove the pieces that are shipped; whether there were any. The newest segment stays while it may still be
         appended to."""

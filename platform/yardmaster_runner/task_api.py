@@ -36,8 +36,19 @@ class TaskApi:
         mine = answer.get("mine")
         return next_line, mine if isinstance(mine, int) else None
 
-    def log_write(self, writer: int, first: int, lines: int, data: bytes, times: Sequence[Tuple[int, int]]) -> None:
-        """Write whole lines from line `first` on. Refused with 409 where they do not go on what the portal has."""
+    def log_write(
+        self,
+        writer: int,
+        first: int,
+        lines: int,
+        data: bytes,
+        times: Sequence[Tuple[int, int]],
+        *,
+        is_tail: bool = False,
+    ) -> str:
+        """Write whole lines from line `first` on. Refused with 409 where they do not go on what the portal has. Returns
+        why the portal's log is full, "" where it is not: it has then not taken these lines, unless they are the task's
+        last ones (`is_tail`), of which it keeps some and counts the others."""
         headers = {
             "Content-Type": "application/octet-stream",
             "X-Times": ",".join("%d:%d" % mark for mark in times),
@@ -45,13 +56,13 @@ class TaskApi:
         if len(data) > WORTH_COMPRESSING and not self.portal.is_near:
             data = gzip.compress(data, 1)
             headers["Content-Encoding"] = "gzip"
-        query = {**self._who, "first_line": first, "lines": lines, "writer": writer}
-        self._log_post("task/log/", query, raw=data, headers=headers)
+        query = {**self._who, "first_line": first, "lines": lines, "writer": writer, "tail": int(is_tail)}
+        return self._log_post("task/log/", query, raw=data, headers=headers)
 
-    def log_gap(self, writer: int, first: int, lines: int, size: int) -> None:
-        """Mark lines that are lost; they count as written. Refused likewise."""
+    def log_gap(self, writer: int, first: int, lines: int, size: int) -> str:
+        """Mark lines that are lost; they count as written. Refused as a write is, and returns the same."""
         query = {**self._who, "first_line": first, "writer": writer}
-        self._log_post("task/log/gap/", query, body={"lines": lines, "bytes": size})
+        return self._log_post("task/log/gap/", query, body={"lines": lines, "bytes": size})
 
     def log_end(self, lines: int) -> None:
         self.portal.call("POST", "task/log/end/", {**self._who, "lines": lines}, raw=b"", timeout=self.timeout)
@@ -75,8 +86,11 @@ class TaskApi:
         answer = self.portal.call("POST", "task/uploads/%s/complete/" % upload, body={}, timeout=self.timeout)
         return answer.get("state") != "completing"
 
-    def _log_post(self, path: str, query: Mapping[str, Any], **content: Any) -> None:
-        _field(self.portal.call("POST", path, query, timeout=self.timeout, **content), "next_line", int)
+    def _log_post(self, path: str, query: Mapping[str, Any], **content: Any) -> str:
+        answer = self.portal.call("POST", path, query, timeout=self.timeout, **content)
+        _field(answer, "next_line", int)
+        full = answer.get("full")
+        return str(full.get("detail") or "its log is full") if isinstance(full, dict) else ""
 
 
 def _field(answer: Mapping[str, Any], name: str, kind: type) -> Any:

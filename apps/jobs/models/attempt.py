@@ -29,6 +29,8 @@ class JobAttempt(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)
     tidied_at = models.DateTimeField(null=True, blank=True)
+    log_bytes = models.BigIntegerField(default=0)
+    """What the namespace is charged for what its tasks printed; in portions while they print."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["job", "number"], name="one_row_per_attempt")]

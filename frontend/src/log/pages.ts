@@ -19,6 +19,7 @@ interface LineAnswer extends Task {
 interface GapAnswer extends Task {
   first_line: number;
   lines: number;
+  detail: string;
 }
 
 interface LinesAnswer {
@@ -141,7 +142,7 @@ export function pageOf(answer: LinesAnswer): Page {
     if (end <= first) continue;
     const next = rows.findIndex((row) => row.task === task && row.line >= end);
     const at = next < 0 ? rows.length : next;
-    rows.splice(at, 0, { task, line: first, time: rows[at]?.time ?? rows[at - 1]?.time ?? 0, text: "", gap: end - first });
+    rows.splice(at, 0, { task, line: first, time: rows[at]?.time ?? rows[at - 1]?.time ?? 0, text: gap.detail, gap: end - first });
   }
   return { rows, start: answer.start, end: answer.end };
 }

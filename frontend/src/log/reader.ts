@@ -21,6 +21,7 @@ interface Message {
   first: number;
   lines: [number, string][];
   count: number;
+  detail: string;
 }
 
 export interface Listener {
@@ -129,7 +130,7 @@ export class LogReader {
     const skip = fresh === "hole" ? 0 : fresh.skip;
     const rows: Row[] =
       message.type === "gap"
-        ? [{ task, line: message.first + skip, time: Date.now(), text: "", gap: count - skip }]
+        ? [{ task, line: message.first + skip, time: Date.now(), text: message.detail, gap: count - skip }]
         : message.lines.slice(skip).map(([time, text], i) => ({ task, line: message.first + skip + i, time, text }));
     const before = sum(this.live);
     this.live = { ...this.live, [task]: message.first + count };

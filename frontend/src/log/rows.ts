@@ -14,7 +14,7 @@ export interface Marks {
 
 export function rowElement(row: Row, marks: Marks): HTMLElement {
   if (row.gap) {
-    const words = `${row.gap.toLocaleString()} ${row.gap === 1 ? "line is" : "lines are"} missing here: the task wrote faster than they could be sent.`;
+    const words = `${row.gap.toLocaleString()} ${row.gap === 1 ? "line" : "lines"} dropped: ${row.text}`;
     return el("div", { class: "log-row log-gap" }, number(row), el("span", { class: "log-text" }, words));
   }
   const level = levelOf(row.text);

@@ -9,7 +9,7 @@ export interface Row {
   line: number;
   time: number;
   text: string;
-  /** So many lines are missing here; `text` is empty. */
+  /** So many lines are missing here; `text` says why. */
   gap?: number;
 }
 

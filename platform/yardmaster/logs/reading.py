@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from yardmaster.logs.lines import line_start
 from yardmaster.logs.records import START, Index, Kind, Record
+from yardmaster.logs.volume import LOST, Refusal
 from yardmaster.logs.writing import DATA_FILE, INDEX_FILE, LOOKED_BACK
 
 SPAN_BYTES = 1 << 20
@@ -31,12 +32,13 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Lines that the task had to drop. They are numbered, but there is no text."""
+    """Lines that were dropped, and why. They are numbered, but there is no text."""
 
     first_line: int
     lines: int
     dropped_bytes: int
     time: int
+    why: Refusal = LOST
 
     def lies_in(self, first: int, end: int) -> bool:
         """Whether any of its lines is one of `first` to `end - 1`."""
@@ -104,12 +106,12 @@ class StreamReader:
         """The newest gaps, oldest first; gaps that touch are one."""
         merged: list[Gap] = []
         for record in self._index.gaps(limit):
-            gap = Gap(record.first, record.lines, record.length, record.time)
-            if merged and merged[-1].first_line + merged[-1].lines == gap.first_line:
-                before = merged.pop()
-                gap = Gap(
-                    before.first_line, before.lines + gap.lines, before.dropped_bytes + gap.dropped_bytes, before.time
-                )
+            gap = gap_of(record, record.first)
+            before = merged[-1] if merged else None
+            if before and before.first_line + before.lines == gap.first_line and before.why == gap.why:
+                size = before.dropped_bytes + gap.dropped_bytes
+                gap = Gap(before.first_line, before.lines + gap.lines, size, before.time, gap.why)
+                merged.pop()
             merged.append(gap)
         return tuple(merged)
 
@@ -161,7 +163,8 @@ class StreamReader:
 def gap_of(record: Record, first: int) -> Gap:
     """What a GAP record stands for, without the lines before `first`."""
     skipped = max(0, first - record.first)
-    return Gap(record.first + skipped, record.lines - skipped, record.length, record.time)
+    why = Refusal.unpack(record.data_checksum)
+    return Gap(record.first + skipped, record.lines - skipped, record.length, record.time, why)
 
 
 @contextlib.contextmanager

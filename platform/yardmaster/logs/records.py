@@ -42,6 +42,7 @@ class Record(NamedTuple):
     gap: int
     """1 + the position of the newest GAP record up to and including this one; 0 when there is none."""
     data_checksum: int = 0
+    """GAP: why its lines are missing (`volume.Refusal.pack`)."""
     writer: int = 0
     """0 for one that did not say who it is, and for an END."""
 

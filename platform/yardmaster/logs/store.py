@@ -9,20 +9,25 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from time import time as unix_time
 
 from yardmaster.errors import Unavailable
 from yardmaster.ids import short
 from yardmaster.logs.keys import LINE_LIMIT, JobGone, LinesRejected, PastTheEnd, StreamKey, WrittenByAnother
-from yardmaster.logs.lines import BLOCK_BYTES, line_start, thin_out
+from yardmaster.logs.lines import BLOCK_BYTES, blocks_of, line_start, thin_out
 from yardmaster.logs.reading import NO_LINES, Gap, Head, Line, Span, StreamReader, open_for_reading
-from yardmaster.logs.writing import StreamWriter, open_for_writing
+from yardmaster.logs.records import RECORD_BYTES
+from yardmaster.logs.volume import LOST, Cause, NeedsGrant, Refusal, Volume, VolumeFile, reason_of
+from yardmaster.logs.writing import DATA_FILE, INDEX_FILE, StreamWriter, open_for_writing
 from yardmaster.spec import Role
+
+MARKS_RESERVE = 64 << 20
+"""How many bytes past its bound a closed volume takes of tails and of marks that a stream has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +51,22 @@ class Page:
     ended: bool
 
 
-class LogStore:
-    """Appends, reads and deletes streams. Raises `Unavailable` when the disk fails; nothing half-written counts."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a write. `refusal`: why its lines are not kept."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    next_line: int
+    refusal: Refusal | None
+
+
+class LogStore:
+    """Appends, reads and deletes streams. Raises `Unavailable` when the disk fails; nothing half-written counts.
+
+    `limit`: the most bytes of one attempt; its namespace must have been charged for them (`volume`). None: no bound."""
+
+    def __init__(self, root: Path, limit: int | None = None) -> None:
+        self.root = root
+        self._limit = limit
         self._checked: set[StreamKey] = set()
 
     # --- writing -----------------------------------------------------------------------------------------------------
@@ -64,44 +80,62 @@ class LogStore:
         *,
         lines: int | None = None,
         writer: int = 0,
-    ) -> int:
-        """Write whole lines, the first being number `first_line`; returns the stream's next line. When this returns,
-        the lines are kept; what was there already is skipped, so the call may be repeated.
+        tail_reserve: int = 0,
+        leave: bool = False,
+    ) -> Written:
+        """Write whole lines, the first being number `first_line`. When this returns, the lines are kept; where there is
+        no room for them they are dropped and counted, or left to the caller. What was there already is skipped, so the
+        call may be repeated.
 
         `times` are (offset, unix ms): line `first_line + offset` and those after it were read then. `lines`, where
         given, must be how many `data` holds. `writer` is whoever numbers these lines, 1 to 2**32 - 1; two may write
-        at once, as a pod that is ending and its successor do, and only one's own lines are skipped. 0: nobody says.
-        Raises `PastTheEnd` or `WrittenByAnother` (nothing changes), `LinesRejected`, `Unavailable`.
+        at once, as a pod that is ending and its successor do, and only one's own lines are skipped. 0: not said.
+        `tail_reserve`: these are a task's last lines, and so many bytes of those are taken where others are dropped.
+        Raises `PastTheEnd`, `WrittenByAnother` or `NeedsGrant` (nothing changes), `LinesRejected`, `Unavailable`.
         """
         count = _checked_count(first_line, data, times, lines)
+        self._require_volume(stream)
         with self._writer(stream) as open_stream:
             skipped = _skipped(open_stream, first_line, writer)
-            if skipped < count:
-                marks = thin_out(times, skipped, default=open_stream.last.time)
-                open_stream.add_lines(data, line_start(data, skipped), marks, writer)
-            return open_stream.next_line
+            if skipped >= count:
+                return Written(open_stream.next_line, None)
+            marks = thin_out(times, skipped, default=open_stream.last.time)
+            blocks = list(blocks_of(data, line_start(data, skipped), marks))
+            size = len(data) - blocks[0].start
+            refusal = self._take(stream, size + RECORD_BYTES * len(blocks), tail_reserve)
+            if refusal is None:
+                open_stream.add_lines(data, blocks, writer)
+            elif not leave:
+                self._count(stream, open_stream.add_gap(count - skipped, size, marks[0][1], writer, refusal))
+            return Written(open_stream.next_line, refusal)
 
     def mark_gap(
         self, stream: StreamKey, first_line: int, lines: int, dropped_bytes: int, time: int, *, writer: int = 0
-    ) -> int:
-        """Note that `lines` lines from `first_line` on are lost; they count as written. Returns the next line. Lines
-        that are there stay, so the call may be repeated. Raises as `append` does."""
+    ) -> Written:
+        """Note that `lines` lines from `first_line` on are lost; they count as written. Lines that are there stay, so
+        the call may be repeated. While no lines are taken, that is why they are lost. Raises as `append` does."""
         if first_line < 0 or lines < 0 or dropped_bytes < 0 or first_line + lines > LINE_LIMIT:
             raise LinesRejected(f"A gap of {lines} lines from {first_line} on is out of range.")
+        self._require_volume(stream)
+        refusal = self.refusal(stream)
         with self._writer(stream) as open_stream:
             skipped = _skipped(open_stream, first_line, writer)
             if skipped < lines:
-                open_stream.add_gap(lines - skipped, dropped_bytes, time, writer)
-            return open_stream.next_line
+                records = open_stream.add_gap(lines - skipped, dropped_bytes, time, writer, refusal or LOST)
+                self._count(stream, records)
+            return Written(open_stream.next_line, refusal)
 
     def mark_end(self, stream: StreamKey, lines: int) -> int:
         """Note that no more lines come after the first `lines`, unless the task restarts. Late marks of an earlier end
-        change nothing. Returns the next line. Raises `PastTheEnd` when lines are still missing, `Unavailable`."""
+        change nothing, nor do more of them than a task can need in a volume that is closed. Returns the next line.
+        Raises `PastTheEnd` when lines are still missing, `NeedsGrant`, `Unavailable`."""
+        self._require_volume(stream)
         with self._writer(stream) as writer:
             if lines > writer.next_line:
                 raise PastTheEnd(lines, writer.next_line)
-            if lines == writer.next_line and not writer.has_ended:
+            if lines == writer.next_line and not writer.has_ended and self._has_room_for_marks(stream):
                 writer.add_end()
+                self._count(stream, 1)
             return writer.next_line
 
     def delete_job(self, job_id: uuid.UUID) -> None:
@@ -112,7 +146,7 @@ class LogStore:
         with contextlib.suppress(FileNotFoundError):
             # Under its new name no reader or writer finds it any more, so nothing is seen half-deleted.
             folder.rename(folder.with_name(f".deleted-{folder.name}-{uuid.uuid4().hex}"))
-        for leftover in self._root.glob(f".deleted-{folder.name}-*"):
+        for leftover in self.root.glob(f".deleted-{folder.name}-*"):
             try:
                 shutil.rmtree(leftover)
             except FileNotFoundError:
@@ -123,13 +157,45 @@ class LogStore:
     def forget_deleted(self, older_than: float) -> None:
         """Of jobs deleted this many seconds ago, remove what was left once more, and the note that they were deleted:
         whoever may have written to them no longer can."""
-        before = unix_time() - older_than
+        before = time.time() - older_than
         for name in _names(self._deleted):
             with contextlib.suppress(FileNotFoundError):
                 if (self._deleted / name).stat().st_mtime < before:
-                    for left in (self._root / name, *self._root.glob(f".deleted-{name}-*")):
+                    for left in (self.root / name, *self.root.glob(f".deleted-{name}-*")):
                         shutil.rmtree(left, ignore_errors=True)
                     (self._deleted / name).unlink()
+
+    # --- how much of it there is -------------------------------------------------------------------------------------
+
+    def volume(self, job_id: uuid.UUID, attempt: int) -> Volume:
+        """What the attempt's log holds, and whether it takes more."""
+        return self._volume(job_id, attempt).read()
+
+    def refusal(self, stream: StreamKey) -> Refusal | None:
+        """Why the stream takes no lines now; None where it does."""
+        if self._limit is None:
+            return None
+        return self.volume(stream.job_id, stream.attempt).refusal(self._limit, _now())
+
+    def grant(self, job_id: uuid.UUID, attempt: int, granted: int) -> None:
+        """The namespace was charged for so many bytes of the attempt in all. Raises `JobGone`, `Unavailable`."""
+        self._job_folder(job_id).mkdir(parents=True, exist_ok=True)
+        self._require_job(job_id)
+        with self._volume(job_id, attempt).changed() as held:
+            held[0] = replace(held[0], granted=granted)
+
+    def refuse(self, job_id: uuid.UUID, attempt: int, refusal: Refusal, seconds: float) -> None:
+        """The namespace cannot be charged for more, and is not asked again for so long: lines are dropped."""
+        with self._volume(job_id, attempt).changed() as held:
+            held[0] = held[0].closed(refusal, _now() + int(seconds * 1000))
+
+    def settle(self, job_id: uuid.UUID, attempt: int) -> int:
+        """Give back what was granted and not used: how many bytes the attempt is to be charged for from now on."""
+        if not self._volume(job_id, attempt).exists():
+            return 0
+        with self._volume(job_id, attempt).changed() as held:
+            held[0] = replace(held[0], granted=held[0].used)
+            return held[0].used
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -219,7 +285,7 @@ class LogStore:
     @property
     def _deleted(self) -> Path:
         """Which jobs were deleted lately: an empty file each."""
-        return self._root / ".deleted"
+        return self.root / ".deleted"
 
     def _note_deleted(self, name: str) -> None:
         try:
@@ -228,17 +294,54 @@ class LogStore:
         except OSError as error:
             raise Unavailable(f"The logs of the job cannot be removed: {error.strerror}.") from error
 
+    def _volume(self, job_id: uuid.UUID, attempt: int) -> VolumeFile:
+        def recount() -> int:
+            keys = self.keys(job_id, attempt)
+            return sum(
+                (self.folder(key) / name).stat().st_size
+                for key in keys
+                for name in (INDEX_FILE, DATA_FILE)
+                if (self.folder(key) / name).exists()
+            )
+
+        return VolumeFile(self._job_folder(job_id) / f"{attempt}.volume", recount)
+
+    def _require_volume(self, stream: StreamKey) -> None:
+        """Nothing is made for an attempt that its namespace was never charged for: its job may be gone."""
+        if self._limit is not None and not self._volume(stream.job_id, stream.attempt).exists():
+            raise NeedsGrant(0)
+
+    def _take(self, stream: StreamKey, size: int, tail_reserve: int) -> Refusal | None:
+        if self._limit is None:
+            return None
+        with self._volume(stream.job_id, stream.attempt).changed() as held:
+            held[0], refusal = held[0].with_lines(size, self._limit, _now(), tail_reserve)
+            return refusal
+
+    def _count(self, stream: StreamKey, records: int) -> None:
+        """Count records that no bound can refuse: they say what is missing, or that it ends."""
+        if self._limit is not None and records:
+            with self._volume(stream.job_id, stream.attempt).changed() as held:
+                held[0] = replace(held[0], used=held[0].used + records * RECORD_BYTES)
+
+    def _has_room_for_marks(self, stream: StreamKey) -> bool:
+        refusal = self.refusal(stream)
+        return refusal is None or self.volume(stream.job_id, stream.attempt).used <= refusal.bound + MARKS_RESERVE
+
     def _job_folder(self, job_id: uuid.UUID) -> Path:
-        return self._root / short(job_id)
+        return self.root / short(job_id)
+
+    def _require_job(self, job_id: uuid.UUID) -> None:
+        if (self._deleted / short(job_id)).exists():
+            # `delete_job` notes it before it removes the folder: it removes this one too, or we see the note.
+            self.delete_job(job_id)
+            raise JobGone("This job was deleted; its log takes no more lines.")
 
     @contextlib.contextmanager
     def _writer(self, stream: StreamKey) -> Iterator[StreamWriter]:
         # A process checks the newest data of a stream once: it may be the first after a power cut.
         with open_for_writing(self.folder(stream), check_data=stream not in self._checked) as writer:
-            if (self._deleted / short(stream.job_id)).exists():
-                # `delete_job` notes it before it removes the folder: it removes this one too, or we see the note.
-                self.delete_job(stream.job_id)
-                raise JobGone("This job was deleted; its log takes no more lines.")
+            self._require_job(stream.job_id)
             if len(self._checked) > 10_000:
                 self._checked.clear()
             self._checked.add(stream)
@@ -246,8 +349,11 @@ class LogStore:
 
 
 def gap_text(gap: Gap) -> bytes:
-    """What a download shows in place of lost lines."""
-    return f"--- {gap.lines} lines ({gap.dropped_bytes} bytes) were lost here ---\n".encode()
+    """What a download shows in place of lines that are missing."""
+    what = f"{gap.lines} lines ({gap.dropped_bytes} bytes)"
+    if gap.why.cause == Cause.LOST:
+        return f"--- {what} were lost here ---\n".encode()
+    return f"--- {what} dropped: {reason_of(gap.why)} ---\n".encode()
 
 
 def _skipped(stream: StreamWriter, first_line: int, writer: int) -> int:
@@ -269,11 +375,15 @@ def _checked_count(first_line: int, data: bytes, times: Sequence[tuple[int, int]
     if not 0 <= first_line <= LINE_LIMIT - count:
         raise LinesRejected(f"Line number {first_line} is out of range.")
     before = -1
-    for offset, time in times:
-        if offset <= before or not 0 <= time <= LINE_LIMIT:
-            raise LinesRejected(f"Time mark {offset}:{time} is out of order or out of range.")
+    for offset, at in times:
+        if offset <= before or not 0 <= at <= LINE_LIMIT:
+            raise LinesRejected(f"Time mark {offset}:{at} is out of order or out of range.")
         before = offset
     return count
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _names(folder: Path) -> list[str]:

@@ -19,8 +19,9 @@ from itertools import takewhile
 from pathlib import Path
 
 from yardmaster.errors import Unavailable
-from yardmaster.logs.lines import blocks_of
+from yardmaster.logs.lines import Block
 from yardmaster.logs.records import RECORD_BYTES, START, Index, Kind, Record
+from yardmaster.logs.volume import LOST, Refusal
 
 INDEX_FILE = "index"
 DATA_FILE = "lines"
@@ -51,21 +52,30 @@ class StreamWriter:
         newer = takewhile(lambda record: record.next_line > first_line, newest)
         return all(record.writer == writer or not record.lines for record in newer)
 
-    def add_lines(self, data: bytes, start: int, marks: Sequence[tuple[int, int]], writer: int) -> None:
-        """Write `data[start:]`, whole lines, with the times in `marks`. All of it or nothing."""
+    def add_lines(self, data: bytes, blocks: Sequence[Block], writer: int) -> None:
+        """Write these blocks of `data`, which reach to its end. All of them or nothing."""
         offset, line = self.last.data_end, self.next_line
         records = []
-        for block in blocks_of(data, start, marks):
+        for block in blocks:
             length = block.end - block.start
             records.append(
                 Record(Kind.CHUNK, line, block.lines, offset, length, block.time, self.last.gap, block.checksum, writer)
             )
             offset, line = offset + length, line + block.lines
-        self._write(memoryview(data)[start:], records)
+        self._write(memoryview(data)[blocks[0].start :], records)
 
-    def add_gap(self, lines: int, dropped_bytes: int, time: int, writer: int) -> None:
-        gap, offset = self._count + 1, self.last.data_end
-        self._write(b"", [Record(Kind.GAP, self.next_line, lines, offset, dropped_bytes, time, gap, writer=writer)])
+    def add_gap(self, lines: int, dropped_bytes: int, time: int, writer: int, why: Refusal = LOST) -> int:
+        """Mark lines as missing; how many records that has cost. Of lines that a full log drops a gap just before is
+        made longer, so that a task that goes on and on costs no more than one."""
+        last, cause = self.last, why.pack()
+        if why != LOST and last.kind == Kind.GAP and last.data_checksum == cause:
+            writer = writer if last.writer == writer else 0
+            longer = last._replace(lines=last.lines + lines, length=last.length + dropped_bytes, writer=writer)
+            self._replace_last(longer)
+            return 0
+        gap, offset = self._count + 1, last.data_end
+        self._write(b"", [Record(Kind.GAP, self.next_line, lines, offset, dropped_bytes, time, gap, cause, writer)])
+        return 1
 
     def add_end(self) -> None:
         """The end mark, synced to disk with all that comes before it."""
@@ -73,6 +83,13 @@ class StreamWriter:
         last = self.last
         self._write(b"", [Record(Kind.END, self.next_line, 0, last.data_end, 0, last.time, last.gap)])
         os.fdatasync(self._index)
+
+    def _replace_last(self, record: Record) -> None:
+        try:
+            _write_all(self._index, record.pack(), (self._count - 1) * RECORD_BYTES)
+        except OSError as error:
+            raise _cannot_write(error) from error
+        self.last = record
 
     def _write(self, data: bytes | memoryview, records: Sequence[Record]) -> None:
         offset, position = self.last.data_end, self._count * RECORD_BYTES
@@ -84,10 +101,7 @@ class StreamWriter:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._index, position)
                 os.ftruncate(self._data, offset)
-            raise Unavailable(
-                f"The log store cannot write: {error.strerror}.",
-                remedy="Free disk space for the logs, then send again.",
-            ) from error
+            raise _cannot_write(error) from error
         self._count += len(records)
         self.last = records[-1]
 
@@ -154,3 +168,8 @@ def _write_all(descriptor: int, data: bytes | memoryview, offset: int) -> None:
     while rest:
         written = os.pwrite(descriptor, rest, offset)
         rest, offset = rest[written:], offset + written
+
+
+def _cannot_write(error: OSError) -> Unavailable:
+    message = f"The log store cannot write: {error.strerror}."
+    return Unavailable(message, remedy="Free disk space for the logs, then send again.")

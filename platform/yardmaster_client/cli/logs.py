@@ -78,7 +78,8 @@ def _print(lines: Iterable[LogLine | LogGap], part: Part, as_json: bool) -> None
         if as_json:
             print_json_line(line)
         elif isinstance(line, LogGap):
-            notes().print(Text(f"--- {line.role}-{line.index}: {line.count} lines were lost here ---", style="red"))
+            why = f": {line.detail}" if line.detail else ""
+            notes().print(Text(f"--- {line.role}-{line.index}: {line.count} lines dropped{why} ---", style="red"))
         else:
             write(line)
 

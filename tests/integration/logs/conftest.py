@@ -19,6 +19,9 @@ from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.store import LogStore
 from yardmaster.spec import Role
 
+SPEC = {"roles": {"worker": {"replicas": 4}, "ps": {"replicas": 2}, "chief": {"replicas": 1}}}
+"""What tokens look at: the tasks that there are."""
+
 
 @pytest.fixture(autouse=True)
 def store(settings, tmp_path: Path) -> Iterator[LogStore]:
@@ -42,7 +45,7 @@ def job_of(user: User) -> Job:
         needs={},
         queued_at=now,
     )
-    JobAttempt.objects.create(job=job, number=1, spec={}, queued_at=now)
+    JobAttempt.objects.create(job=job, number=1, spec=SPEC, queued_at=now)
     return job
 
 

@@ -13,6 +13,7 @@ from django.urls import reverse
 from apps.jobs.task_auth import TaskIdentity, token_of
 from apps.logs import append_at_once, intake
 from apps.logs.append_at_once import AppendAtOnce
+from apps.logs.store import counted_log
 from apps.logs.task_views import RememberedTaskToken
 from tests.integration.logs.conftest import worker
 
@@ -45,7 +46,11 @@ async def no_django(*_: object) -> None:
 @pytest.fixture
 async def known(job) -> str:
     token = token_of(job.pk, 1)
-    RememberedTaskToken.known[f"Bearer {token}"] = (float("inf"), TaskIdentity(job.pk, 1, job.namespace_id))
+    RememberedTaskToken.known[f"Bearer {token}"] = (
+        float("inf"),
+        TaskIdentity(job.pk, 1, job.namespace_id, {"worker": 1}),
+    )
+    counted_log().grant(job.pk, 1, 1 << 20)
     return token
 
 
@@ -98,3 +103,24 @@ async def test_what_is_not_plain_is_answered_by_the_view(job, known, store, quer
 async def test_a_forged_token_does_not_pass(job, store):
     assert (await post(AppendAtOnce(get_asgi_application()), "ymt.x.1.y", PLAIN, b"a\nb\n"))[0] == 401
     assert await database_sync_to_async(store.next_line)(worker(job)) == 0
+
+
+async def test_a_write_that_its_namespace_must_be_charged_for_goes_on_to_the_view(job, known, store):
+    counted_log().grant(job.pk, 1, 0)
+    assert await post(AppendAtOnce(get_asgi_application()), known, PLAIN, b"a\nb\n") == (200, {"next_line": 2})
+    assert await post(AppendAtOnce(no_django), known, PLAIN.replace("first_line=0", "first_line=2"), b"a\nb\n") == (
+        200, {"next_line": 4},
+    )  # fmt: skip
+
+
+async def test_a_full_log_is_said_without_django_too(job, known, store, settings):
+    settings.YARDMASTER_LOG_LIMIT = 64
+    status, answer = await post(AppendAtOnce(no_django), known, f"{PLAIN}&tail=0", b"a\nb\n")
+    assert (status, answer["next_line"], answer["full"]["cause"]) == (200, 0, "log_limit")
+
+
+async def test_a_task_that_the_job_does_not_have_gets_no_stream(job, known, store):
+    for query in (PLAIN.replace("index=0", "index=1"), PLAIN.replace("worker", "ps")):
+        status, problem = await post(AppendAtOnce(get_asgi_application()), known, query, b"a\nb\n")
+        assert (status, problem["code"]) == (404, "unknown_task")
+    assert store.keys(job.pk) == []

@@ -100,7 +100,7 @@ async def test_a_cut_loses_and_doubles_no_line(job, token, store):
     for _ in range(12):
         async with socket(job, token, role="worker", index=0, from_=len(seen)) as client:
             for _ in range(3):
-                written = store.append(worker(job), written, numbered(written, 37))
+                written = store.append(worker(job), written, numbered(written, 37)).next_line
             seen += [number for _, number, _ in await lines(client, 50)]
     async with socket(job, token, role="worker", index=0, from_=len(seen)) as client:
         if written > len(seen):
@@ -138,7 +138,8 @@ async def test_gaps_are_told_in_their_place(job, token, store):
     async with socket(job, token) as client:
         kinds = [await message(client) for _ in range(4)]
     assert [kind["type"] for kind in kinds] == ["ping", "lines", "gap", "lines"]
-    assert kinds[2] == {"type": "gap", "role": "worker", "index": 0, "first": 1, "count": 5}
+    why = {"cause": "lost", "detail": "the portal was away for too long, or the task's disk was full"}
+    assert kinds[2] == {"type": "gap", "role": "worker", "index": 0, "first": 1, "count": 5, **why}
     assert kinds[3]["first"] == 6
 
 

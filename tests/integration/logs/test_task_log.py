@@ -10,8 +10,10 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from apps.jobs.models import JobAttempt
-from apps.logs import intake
+from apps.jobs.models import Job, JobAttempt
+from apps.logs import intake, volume
+from apps.namespaces.models import Quota
+from apps.uploads.models import StorageAccount
 from tests.integration.logs.conftest import job_of, worker
 
 pytestmark = pytest.mark.django_db
@@ -157,3 +159,64 @@ def test_a_full_disk_is_503_and_nothing_is_acknowledged(job, task, store, monkey
     assert answer.status_code == 503
     assert "disk space" in answer.json()["remedy"]
     assert write(client, b"a\n").json() == {"next_line": 1}
+
+
+# --- how much ------------------------------------------------------------------------------------------------------
+
+
+def charged_for(job) -> tuple[int, int]:
+    """(bytes that the attempt is charged for, bytes of logs on the namespace's account)."""
+    account = StorageAccount.objects.filter(namespace=job.namespace).first()
+    attempt = JobAttempt.objects.get(job=job)
+    assert account is None or account.used >= account.logs
+    return attempt.log_bytes, account.logs if account else 0
+
+
+@pytest.mark.parametrize("task_of_none", ["role=worker&index=4", "role=ps&index=9999", "role=evaluator&index=0"])
+def test_a_task_that_the_job_does_not_have_is_refused(job, task, store, task_of_none):
+    client = task(job)
+    for path, body in (("", b""), ("gap/", {"lines": 1, "bytes": 1}), ("end/", None)):
+        content = {"content_type": "application/octet-stream"} if path == "" else {"format": "json"}
+        answer = client.post(f"/api/v1/task/log/{path}?{task_of_none}&first_line=0&lines=0", body, **content)
+        assert (answer.status_code, answer.json()["code"]) == (404, "unknown_task")
+    assert client.get(f"/api/v1/task/log/?{task_of_none}").status_code == 404
+    assert store.keys(job.pk) == []
+
+
+def test_the_namespace_is_charged_in_portions_and_settled_at_the_end(job, task, store):
+    client, line = task(job), b"x" * 99 + b"\n"
+    for number in range(30):
+        write(client, line * 1000, first=number * 1000)
+    attempt, logs = charged_for(job)
+    assert attempt == logs >= 3_000_000
+    assert logs <= 8 << 20
+    volume.log_settle(job.pk, 1)
+    volume.log_settle(job.pk, 1)
+    used = store.volume(job.pk, 1).used
+    assert charged_for(job) == (used, used)
+    assert 3_000_000 <= used < 3_100_000
+    store.delete_job(job.pk)
+    volume.log_release(job.pk, job.namespace_id)
+    volume.log_release(job.pk, job.namespace_id)
+    assert charged_for(job) == (0, 0)
+
+
+def test_a_write_after_the_job_s_deletion_leaves_nothing(job, task, store):
+    client = task(job)
+    write(client, b"a\n")
+    store.delete_job(job.pk)
+    Job.objects.filter(pk=job.pk).update(deleted_at=timezone.now())
+    assert write(client, b"b\n", first=0).status_code == 404
+    assert store.keys(job.pk) == []
+
+
+def test_a_full_quota_drops_lines_and_says_so(job, task, store):
+    Quota.objects.update_or_create(namespace=job.namespace, defaults={"storage": 1 << 20})
+    client, line = task(job), b"x" * 1023 + b"\n"
+    answers = [write(client, line * 500, first=number * 500).json() for number in range(4)]
+    assert [answer["next_line"] for answer in answers] == [500, 1000, 1500, 2000]
+    assert "full" not in answers[1]
+    assert answers[-1]["full"]["cause"] == "storage_quota"
+    (gap,) = store.streams(job.pk)[0].gaps
+    assert (gap.first_line, gap.lines) == (1000, 1000)
+    assert charged_for(job)[1] <= 1 << 20

@@ -42,9 +42,8 @@ class StoreAgainstModel(RuleBasedStateMachine):
     @rule(back=st.integers(0, 40), count=st.integers(0, 60), time=st.integers(0, 10**6))
     def append(self, back: int, count: int, time: int) -> None:
         first = max(0, self.lines - back)
-        self.lines_become(
-            max(self.lines, first + count), self.store.append(stream(), first, numbered(first, count), [(0, time)])
-        )
+        written = self.store.append(stream(), first, numbered(first, count), [(0, time)])
+        self.lines_become(max(self.lines, first + count), written.next_line)
 
     @rule(beyond=st.integers(1, 5))
     def append_past_the_end(self, beyond: int) -> None:
@@ -57,7 +56,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
         first = max(0, self.lines - back)
         new = set(range(self.lines, first + count))
         self.gaps |= new
-        self.lines_become(max(self.lines, first + count), self.store.mark_gap(stream(), first, count, 9, 0))
+        self.lines_become(max(self.lines, first + count), self.store.mark_gap(stream(), first, count, 9, 0).next_line)
 
     @rule()
     def end(self) -> None:
@@ -154,7 +153,7 @@ from yardmaster.logs.store import LogStore
 store = LogStore(Path(sys.argv[1]))
 at = store.next_line(stream())
 while True:
-    at = store.append(stream(), at, numbered(at, 500), [(0, at)])
+    at = store.append(stream(), at, numbered(at, 500), [(0, at)]).next_line
     sys.stdout.write(f"{at}\\n")
     sys.stdout.flush()
 """

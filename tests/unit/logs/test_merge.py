@@ -24,7 +24,7 @@ def fill(store: LogStore, chunks: list[tuple[int, int, int]], ends: dict[int, in
     for index, count, time in chunks:
         key = stream(index=index)
         first = ends.get(index, 0)
-        ends[index] = store.append(key, first, numbered(first, count), [(0, time * 100)])
+        ends[index] = store.append(key, first, numbered(first, count), [(0, time * 100)]).next_line
 
 
 def names(store: LogStore, cursor: Cursor, limit: int) -> tuple[list[tuple[str, int]], Cursor]:

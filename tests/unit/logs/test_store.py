@@ -23,7 +23,7 @@ def texts(store: LogStore, first: int = 0, limit: int = 10_000) -> list[bytes]:
 
 
 def test_lines_come_back_with_their_numbers_and_times(store: LogStore) -> None:
-    assert store.append(stream(), 0, b"a\nb\nc\n", [(0, 1000), (2, 2000)]) == 3
+    assert store.append(stream(), 0, b"a\nb\nc\n", [(0, 1000), (2, 2000)]).next_line == 3
     page = store.read(stream(), 0, 10)
     assert [tuple(line) for line in page.lines] == [(0, 1000, b"a"), (1, 1000, b"b"), (2, 2000, b"c")]
     assert page.next_line == 3
@@ -31,22 +31,22 @@ def test_lines_come_back_with_their_numbers_and_times(store: LogStore) -> None:
 
 def test_a_repeated_write_changes_nothing(store: LogStore) -> None:
     store.append(stream(), 0, b"a\nb\n")
-    assert store.append(stream(), 0, b"a\nb\n") == 2
-    assert store.append(stream(), 1, b"b\n") == 2
+    assert store.append(stream(), 0, b"a\nb\n").next_line == 2
+    assert store.append(stream(), 1, b"b\n").next_line == 2
     assert texts(store) == [b"a", b"b"]
 
 
 def test_an_overlapping_write_adds_only_what_is_new(store: LogStore) -> None:
     store.append(stream(), 0, b"a\nb\n")
-    assert store.append(stream(), 1, b"b\nc\nd\n", [(0, 10), (1, 30)]) == 4
+    assert store.append(stream(), 1, b"b\nc\nd\n", [(0, 10), (1, 30)]).next_line == 4
     assert texts(store) == [b"a", b"b", b"c", b"d"]
     assert store.read(stream(), 2, 1).lines[0].time == 30
 
 
 def test_only_a_writer_s_own_lines_count_as_a_repeat(store: LogStore) -> None:
-    assert store.append(stream(), 0, b"a\nb\n", writer=1) == 2
-    assert store.mark_gap(stream(), 2, 3, 30, 0, writer=2) == 5
-    assert store.append(stream(), 0, b"a\n", writer=0) == 5, "nobody says who it is"
+    assert store.append(stream(), 0, b"a\nb\n", writer=1).next_line == 2
+    assert store.mark_gap(stream(), 2, 3, 30, 0, writer=2).next_line == 5
+    assert store.append(stream(), 0, b"a\n", writer=0).next_line == 5, "nobody says who it is"
     for write in (
         lambda: store.append(stream(), 2, b"c\n", writer=1),
         lambda: store.append(stream(), 1, b"b\nc\n", writer=1),
@@ -55,10 +55,14 @@ def test_only_a_writer_s_own_lines_count_as_a_repeat(store: LogStore) -> None:
         with pytest.raises(WrittenByAnother) as refused:
             write()
         assert refused.value.next_line == 5
-    assert store.mark_gap(stream(), 2, 3, 30, 0, writer=2) == 5
+    assert store.mark_gap(stream(), 2, 3, 30, 0, writer=2).next_line == 5
     assert [store.place(stream(), writer) for writer in (0, 1, 2, 3)] == [(5, None), (5, 2), (5, 5), (5, None)]
     store.mark_end(stream(), 5)
-    assert store.append(stream(), 5, b"c\n", writer=1) == store.append(stream(), 5, b"c\n", writer=1) == 6
+    assert (
+        store.append(stream(), 5, b"c\n", writer=1).next_line
+        == store.append(stream(), 5, b"c\n", writer=1).next_line
+        == 6
+    )
     assert [store.place(stream(), writer) for writer in (1, 2)] == [(6, 6), (6, 5)]
 
 
@@ -121,9 +125,9 @@ def test_a_page_is_bounded_in_bytes_but_never_empty(store: LogStore) -> None:
 
 def test_gaps_count_as_written_and_are_named(store: LogStore) -> None:
     store.append(stream(), 0, b"a\n", [(0, 5)])
-    assert store.mark_gap(stream(), 1, 10, 700, 6) == 11
-    assert store.mark_gap(stream(), 1, 10, 700, 6) == 11
-    assert store.mark_gap(stream(), 5, 10, 300, 7) == 15
+    assert store.mark_gap(stream(), 1, 10, 700, 6).next_line == 11
+    assert store.mark_gap(stream(), 1, 10, 700, 6).next_line == 11
+    assert store.mark_gap(stream(), 5, 10, 300, 7).next_line == 15
     store.append(stream(), 15, b"b\n", [(0, 8)])
     page = store.read(stream(), 0, 10)
     assert [line.number for line in page.lines] == [0, 15]
@@ -201,7 +205,7 @@ def test_writers_at_once_neither_lose_nor_double_a_line(store: LogStore, tmp_pat
         at = 0
         while at < 3000:
             count = min(size, 3000 - at)
-            at = max(at + count, mine.append(stream(), at, numbered(at, count)))
+            at = max(at + count, mine.append(stream(), at, numbered(at, count)).next_line)
 
     threads = [threading.Thread(target=send, args=(size,)) for size in (1, 7, 50, 333)]
     for thread in threads:

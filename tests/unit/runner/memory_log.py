@@ -25,6 +25,8 @@ class MemoryLog:
         self.end: int | None = None
         self.refuse_with = 0
         self.most_bytes = 1 << 20
+        self.limit = 1 << 40
+        """So many lines are taken; then only the last ones of the task."""
         self._troubles: Iterator[str] = iter(troubles)
 
     def log_place(self, writer: int) -> tuple[int, int | None]:
@@ -32,7 +34,20 @@ class MemoryLog:
         mine = [number for number, whose in enumerate(self.writers) if whose == writer]
         return len(self.lines), mine[-1] + 1 if mine else None
 
-    def log_write(self, writer: int, first: int, lines: int, data: bytes, times: Sequence[tuple[int, int]]) -> None:
+    @property
+    def full(self) -> str:
+        return "limit" if sum(line is not None for line in self.lines) >= self.limit else ""
+
+    def log_write(
+        self,
+        writer: int,
+        first: int,
+        lines: int,
+        data: bytes,
+        times: Sequence[tuple[int, int]],
+        *,
+        is_tail: bool = False,
+    ) -> str:
         is_answer_lost = self._maybe_away("write")
         if self.refuse_with:
             raise PortalRejected(self.refuse_with, "not these", {})
@@ -45,11 +60,14 @@ class MemoryLog:
         assert times[0][0] == 0
         assert all(0 <= offset < lines for offset, _ in times)
         self._require_place(writer, first)
+        if self.full and not is_tail:
+            return self.full
         self.times += [(first + offset, ms) for offset, ms in times]
         self.add(writer, sent[len(self.lines) - first :])
         self._answer(is_answer_lost)
+        return self.full if is_tail else ""
 
-    def log_gap(self, writer: int, first: int, lines: int, size: int) -> None:
+    def log_gap(self, writer: int, first: int, lines: int, size: int) -> str:
         is_answer_lost = self._maybe_away("gap")
         self._require_place(writer, first)
         missing = first + lines - len(self.lines)
@@ -57,6 +75,7 @@ class MemoryLog:
             self.gaps.append((len(self.lines), missing, size))
             self.add(writer, [None] * missing)
         self._answer(is_answer_lost)
+        return self.full
 
     def log_end(self, lines: int) -> None:
         self._maybe_away("end")

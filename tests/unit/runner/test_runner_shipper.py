@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.unit.runner.memory_log import ANOTHER, BETWEEN, MemoryLog
 from yardmaster_runner.lines import LineCutter
 from yardmaster_runner.patience import Haste, Patience
-from yardmaster_runner.shipper import BACKLOG_BYTES, PAUSE, Shipper, ShipperThread
+from yardmaster_runner.shipper import BACKLOG_BYTES, FULL_PAUSE, PAUSE, TAIL_BYTES, Shipper, ShipperThread
 from yardmaster_runner.spool import Spool
 
 MIB = 1 << 20
@@ -305,6 +305,50 @@ def test_troubles_at_the_end_are_no_busy_loop(tmp_path):
     assert log.lines == [b"a", b"b"]
 
 
+def test_a_full_log_is_told_how_many_lines_it_misses_and_gets_the_last_ones(tmp_path):
+    log, spool = MemoryLog(), Spool(str(tmp_path), 64 * MIB)
+    log.limit = 100
+    shipper = Shipper(spool, log)
+    printed = [b"%06d %s" % (number, b"x" * 92) for number in range(60_000)]
+    for first in range(0, len(printed), 100):
+        spool.append(b"".join(line + b"\n" for line in printed[first : first + 100]), first)
+        if first % 10_000 == 0:
+            shipper.step()
+    assert shipper.full
+    shipper.is_last = True
+    ship_all(shipper)
+    assert len(log.lines) == len(printed)
+    kept = [number for number, line in enumerate(log.lines) if line is not None]
+    assert [log.lines[number] for number in kept] == [printed[number] for number in kept]
+    assert kept[:100] == [*range(100)]
+    assert kept[100:] == [*range(kept[100], len(printed))], "the tail is whole"
+    assert TAIL_BYTES - 1000 < 100 * len(kept[100:]) < TAIL_BYTES + 1000
+    assert sum(size for _, _, size in log.gaps) == 100 * (len(printed) - len(kept))
+    spool.close()
+
+
+def test_a_full_log_gets_few_messages_and_a_log_with_room_again_gets_lines(tmp_path):
+    log, spool = MemoryLog(), Spool(str(tmp_path), 64 * MIB)
+    log.limit = 1
+    shipper = Shipper(spool, log)
+    spool.append(b"first\n", 0)
+    shipper.step()
+    spool.append(b"second\n", 0)
+    shipper.step()
+    sent = len(log.calls)
+    assert shipper.step() == FULL_PAUSE
+    assert len(log.calls) == sent, "the newest lines are held back, and nothing else is there to say"
+    spool.append(b"%099d\n" % 0 * 1000, 0)
+    log.limit = 1 << 40
+    shipper.step()
+    assert not shipper.full
+    ship_all(shipper)
+    assert log.lines[0] == b"first"
+    assert len(log.lines) == 1002
+    assert sum(lines for _, lines, _ in log.gaps) == log.lines.count(None) > 0
+    spool.close()
+
+
 ACTIONS = st.one_of(
     st.tuples(st.just("print"), st.lists(st.integers(0, 400), max_size=8)),
     st.tuples(st.just("ship"), st.integers(1, 4)),
@@ -374,3 +418,24 @@ def test_past_the_bound_every_line_is_there_or_in_a_counted_gap(shipping, troubl
     assert all(line is None or line == printed[number] for number, line in enumerate(log.lines))
     lost = [number for number, line in enumerate(log.lines) if line is None]
     assert sum(size for _, _, size in log.gaps) == sum(len(printed[number]) + 1 for number in lost)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=30), TROUBLES, st.integers(0, 1500))
+def test_past_the_limit_of_the_log_every_line_is_there_or_in_a_counted_gap(shipping, troubles, limit):
+    with tempfile.TemporaryDirectory() as folder:
+        log, spool, printed = MemoryLog(troubles), Spool(folder, 150_000), []
+        log.limit = limit
+        shipper = Shipper(spool, log)
+        for steps in shipping:
+            lines = [b"%d %s" % (len(printed) + i, b"x" * (i * 7 % 900)) for i in range(100)]
+            printed += lines
+            spool.append(b"".join(line + b"\n" for line in lines), 0)
+            for _ in range(steps - 3):
+                shipper.step()
+        shipper.is_last = True
+        ship_all(shipper)
+        spool.close()
+    assert len(log.lines) == len(printed)
+    assert all(line is None or line == printed[number] for number, line in enumerate(log.lines))
+    assert log.lines[-1] == printed[-1]
