@@ -68,6 +68,17 @@ def held_roles(job: Job) -> frozenset[Role]:
     return frozenset(Role(role) for role in rows.values_list("role", flat=True))
 
 
+def held_roles_of(jobs: Iterable[Job]) -> dict[uuid.UUID, frozenset[Role]]:
+    """The same of many jobs, in one query; a job that holds nothing is left out."""
+    attempts = {job.pk: job.attempt for job in jobs}
+    held: dict[uuid.UUID, set[Role]] = {}
+    rows = Reservation.objects.filter(job__in=attempts, released_at__isnull=True)
+    for job_id, attempt, role in rows.values_list("job_id", "attempt", "role"):
+        if attempt == attempts[job_id]:
+            held.setdefault(job_id, set()).add(Role(role))
+    return {job_id: frozenset(roles) for job_id, roles in held.items()}
+
+
 def held_in(namespace_ids: Iterable[uuid.UUID]) -> list[Reservation]:
     """Every row that is still held in these namespaces, all engines together; with its job."""
     rows = Reservation.objects.filter(namespace_id__in=list(namespace_ids), released_at__isnull=True)

@@ -23,7 +23,7 @@ from apps.jobs.phase_gate import PhaseMoved
 from yardmaster.errors import YardmasterError
 from yardmaster.phases import ABSENT, Observation, Phase, Wanted
 from yardmaster.plan import Remembered, Wait, plan
-from yardmaster.spec import TrainingSpec
+from yardmaster.spec import Role, TrainingSpec
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ def _one_step(job: Job, clock: Clock) -> Wait | None:
     if _is_on_the_engine(job) and seen is not None:
         seen = task_facts.record(job, seen, now)
     ending = None if unreadable is None else specs.step_without_spec(job, unreadable)
-    step = ending or plan(remembered(job, spec), seen, now, settings.YARDMASTER_TIMING)
+    step = ending or plan(remembered(job, spec, _held(job)), seen, now, settings.YARDMASTER_TIMING)
     if trouble is not None and isinstance(step, Wait):
         raise trouble
     return steps.perform(step, job, spec, seen or ABSENT, now)
@@ -105,8 +105,12 @@ def _is_on_the_engine(job: Job) -> bool:
     return job.phase != Phase.QUEUED.value and not job.is_over
 
 
-def remembered(job: Job, spec: TrainingSpec) -> Remembered:
-    """The job's row as the value that `plan` reads."""
+def _held(job: Job) -> frozenset[Role]:
+    return frozenset() if job.phase == Phase.QUEUED.value else ledger.held_roles(job)
+
+
+def remembered(job: Job, spec: TrainingSpec, reserved: frozenset[Role]) -> Remembered:
+    """The job's row as the value that `plan` reads, with the roles that still hold quota."""
     return Remembered(
         spec=spec,
         phase=Phase(job.phase),
@@ -122,5 +126,5 @@ def remembered(job: Job, spec: TrainingSpec) -> Remembered:
         failing_since=job.failing_since,
         returns=job.returns,
         held_back_until=job.held_back_until,
-        reserved=frozenset() if job.phase == Phase.QUEUED.value else ledger.held_roles(job),
+        reserved=reserved,
     )

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from apps.jobs.models import Job
 from apps.jobs.queue import sweep_queues
+from apps.jobs.quiet import quiet_put_off
 from apps.jobs.wake import wake_now
 
 AT_ONCE = 500
@@ -14,12 +15,15 @@ AGAIN_AFTER = timedelta(seconds=10)
 
 
 def sweep(now: datetime) -> int:
-    """Wake the jobs that are due, the longest overdue first, and send for passes over the queues that are. Returns how
-    many jobs."""
+    """Wake the jobs that are due, the longest overdue first, but for those that run and to which nothing happened; and
+    send for passes over the queues that are due. Returns how many jobs were."""
     sweep_queues(now)
     due = Job.objects.filter(next_look_at__lte=now)
     ids = list(due.order_by("next_look_at").values_list("pk", flat=True)[:AT_ONCE])
-    due.filter(pk__in=ids).update(next_look_at=now + AGAIN_AFTER)
+    claimed = now + AGAIN_AFTER
+    due.filter(pk__in=ids).update(next_look_at=claimed)
+    quiet = quiet_put_off(ids, claimed, now)
     for job_id in ids:
-        wake_now(job_id)
+        if job_id not in quiet:
+            wake_now(job_id)
     return len(ids)

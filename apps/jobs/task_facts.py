@@ -5,7 +5,8 @@ Facts are for people and for `why`; the reconciler decides from the observation 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -26,6 +27,26 @@ def record(job: Job, seen: Observation, now: datetime) -> Observation:
     known = {(fact.role, fact.index): fact for fact in facts}
     _record_changed(job, seen, known, now)
     return replace(seen, tasks=tuple(_with_peak(task, known.get((task.role.value, task.index))) for task in seen.tasks))
+
+
+def facts_of(jobs: Iterable[Job]) -> dict[uuid.UUID, list[TaskFact]]:
+    """What is written of the tasks of these jobs' current attempts, in one query."""
+    attempts = {job.pk: job.attempt for job in jobs}
+    found: dict[uuid.UUID, list[TaskFact]] = {}
+    for fact in TaskFact.objects.filter(job__in=attempts).defer("usage_samples"):
+        if fact.attempt == attempts[fact.job_id]:
+            found.setdefault(fact.job_id, []).append(fact)
+    return found
+
+
+def unchanged(seen: Observation, facts: Iterable[TaskFact]) -> Observation | None:
+    """What `record` would return where it has nothing to write; None where it has."""
+    known = {(fact.role, fact.index): fact for fact in facts}
+    for task in seen.tasks:
+        fact = known.get((task.role.value, task.index))
+        if fact is None or _differs(fact, task):
+            return None
+    return replace(seen, tasks=tuple(_with_peak(task, known[task.role.value, task.index]) for task in seen.tasks))
 
 
 def _with_peak(task: TaskState, fact: TaskFact | None) -> TaskState:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import sys
 
-from tests.bench import job_list, log_lines, log_viewer, pages, running, scaling, start_up, whole_job
+from tests.bench import (
+    job_list,
+    log_lines,
+    log_viewer,
+    pages,
+    running,
+    running_jobs,
+    scaling,
+    start_up,
+    whole_job,
+)
 from tests.bench.lines import Measurement
 
 MEASUREMENTS: dict[str, Measurement] = {
     "start": start_up.measure,
     "list": job_list.measure,
+    "running": running_jobs.measure,
     "logs": log_lines.measure,
     "job": whole_job.measure,
     "scaling": scaling.measure_all,

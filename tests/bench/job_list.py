@@ -23,9 +23,9 @@ def measure() -> Iterable[Line]:
     bin_folder = programs()
     if bin_folder is None:
         return
-    with _cluster(bin_folder) as cluster:
+    with cluster(bin_folder) as database:
         os.environ["DJANGO_SETTINGS_MODULE"] = "portal.settings"
-        os.environ["YARDMASTER_DATABASE_URL"] = cluster.url("bench")
+        os.environ["YARDMASTER_DATABASE_URL"] = database.url("bench")
         os.environ["YARDMASTER_SECRET_KEY"] = "only-for-measurements-" + "x" * 40
         os.environ["YARDMASTER_LOG_LEVEL"] = "WARNING"
         import django
@@ -130,15 +130,15 @@ def _queries(client: Any) -> Iterator[Line]:
 
 
 @contextmanager
-def _cluster(bin_folder: Path) -> Iterator[Cluster]:
+def cluster(bin_folder: Path) -> Iterator[Cluster]:
     folder = Path(tempfile.mkdtemp(prefix="yardmaster-pg-"))
     if not os.getuid():
         os.chown(folder, _stand_in().pw_uid, _stand_in().pw_gid)
-    cluster = Cluster(folder, bin_folder)
+    one = Cluster(folder, bin_folder)
     try:
-        cluster.start()
-        cluster.create("bench")
-        yield cluster
+        one.start()
+        one.create("bench")
+        yield one
     finally:
-        cluster.stop()
+        one.stop()
         shutil.rmtree(folder, ignore_errors=True)
