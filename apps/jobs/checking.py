@@ -15,7 +15,7 @@ from apps.jobs import admission, waiting_words
 from apps.jobs.engines import engine_chosen
 from apps.jobs.manifests import manifests_of_spec
 from apps.jobs.specs import asked_spec
-from apps.jobs.versions import checked_spec
+from apps.jobs.versions import launch_warnings
 from apps.namespaces.models import Namespace
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.fitting import Check, Fit
@@ -42,7 +42,7 @@ def job_check(*, user: User, namespace: Namespace, data: object, engine: str | N
     chosen = engine_chosen(user, engine)
     try:
         spec = asked_spec(data)
-        warnings = checked_spec(user, spec)
+        warnings = launch_warnings(user, namespace, spec)
     except SpecRejected as error:
         return _refused(error)
     found = admission.check_job(spec, namespace.pk, chosen, timezone.now())

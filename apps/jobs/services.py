@@ -19,7 +19,7 @@ from apps.jobs.models import Job, JobEvent
 from apps.jobs.never import accepted_or_refused
 from apps.jobs.nudges import job_changed
 from apps.jobs.specs import asked_again, columns_of, versions_write
-from apps.jobs.versions import checked_spec
+from apps.jobs.versions import checked_spec, launch_warnings
 from apps.jobs.wake import wake
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import refuse_closed, require_role
@@ -56,7 +56,7 @@ def job_launch(
     if earlier is not None:
         return earlier, []
     refuse_unrunnable(chosen, spec)
-    warnings = checked_spec(user, spec)
+    warnings = launch_warnings(user, namespace, spec)
     now = timezone.now()
     columns = columns_of(spec) | accepted_or_refused(spec, namespace, chosen, now, accept=accept_never_fits)
     with transaction.atomic():

@@ -10,6 +10,8 @@ from apps.accounts.models import User
 from apps.api.problems import ApiProblem
 from apps.code import selectors as code
 from apps.datasets import selectors as datasets
+from apps.namespaces.models import Namespace
+from apps.namespaces.selectors import quota_of
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.preflight import Finding, Severity, preflight
 from yardmaster.preflight_apart import preflight_bounded
@@ -27,6 +29,20 @@ def checked_spec(user: User, spec: TrainingSpec) -> list[Finding]:
     if problems:
         raise SpecRejected(problems)
     return findings
+
+
+def launch_warnings(user: User, namespace: Namespace, spec: TrainingSpec) -> list[Finding]:
+    """What will not work as meant in this namespace: in the code, and its priority. Raises as `checked_spec` does."""
+    found = checked_spec(user, spec)
+    ceiling = quota_of(namespace).priority_ceiling
+    if spec.priority <= ceiling:
+        return found
+    message = (
+        f"Priority {spec.priority} is above the ceiling of this namespace, {ceiling}: it orders the jobs of this "
+        f"namespace only. Among the jobs of other namespaces it counts as {ceiling}."
+    )
+    remedy = "Leave it where that is meant, or ask an administrator to raise the namespace's priority ceiling."
+    return [*found, Finding(Severity.WARNING, "priority_above_ceiling", message, remedy)]
 
 
 def _missing(user: User, spec: TrainingSpec) -> list[Problem]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from yardmaster.queue_decision import QueueDecision
 
 _SET = ("reason", "message", "remedy", "position", "waiting", "waiting_digest")
 _Ids = tuple[tuple[uuid.UUID, bool], ...]
-_TYPES = ("text", "text", "text", "int", "jsonb", "text", "uuid", "int")
+_TYPES = ("text", "text", "text", "int", "text", "text", "uuid", "int")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def write(reasons: Sequence[Reason], now: datetime) -> list[tuple[uuid.UUID, uui
 
 
 def shortage_json(one: Shortage) -> dict[str, Any]:
-    return {**asdict(one), "short_by": one.short_by}
+    return {**vars(one), "short_by": one.short_by}
 
 
 def _reason(one: Queued, decision: Waiting | Never, known: dict[_Ids, str]) -> Reason:
@@ -108,12 +108,13 @@ def _update(rows: Sequence[tuple[Any, ...]]) -> set[uuid.UUID]:
     table, still = Job._meta.db_table, f"phase = '{Phase.QUEUED.value}'"
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            names, types = ", ".join((*_SET, "key", "attempt")), ", ".join(f"%s::{one}[]" for one in _TYPES)
-            values = ", ".join(f"{name} = v.{name}" for name in _SET)
+            columns = (*_SET, "key", "attempt")
+            typed = ", ".join(f"{name} {kind}" for name, kind in zip(columns, _TYPES, strict=True))
+            values = ", ".join(f"{name} = v.{name}{'::jsonb' * (name == 'waiting')}" for name in _SET)
             cursor.execute(
-                f"UPDATE {table} SET {values} FROM unnest({types}) AS v({names}) "
+                f"UPDATE {table} SET {values} FROM jsonb_to_recordset(%s::jsonb) AS v({typed}) "
                 f"WHERE {table}.id = v.key AND {table}.attempt = v.attempt AND {still} RETURNING {table}.id",
-                [list(column) for column in zip(*rows, strict=True)],
+                [json.dumps([dict(zip(columns, row, strict=True)) for row in rows], default=str)],
             )
             return {row[0] for row in cursor.fetchall()}
         ids = [row[-2] for row in rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, cast
 
 from django import forms
@@ -45,6 +46,13 @@ class QuotaForm(forms.Form):
     gpus = forms.CharField(label="GPUs", max_length=30, required=False)
     storage = forms.CharField(label="Storage", max_length=30, required=False)
     running_jobs = forms.CharField(label="Jobs at once", max_length=30, required=False)
+    priority_ceiling = forms.CharField(
+        label="Priority ceiling",
+        max_length=30,
+        required=False,
+        help_text="0 to 1000. Up to it, a job's priority counts among the jobs of all namespaces; above it, only among "
+        "the jobs of this one.",
+    )
     seen = forms.CharField(max_length=300, required=False, widget=forms.HiddenInput)
     """The limits that the form was made with, so that nobody undoes a change that they have not seen."""
 
@@ -60,8 +68,7 @@ class QuotaForm(forms.Form):
         return {**values, "seen": json.dumps(values)}
 
     def clean(self) -> dict[str, Any]:
-        wish = {name: self.cleaned_data.get(name) or None for name in Limits.__annotations__}
-        read = LimitsSerializer(data=wish)
+        read = LimitsSerializer(data=_wish(self.cleaned_data))
         if not read.is_valid():
             for name, errors in read.errors.items():
                 self.add_error(name, [str(error) for error in errors])
@@ -89,6 +96,12 @@ class QuotaForm(forms.Form):
         except ValueError:
             return {}
         return values if isinstance(values, dict) else {}
+
+
+def _wish(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What was typed, as the API takes it. A ceiling that was emptied is 0, as it was before anybody raised it."""
+    found = {name: values.get(name) or None for name in Limits.__annotations__}
+    return {**found, "priority_ceiling": found["priority_ceiling"] or 0}
 
 
 def _exact_bytes(amount: int) -> str:

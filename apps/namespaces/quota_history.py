@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from apps.namespaces.models import Namespace, Quota
-from apps.namespaces.quota_words import NAMES
+from apps.namespaces.quota_words import NAMES_OF_CHANGES
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def quota_changes(namespace: Namespace, most: int = 10) -> list[Change]:
 def _change(new: Any, old: Any) -> Change:
     moved = [
         Moved(name, unit, getattr(old, key), getattr(new, key))
-        for key, (name, unit) in NAMES.items()
+        for key, (name, unit) in NAMES_OF_CHANGES.items()
         if getattr(old, key) != getattr(new, key)
     ]
     return Change(new.history_date, new.history_user.username if new.history_user else "", moved)

@@ -15,6 +15,10 @@ NAMES = {
 }
 
 
+NAMES_OF_CHANGES = {**NAMES, "priority_ceiling": ("Priority ceiling", "")}
+"""What else the quota says, which is no amount."""
+
+
 @dataclass(frozen=True)
 class QuotaRow:
     """One bar. `hard` None: no limit. `unit`: `bytes`, or empty for plain numbers."""

@@ -63,6 +63,14 @@ class LimitsSerializer(StrictSerializer):
     gpus = serializers.IntegerField(allow_null=True, min_value=0, max_value=10**6)
     storage = BytesField(allow_null=True)
     running_jobs = serializers.IntegerField(allow_null=True, min_value=0, max_value=10**6)
+    priority_ceiling = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=1000,
+        help_text="The highest priority with which the namespace's jobs count among those of other namespaces; above "
+        "it a priority orders the jobs of the namespace only. Left out: stays as it is. 0 until an administrator "
+        "raises it.",
+    )
 
 
 class AmountsSerializer(serializers.Serializer[Any]):
@@ -92,6 +100,9 @@ class QuotaSerializer(serializers.Serializer[Any]):
     used = AmountsSerializer()
     reserved = AmountsSerializer()
     logs = serializers.IntegerField(help_text="Bytes of what tasks printed, within `used.storage`.")
+    priority_ceiling = serializers.IntegerField(
+        help_text="The highest priority with which its jobs count among those of other namespaces."
+    )
 
 
 class NamespaceSerializer(serializers.ModelSerializer[Namespace]):

@@ -6,7 +6,7 @@ Not here: who may call it (the views ask `selectors.require_role`).
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -30,6 +30,8 @@ class Limits(TypedDict):
     gpus: int | None
     storage: int | None
     running_jobs: int | None
+    priority_ceiling: NotRequired[int]
+    """Never unlimited; left out: stays as it is."""
 
 
 def team_create(*, slug: str, title: str, manager: User, actor: User) -> Namespace:

@@ -22,6 +22,7 @@ class Usage:
     reserved: dict[str, float]
     logs: int = 0
     """Bytes: the part of the storage in use that is what tasks printed."""
+    priority_ceiling: int = 0
 
 
 def usage_of(namespace: Namespace) -> Usage:
@@ -34,6 +35,7 @@ def usage_of(namespace: Namespace) -> Usage:
         used={name: held.get(name, 0) for name in COUNTED} | {"storage": stored.used},
         reserved=dict.fromkeys(COUNTED, 0.0) | {"storage": stored.reserved},
         logs=stored.logs,
+        priority_ceiling=quota.priority_ceiling,
     )
 
 

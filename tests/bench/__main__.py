@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from tests.bench import (
+    admission,
     job_list,
     log_lines,
     log_viewer,
@@ -21,6 +22,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "start": start_up.measure,
     "list": job_list.measure,
     "running": running_jobs.measure,
+    "admission": admission.measure,
     "logs": log_lines.measure,
     "job": whole_job.measure,
     "scaling": scaling.measure_all,

@@ -44,6 +44,7 @@ def show(namespace: Annotated[str, typer.Argument(help="Slug or id.")], as_json:
         ["RESOURCE", "USED", "SET ASIDE", "LIMIT"],
         ([name, *(_amount(name, quota[part][name]) for part in ("used", "reserved", "hard"))] for name in names),
     )
+    print_facts([("priority ceiling", str(quota.get("priority_ceiling", 0)))])
 
 
 @app.command()

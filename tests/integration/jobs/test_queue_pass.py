@@ -184,3 +184,21 @@ def test_ten_thousand_changes_are_a_few_hundred_nudges(monkeypatch, db, django_c
     assert len(sent) <= 2 * nudges.MOST_AT_ONCE
     assert {namespace for _, namespace in sent} == set(spaces)
     assert [change.job_id for change, _ in sent[:100]] == [job_id for job_id, _ in jobs[:100]]
+
+
+def test_a_ceiling_that_is_raised_counts_between_namespaces(world, ada, bob, admin, signed_in):
+    world.engine._capacity = type(world.engine._capacity)(*[Resources(cpu=3, memory=64 << 30)] * 3)
+    world.launch(ada)
+    world.settle()
+    world.now += timedelta(seconds=1)
+    first = world.launch(ada)
+    world.now += timedelta(seconds=1)
+    high = world.launch(bob, priority=1000)
+    world.settle()
+    assert (world.again(first).position, world.again(high).position) == (0, 1)
+    limits = {"cpu": None, "memory": None, "gpus": None, "storage": None, "running_jobs": None}
+    quota = f"/api/v1/namespaces/{high.namespace_id}/quota/"
+    assert signed_in(bob).put(quota, {**limits, "priority_ceiling": 5}).status_code == 403
+    assert signed_in(admin).put(quota, {**limits, "priority_ceiling": 5}).data["priority_ceiling"] == 5
+    world.passes(5)
+    assert (world.again(first).position, world.again(high).position) == (1, 0)

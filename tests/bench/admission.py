@@ -1,0 +1,177 @@
+"""A pass over a long queue on a real PostgreSQL: how long it takes, with how many statements, and whether it says of
+each job what it would be told alone.
+
+Half of the jobs are small, some are large, some have priorities, a hundred have waited longer than the patience; a few
+hundred run. The pass that is measured is the dearest one: no reason is written yet.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import Any
+
+from tests.bench.lines import Line, median
+from tests.real.postgres import programs, running_cluster
+
+FEW, MANY, NAMESPACES = 1_000, 10_000, 200
+ROUNDS = {FEW: 7, MANY: 3}
+SAMPLE = 60
+GI = 1 << 30
+
+
+def measure() -> Iterable[Line]:
+    if programs() is None:
+        return
+    with running_cluster() as cluster:
+        cluster.create("bench")
+        os.environ["DJANGO_SETTINGS_MODULE"] = "portal.settings"
+        os.environ["YARDMASTER_DATABASE_URL"] = cluster.url("bench")
+        os.environ["YARDMASTER_SECRET_KEY"] = "only-for-measurements-" + "x" * 40
+        os.environ["YARDMASTER_LOG_LEVEL"] = "ERROR"
+        import django
+
+        django.setup()
+        yield from _lines()
+
+
+def _lines() -> Iterator[Line]:
+    from django.core.management import call_command
+    from django.test import override_settings
+
+    call_command("migrate", verbosity=0, interactive=False)
+    engine = {"class": "yardmaster.engines.fake.FakeEngine", "options": {"total": _engine_size()}}
+    with override_settings(YARDMASTER_ENGINES={"bench": engine}, CELERY_BROKER_URL="memory://"):
+        few, statements, wrong = _measured(FEW)
+        yield Line(f"a pass over {FEW} jobs of {NAMESPACES} namespaces, nothing written yet", few, "s", at_most=1.0)
+        yield Line("... statements", statements, "", at_most=20)
+        yield Line(f"... of {SAMPLE} jobs, answers that differ from the one given alone", wrong, "", at_most=0)
+        again = _again()
+        yield Line("... and once more, when nothing has changed", again, "s")
+        many, statements, wrong = _measured(MANY)
+        yield Line(f"a pass over {MANY} jobs of {NAMESPACES} namespaces, nothing written yet", many, "s", at_most=10.0)
+        yield Line("... statements", statements, "")
+        yield Line(f"... of {SAMPLE} jobs, answers that differ from the one given alone", wrong, "", at_most=0)
+        yield Line("... and once more, when nothing has changed", _again(), "s")
+        yield Line(f"... against {MANY // FEW} times {FEW} jobs", many / (few * MANY / FEW), "", at_most=1.5)
+
+
+def _measured(count: int) -> tuple[float, int, int]:
+    """Seconds and statements of a pass over this many jobs, and how many of a sample were told something else."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    from apps.jobs.queue_pass import _claim, _pass
+
+    took = []
+    for seed in range(ROUNDS[count]):
+        now = _fill(count, seed)
+        lease = _claim("bench", now)
+        if lease is None:
+            raise RuntimeError("somebody else decides the queue")
+        begun = time.perf_counter()
+        _pass(lease, now)
+        took.append(time.perf_counter() - begun)
+    wrong = _wrong(now)
+    now = _fill(count, seed)
+    lease = _claim("bench", now)
+    with CaptureQueriesContext(connection) as found:
+        _pass(lease, now)
+    return median(took), len(found) + 2, wrong  # with the lease taken and given back
+
+
+def _again() -> float:
+    from django.utils import timezone
+
+    from apps.jobs.queue_pass import _claim, _pass
+
+    begun = time.perf_counter()
+    _pass(_claim("bench", timezone.now() + timedelta(minutes=10)), timezone.now())
+    return time.perf_counter() - begun
+
+
+def _wrong(now: Any) -> int:
+    """Of a sample of the jobs that wait: how many have another reason, message, position or list than `admit` gives."""
+    from django.conf import settings
+
+    from apps.jobs.books import books_of, queued_on
+    from apps.jobs.engines import engine_named
+    from apps.jobs.models import Job
+    from yardmaster.admission import Waiting, admit
+
+    books, queue = books_of("bench", engine_named("bench").capacity()), [one.candidate for one in queued_on("bench")]
+    wrong = 0
+    for one in random.Random(7).sample(queue, SAMPLE):
+        said = admit(one, queue, books, now, settings.YARDMASTER_PASSING_LIMIT)
+        job = Job.objects.get(pk=one.job_id)
+        ahead = [str(job_id) for job_id in said.ahead] if isinstance(said, Waiting) else []
+        position = said.position if isinstance(said, Waiting) else None
+        told = (job.reason, job.message, job.position, job.waiting["ahead"])
+        wrong += told != (said.code.value, said.message, position, ahead)
+    return wrong
+
+
+def _engine_size() -> Any:
+    from yardmaster.spec import Resources
+
+    return Resources(cpu=400, memory=1600 * GI, gpus=40)
+
+
+def _fill(count: int, seed: int) -> Any:
+    """This many jobs that wait, 300 that run, in namespaces of different quotas."""
+    from django.db import connection
+    from django.utils import timezone
+
+    from apps.accounts.models import User
+    from apps.jobs.models import AdmissionLock, Job, QueuePass, Reservation
+    from apps.namespaces.models import Namespace, Quota
+
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE jobs_job, jobs_reservation, jobs_queuepass CASCADE")
+    AdmissionLock.objects.get_or_create(pk=1)
+    QueuePass.objects.create(engine="bench")
+    owner, _ = User.objects.get_or_create(username="bench")
+    chance, now = random.Random(seed), timezone.now()
+    while Namespace.objects.count() < NAMESPACES + 1:
+        space = Namespace.objects.create(slug=f"team-{uuid.uuid4().hex[:12]}")
+        Quota.objects.create(
+            namespace=space, cpu=chance.choice([4, 8, 16, None]), running_jobs=chance.choice([None, 2]),
+            priority_ceiling=chance.choice([0, 0, 5]),
+        )  # fmt: skip
+    spaces = list(Namespace.objects.filter(owner=None))
+    running = [_job(chance, spaces, owner, now, phase="RUNNING") for _ in range(300)]
+    step = 600 / (count - 100)
+    waiting = [_job(chance, spaces, owner, now - timedelta(seconds=(count - n) * step)) for n in range(count)]
+    Job.objects.bulk_create([*running, *waiting], batch_size=2_000)
+    Reservation.objects.bulk_create(
+        Reservation(
+            job=job, namespace=job.namespace, engine="bench", attempt=1, role=role, cpu=amount["cpu"],
+            memory=amount["memory"], gpus=amount["gpus"], reserved_at=now,
+        )
+        for job in running
+        for role, amount in job.needs["roles"].items()
+    )  # fmt: skip
+    return now
+
+
+def _job(chance: random.Random, spaces: list[Any], owner: Any, queued_at: Any, phase: str = "QUEUED") -> Any:
+    from apps.jobs.books import needs_of
+    from apps.jobs.models import Job
+    from yardmaster.ids import new_id
+    from yardmaster.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+
+    size = Resources(chance.choice([0.5, 0.5, 1, 2]), chance.choice([1, 2, 4]) * GI, chance.choice([0, 0, 0, 1]))
+    roles = {Role.WORKER: RoleSpec(chance.choice([1, 1, 2, 4]), size), Role.PS: RoleSpec(1, Resources(0.5, GI))}
+    priority = chance.choice([0, 0, 0, 0, 3, 1000])
+    spec = TrainingSpec(
+        name="bench", strategy=Strategy.BETWEEN_GRAPH, roles=roles, code_version=new_id(), entry_point="main.py",
+        priority=priority,
+    )  # fmt: skip
+    return Job(
+        id=new_id(), namespace=chance.choice(spaces), owner=owner, name="bench", engine="bench", phase=phase,
+        strategy="between_graph", priority=priority, spec={}, needs=needs_of(spec), queued_at=queued_at,
+    )  # fmt: skip
