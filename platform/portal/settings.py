@@ -314,6 +314,8 @@ YARDMASTER_DEFAULT_ENGINE = env.text("YARDMASTER_DEFAULT_ENGINE", "local")
 YARDMASTER_LOCAL_ENGINE_FOR_ALL = env.flag("YARDMASTER_LOCAL_ENGINE_FOR_ALL")
 """The local engine isolates nobody: by default only administrators may launch on it."""
 YARDMASTER_UPLOAD_TTL = timedelta(seconds=env.number("YARDMASTER_UPLOAD_TTL", 86_400, least=60))
+YARDMASTER_WEB_THREADS = env.number("YARDMASTER_WEB_THREADS", 32, least=2)
+"""Requests that one web process works on at a time; each thread keeps a connection to the database."""
 YARDMASTER_OPEN_UPLOADS_PER_NAMESPACE = env.number("YARDMASTER_OPEN_UPLOADS_PER_NAMESPACE", 64, least=1)
 YARDMASTER_OPEN_UPLOADS_PER_USER = env.number("YARDMASTER_OPEN_UPLOADS_PER_USER", 64, least=1)
 YARDMASTER_OPEN_UPLOADS_PER_JOB = env.number("YARDMASTER_OPEN_UPLOADS_PER_JOB", 64, least=1)

@@ -6,6 +6,7 @@ import sys
 
 from tests.bench import (
     admission,
+    api_tail,
     job_list,
     log_lines,
     log_viewer,
@@ -23,6 +24,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "list": job_list.measure,
     "running": running_jobs.measure,
     "admission": admission.measure,
+    "api": api_tail.measure,
     "logs": log_lines.measure,
     "job": whole_job.measure,
     "scaling": scaling.measure_all,

@@ -91,3 +91,14 @@ async def test_a_view_that_breaks_is_answered_by_the_error_page(django: OneThrea
 async def test_requests_at_once_have_threads_of_their_own(django: OneThread) -> None:
     answers = await asyncio.gather(*(answer(django, body=b"%d" % number) for number in range(5)))
     assert [body for _, body in answers] == [b"%d" % number for number in range(5)]
+
+
+async def test_threads_stay_and_with_them_their_connections_which_are_looked_at_before_and_after(
+    django: OneThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+    monkeypatch.setattr("portal.one_thread.close_old_connections", lambda: looked.append(threading.get_ident()))
+    for _ in range(5):
+        await answer(django)
+    (thread,) = {thread for _, thread in WHERE}
+    assert looked == [thread] * 10
