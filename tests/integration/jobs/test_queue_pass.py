@@ -127,8 +127,8 @@ def test_one_worker_at_a_time_decides_a_queue_and_looks_again_when_it_is_asked_t
             if len(seen) == 1:
                 QueuePass.objects.update(asked=True)
 
-    world.engine.after_verb = another
     second = world.launch(ada)
+    world.engine.after_verb = another
     Quota.objects.filter(namespace__owner=ada).update(cpu=4)
     admit_queue("staged", clock=world.clock)
     assert seen == ["capacity"] * 2
