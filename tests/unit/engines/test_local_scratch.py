@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import tempfile
 from pathlib import Path
@@ -44,3 +45,14 @@ def test_a_folder_below_tmp_that_is_not_ours_is_not_used(tmp_path: Path, monkeyp
     folder = RunFolder(tmp_path / DEEP / "run")
     folder.work(*TASK).mkdir(parents=True)
     assert Path(scratch.make(folder, *TASK)["TMPDIR"]).is_relative_to(folder.work(*TASK))
+
+
+def test_links_of_runs_that_are_gone_do_not_pile_up(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(scratch, "_SHORT", tmp_path)
+    for name in ("first", "second"):
+        folder = RunFolder(tmp_path / DEEP / name)
+        folder.work(*TASK).mkdir(parents=True)
+        scratch.make(folder, *TASK)
+        (links,) = tmp_path.glob("yardmaster-*-tasks")
+        assert len(list(links.iterdir())) == 1
+        shutil.rmtree(folder.path)

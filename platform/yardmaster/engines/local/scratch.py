@@ -38,6 +38,7 @@ def make(folder: RunFolder, role: Role, index: int) -> dict[str, str]:
         return told
     if not _is_ours(short.parent):
         return told | {"TMPDIR": str(place)}  # somebody else's: better too long than theirs
+    _sweep(short.parent)
     with contextlib.suppress(FileExistsError):
         short.symlink_to(place)
     return told
@@ -48,6 +49,13 @@ def remove(folder: RunFolder) -> None:
     for role, index in folder.tasks():
         with contextlib.suppress(OSError):
             _link(folder, role, index).unlink()
+
+
+def _sweep(links: Path) -> None:
+    """Remove links of runs whose folders were removed by other hands."""
+    for link in links.iterdir():
+        if not link.exists():
+            link.unlink(missing_ok=True)
 
 
 def _home(folder: RunFolder, role: Role, index: int) -> Path:
