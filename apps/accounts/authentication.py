@@ -34,7 +34,7 @@ class PersonalTokenAuthentication(authentication.BaseAuthentication):
             return None
         if len(parts) != 2 or len(parts[1]) > _LONGEST_TOKEN or not parts[1].isascii():
             raise exceptions.AuthenticationFailed("The header Authorization holds no personal token.")
-        token = _find(parts[1])
+        token = token_behind(parts[1])
         if token is None:
             raise exceptions.AuthenticationFailed("This token is unknown, expired or revoked.")
         _note_use(token)
@@ -51,7 +51,7 @@ def live_tokens() -> QuerySet[PersonalToken]:
     return found
 
 
-def _find(secret: bytes) -> PersonalToken | None:
+def token_behind(secret: bytes) -> PersonalToken | None:
     """The live token of an active user, or None: unknown, expired and revoked sound the same."""
     text = secret.decode("ascii")
     digest = hash_token(text)

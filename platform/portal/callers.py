@@ -21,10 +21,8 @@ from django.contrib.auth import get_user
 from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from django.utils import timezone
-from rest_framework.exceptions import AuthenticationFailed
-from rest_framework.request import Request
 
-from apps.accounts.authentication import PersonalTokenAuthentication
+from apps.accounts.authentication import token_behind
 from apps.accounts.models import User
 from apps.api.addresses import network_of
 from apps.api.problems import OUTAGES
@@ -62,7 +60,8 @@ async def _find(scope: Mapping[str, Any]) -> Caller:
         key = hashlib.sha256("\n".join(credential).encode(errors="surrogateescape")).digest()
         found = _REMEMBERED.get(key)
         if found is None:
-            found = await database_sync_to_async(_ask)(*credential)
+            # In any thread: in the one that Channels shares, a slow answer would make every other caller wait.
+            found = await database_sync_to_async(_ask, thread_sensitive=False)(*credential)
             if found is not None:
                 _REMEMBERED.put(key, found)
         if found is not None:
@@ -147,13 +146,8 @@ def _of_session(key: str) -> Caller | None:
 
 
 def _of_token(secret: str) -> Caller | None:
-    request = HttpRequest()
-    request.META["HTTP_AUTHORIZATION"] = f"Bearer {secret}"
-    try:
-        found = PersonalTokenAuthentication().authenticate(Request(request))
-    except AuthenticationFailed:
-        return None
-    return None if found is None else Caller("user", str(found[0].pk))
+    token = token_behind(secret.encode()) if secret.isascii() else None
+    return None if token is None else Caller("user", str(token.user_id))
 
 
 def _of_task(secret: str) -> Caller | None:
