@@ -102,11 +102,11 @@ def account(there: Scene) -> tuple[int, int]:
 
 
 def rows_of(there: Scene, job: Job) -> dict[str, int]:
-    """In which tables there is anything of the job."""
+    """In which tables there is anything of the job, but for what it used: that record outlives it."""
     found = {}
     for (table,) in there.ask("SELECT name FROM sqlite_master WHERE type = 'table'"):
         columns = {row[1] for row in there.ask(f"PRAGMA table_info({table})")}
-        if "job_id" in columns and table != "jobs_usage":
+        if "job_id" in columns and table != "jobs_reservation":
             count = there.ask(f"SELECT COUNT(*) FROM {table} WHERE job_id = ?", job.id.replace("-", ""))[0][0]
             found |= {table: count} if count else {}
     return found
