@@ -66,6 +66,11 @@ class Trace:
 NO_TRACE = Trace()
 
 
+def has_restart_left(retries: int, spent: int) -> bool:
+    """Whether one more task of the attempt may be restarted, after `spent` restarts of all its tasks together."""
+    return spent < retries
+
+
 def after_exit(
     spec: TrainingSpec,
     role: Role,
@@ -83,7 +88,7 @@ def after_exit(
     if exit_code == 0:
         return Restart.NONE_SUCCEEDED
     word = reason if reason in REASONS else reason_of_exit(exit_code)
-    if REASONS[word].permanent or restarts_spent >= spec.retries:
+    if REASONS[word].permanent or not has_restart_left(spec.retries, restarts_spent):
         return Restart.NONE_FAILED
     if ROLES[spec.strategy][role].on_loss is Scope.TASK:
         return Restart.TASK

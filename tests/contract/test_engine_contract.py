@@ -11,6 +11,7 @@ import pytest
 
 from tests.contract.engine_harness import (
     ACCESS,
+    SMALL,
     FakeHarness,
     Harness,
     KubernetesHarness,
@@ -22,10 +23,10 @@ from tests.contract.engine_harness import (
     task_in,
     wait_until,
 )
-from yardmaster.engines.base import Outputs, Serves, Watches
+from yardmaster.engines.base import Outputs, Restarts, Serves, Watches
 from yardmaster.ids import JobKey
 from yardmaster.phases import ABSENT, Observation, TaskPhase
-from yardmaster.spec import Role, Strategy, TrainingSpec
+from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster_runner.exits import Ending
 
 NOW = timedelta(0)
@@ -228,6 +229,43 @@ def test_a_task_that_fails_is_started_again(harness: Harness, key: JobKey):
     harness.let_fail(key, Role.WORKER, 0)
     seen = wait_until(harness.engine, key, runs_again(Role.WORKER, 0, 1))
     assert task_in(seen, Role.WORKER, 1).restarts == 0
+
+
+def test_retries_are_the_restarts_of_all_tasks_together(harness: Harness, key: JobKey):
+    begun(harness, key, retries=1)
+    harness.let_fail(key, Role.WORKER, 0)
+    wait_until(harness.engine, key, runs_again(Role.WORKER, 0, 1))
+    harness.let_fail(key, Role.WORKER, 1)
+    seen = wait_until(harness.engine, key, has_phase(Role.WORKER, 1, TaskPhase.FAILED))
+    assert task_in(seen, Role.WORKER, 0).phase is TaskPhase.RUNNING
+    harness.let_fail(key, Role.PS, 0)
+    wait_until(harness.engine, key, has_phase(Role.PS, 0, TaskPhase.FAILED))
+    assert task_in(harness.engine.observe([key])[key], Role.WORKER, 1).phase is TaskPhase.FAILED
+
+
+def test_a_restart_of_all_tasks_together_costs_one(harness: Harness, key: JobKey):
+    roles = {Role.WORKER: RoleSpec(2, SMALL)}
+    begun(harness, key, 2, Strategy.MULTI_WORKER_MIRRORED, roles=roles)
+    for index in (0, 1):
+        before = task_in(harness.engine.observe([key])[key], Role.WORKER, index).restarts
+        harness.let_fail(key, Role.WORKER, index)
+        wait_until(harness.engine, key, all_run_again(harness, key, index, before))
+    harness.let_fail(key, Role.WORKER, 0)
+    wait_until(harness.engine, key, has_phase(Role.WORKER, 0, TaskPhase.FAILED))
+
+
+def all_run_again(harness: Harness, key: JobKey, index: int, before: int) -> Callable[[Observation], bool]:
+    """Every worker runs, this one after more restarts. An engine that asks for it is told to restart them all."""
+
+    def holds(seen: Observation) -> bool:
+        if seen.to_restart and isinstance(harness.engine, Restarts):
+            harness.engine.restart(key)
+            return False
+        assert not any(task.phase is TaskPhase.FAILED for task in seen.tasks), f"failed for good: {seen.tasks}"
+        running = all(task.phase is TaskPhase.RUNNING for task in seen.tasks)
+        return running and task_in(seen, Role.WORKER, index).restarts > before
+
+    return holds
 
 
 def test_what_no_restart_can_mend_is_a_failure_at_once(harness: Harness, key: JobKey):

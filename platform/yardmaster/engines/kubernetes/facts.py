@@ -10,8 +10,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.budget import with_budget
 from yardmaster.engines.kubernetes.podfacts import Raw, is_ending
-from yardmaster.engines.kubernetes.rolefacts import RoleSeen, newest_of, released_task, repeated_in, task_of
+from yardmaster.engines.kubernetes.rolefacts import RoleSeen, failed_in, newest_of, released_task, repeated_in, task_of
 from yardmaster.engines.kubernetes.shape import RECORD, RunShape, Together, in_order_of_application, released_in
 from yardmaster.engines.kubernetes.together import Due, due
 from yardmaster.engines.kubernetes.workloads import workload_kind
@@ -95,10 +96,11 @@ def _roles_of(seen: Seen, shape: RunShape, together: Together) -> list[RoleSeen]
     for role in (role for role in Role if role in shape.roles):
         workload = next((one for one in seen.workloads if _belongs(one, role, uid)), None)
         mine = [one for one in seen.pods if _belongs(one, role, uid)]
-        repeated = repeated_in(mine)
+        failed = failed_in(mine)
+        repeated = repeated_in(failed)
         newest = newest_of(mine, repeated)
-        found.append(RoleSeen(role, shape, workload, newest, tuple(seen.events), together, repeated))
-    return found
+        found.append(RoleSeen(role, shape, workload, newest, tuple(seen.events), together, repeated, failed))
+    return with_budget(shape.retries, shape.strategy, found, together)
 
 
 def _belongs(found: Raw, role: Role, uid: str) -> bool:

@@ -16,7 +16,7 @@ from yardmaster.engines.kubernetes.shape import NEVER, Released, RunShape, Toget
 from yardmaster.engines.kubernetes.workloads import HOPELESS
 from yardmaster.failures import REASONS
 from yardmaster.phases import TaskPhase, TaskState
-from yardmaster.restarts import NO_TRACE, SAME_FAILURE, Trace
+from yardmaster.restarts import SAME_FAILURE
 from yardmaster.spec import Role
 
 OVER = ("Succeeded", "Failed")
@@ -40,6 +40,10 @@ class RoleSeen:
     together: Together = NEVER
     repeated: frozenset[str] = frozenset()
     """The names of its pods that failed the same way as their task had before (`repeated_in`)."""
+    failed_pods: Mapping[int, tuple[Raw, ...]] = field(default_factory=dict)
+    """Of its pods that failed by themselves, those that are still there, by index, the last one last."""
+    exhausted: frozenset[int] = frozenset()
+    """The indexes of its tasks that failed when the job had no restart left (`budget`)."""
     failed: frozenset[int] = field(init=False)
     completed: frozenset[int] = field(init=False)
 
@@ -65,10 +69,6 @@ class RoleSeen:
         """How often the task that is this pod now was started before."""
         return restarts_of_pod(pod) + (self.together.count if self.role is Role.PS else 0)
 
-    def budget(self) -> int:
-        """The restarts that one of its tasks may have: as its Job says, for sets the run's."""
-        return int((self.workload or {}).get("spec", {}).get("backoffLimitPerIndex", self.shape.retries))
-
 
 def indexes(text: str) -> frozenset[int]:
     """`0,2-4` as a Job's status writes it."""
@@ -89,17 +89,26 @@ def newest_of(found: Iterable[Raw], repeated: Collection[str] = ()) -> dict[int,
     return newest
 
 
-def repeated_in(found: Iterable[Raw]) -> frozenset[str]:
-    """Of the pods of one role, the names of those that failed the same way as their task had before, without a step of
-    progress in between. A set's pod shows only its last failure, so that it is never among them."""
-    again, last = set(), dict[int | None, Trace]()
-    for pod in sorted(found, key=_age):
-        if pod.get("status", {}).get("phase") == "Failed" and not pods.was_taken_away(pod):
-            index, trace = _index_of(pod), pods.ending_of(pod, 0).trace
-            if trace.reason_after(last.get(index, NO_TRACE), "") == SAME_FAILURE:
+def repeated_in(failed: Mapping[int, tuple[Raw, ...]]) -> frozenset[str]:
+    """Of the pods that failed (`failed_in`), the names of those that did so the same way as their task had before,
+    without a step of progress in between. A set's pod shows only its last failure, so that it is never among them."""
+    again = set()
+    for some in failed.values():
+        traces = [pods.ending_of(pod, 0).trace for pod in some]
+        for pod, trace, earlier in zip(some[1:], traces[1:], traces, strict=False):
+            if trace.reason_after(earlier, "") == SAME_FAILURE:
                 again.add(_name(pod))
-            last[index] = trace
     return frozenset(again)
+
+
+def failed_in(found: Iterable[Raw]) -> dict[int, tuple[Raw, ...]]:
+    """Of the pods of one role, those that failed by themselves, by index, the last one last."""
+    failed: dict[int, tuple[Raw, ...]] = {}
+    for pod in sorted(found, key=_age):
+        index = _index_of(pod)
+        if index is not None and pod.get("status", {}).get("phase") == "Failed" and not pods.was_taken_away(pod):
+            failed[index] = (*failed.get(index, ()), pod)
+    return failed
 
 
 def _age(pod: Raw) -> tuple[int, str, str]:
@@ -167,7 +176,7 @@ def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
         or state.index in one.failed
         or (ending.exit_code in HOPELESS and not pods.was_taken_away(pod))
         or _failed_for_good(pod)
-        or (failures_of_pod(pod) >= one.budget() and not pods.was_taken_away(pod))
+        or (_is_spent(one, pod, state.index) and not pods.was_taken_away(pod))
     )
     if comes_again and one.workload is not None:
         if pod["metadata"].get("uid") in one.together.stale:
@@ -175,6 +184,11 @@ def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
         return replace(why, restarts=state.restarts + 1)
     failed = replace(why, phase=TaskPhase.FAILED, exit_code=ending.exit_code)
     return replace(failed, started_at=ending.started_at, finished_at=ending.finished_at)
+
+
+def _is_spent(one: RoleSeen, pod: Raw, index: int) -> bool:
+    """The job's restarts are spent, or its Job makes no more of this index: its own limit is the same number."""
+    return index in one.exhausted or failures_of_pod(pod) >= one.shape.retries
 
 
 def _failed_for_good(pod: Raw) -> bool:
@@ -198,7 +212,7 @@ def _living_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     running = status.get("state", {}).get("running")
     why = replace(state, reason=ending.why.reason, message=ending.why.message)
     hopeless = ending.why.reason in REASONS and REASONS[ending.why.reason].permanent
-    if last and ending.exit_code != 0 and (hopeless or restarts_of_pod(pod) + one.together.spent > one.budget()):
+    if last and ending.exit_code != 0 and (hopeless or state.index in one.exhausted):
         failed = replace(why, phase=TaskPhase.FAILED, exit_code=ending.exit_code)
         return replace(failed, started_at=ending.started_at, finished_at=ending.finished_at)
     if running is None and status.get("state", {}).get("waiting"):

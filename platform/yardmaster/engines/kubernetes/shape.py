@@ -94,16 +94,17 @@ class Together:
 
     count: int = 0
     spent: int = 0
-    """Those of them that a server caused which failed by itself. Jobs count the failures of their tasks themselves."""
+    """Those of them that a task caused which failed by itself: each costs the job one of its restarts."""
     lives: Mapping[str, int] = field(default_factory=dict)
     """`role/index` of a Job's task → how many lives of it are accounted for."""
     stale: frozenset[str] = frozenset()
     """The uids of the pods that were there when all were last to start anew."""
+    failures: Mapping[str, int] = field(default_factory=dict)
+    """`role/index` of a Job's task → how many failures of it are accounted for in `spent`."""
 
     def to_json(self) -> str:
-        return json.dumps(
-            {"count": self.count, "spent": self.spent, "lives": dict(self.lives), "stale": sorted(self.stale)}
-        )
+        whole = {"count": self.count, "spent": self.spent, "lives": dict(self.lives), "stale": sorted(self.stale)}
+        return json.dumps({**whole, "failures": dict(self.failures)})
 
     @classmethod
     def in_data(cls, data: Mapping[str, str]) -> Together:
@@ -111,7 +112,8 @@ class Together:
         if TOGETHER not in data:
             return cls()
         read: dict[str, Any] = json.loads(data[TOGETHER])
-        return cls(read["count"], read["spent"], read["lives"], frozenset(read["stale"]))
+        stale, failures = frozenset(read["stale"]), read.get("failures", {})
+        return cls(read["count"], read["spent"], read["lives"], stale, failures)
 
 
 NEVER = Together()

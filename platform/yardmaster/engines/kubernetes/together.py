@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from yardmaster.engines.kubernetes import podfacts as pods
+from yardmaster.engines.kubernetes.budget import failed_together, failures_so_far
 from yardmaster.engines.kubernetes.podfacts import Raw
 from yardmaster.engines.kubernetes.rolefacts import RoleSeen, failures_of_pod, lives, restarts_of_pod
 from yardmaster.engines.kubernetes.shape import Together
@@ -57,9 +58,16 @@ def due(
     if not any(_has_lost(one, known, fatal) for one in fatal):
         return None
     ended = {name: count for one in fatal for name, count in _lives_after(one, known).items()}
-    spent = known.spent + any(_has_failed(pod, known) for one in fatal for pod in one.pods.values())
-    note = Together(known.count + 1, spent, ended, frozenset(_uid(pod) for pod in all_pods))
+    spent = known.spent + bool(failed_together(fatal, known))
+    counted = {**known.failures, **{_name(one.role, index): count for one, index, count in _failures_in(fatal)}}
+    note = Together(known.count + 1, spent, ended, frozenset(_uid(pod) for pod in all_pods), counted)
     return Due(note, new=True, pods=tuple(pod for pod in there if not pods.is_ending(pod)))
+
+
+def _failures_in(roles: Sequence[RoleSeen]) -> list[tuple[RoleSeen, int, int]]:
+    """How often the task of each index failed, of Jobs: a set's pods are told apart by their uids."""
+    jobs = [one for one in roles if one.role is not Role.PS]
+    return [(one, index, failures_so_far(one, pod)) for one in jobs for index, pod in one.pods.items()]
 
 
 def _is_decided(tasks: Iterable[TaskState], cluster: set[Role]) -> bool:

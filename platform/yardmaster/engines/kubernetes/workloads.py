@@ -1,13 +1,14 @@
 """Who makes and re-makes the pods of a role: an Indexed Job, or for parameter servers a StatefulSet.
 
-Restarts. A failed pod is made anew with its index, after a back-off, while the spec's `retries` of that task last: of
-each task here, where the local engine counts all tasks of a job together. A pod that the cluster itself took away
+Restarts. A failed pod is made anew with its index, after a back-off. The spec's `retries` count the restarts of all
+tasks of the job together, which no Job can: its limit for each index is the same number, which no task passes, and
+whose failure is one too many is told from what shows of all (`budget`). A pod that the cluster itself took away
 (eviction, preemption, a drained node: the condition `DisruptionTarget`) costs nothing. Exit codes of the runner that a
 restart cannot mend fail the index at once. A failed index leaves the others alone: whether the job can do without it is
 the portal's verdict.
 
 Where the others cannot go on without the one that was lost, they are ended too and come back with it (`together`),
-which counts as a failure of each. Memory passed (137) cannot be told from another SIGKILL by these rules, nor one error
+which costs one restart in all. Memory passed (137) cannot be told from another SIGKILL by these rules, nor one error
 of a script from another: what no restart can mend is a failure as soon as it is seen (`rolefacts`).
 """
 
