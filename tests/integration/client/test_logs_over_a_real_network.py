@@ -29,7 +29,7 @@ found = []
 for _ in range(10):
     job = Job.objects.create(namespace=namespace_for(user, None), owner=user, name="logged", engine="local",
         strategy="single", spec={"roles": {}}, needs={}, queued_at=now)
-    JobAttempt.objects.create(job=job, number=1, spec={}, queued_at=now)
+    JobAttempt.objects.create(job=job, number=1, spec={"roles": {"worker": {"replicas": 1}}}, queued_at=now)
     found.append([str(job.pk), token_of(job.pk, 1)])
 print(json.dumps(found))
 """
