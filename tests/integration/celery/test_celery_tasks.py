@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from apps.jobs import wake
-from apps.jobs.models import Job
+from apps.jobs.models import Job, QueuePass
 from apps.jobs.queue import AGAIN_AFTER as QUEUE_AGAIN_AFTER
 from apps.jobs.sweep import AGAIN_AFTER, sweep
 from celery_worker import tasks
@@ -86,8 +86,8 @@ def test_an_upload_may_be_read_for_hours_and_a_job_is_looked_at_for_seconds():
 
 def test_the_sweep_wakes_who_is_due_and_not_again_at_once(world, ada, sent):
     due, later = world.launch(ada), world.launch(ada)
-    world.settle()
     now = timezone.now()
+    QueuePass.objects.create(engine="staged", next_at=now + AGAIN_AFTER * 5)
     Job.objects.filter(pk=due.pk).update(next_look_at=now)
     Job.objects.filter(pk=later.pk).update(next_look_at=now + AGAIN_AFTER * 5)
     assert sweep(now) == 1
