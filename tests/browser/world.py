@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -86,7 +85,7 @@ def world(*, trained: bool = True) -> Iterator[World]:
 
 def digits(folder: Path, shards: int = 4) -> Path:
     """The digits as TFRecord shards."""
-    command = [sys.executable, str(EXAMPLE / "prepare.py"), str(folder), "--shards", str(shards)]
+    command = [task_python(), str(EXAMPLE / "prepare.py"), str(folder), "--shards", str(shards)]
     subprocess.run(command, check=True, capture_output=True)
     return folder
 

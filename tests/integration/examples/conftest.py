@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from portal.env import task_python
 from tests.integration.examples.by_hand import EXAMPLES
 
 
@@ -15,5 +15,5 @@ from tests.integration.examples.by_hand import EXAMPLES
 def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the shards, as `prepare.py` writes them."""
     folder = tmp_path_factory.mktemp("digits") / "data"
-    subprocess.run([sys.executable, EXAMPLES / "digits" / "prepare.py", folder], check=True, capture_output=True)
+    subprocess.run([task_python(), EXAMPLES / "digits" / "prepare.py", folder], check=True, capture_output=True)
     return folder
