@@ -94,13 +94,13 @@ def test_a_place_that_was_to_go_is_kept_when_its_namespace_is_open_again(world, 
 def test_a_job_launched_while_its_namespace_is_removed_is_refused(world, ada, bob, admin, monkeypatch):
     team = team_create(slug="vision", title="", manager=bob, actor=admin)
     Membership.objects.create(namespace=team, user=ada, role=Role.MEMBER)
-    reads = services.checked_spec
+    reads = services.launch_warnings
 
-    def slowly(user, spec):
+    def slowly(user, namespace, spec):
         namespace_remove(namespace=team, data=Data.KEEP, actor=admin)
-        return reads(user, spec)
+        return reads(user, namespace, spec)
 
-    monkeypatch.setattr(services, "checked_spec", slowly)
+    monkeypatch.setattr(services, "launch_warnings", slowly)
     with pytest.raises(Conflict):
         world.launch(ada, namespace=Namespace.objects.get(pk=team.pk))
     assert not Job.objects.exists()
