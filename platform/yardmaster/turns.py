@@ -50,16 +50,17 @@ def in_order(queue: Iterable[Candidate], ledger: Ledger, pools: Pools) -> list[T
 
 
 def _shared(places: list[Candidate], ledger: Ledger, pools: Pools) -> Iterator[list[int]]:
-    """The places that one namespace's jobs share out: of those that count equally between namespaces and not within."""
+    """The places that one namespace's jobs share out: of those that count equally between namespaces and not within,
+    also when the one that counted more has started and left another its turn."""
     at_ceiling: defaultdict[uuid.UUID, list[int]] = defaultdict(list)
-    above: set[uuid.UUID] = set()
+    sharing: set[uuid.UUID] = set()
     for at, one in enumerate(places):
         ceiling = ceiling_of(ledger, one.namespace_id)
         if one.priority >= ceiling:
             at_ceiling[one.namespace_id].append(at)
-        if one.priority > ceiling:
-            above.add(one.namespace_id)
-    for namespace_id in above:
+            if one.priority > ceiling or one.turn_at is not None:
+                sharing.add(one.namespace_id)
+    for namespace_id in sharing:
         group = at_ceiling[namespace_id]
         yield [at for at in group if pools.could_ever_hold(pools.needs(places[at]), places[at].sizes)]
 

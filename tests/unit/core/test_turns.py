@@ -132,3 +132,11 @@ def test_no_stream_of_high_priorities_starts_before_anothers_job_more_often_than
             break
         ahead: list[datetime] = [one.turn_at or one.queued_at for one in queue if one.namespace_id == MINE]
         assert passed + sum(at < other.queued_at for at in ahead) <= there_first
+
+
+def test_jobs_of_one_priority_stay_in_their_order_when_a_turn_among_them_was_used() -> None:
+    oldest, older, urgent = job(1, MINE, age=30), job(2, MINE, age=20), job(3, MINE, 1000, age=10)
+    found = decide_queue([oldest, older, urgent], books(held=Resources(3, 0)), NOW)
+    assert [key.int for key, answer in found.decisions.items() if isinstance(answer, Admitted)] == [3]
+    left = [replace(one, turn_at=found.turns.get(one.job_id)) for one in (oldest, older)]
+    assert order(left, books()) == [1, 2]
