@@ -1,4 +1,4 @@
-"""What the task image installs is what the project's lock says. Needs no cluster."""
+"""What tasks are given, on one machine and in the image alike, fits what the portal is. Needs no cluster."""
 
 from __future__ import annotations
 
@@ -19,10 +19,21 @@ def locked(path: str) -> dict[str, frozenset[str]]:
     return found
 
 
-def test_the_task_image_installs_what_the_lock_says() -> None:
-    everything, image = locked("requirements.txt"), locked("deploy/images/task/requirements.txt")
-    assert {name: everything.get(name) for name in image} == image
-    assert all(image.values())
+def test_both_locks_name_the_same_versions_of_what_both_have_and_every_hash() -> None:
+    portal, tasks = locked("requirements.txt"), locked("deploy/images/task/requirements.txt")
+    names = {line.split("==")[0] for line in portal} & {line.split("==")[0] for line in tasks}
+    assert names
+    assert {line: hashes for line, hashes in portal.items() if line.split("==")[0] in names} == {
+        line: hashes for line, hashes in tasks.items() if line.split("==")[0] in names
+    }
+    assert all(portal.values())
+    assert all(tasks.values())
+
+
+def test_one_machine_installs_for_tasks_what_the_image_does() -> None:
+    lock = "deploy/images/task/requirements.txt"
+    assert lock in (ROOT / "Makefile").read_text()
+    assert lock in (ROOT / "deploy/images/task/Dockerfile").read_text()
 
 
 def test_the_task_image_trains_and_is_no_portal() -> None:

@@ -136,7 +136,9 @@ def test_over_tls_no_neighbour_can_plant_a_cookie(over_tls: RealPortal):
         assert answer.status_code == 302, answer.text
     given = [*page.headers.get_list("Set-Cookie"), *answer.headers.get_list("Set-Cookie")]
     ours = [line for line in given if "yardmaster_" in line]
-    assert {line.partition("=")[0] for line in ours} == {"__Host-yardmaster_csrf", "__Host-yardmaster_session"}
+    assert {line.partition("=")[0] for line in ours} == {
+        "__Host-yardmaster_csrf", "__Host-yardmaster_device", "__Host-yardmaster_session",
+    }  # fmt: skip
     for line in ours:
         assert {"Secure", "Path=/"} <= set(line.split("; ")), line
         assert "domain" not in line.lower(), line

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.hostile.conftest import http
-from tests.real.scene import SMALL, Scene, scene, until
+from tests.real.scene import Scene, scene, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux]
 
@@ -18,7 +18,8 @@ NO_LIMITS: dict[str, Any] = dict.fromkeys(["cpu", "memory", "gpus", "storage", "
 
 
 def spec(**changes: Any) -> dict[str, Any]:
-    roles = {"worker": dict(SMALL), "ps": dict(SMALL)}
+    server = {"cpu": 0.1, "memory": "1Gi"}  # TensorFlow's servers take more than half of it
+    roles = {"worker": server, "ps": server}
     return {"name": "waits", "strategy": "in_graph", "roles": roles, "grace_period": 5, **changes}
 
 

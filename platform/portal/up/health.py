@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 from portal.up.processes import Process
 
 LIMIT = 60.0
+START_LIMITS = 5
+"""A process that has shown no sign since its start may be silent for so many limits: it may have a lot to prepare."""
 _LONGEST_STEP = 1.0
 """Seconds that one look may add to a silence: the keeper looks twice a second when it runs at all."""
 
@@ -29,7 +31,7 @@ class Silence:
     looked_at: float
     seconds: float = 0.0
     has_begun: bool = False
-    """It has shown a sign: a process that is still starting is never too silent."""
+    """It has shown a sign."""
 
     def after_look(self, mark: int, now: float) -> Silence:
         """What is known once the process was looked at again, `now` on a clock that never goes back."""
@@ -40,7 +42,7 @@ class Silence:
 
     def is_over(self, limit: float) -> bool:
         """Whether it has lasted too long."""
-        return self.has_begun and self.seconds >= limit
+        return self.seconds >= (limit if self.has_begun else limit * START_LIMITS)
 
 
 class Health:
@@ -65,6 +67,10 @@ class Health:
         found = self._silences[process.name].after_look(self._mark(process), now)
         self._silences[process.name] = found
         return found.is_over(self.limit)
+
+    def silence_of(self, name: str) -> float:
+        """Seconds since the process last showed a sign, or since its start."""
+        return self._silences[name].seconds
 
     def end(self, name: str) -> None:
         """The process will not be started again."""
@@ -92,7 +98,8 @@ class _Probe(threading.Thread):
         self._patience = patience
 
     def run(self) -> None:
-        while not self.is_over.wait(min(2.0, self._patience)):
+        pause = min(2.0, self._patience)
+        while not self.is_over.wait(pause if self.answers else pause / 10):
             self.answers += answers(self._address, self._patience)
 
 

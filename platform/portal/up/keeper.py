@@ -98,10 +98,9 @@ class Keeper:
         """End it where it no longer answers. A stopped or frozen process takes no SIGTERM."""
         if kept.kill_at is None and self.health.is_unresponsive(kept.process, now):
             kept.kill_at = now + kept.process.grace
-            limit = f"{self.health.limit:g} s"
-            self.say(
-                f"{kept.process.name} has not answered for {limit} and is ended ({self.log_of(kept.process.name)})"
-            )
+            name = kept.process.name
+            seconds = self.health.silence_of(name)
+            self.say(f"{name} has not answered for {seconds:.0f} s and is ended ({self.log_of(name)})")
             _signal_group(kept.child, signal.SIGTERM)
         elif kept.kill_at is not None and now >= kept.kill_at:
             _signal_group(kept.child, signal.SIGKILL)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.up.health import Health, Silence, answers
+from portal.up.health import START_LIMITS, Health, Silence, answers
 from portal.up.processes import Process
 
 LIMIT = 10.0
@@ -32,8 +32,9 @@ def test_a_process_that_once_answered_and_is_silent_for_the_limit_counts():
     assert looked(silence, *every_half_second(0.5, 10, 1)).is_over(LIMIT)
 
 
-def test_a_process_that_is_still_starting_never_counts():
-    assert not looked(Silence(7, 0.0), *every_half_second(0, 10_000, 7)).is_over(LIMIT)
+def test_a_process_that_is_still_starting_may_be_silent_for_longer_and_not_for_ever():
+    assert not looked(Silence(7, 0.0), *every_half_second(0, LIMIT * START_LIMITS - 1, 7)).is_over(LIMIT)
+    assert looked(Silence(7, 0.0), *every_half_second(0, LIMIT * START_LIMITS, 7)).is_over(LIMIT)
 
 
 def test_any_sign_begins_the_count_again():
@@ -63,11 +64,11 @@ def test_a_file_that_is_touched_is_a_sign_and_one_of_an_earlier_start_is_none(tm
     file.touch()
     process, health = Process("beat", ("true",), touches=file), Health(2.0)
     health.begin(process, 0.0)
-    assert not any(health.is_unresponsive(process, now) for now in range(1, 100))
+    assert not any(health.is_unresponsive(process, now) for now in range(1, 10))
     file.touch()
-    assert [health.is_unresponsive(process, now) for now in (100, 101, 102, 103)] == [False, False, True, True]
-    health.begin(process, 104)
-    assert not any(health.is_unresponsive(process, now) for now in range(105, 200))
+    assert [health.is_unresponsive(process, now) for now in (10, 11, 12, 13)] == [False, False, True, True]
+    health.begin(process, 14)
+    assert not any(health.is_unresponsive(process, now) for now in range(15, 24))
 
 
 def test_a_process_without_a_sign_is_never_judged():
