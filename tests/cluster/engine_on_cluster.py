@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.cluster.reach import Cluster
-from tests.contract.engine_harness import ACCESS, InItsPlace, wait_until
+from tests.contract.engine_harness import ACCESS, FAILED_ONCE, InItsPlace, wait_until
 from tests.integration.runner.fake_task_portal import FakeTaskPortal
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.ids import JobKey, new_id
 from yardmaster.phases import TaskPhase, TaskState
 from yardmaster.spec import Role
+from yardmaster_runner.exits import Ending
 
 PATIENCE = 90.0
 """Seconds until pods have begun on a machine that has other things to do."""
@@ -37,6 +38,8 @@ if told("stubborn") is not None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("began", flush=True)
 while (code := told("exit")) is None:
+    if (failure := told("fail")) is not None:
+        exec(failure)
     time.sleep(0.1)
 sys.exit(int(code))
 """
@@ -83,6 +86,12 @@ class ClusterHarness:
 
     def let_end(self, key: JobKey, role: Role, index: int, exit_code: int) -> None:
         self.portal.files[f"{key.name}-{role.value}-{index}.exit"] = str(exit_code).encode()
+
+    def let_fail(self, key: JobKey, role: Role, index: int, ending: Ending = FAILED_ONCE) -> None:
+        """By an exception from which the runner makes this ending; its signature follows from the message."""
+        name, _, text = ending.message.partition(": ")
+        failure = f"print('step {ending.reached}', flush=True)\nraise {name}({text!r})"
+        self.portal.once[f"{key.name}-{role.value}-{index}.fail"] = failure.encode()
 
     def make_stubborn(self, key: JobKey, role: Role, index: int) -> None:
         self.portal.files[f"{key.name}-{role.value}-{index}.stubborn"] = b""

@@ -218,6 +218,9 @@ def test_the_tail_of_an_unknown_task_is_empty(harness: Harness, key: JobKey):
 
 # --- restarts ---------------------------------------------------------------------------------------------------------
 
+BACK_OFF = 90.0
+"""Seconds until an engine has started a task again for the second time: a cluster waits 20 s before it does."""
+
 
 def begun(harness: Harness, key: JobKey, retries: int, strategy: Strategy = Strategy.BETWEEN_GRAPH, **more) -> None:
     harness.engine.submit(spec_of(strategy, retries=retries, **more), key, ACCESS)
@@ -243,15 +246,16 @@ def test_retries_are_the_restarts_of_all_tasks_together(harness: Harness, key: J
     assert task_in(harness.engine.observe([key])[key], Role.WORKER, 1).phase is TaskPhase.FAILED
 
 
+@pytest.mark.timeout(400)
 def test_a_restart_of_all_tasks_together_costs_one(harness: Harness, key: JobKey):
     roles = {Role.WORKER: RoleSpec(2, SMALL)}
     begun(harness, key, 2, Strategy.MULTI_WORKER_MIRRORED, roles=roles)
     for index in (0, 1):
         before = task_in(harness.engine.observe([key])[key], Role.WORKER, index).restarts
         harness.let_fail(key, Role.WORKER, index)
-        wait_until(harness.engine, key, all_run_again(harness, key, index, before))
+        wait_until(harness.engine, key, all_run_again(harness, key, index, before), BACK_OFF)
     harness.let_fail(key, Role.WORKER, 0)
-    wait_until(harness.engine, key, has_phase(Role.WORKER, 0, TaskPhase.FAILED))
+    wait_until(harness.engine, key, has_phase(Role.WORKER, 0, TaskPhase.FAILED), BACK_OFF)
 
 
 def all_run_again(harness: Harness, key: JobKey, index: int, before: int) -> Callable[[Observation], bool]:
@@ -289,14 +293,15 @@ def test_the_same_failure_twice_without_a_step_of_progress_is_final(harness: Har
     assert task_in(seen, Role.WORKER, 1).phase is TaskPhase.RUNNING
 
 
+@pytest.mark.timeout(400)
 def test_another_failure_progress_or_another_task_is_no_repetition(harness: Harness, key: JobKey):
     begun(harness, key, retries=9)
     failures = [(0, "a", 1), (1, "a", 1), (0, "a", 2)]
     for count, (index, signature, reached) in enumerate(failures):
         harness.let_fail(key, Role.WORKER, index, failure(signature, reached))
-        wait_until(harness.engine, key, runs_again(Role.WORKER, index, [1, 1, 2][count]))
+        wait_until(harness.engine, key, runs_again(Role.WORKER, index, [1, 1, 2][count]), BACK_OFF)
     harness.let_fail(key, Role.WORKER, 1, failure("b", 1))
-    wait_until(harness.engine, key, runs_again(Role.WORKER, 1, 2))
+    wait_until(harness.engine, key, runs_again(Role.WORKER, 1, 2), BACK_OFF)
 
 
 def failure(signature: str, reached: int) -> Ending:

@@ -37,6 +37,8 @@ class FakeTaskPortal:
         self.requests: list[tuple[str, str]] = []
         self.uploads: dict[str, dict] = {}
         self.files: dict[str, bytes] = {}
+        self.once: dict[str, bytes] = {}
+        """Objects that the first request takes away."""
         self.served: list[str] = []
         self.order: dict = {}
         self.stop = False
@@ -198,8 +200,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _route(self, method: str, path: str) -> tuple[int, dict | bytes]:
         portal = self.portal
         if path.startswith("/objects/"):
-            portal.served.append(path.removeprefix("/objects/"))
-            content = portal.files.get(path.removeprefix("/objects/"))
+            name = path.removeprefix("/objects/")
+            portal.served.append(name)
+            content = portal.once.pop(name, None) or portal.files.get(name)
             return (200, content) if content is not None else (404, {})
         if path.startswith("/parts/"):
             _, _, upload, file, part = path.split("/")
