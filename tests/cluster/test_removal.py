@@ -11,6 +11,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job
+from apps.jobs.queue_pass import admit_queue
 from apps.jobs.reconcile import reconcile
 from apps.namespaces.models import Place
 from apps.namespaces.services import quota_set
@@ -61,6 +62,8 @@ def cluster_name(user: User) -> str:
 
 
 def look(job: Job) -> str:
+    """What the workers do with a job that was launched."""
+    admit_queue(job.engine)
     reconcile(job.pk)
     return Job.objects.get(pk=job.pk).phase
 
