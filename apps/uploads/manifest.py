@@ -72,10 +72,6 @@ def manifest_with_found(upload_id: uuid.UUID) -> list[ListedFile]:
     ]
 
 
-def as_found(file: ListedFile, facts: FileFacts) -> ListedFile:
-    return replace(file, sha256=facts.sha256, records=facts.records, fault=facts.fault[:LONGEST_FAULT])
-
-
 def sent_files(upload_id: uuid.UUID, indexes: Collection[int] | None = None) -> dict[int, SentFile]:
     """The files with these numbers, of those that there are; without numbers all. In their order."""
     files = manifest_of(upload_id)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 import httpx2
 import pytest
 
-from tests.real.portal import WHOLE
 from tests.real.scene import Scene, scene
 
 
@@ -25,8 +24,7 @@ def _attacked() -> Iterator[Scene]:
 @pytest.fixture
 def attacked(_attacked: Scene) -> Scene:
     """The portal with all of its processes running, whatever an earlier test did to them; seen by its administrator."""
-    portal = _attacked.portal
-    portal.start(*[name for name in WHOLE if name not in portal.running or portal.running[name].poll() is not None])
+    _attacked.portal.start_stopped()
     return _attacked
 
 

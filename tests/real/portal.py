@@ -69,6 +69,10 @@ class RealPortal:
                     raise AssertionError(f"{name} did not come up:\n{self.log_of(name)[-4000:]}")
                 time.sleep(0.05)
 
+    def start_stopped(self) -> None:
+        """Start every process of a whole portal that does not run, whatever an earlier test did to it."""
+        self.start(*[name for name in WHOLE if name not in self.running or self.running[name].poll() is not None])
+
     def kill(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
         """End one process and wait until it is gone."""
         process = self.running.pop(name)

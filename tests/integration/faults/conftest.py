@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.real.portal import WHOLE
 from tests.real.scene import Scene, scene
 
 
@@ -19,8 +18,7 @@ def _shared_scene() -> Iterator[Scene]:
 @pytest.fixture
 def portal_scene(_shared_scene: Scene) -> Scene:
     """The portal with all of its processes, whatever an earlier test did to them."""
-    portal = _shared_scene.portal
-    portal.start(*[name for name in WHOLE if name not in portal.running or portal.running[name].poll() is not None])
+    _shared_scene.portal.start_stopped()
     return _shared_scene
 
 
