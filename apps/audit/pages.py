@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django import forms
@@ -18,9 +19,12 @@ from apps.audit.actions import ACTIONS, action_words
 from apps.audit.export import FORMATS, export_response
 from apps.audit.models import AuditEvent
 from apps.audit.selectors import events_matching, events_visible, namespaces_of
+from yardmaster.quantity import format_bytes
 
 AT_ONCE = 50
 _LONGEST_FACT = 200
+_SIZES = {"memory", "storage"}
+"""Facts that are counts of bytes."""
 _SHORT_ID = 13
 """As much of an id as tells it from others: its first part is a time."""
 
@@ -74,31 +78,39 @@ def _query(request: HttpRequest) -> str:
 
 def _shown(event: AuditEvent, namespace: str) -> dict[str, Any]:
     """One event in words."""
-    noun, _, identity = event.subject.partition(":")
-    facts = {name.replace("_", " "): _words(value)[:_LONGEST_FACT] for name, value in event.facts.items()}
     return {
         "at": event.at,
         "who": event.actor_name or (event.facts.get("name", "") if event.action == "session.fail" else "the portal"),
         "words": action_words(event.action),
         "is_failure": event.action == "session.fail",
-        "subject": f"{noun.replace('_', ' ')} {identity[:_SHORT_ID]}" if identity else "",
-        "namespace": namespace,
-        "facts": {name: value for name, value in facts.items() if value},
-        "address": event.address or "",
-        "agent": agent_words(event.agent) if event.agent else "",
+        "details": [one for one in _details(event, namespace) if one],
         "count": event.count,
     }
 
 
-def _words(value: Any) -> str:
+def _details(event: AuditEvent, namespace: str) -> Iterator[str]:
+    """Where, on what, from where, and the facts of an event; those that are not known are empty."""
+    yield f"in {namespace}" if namespace else ""
+    noun, _, identity = event.subject.partition(":")
+    yield f"{noun.replace('_', ' ')} {identity[:_SHORT_ID]}" if identity else ""
+    agent = f" with {agent_words(event.agent)}" if event.agent else ""
+    yield f"from {event.address}{agent}" if event.address else ""
+    for name, value in event.facts.items():
+        words = _words(value, name)[:_LONGEST_FACT]
+        yield f"{name.replace('_', ' ')}: {words}" if words else ""
+
+
+def _words(value: Any, name: str = "") -> str:
     """A fact as people write it; what is not set is left out."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_words(one)}" for name, one in value.items() if one is not None)
+        return ", ".join(f"{key.replace('_', ' ')} {_words(one, key)}" for key, one in value.items() if one is not None)
     if isinstance(value, list):
         return ", ".join(map(_words, value))
-    return "" if value is None else str(value)
+    if isinstance(value, int | float) and name in _SIZES:
+        return format_bytes(value)
+    return f"{value:g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [

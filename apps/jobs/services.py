@@ -68,7 +68,7 @@ def job_launch(
         versions_write(job, spec)
         phase_gate.open_attempt(job, number=1, spec=columns["spec"], now=now, by=user.username)
         _say_never(job, columns, now)
-        record(user, "job.create", str(job.pk), namespace=namespace, name=job.name, engine=chosen)
+        record(user, "job.create", f"job:{job.pk}", namespace=namespace, name=job.name, engine=chosen)
         queue.ask(chosen)
     return job, warnings
 
@@ -143,7 +143,7 @@ def _want_stopped(job: Job, now: datetime, user: User | None) -> bool:
         if not running.update(wanted=Wanted.STOP.value):
             return False
         _event(job, now, "stop_asked", f"{name} asked for the job to be stopped.", by=user.username if user else "")
-        record(user, "job.stop", str(job.pk), namespace=job.namespace, name=job.name)
+        record(user, "job.stop", f"job:{job.pk}", namespace=job.namespace, name=job.name)
         ask_for_look(job.pk, now)
         wake(job.pk)
         queue.ask_for_room_of(job)
@@ -173,7 +173,7 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None, accept_
             Job.objects.filter(pk=job.pk).update(**columns)
             _say_never(job, columns, now)
             versions_write(job, spec)
-            record(user, "job.retry", str(job.pk), namespace=job.namespace, name=spec.name, attempt=job.attempt)
+            record(user, "job.retry", f"job:{job.pk}", namespace=job.namespace, name=spec.name, attempt=job.attempt)
             queue.ask(job.engine)
     except phase_gate.PhaseMoved as moved:
         raise Conflict("The job was changed meanwhile.", remedy="Look at it again.") from moved
@@ -197,7 +197,7 @@ def _delete(job: Job, now: datetime, user: User | None) -> bool:
     over = Job.objects.filter(pk=job.pk, attempt=job.attempt, tidied_at__isnull=False, deleted_at__isnull=True)
     if not over.filter(phase__in=_FINAL).update(deleted_at=now, next_look_at=now, wake_again=True):
         return False
-    record(user, "job.delete", str(job.pk), namespace=job.namespace, name=job.name)
+    record(user, "job.delete", f"job:{job.pk}", namespace=job.namespace, name=job.name)
     wake(job.pk)
     job_changed(job)
     return True

@@ -169,9 +169,11 @@ class Line:
         for one, _ in in_order([*others, candidate], ledger, self.pools):
             if one is candidate:
                 break
-            self.before.append((one, self.pools.needs(one)))
+            needs = self.pools.needs(one)
+            if self.pools.could_ever_hold(needs, one.sizes):  # one that never starts is ahead of nobody
+                self.before.append((one, needs))
         for one, needs in self.before:
-            if _closing_code(one, ledger) is None and self.pools.could_ever_hold(needs, one.sizes):
+            if _closing_code(one, ledger) is None:
                 self._pass(needs, now - one.queued_at > patience)
 
     def _pass(self, needs: Needs, has_waited_enough: bool) -> None:

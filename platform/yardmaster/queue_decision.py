@@ -84,7 +84,8 @@ class _Walk:
         needs = self.pools.needs(one)
         hindered = hindrance(one, self._ledger, self._ahead.count)
         if hindered is not None:
-            self._ahead.add(one, needs)
+            if self.pools.could_ever_hold(needs, one.sizes):
+                self._ahead.add(one, needs)
             return hindered
         lacking = self.pools.lacking(needs) or self._barred.among(needs)
         if not lacking:

@@ -19,6 +19,7 @@ from yardmaster.admission import (
     Decision,
     Holder,
     Ledger,
+    Never,
     Quota,
     Room,
     Usage,
@@ -199,3 +200,17 @@ def test_what_a_long_waiting_job_comes_to_lack_while_others_start_is_kept_for_it
     assert isinstance(answers[2], Waiting)
     assert answers[2].code is Code.WAITING_FOR_TURN
     assert answers == list(one_by_one(queue, ledger)[0].values())
+
+
+def test_a_job_that_can_never_start_is_ahead_of_no_other() -> None:
+    engine, huge, small = (Resources(cpu, 8 * GI) for cpu in (4, 64, 2))
+    queue = [
+        Candidate(uuid.UUID(int=1), NAMESPACES[0], NOW - timedelta(seconds=900), 0, huge, (huge,)),
+        Candidate(uuid.UUID(int=2), NAMESPACES[0], NOW - timedelta(seconds=9), 0, small, (small,)),
+    ]
+    full = Ledger(Room(engine, engine, engine, engine))
+    never, waits = decide_queue(queue, full, NOW, PATIENCE).decisions.values()
+    assert isinstance(never, Never)
+    assert isinstance(waits, Waiting)
+    assert (waits.position, waits.ahead) == (0, ())
+    assert one_by_one(queue, full)[0] == {one.job_id: found for one, found in zip(queue, (never, waits), strict=True)}

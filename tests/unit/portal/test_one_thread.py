@@ -13,7 +13,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-from portal.one_thread import OneThread
+from portal.one_thread import OneThread, Turns
 
 WHERE: list[tuple[str, int]] = []
 HANDOVERS: list[str] = []
@@ -58,6 +58,7 @@ def failed(request: HttpRequest) -> HttpResponse:
 
 @pytest.fixture
 def django(settings: Any) -> OneThread:
+    settings.YARDMASTER_WEB_THREADS = 2
     WHERE.clear()
     HANDOVERS.clear()
     settings.ROOT_URLCONF = __name__
@@ -98,7 +99,69 @@ async def test_threads_stay_and_with_them_their_connections_which_are_looked_at_
 ) -> None:
     looked: list[int] = []
     monkeypatch.setattr("portal.one_thread.close_old_connections", lambda: looked.append(threading.get_ident()))
-    for _ in range(5):
+    for _ in range(20):
         await answer(django)
-    (thread,) = {thread for _, thread in WHERE}
-    assert looked == [thread] * 10
+    threads = {thread for _, thread in WHERE}
+    assert len(threads) <= 2  # a second one may begin while the first still puts its work away
+    assert len(looked) == 40
+    assert looked[::2] == looked[1::2]
+
+
+async def test_requests_have_their_turn_in_the_order_in_which_they_came() -> None:
+    turns, order, at_work = Turns(2, short=60), [], []
+
+    async def one(number: int) -> None:
+        async with turns.one():
+            order.append(number)
+            at_work.append(number)
+            assert len(at_work) <= 2
+            await asyncio.sleep(0.001)
+            at_work.remove(number)
+
+    await asyncio.gather(*(one(number) for number in range(20)))
+    assert order == list(range(20))
+
+
+async def test_requests_that_take_long_hold_up_nobody_and_free_their_turn_once() -> None:
+    turns, end = Turns(2, short=0.01), asyncio.Event()
+
+    async def long() -> None:
+        async with turns.one():
+            await end.wait()
+
+    waiting = [asyncio.create_task(long()) for _ in range(5)]
+    async with asyncio.timeout(5):
+        async with turns.one():
+            end.set()
+        await asyncio.gather(*waiting)
+    at_work: list[int] = []
+
+    async def counted() -> None:
+        async with turns.one():
+            at_work.append(1)
+            assert len(at_work) <= 2
+            await asyncio.sleep(0)
+            at_work.pop()
+
+    await asyncio.gather(*(counted() for _ in range(20)))
+
+
+async def test_a_request_that_breaks_or_is_given_up_frees_its_turn() -> None:
+    turns = Turns(1, short=60)
+    with pytest.raises(RuntimeError, match="broken"):
+        async with turns.one():
+            raise RuntimeError("broken")
+    holder = asyncio.create_task(_hold(turns))
+    await asyncio.sleep(0)
+    waiter = asyncio.create_task(_hold(turns))
+    await asyncio.sleep(0)
+    waiter.cancel()
+    holder.cancel()
+    await asyncio.gather(holder, waiter, return_exceptions=True)
+    async with asyncio.timeout(5), turns.one():
+        pass
+
+
+async def _hold(turns: Turns) -> None:
+    async with turns.one():
+        await asyncio.sleep(60)
