@@ -112,7 +112,11 @@ def admit(
     `queue` is every job that waits for the same engine and is still wanted, in any order, with or without the
     candidate itself. Asking changes nothing.
     """
-    line = Line(candidate, queue, ledger, now, patience)
+    return answer(candidate, Line(candidate, queue, ledger, now, patience), ledger)
+
+
+def answer(candidate: Candidate, line: Line, ledger: Ledger) -> Decision:
+    """What `admit` says, from a line that is known already."""
     position = len(line.before)
     hindered = hindrance(candidate, ledger, position)
     if hindered:

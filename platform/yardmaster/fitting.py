@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from yardmaster.admission import DEFAULT_PATIENCE, Admitted, Line, Never, admit
+from yardmaster.admission import DEFAULT_PATIENCE, Admitted, Line, Never, admit, answer
 from yardmaster.ledger import Candidate, Code, Ledger
 from yardmaster.pools import Shortage, units_of
 from yardmaster.spec import Role, TrainingSpec
@@ -79,10 +79,10 @@ def largest_fit(
         least += spec.roles[role].resources
     smallest = replace(candidate, total=least)
     # If not even this would start, nothing would: a job that is barred from a resource is so in any number.
-    if not isinstance(admit(smallest, queue, ledger, now, patience), Admitted):
+    line = Line(smallest, queue, ledger, now, patience)
+    if not isinstance(answer(smallest, line, ledger), Admitted):
         return None
-    left = Line(smallest, queue, ledger, now, patience).pools.left_for(candidate.namespace_id, units_of(spec.total()))
-    return _shape(spec, left)
+    return _shape(spec, line.pools.left_for(candidate.namespace_id, units_of(spec.total())))
 
 
 def _shape(spec: TrainingSpec, left: Mapping[str, int]) -> dict[Role, int] | None:
