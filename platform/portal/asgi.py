@@ -1,5 +1,6 @@
 """The ASGI application: pages and API by Django, WebSockets by Channels."""
 
+import gc
 import os
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
@@ -9,6 +10,7 @@ from portal.one_thread import django_in_one_thread
 http = django_in_one_thread()  # loads the apps, so it comes before anything that imports a model
 
 from channels.routing import ProtocolTypeRouter, URLRouter
+from django.urls import get_resolver
 
 from apps.accounts.websocket_auth import TokenOrSession
 from apps.jobs.routing import websocket_urlpatterns as jobs
@@ -23,3 +25,7 @@ application = ProtocolTypeRouter(
         "websocket": RateLimit(TokenOrSession(URLRouter([*jobs, *logs]))),
     }
 )
+
+get_resolver().reverse_dict  # noqa: B018  # loads every view now, not in the first request
+gc.collect()
+gc.freeze()  # what is loaded stays; to look through it for garbage again and again held up every request for 0.2 s

@@ -150,6 +150,29 @@ def test_a_late_answer_about_the_form_as_it_was_does_not_undo_a_preset(owner: Vi
     expect(page.locator("#launch-yaml")).to_have_value(re.compile("strategy: in_graph"))
 
 
+def test_the_field_that_is_typed_in_keeps_the_keyboard_when_the_form_is_answered(owner: Visitor, code: str):
+    """The portal answers with new fields, and their sections are closed at first: nothing typed may go astray."""
+    late: list[Route] = []
+    page = owner.page
+    owner.goto(f"/jobs/launch/?code={code}")
+    page.wait_for_load_state("networkidle")
+    page.route(
+        "**/jobs/launch/", lambda route: late.append(route) if route.request.method == "POST" else route.fallback()
+    )
+    with page.expect_request(lambda one: one.method == "POST" and one.url.endswith("/jobs/launch/")):
+        page.locator("label[class=launch-preset]", has_text="Mirrored workers").click()
+    page.locator("#launch-resources > summary").click()
+    memory = page.locator("[data-of-role=worker]").get_by_label("Memory")
+    memory.press("Control+a")
+    memory.press_sequentially("25")
+    with page.expect_response(lambda one: one.request.method == "POST" and one.url.endswith("/jobs/launch/")):
+        late[0].continue_()
+    expect(page.get_by_role("radio", name="Mirrored workers")).to_be_checked()
+    expect(page.locator("#launch-fields.htmx-settling")).to_have_count(0)
+    page.keyboard.type("6Mi")
+    expect(memory).to_have_value("256Mi")
+
+
 def test_a_script_from_the_web_for_another_platform_is_met_with_advice(
     owner: Visitor, empty_world: World, tmp_path: Path
 ):

@@ -70,6 +70,7 @@ copy.addEventListener("click", async () => {
 let sent = new Map<string, string>();
 let since = new Map<string, string>();
 let open: string[] = [];
+let held: { id: string; start: number | null; end: number | null } | undefined;
 
 const isOfFields = (event: Event) => (event as CustomEvent<{ target: Element }>).detail.target === fields;
 const isShown = (event: Event) => (event as CustomEvent<{ shouldSwap: boolean }>).detail.shouldSwap;
@@ -83,6 +84,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   if (!isOfFields(event)) return;
   since = new Map([...written()].filter(([name, value]) => name !== "yaml" && sent.get(name) !== value));
   open = [...fields.querySelectorAll<HTMLDetailsElement>("details[open]")].map((section) => section.id);
+  held = focused();
   // What is still being asked about the old fields must not be said beside the new ones.
   const asks = byId("launch-preview");
   if (isShown(event)) asks.dispatchEvent(new CustomEvent("htmx:abort", { bubbles: true, detail: { elt: asks } }));
@@ -96,6 +98,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
     field.value = value;
     field.dispatchEvent(new Event("input", { bubbles: true }));
   }
+  if (held) focusAgain(held);
   liven();
 });
 document.addEventListener("htmx:oobAfterSwap", (event) => {
@@ -106,6 +109,21 @@ document.addEventListener("htmx:oobAfterSwap", (event) => {
   file.value = fresh;
   showFile();
 });
+
+/** The field that has the keyboard, and what of its text is marked. */
+function focused(): typeof held {
+  const field = document.activeElement;
+  if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement) || !fields.contains(field)) return undefined;
+  return { id: field.id, start: field.selectionStart, end: field.selectionEnd };
+}
+
+/** htmx has tried while the field's section was still closed, where nothing can have the keyboard. */
+function focusAgain({ id, start, end }: NonNullable<typeof held>): void {
+  const field = document.getElementById(id);
+  if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement)) return;
+  field.focus({ preventScroll: true });
+  if (start !== null) field.setSelectionRange(start, end);
+}
 
 function liven(): void {
   for (const button of fields.querySelectorAll<HTMLButtonElement>("[data-step]")) button.hidden = false;
