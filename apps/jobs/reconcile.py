@@ -78,25 +78,27 @@ def _bring_forward(job_id: uuid.UUID, clock: Clock) -> datetime | None:
 
 
 def _one_step(job: Job, clock: Clock) -> Wait | None:
-    """Look, and perform one step. Returns the wait, where that is the step. An engine that could not be asked is the
-    look's failure, unless there is something to do all the same."""
+    """Look, and perform one step. Returns the wait, where that is the step. A look that failed fails the whole, unless
+    there is something to do all the same."""
     spec, unreadable = specs.spec_or_remains(job)
-    seen, trouble = _look(job) if _is_on_the_engine(job) else (ABSENT, None)
+    seen, trouble = _look(job, clock) if _is_on_the_engine(job) else (ABSENT, None)
     now = clock()
-    if _is_on_the_engine(job) and seen is not None:
-        seen = task_facts.record(job, seen, now)
     ending = None if unreadable is None else specs.step_without_spec(job, unreadable)
     step = ending or plan(remembered(job, spec, _held(job)), seen, now, settings.YARDMASTER_TIMING)
     if trouble is not None and isinstance(step, Wait):
         raise trouble
+    if trouble is not None and not isinstance(trouble, YardmasterError):
+        log.error("Job %s could not be observed, and goes on without that", job.pk, exc_info=trouble)
     return steps.perform(step, job, spec, seen or ABSENT, now)
 
 
-def _look(job: Job) -> tuple[Observation | None, YardmasterError | None]:
-    """What the engine has of the job; or None, and why it could not be asked."""
+def _look(job: Job, clock: Clock) -> tuple[Observation | None, Exception | None]:
+    """What the engine has of the job, written down; or None, and why that could not be. Whatever it was, even a bug:
+    the job's clocks must go on, so that a stop and the limits still end it and return its quota."""
     try:
-        return engine_named(job.engine).observe([job.key])[job.key], None
-    except YardmasterError as error:
+        seen = engine_named(job.engine).observe([job.key])[job.key]
+        return task_facts.record(job, seen, clock()), None
+    except Exception as error:  # noqa: BLE001 - given to the caller, which raises or logs it
         return None, error
 
 

@@ -65,9 +65,16 @@ class TaskPhase(StrEnum):
         return self in (TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.RELEASED)
 
 
+def _storable(text: str) -> str:
+    """The text without what no database takes: NUL, and lone surrogates, which have no UTF-8."""
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+
+
 @dataclass(frozen=True)
 class TaskState:
-    """One task as its engine sees it now. FAILED means: ended badly and the engine will not start it again."""
+    """One task as its engine sees it now. FAILED means: ended badly and the engine will not start it again.
+
+    Its texts come from programs of tenants, so that they are cleaned here, for every engine."""
 
     role: Role
     index: int
@@ -83,6 +90,10 @@ class TaskState:
     finished_at: datetime | None = None
     peak_memory: int | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("reason", "message", "node"):
+            object.__setattr__(self, name, _storable(getattr(self, name)))
+
 
 @dataclass(frozen=True)
 class Observation:
@@ -97,6 +108,9 @@ class Observation:
     to_restart: bool = False
     """A task was lost without which the others cannot go on, and the engine waits to be told to start them all anew
     (`engines.base.Restarts`). An engine that does so by itself never says this."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", _storable(self.message))
 
     def of(self, roles: Iterable[Role]) -> tuple[TaskState, ...]:
         wanted = frozenset(roles)

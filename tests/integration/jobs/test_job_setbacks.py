@@ -6,13 +6,14 @@ import logging
 from dataclasses import replace
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import DataError, OperationalError, connection
 
-from apps.jobs import ledger
-from apps.jobs.models import Job, QueuePass, Reservation
+from apps.jobs import ledger, task_facts
+from apps.jobs.models import Job, QueuePass, Reservation, TaskFact
 from apps.jobs.reconcile import reconcile
 from apps.jobs.services import job_stop
 from yardmaster.errors import Misconfigured, Problem, QuotaFull, SpecRejected, Unavailable
+from yardmaster.phases import TaskPhase
 from yardmaster.spec import Role
 
 
@@ -109,6 +110,58 @@ def test_a_bug_is_logged_with_its_traceback_and_the_job_goes_on(world, ada, capl
     world.now = job.next_look_at
     world.settle()
     assert world.again(job).phase == "RUNNING"
+
+
+HOSTILE = ["a\x00b", "a\ud800b"]
+
+
+@pytest.mark.parametrize("message", HOSTILE)
+def test_a_task_whose_last_words_no_database_takes_fails_its_job_which_then_holds_nothing(world, ada, message):
+    job = world.launch(ada, retries=0)
+    world.until_running(job)
+    world.engine.set(job, Role.WORKER, 0, TaskPhase.FAILED, exit_code=1, reason="ScriptFailed", message=message)
+    world.until_quiet()
+    job = world.again(job)
+    assert (job.phase, job.reason, job.is_over) == ("FAILED", "ScriptFailed", True)
+    assert not ledger.held_roles(job)
+    assert "\x00" not in TaskFact.objects.get(job=job, role="worker", index=0).message
+
+
+def test_a_stop_ends_a_job_that_can_never_be_observed_within_the_patience(world, ada, settings, caplog):
+    job = world.launch(ada)
+    world.until_running(job)
+
+    def broken(verb: str) -> None:
+        if verb == "observe":
+            raise KeyError("phase")
+
+    world.engine.before_verb = broken
+    world.passes(30)
+    job_stop(user=ada, job=job)
+    world.passes(settings.YARDMASTER_TIMING.engine_patience.total_seconds() + 130)
+    assert world.again(job).phase == "STOPPED"
+    assert "KeyError" in caplog.text
+    world.passes(settings.YARDMASTER_TIMING.engine_patience.total_seconds() + 130)
+    assert not ledger.held_roles(world.again(job))
+    world.engine.before_verb = lambda verb: None
+    world.until_quiet()
+    assert world.again(job).is_over
+    assert not world.engine.has(job)
+
+
+def test_a_job_whose_tasks_cannot_be_written_down_is_stopped_all_the_same(world, ada, settings, monkeypatch):
+    job = world.launch(ada)
+    world.until_running(job)
+
+    def broken(*_):
+        raise DataError("a value that the database does not take")
+
+    monkeypatch.setattr(task_facts, "record", broken)
+    job_stop(user=ada, job=job)
+    assert world.look(job).phase == "STOPPING"
+    since = world.now - settings.YARDMASTER_TIMING.engine_patience
+    Job.objects.filter(pk=job.pk).update(failing_since=since, lease_until=None)
+    assert world.look(job).phase == "STOPPED"
 
 
 def test_a_database_that_fails_in_the_middle_gives_the_job_back(world, ada, caplog):

@@ -15,6 +15,7 @@ from apps.jobs.queue_pass import admit_queue
 from apps.jobs.reconcile import reconcile
 from apps.namespaces.models import Namespace, Quota
 from tests.integration.jobs.world import World
+from yardmaster.phases import TaskPhase
 from yardmaster.spec import Role
 
 pytestmark = pytest.mark.postgres
@@ -124,6 +125,18 @@ def test_of_two_retries_at_once_one_begins_an_attempt(postgres_world, carl):
     at_once(retry, retry)
     assert len(refused) == 1
     assert world.again(job).attempt == 2
+
+
+@pytest.mark.parametrize("message", ["a\x00b", "a\ud800b"])
+def test_a_message_that_this_database_does_not_take_ends_the_job_and_returns_its_quota(postgres_world, carl, message):
+    world: World = postgres_world
+    job = world.launch(carl, retries=0)
+    world.until_running(job)
+    world.engine.set(job, Role.WORKER, 0, TaskPhase.FAILED, exit_code=1, reason="ScriptFailed", message=message)
+    world.until_quiet()
+    job = world.again(job)
+    assert (job.phase, job.is_over) == ("FAILED", True)
+    assert not Reservation.objects.filter(job=job, released_at__isnull=True).exists()
 
 
 def test_a_namespace_of_its_own_waits_for_nobody_elses_quota(postgres_world, carl):

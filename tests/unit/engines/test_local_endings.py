@@ -30,6 +30,9 @@ def test_a_signal_is_128_and_its_number(status: int, code: int):
         (1, {"exit_code": True, "reason": "CorruptInput"}, Ending(1, "ScriptFailed")),
         (0, {"exit_code": 0, "reason": "OutOfMemory"}, Ending(0)),
         (1, {"exit_code": 1, "reason": ["a"]}, Ending(1, "ScriptFailed")),
+        # What no process ends with, and no column holds.
+        (None, {"exit_code": 1 << 70, "reason": "CorruptInput"}, Ending(None, "Lost")),
+        (None, {"exit_code": -5}, Ending(None, "Lost")),
     ],
 )
 def test_the_note_counts_where_it_speaks_of_this_end(seen, note, expected: Ending):

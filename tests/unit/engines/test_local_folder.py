@@ -67,6 +67,15 @@ def test_tasks_come_in_the_order_of_the_spec(folder: RunFolder, order: Order):
     assert folder.tasks() == order.spec.tasks()
 
 
+def test_what_a_script_puts_among_the_tasks_is_passed_over(folder: RunFolder, order: Order):
+    for name in ("evil", "worker-x", "nobody-1"):
+        (folder.path / "tasks" / name).mkdir()
+    assert folder.tasks() == order.spec.tasks()
+    for content in ("{}", '{"phase": "NO SUCH"}', '{"phase": "RUNNING", "reason": 5}'):
+        (folder.task(Role.WORKER, 0) / "state.json").write_text(content)
+        assert folder.read_facts(Role.WORKER, 0) == fresh(Role.WORKER, 0)
+
+
 def test_wishes_add_up_and_the_earlier_moment_counts(folder: RunFolder):
     folder.hasten(frozenset({Role.PS}), 50.0)
     folder.hasten(frozenset({Role.PS, Role.WORKER}), 60.0)

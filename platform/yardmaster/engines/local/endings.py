@@ -15,6 +15,7 @@ from yardmaster.quantity import format_bytes
 from yardmaster.restarts import NO_TRACE, Trace
 
 _LONGEST_MESSAGE = 2000
+_LARGEST_CODE = 255
 
 
 @dataclass(frozen=True)
@@ -60,4 +61,4 @@ def ending_of(seen: int | None, note: Mapping[str, Any] | None, memory_limit: in
 
 def _code_in(note: Mapping[str, Any] | None) -> int | None:
     code = None if note is None else note.get("exit_code")
-    return code if isinstance(code, int) and not isinstance(code, bool) else None
+    return code if isinstance(code, int) and not isinstance(code, bool) and 0 <= code <= _LARGEST_CODE else None

@@ -105,20 +105,27 @@ class RunFolder:
 
     def tasks(self) -> list[tuple[Role, int]]:
         """Every task that has a folder, chief first, in order of index."""
-        order = list(Role)
+        order, found = list(Role), []
         try:
-            found = [task_of(name) for name in os.listdir(self.path / "tasks")]
+            names = os.listdir(self.path / "tasks")
         except FileNotFoundError:
             return []
+        for name in names:
+            with contextlib.suppress(ValueError):  # a folder that a script made
+                found.append(task_of(name))
         return sorted(found, key=lambda task: (order.index(task[0]), task[1]))
 
     def roles(self) -> frozenset[Role]:
         return frozenset(role for role, _ in self.tasks())
 
     def read_facts(self, role: Role, index: int) -> Facts:
-        """What is known of a task; a file that is gone or torn (the machine lost power) reads as never started."""
+        """What is known of a task; a file that is gone or damaged (the machine lost power, a script wrote to it) reads
+        as never started."""
         data = read_json(self.task(role, index) / "state.json")
-        return fresh(role, index) if data is None else Facts.from_json(role, index, data)
+        try:
+            return fresh(role, index) if data is None else Facts.from_json(role, index, data)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return fresh(role, index)
 
     def write_facts(self, facts: Facts) -> None:
         """Raises `OSError` where the disk does not take it; the former facts then stand."""
