@@ -19,6 +19,7 @@ from apps.logs.volume import charged, log_settle
 from yardmaster.engines.base import Engine, Outputs
 from yardmaster.errors import Unavailable
 from yardmaster.logs.keys import JobGone, StreamKey
+from yardmaster.logs.store import END_RESERVE
 from yardmaster.spec import TrainingSpec
 
 log = logging.getLogger(__name__)
@@ -33,12 +34,13 @@ def keep_outputs(job: Job, spec: TrainingSpec, engine: Engine) -> None:
     A log store that takes nothing (a full disk) costs these lines, and is logged: quota must not wait for it.
     """
     try:
-        for role, index in spec.tasks():
+        tasks = list(spec.tasks())
+        for role, index in tasks:
             stream = StreamKey(job.pk, job.attempt, role, index)
             lines = log_store().next_line(stream)
             if lines == 0 and isinstance(engine, Outputs):
                 lines = _keep(stream, engine.tail(job.key, role, index, MOST_LINES))
-            charged(stream, partial(counted_log().mark_end, stream, lines))
+            charged(stream, partial(counted_log().mark_end, stream, lines, 2 * END_RESERVE * len(tasks)))
             log_moved(job.pk, role, index, lines)
         log_settle(job.pk, job.attempt)
     except (Unavailable, JobGone, NotFound) as error:

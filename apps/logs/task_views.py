@@ -25,7 +25,7 @@ from apps.logs.serializers import EndQuery, GapBody, GapQuery, NextLine, Place, 
 from apps.logs.store import counted_log
 from apps.logs.volume import charged, refusal_json
 from yardmaster.logs.keys import JobGone, OutOfStep, StreamKey
-from yardmaster.logs.store import Written
+from yardmaster.logs.store import END_RESERVE, Written
 
 TOKEN_REMEMBERED = 5.0
 """Seconds. That much longer a token may write after it was outlived."""
@@ -160,5 +160,7 @@ class TaskEndView(TaskLogView):
         """Say that no more lines are coming, unless the task restarts."""
         query = EndQuery.of(request)
         stream = self.stream(request, query)
-        next_line = charged(stream, partial(counted_log().mark_end, stream, query["lines"]))
+        assert isinstance(request.auth, TaskIdentity)
+        reserve = END_RESERVE * sum(request.auth.replicas.values())
+        next_line = charged(stream, partial(counted_log().mark_end, stream, query["lines"], reserve))
         return self.answer(stream, Written(next_line, None))

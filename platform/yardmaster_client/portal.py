@@ -239,7 +239,7 @@ class Jobs:
                 yield LogGap(row["role"], row["index"], row["first_line"], row["lines"], row.get("detail", ""))
             yield from (read_line(row) for row in page["lines"])
             following = {"from": page["next"]} if role else {"cursor": page["next"]}
-            if not page["lines"] or page["ended"] or following == place:
+            if page["ended"] or following == place:  # a page of many gaps has no lines
                 return
             place = following
 

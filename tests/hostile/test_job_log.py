@@ -156,6 +156,13 @@ class Task:
             "/api/v1/task/log/", params={"role": role, "index": index, **query}, content=body, headers=headers
         )
 
+    def gap(self, first_line: int, writer: int = 1) -> httpx2.Response:
+        where = {"role": "worker", "index": 0, "first_line": first_line, "writer": writer}
+        return self.client.post("/api/v1/task/log/gap/", params=where, json={"lines": 1, "bytes": 1})
+
+    def end(self, lines: int) -> httpx2.Response:
+        return self.client.post("/api/v1/task/log/end/", params={"role": "worker", "index": 0, "lines": lines})
+
     def next_line(self) -> int:
         return int(self.client.get("/api/v1/task/log/", params={"role": "worker", "index": 0}).json()["next_line"])
 
@@ -212,6 +219,25 @@ def test_what_is_packed_counts_as_what_it_unpacks_to_and_whatever_is_sent_the_di
     assert on_disk(small) < LIMIT + MIB
     (stream,) = small.client.jobs.streams(idle.job.id)
     assert stream["lines"] == idle.next_line()
+
+
+def test_marks_without_a_line_are_charged_merged_and_bounded(small: Scene, idle: Task):
+    """Gaps alone, by several writers; then gaps and ends in turn in a log that is full."""
+    before = on_disk(small)
+    for number in range(120):
+        assert idle.gap(number, writer=number % 3 + 1).json() == {"next_line": number + 1}
+    assert on_disk(small) <= before + 1024
+    assert log_bytes(small) > 0
+    page = small.client.transport.get(f"jobs/{idle.job.id}/logs/lines/", role="worker", index=0, **{"from": 0})
+    assert (page["next"], [(gap["first_line"], gap["lines"]) for gap in page["gaps"]]) == (120, [(0, 120)])
+    while "full" not in idle.lines(b"x" * 1023 + b"\n", first_line=idle.next_line(), lines=1, tail=0).json():
+        idle.lines(gzip.compress((b"x" * 1023 + b"\n") * 1000), first_line=idle.next_line(), lines=1000)
+    settled, first = on_disk(small), idle.next_line()
+    for line in range(first, first + 400):
+        assert idle.gap(line).json()["full"]["cause"] == "log_limit"
+        assert idle.end(line + 1).json() == {"next_line": line + 1}
+    assert on_disk(small) <= settled + 34 * 1024
+    assert on_disk(small) < LIMIT + MIB
 
 
 def test_a_namespace_s_logs_are_bounded_and_a_deleted_job_gives_its_part_back(small: Scene):

@@ -37,14 +37,14 @@ def count_levels(store: LogStore, stream: StreamKey, known: LevelCounts, deadlin
         for piece in reader.spans(known.lines) if reader else ():
             if isinstance(piece, Gap):
                 lines = piece.first_line + piece.lines
-                continue
-            for line in found_lines(piece, _FIND(without_colours(piece.data))):
-                if level_of(line.text) is Level.ERROR:
-                    errors += 1
-                    first_error = first_error or line._replace(text=b"")
-                else:
-                    warnings += 1
-            lines = piece.next_line
+            else:
+                for line in found_lines(piece, _FIND(without_colours(piece.data))):
+                    if level_of(line.text) is Level.ERROR:
+                        errors += 1
+                        first_error = first_error or line._replace(text=b"")
+                    else:
+                        warnings += 1
+                lines = piece.next_line
             if time.monotonic() >= deadline:
                 break
     return LevelCounts(errors, warnings, lines, first_error)

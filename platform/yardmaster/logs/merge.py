@@ -22,7 +22,7 @@ from typing import Any
 from yardmaster.logs.keys import LINE_LIMIT, LinesRejected, StreamKey
 from yardmaster.logs.reading import Gap, Line, Span, StreamReader, gap_of
 from yardmaster.logs.records import Kind, Record
-from yardmaster.logs.store import LogStore, gap_text
+from yardmaster.logs.store import PAGE_RECORDS, LogStore, gap_text
 
 _OPEN_READERS = 64
 """Two file descriptors each: a job may have more tasks than a process may have files."""
@@ -82,7 +82,7 @@ def read_merged(
     position = dict(cursor.lines)
     size = 0
     with _Readers(store) as readers:
-        for key, piece in _pieces(readers, keys, position, until):
+        for key, piece in islice(_pieces(readers, keys, position, until), PAGE_RECORDS):
             if isinstance(piece, Gap):
                 gaps.append((key, piece))
                 position[key.name] = piece.first_line + piece.lines

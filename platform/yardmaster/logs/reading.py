@@ -10,6 +10,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -124,11 +125,13 @@ class StreamReader:
         """The index from the record that holds line `first` on; `batch` records are read at a time."""
         return self._index.from_position(self._position_of(first), batch)
 
-    def spans(self, first: int, *, span_bytes: int = SPAN_BYTES) -> Iterator[Span | Gap]:
-        """Everything from line `first` on, in order."""
+    def spans(
+        self, first: int, *, span_bytes: int = SPAN_BYTES, most_records: int | None = None
+    ) -> Iterator[Span | Gap]:
+        """Everything from line `first` on, in order; no more than lies in `most_records` records of the index."""
         together: list[Record] = []
         length = 0
-        for record in self.records(first):
+        for record in islice(self.records(first), most_records):
             if together and (record.kind != Kind.CHUNK or length + record.length > span_bytes):
                 yield self.span(together, first)
                 together, length = [], 0

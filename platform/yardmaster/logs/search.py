@@ -83,9 +83,12 @@ def scan(
         first = start.line if position == start.stream else 0
         with store.reader(streams[position]) as reader:
             for piece in reader.spans(first) if reader else ():
+                is_late = time.monotonic() >= deadline
                 if isinstance(piece, Gap):
+                    if is_late:
+                        return SearchPage(tuple(matches), Place(position, piece.first_line + piece.lines))
                     continue
-                if time.monotonic() >= deadline:
+                if is_late:
                     return SearchPage(tuple(matches), Place(position, piece.first))
                 for line in found_lines(piece, find(without_colours(piece.data))):
                     matches.append((streams[position], line))

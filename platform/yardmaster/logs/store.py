@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -22,12 +22,14 @@ from yardmaster.logs.keys import LINE_LIMIT, JobGone, LinesRejected, PastTheEnd,
 from yardmaster.logs.lines import BLOCK_BYTES, blocks_of, line_start, thin_out
 from yardmaster.logs.reading import NO_LINES, Gap, Head, Line, Span, StreamReader, open_for_reading
 from yardmaster.logs.records import RECORD_BYTES
-from yardmaster.logs.volume import LOST, Cause, NeedsGrant, Refusal, Volume, VolumeFile, reason_of
+from yardmaster.logs.volume import LOST, Cause, Counted, NeedsGrant, Refusal, Volume, VolumeFile, reason_of
 from yardmaster.logs.writing import DATA_FILE, INDEX_FILE, StreamWriter, open_for_writing
 from yardmaster.spec import Role
 
-MARKS_RESERVE = 64 << 20
-"""How many bytes past its bound a closed volume takes of tails and of marks that a stream has ended."""
+END_RESERVE = 16 << 10
+"""Bytes for each task of an attempt whose log takes no more: one mark at the end of each start."""
+PAGE_RECORDS = 16_384
+"""How many records of the index are read for one page: more than it has lines, unless lines and gaps alternate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +108,15 @@ class LogStore:
             if refusal is None:
                 open_stream.add_lines(data, blocks, writer)
             elif not leave:
-                self._count(stream, open_stream.add_gap(count - skipped, size, marks[0][1], writer, refusal))
+                self._count_gap(stream, open_stream.add_gap(count - skipped, size, marks[0][1], writer, refusal))
             return Written(open_stream.next_line, refusal)
 
     def mark_gap(
         self, stream: StreamKey, first_line: int, lines: int, dropped_bytes: int, time: int, *, writer: int = 0
     ) -> Written:
         """Note that `lines` lines from `first_line` on are lost; they count as written. Lines that are there stay, so
-        the call may be repeated. While no lines are taken, that is why they are lost. Raises as `append` does."""
+        the call may be repeated. While no lines are taken, that is why they are lost. It counts as lines do, unless it
+        makes a gap longer. Raises as `append` does."""
         if first_line < 0 or lines < 0 or dropped_bytes < 0 or first_line + lines > LINE_LIMIT:
             raise LinesRejected(f"A gap of {lines} lines from {first_line} on is out of range.")
         self._require_volume(stream)
@@ -121,21 +124,24 @@ class LogStore:
         with self._writer(stream) as open_stream:
             skipped = _skipped(open_stream, first_line, writer)
             if skipped < lines:
+                if not open_stream.is_in_gap(refusal or LOST):
+                    refusal = self._take(stream, RECORD_BYTES, 0)
                 records = open_stream.add_gap(lines - skipped, dropped_bytes, time, writer, refusal or LOST)
-                self._count(stream, records)
+                if refusal is not None:
+                    self._count_gap(stream, records)
             return Written(open_stream.next_line, refusal)
 
-    def mark_end(self, stream: StreamKey, lines: int) -> int:
+    def mark_end(self, stream: StreamKey, lines: int, reserve: int = END_RESERVE) -> int:
         """Note that no more lines come after the first `lines`, unless the task restarts. Late marks of an earlier end
-        change nothing, nor do more of them than a task can need in a volume that is closed. Returns the next line.
-        Raises `PastTheEnd` when lines are still missing, `NeedsGrant`, `Unavailable`."""
+        change nothing, nor do those past `reserve` bytes in a volume that is closed. Returns the next line. Raises
+        `PastTheEnd` when lines are still missing, `NeedsGrant`, `Unavailable`."""
         self._require_volume(stream)
         with self._writer(stream) as writer:
             if lines > writer.next_line:
                 raise PastTheEnd(lines, writer.next_line)
-            if lines == writer.next_line and not writer.has_ended and self._has_room_for_marks(stream):
+            is_new = lines == writer.next_line and not writer.has_ended
+            if is_new and self._take(stream, RECORD_BYTES, reserve, Volume.with_end) is None:
                 writer.add_end()
-                self._count(stream, 1)
             return writer.next_line
 
     def delete_job(self, job_id: uuid.UUID) -> None:
@@ -219,7 +225,8 @@ class LogStore:
     def read(self, stream: StreamKey, first: int, limit: int, max_bytes: int = 4 << 20) -> Page:
         """At most `limit` lines from line `first` on, and about `max_bytes`; a negative `first` counts from the end.
 
-        Lines of a gap are left out; `gaps` names those that lie in the range.
+        Lines of a gap are left out; `gaps` names those that lie in the range. A page of many gaps may be without lines:
+        read on at its `next_line`.
         """
         with self.reader(stream) as reader:
             if reader is None:
@@ -229,7 +236,7 @@ class LogStore:
                 first = max(0, head.next_line + first)
             lines: list[Line] = []
             next_line, size = first, 0
-            for piece in reader.spans(first, span_bytes=BLOCK_BYTES):
+            for piece in reader.spans(first, span_bytes=BLOCK_BYTES, most_records=PAGE_RECORDS):
                 if isinstance(piece, Gap):
                     next_line = piece.first_line + piece.lines
                     continue
@@ -311,22 +318,21 @@ class LogStore:
         if self._limit is not None and not self._volume(stream.job_id, stream.attempt).exists():
             raise NeedsGrant(0)
 
-    def _take(self, stream: StreamKey, size: int, tail_reserve: int) -> Refusal | None:
+    def _take(
+        self, stream: StreamKey, size: int, reserve: int, count: Callable[..., Counted] = Volume.with_lines
+    ) -> Refusal | None:
         if self._limit is None:
             return None
         with self._volume(stream.job_id, stream.attempt).changed() as held:
-            held[0], refusal = held[0].with_lines(size, self._limit, _now(), tail_reserve)
+            held[0], refusal = count(held[0], size, self._limit, _now(), reserve)
             return refusal
 
-    def _count(self, stream: StreamKey, records: int) -> None:
-        """Count records that no bound can refuse: they say what is missing, or that it ends."""
+    def _count_gap(self, stream: StreamKey, records: int) -> None:
+        """Count the record of a gap in a volume that is closed. No bound refuses it: it says what is missing. There is
+        at most one after each other record, and those have a reserve."""
         if self._limit is not None and records:
             with self._volume(stream.job_id, stream.attempt).changed() as held:
                 held[0] = replace(held[0], used=held[0].used + records * RECORD_BYTES)
-
-    def _has_room_for_marks(self, stream: StreamKey) -> bool:
-        refusal = self.refusal(stream)
-        return refusal is None or self.volume(stream.job_id, stream.attempt).used <= refusal.bound + MARKS_RESERVE
 
     def _job_folder(self, job_id: uuid.UUID) -> Path:
         return self.root / short(job_id)

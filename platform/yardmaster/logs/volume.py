@@ -24,7 +24,7 @@ from yardmaster.quantity import format_bytes
 NEVER = (1 << 53) - 1
 GAP_BOUND_UNIT = 1 << 20
 _LARGEST_BOUND = (1 << 28) - 1
-_BODY = struct.Struct("<6Q")
+_BODY = struct.Struct("<7Q")
 _CHECKSUM = struct.Struct("<I")
 
 
@@ -87,8 +87,9 @@ class NeedsGrant(YardmasterError):
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """The count of one attempt. `granted`: what its namespace was charged; `tails`: what was taken while closed, as the
-    last lines of tasks; closed until a unix time in milliseconds, 0: it is open."""
+    """The count of one attempt. `granted`: what its namespace was charged; `tails` and `ends`: what was taken while
+    closed, as last lines of tasks and as marks of their ends; closed until a unix time in milliseconds, 0: it is open.
+    """
 
     used: int = 0
     granted: int = 0
@@ -96,6 +97,7 @@ class Volume:
     cause: int = 0
     bound: int = 0
     closed_until: int = 0
+    ends: int = 0
 
     def refusal(self, limit: int, now: int) -> Refusal | None:
         """Why nothing is taken now; None when something is. A limit that was raised opens what it had closed."""
@@ -107,9 +109,23 @@ class Volume:
     def closed(self, refusal: Refusal, until: int = NEVER) -> Volume:
         return replace(self, cause=int(refusal.cause), bound=refusal.bound, closed_until=until)
 
-    def with_lines(self, size: int, limit: int, now: int, reserve: int = 0) -> tuple[Volume, Refusal | None]:
+    def with_lines(self, size: int, limit: int, now: int, reserve: int = 0) -> Counted:
         """With `size` more bytes of lines, or why they are dropped. `reserve`: they are a task's last lines, and so
         many bytes of those are taken while the volume is closed. Raises `NeedsGrant`."""
+        volume, refusal = self._with(size, limit, now)
+        if refusal is not None and volume.tails + size <= reserve:
+            return replace(volume, used=volume.used + size, tails=volume.tails + size), None
+        return volume, refusal
+
+    def with_end(self, size: int, limit: int, now: int, reserve: int) -> Counted:
+        """The same for a mark that a stream has ended; `reserve` is for those."""
+        volume, refusal = self._with(size, limit, now)
+        if refusal is not None and volume.ends + size <= reserve:
+            return replace(volume, used=volume.used + size, ends=volume.ends + size), None
+        return volume, refusal
+
+    def _with(self, size: int, limit: int, now: int) -> Counted:
+        """With `size` more bytes; or as it is, closed, and why."""
         refusal = self.refusal(limit, now)
         if refusal is None and self.used + size > limit:
             refusal = Refusal(Cause.LOG_LIMIT, limit)
@@ -117,10 +133,11 @@ class Volume:
             if self.used + size > self.granted:
                 raise NeedsGrant(self.used + size)
             return replace(self, used=self.used + size, closed_until=0), None
-        volume = self.closed(refusal, self.closed_until if now < self.closed_until else NEVER)
-        if self.tails + size <= reserve:
-            return replace(volume, used=self.used + size, tails=self.tails + size), None
-        return volume, refusal
+        return self.closed(refusal, self.closed_until if now < self.closed_until else NEVER), refusal
+
+
+Counted = tuple[Volume, Refusal | None]
+"""The count after a write, and why its bytes are not taken."""
 
 
 class VolumeFile:
@@ -162,7 +179,7 @@ class VolumeFile:
 
 def _write(file: int, volume: Volume) -> None:
     values = (volume.used, volume.granted, volume.tails, volume.cause, volume.bound, volume.closed_until)
-    body = _BODY.pack(*values)
+    body = _BODY.pack(*values, volume.ends)
     try:
         os.pwrite(file, body + _CHECKSUM.pack(zlib.crc32(body)), 0)
     except OSError as error:

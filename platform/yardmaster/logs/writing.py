@@ -19,6 +19,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from yardmaster.errors import Unavailable
+from yardmaster.logs.keys import LINE_LIMIT
 from yardmaster.logs.lines import Block
 from yardmaster.logs.records import RECORD_BYTES, START, Index, Kind, Record
 from yardmaster.logs.volume import LOST, Refusal
@@ -52,6 +53,10 @@ class StreamWriter:
         newer = takewhile(lambda record: record.next_line > first_line, newest)
         return all(record.writer == writer or not record.lines for record in newer)
 
+    def is_in_gap(self, why: Refusal) -> bool:
+        """Whether the stream's newest record is a gap of this cause."""
+        return self.last.kind == Kind.GAP and self.last.data_checksum == why.pack()
+
     def add_lines(self, data: bytes, blocks: Sequence[Block], writer: int) -> None:
         """Write these blocks of `data`, which reach to its end. All of them or nothing."""
         offset, line = self.last.data_end, self.next_line
@@ -65,13 +70,13 @@ class StreamWriter:
         self._write(memoryview(data)[blocks[0].start :], records)
 
     def add_gap(self, lines: int, dropped_bytes: int, time: int, writer: int, why: Refusal = LOST) -> int:
-        """Mark lines as missing; how many records that has cost. Of lines that a full log drops a gap just before is
-        made longer, so that a task that goes on and on costs no more than one."""
+        """Mark lines as missing; how many records that has cost. A gap just before of the same cause is made longer, so
+        that a task that loses lines again and again costs no more than one."""
         last, cause = self.last, why.pack()
-        if why != LOST and last.kind == Kind.GAP and last.data_checksum == cause:
+        if self.is_in_gap(why):
             writer = writer if last.writer == writer else 0
-            longer = last._replace(lines=last.lines + lines, length=last.length + dropped_bytes, writer=writer)
-            self._replace_last(longer)
+            size = min(last.length + dropped_bytes, LINE_LIMIT)
+            self._replace_last(last._replace(lines=last.lines + lines, length=size, writer=writer))
             return 0
         gap, offset = self._count + 1, last.data_end
         self._write(b"", [Record(Kind.GAP, self.next_line, lines, offset, dropped_bytes, time, gap, cause, writer)])

@@ -7,7 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.logs.conftest import JOB, numbered, stream
+from yardmaster.logs.level_counts import NOTHING_COUNTED, count_levels
+from yardmaster.logs.merge import Cursor, read_merged
 from yardmaster.logs.records import RECORD_BYTES
+from yardmaster.logs.search import Place, Query, finder_for, scan
 from yardmaster.logs.store import LogStore, gap_text
 from yardmaster.logs.volume import Cause, NeedsGrant, Refusal, Volume
 from yardmaster.spec import Role
@@ -68,6 +71,77 @@ def test_lines_past_the_limit_are_one_gap_however_many_come(counted):
     assert on_disk(counted) <= LIMIT
     assert b"190000 lines (19000000 bytes) dropped: log limit of 1 MiB per attempt" in gap_text(gap)
     assert counted.read(stream(), 9_999, 10).gaps == (gap,)
+
+
+def test_gaps_that_follow_each_other_are_one_record_whoever_marks_them(counted):
+    for number in range(1000):
+        assert counted.mark_gap(stream(), number, 1, 1 << 52, 0, writer=number % 3 + 1).next_line == number + 1
+    assert on_disk(counted) == counted.volume(JOB, 1).used == RECORD_BYTES
+    (gap,) = counted.read(stream(), 0, 10).gaps
+    assert (gap.first_line, gap.lines) == (0, 1000)
+
+
+def test_marks_need_a_grant_and_close_the_log_as_lines_do(tmp_path):
+    """A task that marks gaps and ends in turn, and never writes a line."""
+    limit = 100 * RECORD_BYTES
+    store = LogStore(tmp_path / "logs", limit)
+    store.grant(JOB, 1, RECORD_BYTES)
+    store.mark_gap(stream(), 0, 1, 1, 0)
+    with pytest.raises(NeedsGrant):
+        store.mark_end(stream(), 1)
+    store.grant(JOB, 1, 2 * RECORD_BYTES)
+    store.mark_end(stream(), 1)
+    with pytest.raises(NeedsGrant):
+        store.mark_gap(stream(), 1, 1, 1, 0)
+    store.grant(JOB, 1, limit)
+    for number in range(1, 500):
+        written = store.mark_gap(stream(), number, 1, 1, 0)
+        store.mark_end(stream(), number + 1, 10 * RECORD_BYTES)
+    assert written.refusal == Refusal(Cause.LOG_LIMIT, limit)
+    assert store.volume(JOB, 1).used == on_disk(store) <= limit + 22 * RECORD_BYTES
+    assert store.next_line(stream()) == 500
+
+
+def test_a_namespace_that_is_full_takes_no_more_marks_than_a_log_at_its_limit(counted):
+    counted.refuse(JOB, 1, Refusal(Cause.NAMESPACE_LIMIT, 1 << 40), 3600)
+    for number in range(500):
+        counted.mark_gap(stream(), number, 1, 1, 0)
+        counted.mark_end(stream(), number + 1, 10 * RECORD_BYTES)
+    assert on_disk(counted) <= 22 * RECORD_BYTES
+
+
+def test_a_page_ends_after_so_many_records_and_is_read_on(store, monkeypatch):
+    for number in range(0, 300, 2):
+        store.mark_gap(stream(), number, 1, 1, 0)
+        store.mark_end(stream(), number + 1)
+        store.append(stream(), number + 1, b"line\n")
+    whole = store.read(stream(), 0, 1000)
+    for module in ("store", "merge"):
+        monkeypatch.setattr(f"yardmaster.logs.{module}.PAGE_RECORDS", 7)
+    lines, place, cursor, merged = [], 0, Cursor(1), []
+    while place < 300:
+        page = store.read(stream(), place, 1000)
+        assert place < page.next_line
+        assert page.next_line - place <= 7
+        lines += page.lines
+        place = page.next_line
+    assert tuple(lines) == whole.lines
+    while len(merged) < 150:
+        page = read_merged(store, JOB, cursor, 1000)
+        assert page.cursor != cursor
+        assert len(page.lines) + len(page.gaps) <= 7
+        merged += [line for _, line in page.lines]
+        cursor = page.cursor
+    assert tuple(merged) == whole.lines
+
+
+def test_searching_and_counting_stop_in_time_among_gaps(store):
+    for number in range(100):
+        store.mark_gap(stream(), number, 1, 1, 0)
+        store.mark_end(stream(), number + 1)
+    page = scan(store, [stream()], finder_for(Query("line")), Place(0, 0), 10, deadline=0.0)
+    assert page.next == Place(0, 1)
+    assert count_levels(store, stream(), NOTHING_COUNTED, deadline=0.0).lines == 1
 
 
 def test_lines_may_be_left_to_a_task_that_counts_them_itself_and_sends_the_last(counted):
