@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
 from django.contrib.auth.signals import user_logged_in
 from django.core import signing
-from django.db.models import Q
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from apps.accounts.models import User
+from apps.accounts.selectors import LONGEST_NAME, users_reached_by
 from apps.api.addresses import network_of
 from apps.api.allowances import take
 from apps.api.outside import problem_response
@@ -33,7 +33,6 @@ DEVICE_LASTS = 365 * 86_400
 _SEEN = Allowance("sign-in-seen", 60_000, 30 * 86_400)
 _SALT = "yardmaster.device"
 _MINUTES = 300
-_LONGEST_NAME = 254
 _BY_ADDRESS = ("/accounts/signup/", "/accounts/password/reset/", "/accounts/confirm-email/", "/sign-in/")
 _BY_USER = (
     "/accounts/password/change/",
@@ -46,33 +45,40 @@ _BY_USER = (
 
 @dataclass(frozen=True)
 class Attempt:
-    """One that may be made. To be told when it succeeded."""
+    """One that may be made. To be notified when it succeeded."""
 
-    takings: Sequence[Taking]
-    pair: str
+    address: str
+    takings: Mapping[str, Sequence[Taking]]
+    """By account. A name may reach several accounts, and it is a guess at each of them."""
 
-    def succeeded(self) -> None:
-        """It costs nothing then, and this address is known for the account from now on."""
-        back = [Taking(one.allowance, one.who, -one.cost) for one in self.takings]
-        take([*back, Taking(_SEEN, self.pair)])
+    def succeeded(self, user: User) -> None:
+        """It costs the account that signed in nothing then, and this address is known for it from now on. What it took
+        from other accounts that the name reaches stays taken."""
+        account = str(user.pk)
+        back = [Taking(one.allowance, one.who, -one.cost) for one in self.takings.get(account, ())]
+        take([*back, Taking(_SEEN, f"{account}\n{self.address}")])
 
 
 def attempt_begin(request: HttpRequest, name: str, *, cost: int = 1) -> Attempt:
     """Count an attempt to sign in as `name` (a username or an e-mail address). Raises `TooMany`."""
-    account, address = _account(name), address_of(request)
+    address = address_of(request)
+    takings = {account: _takings(request, account, address, cost) for account in _accounts(name)}
+    every = list(dict.fromkeys(one for some in takings.values() for one in some))
+    if (over := take(every).over) is not None:
+        raise too_many_attempts(over.allowance)
+    return Attempt(address, takings)
+
+
+def _takings(request: HttpRequest, account: str, address: str, cost: int) -> list[Taking]:
     pair = f"{account}\n{address}"
     device = _device_of(request, account)
     if device or take([Taking(_SEEN, pair, 0)]).used[0]:
-        takings = [Taking(_allowance("known", "PAIR", _MINUTES), f"{account}\n{device or address}", cost)]
-    else:
-        takings = [
-            Taking(_allowance("address", "ADDRESS", 60), address, cost),
-            Taking(_allowance("pair", "PAIR", _MINUTES), pair, cost),
-            Taking(_allowance("account", "ACCOUNT", _MINUTES), account, cost),
-        ]
-    if (over := take(takings).over) is not None:
-        raise too_many_attempts(over.allowance)
-    return Attempt(takings, pair)
+        return [Taking(_allowance("known", "PAIR", _MINUTES), f"{account}\n{device or address}", cost)]
+    return [
+        Taking(_allowance("address", "ADDRESS", 60), address, cost),
+        Taking(_allowance("pair", "PAIR", _MINUTES), pair, cost),
+        Taking(_allowance("account", "ACCOUNT", _MINUTES), account, cost),
+    ]
 
 
 def may_guess(user: User) -> bool:
@@ -134,13 +140,9 @@ def _allowance(name: str, setting: str, seconds: int) -> Allowance:
     return Allowance(f"sign-in-{name}", settings.YARDMASTER_SIGN_IN_LIMITS[setting], seconds)
 
 
-def _account(name: str) -> str:
-    """The account behind a name; a name that none has is one too, so that it is answered alike."""
-    text = name.strip()[:_LONGEST_NAME].casefold()
-    if "\0" in text:
-        return text
-    user = User.objects.filter(Q(username__iexact=text) | Q(email__iexact=text)).only("pk").first()
-    return text if user is None else str(user.pk)
+def _accounts(name: str) -> list[str]:
+    """The accounts behind a name; a name that none has is one too, so that it is answered alike."""
+    return [str(user.pk) for user in users_reached_by(name)] or [name.strip()[:LONGEST_NAME].casefold()]
 
 
 def _device_of(request: HttpRequest, account: str) -> str:

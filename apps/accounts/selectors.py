@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db.models import QuerySet
+from allauth.account.models import EmailAddress
+from django.db.models import Q, QuerySet
 
 from apps.accounts.models import PersonalToken, User
 from apps.api.problems import NotFound
+
+LONGEST_NAME = 254
+"""Of a name that somebody signs in with: as long as an address may be."""
 
 
 def users() -> QuerySet[User]:
@@ -29,6 +33,17 @@ def user_by_name(username: str) -> User:
     if user is None:
         raise NotFound("There is no such user.")
     return user
+
+
+def users_reached_by(name: str) -> list[User]:
+    """Whose password signing in with this name or address is tried on, those with the address first. Mostly one or
+    none; several where the name of one is the address of another, or an address that another had before."""
+    text = name.strip()[:LONGEST_NAME]
+    if not text or "\0" in text:
+        return []
+    noted = EmailAddress.objects.filter(email__iexact=text).values("user")
+    found = User.objects.filter(Q(username__iexact=text) | Q(email__iexact=text) | Q(pk__in=noted))
+    return sorted(found, key=lambda one: (one.email.casefold() != text.casefold(), str(one.pk)))
 
 
 def users_locked() -> QuerySet[User]:

@@ -89,7 +89,20 @@ def _taken(user: User) -> list[Problem]:
         problems.append(Problem("username", "unique", _TAKEN.format("name"), "Choose another.", user.username))
     if user.email and others.filter(email__iexact=user.email).exists():
         problems.append(Problem("email", "unique", _TAKEN.format("address"), "Choose another.", user.email))
-    return problems
+    return problems or name_and_address_problems(user)
+
+
+def name_and_address_problems(user: User) -> list[Problem]:
+    """Sign-in takes a name or an address, so that no name may be an address of another user, nor look like one. What
+    the user has already is not refused: it may be older than this rule."""
+    before = User.objects.filter(pk=user.pk).first()
+    if before is None and "@" in user.username and user.username.casefold() != user.email.casefold():
+        remedy = "Leave out the @, or use your own e-mail address."
+        return [Problem("username", "looks_like_address", "A name cannot hold an @.", remedy, user.username)]
+    is_new = bool(user.email) and (before is None or before.email.casefold() != user.email.casefold())
+    if is_new and User.objects.exclude(pk=user.pk).filter(username__iexact=user.email).exists():
+        return [Problem("email", "unique", "This address is another user's name.", "Choose another.", user.email)]
+    return []
 
 
 def first_administrator(*, username: str = "admin", email: str = "", password: str | None = None) -> str | None:

@@ -16,6 +16,7 @@ from django.urls import reverse
 from apps.accounts.addresses import address_ask
 from apps.accounts.attempts import PAGE_COST, attempt_begin
 from apps.accounts.models import User
+from apps.accounts.services import name_and_address_problems
 from apps.api.problems import Invalid, TooMany
 from apps.namespaces.personal import personal_namespace_create
 
@@ -32,8 +33,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         except TooMany as problem:
             raise self.validation_error("too_many_login_attempts") from problem
 
-    def _rollback_login_failed_rl_usage(self) -> None:
-        self._attempt.succeeded()
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
+        user: User | None = super().authenticate(request, **credentials)
+        if user is not None:
+            self._attempt.succeeded(user)
+        return user
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("account_page")
@@ -48,6 +52,17 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
 
 class SignUpForm(SignupForm):  # type: ignore[misc]  # allauth has no types
     """Where the portal sends mail, the address that was given waits until its reader has confirmed it."""
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean()
+        name, email = cleaned.get("username"), cleaned.get("email") or ""
+        if name:
+            # An address that waits for its reader is not the user's own yet, and so no name.
+            own = "" if settings.YARDMASTER_SENDS_MAIL else email
+            for user in (User(username=name, email=own), User(username="", email=email)):
+                for problem in name_and_address_problems(user):
+                    self.add_error(problem.field, f"{problem.message} {problem.remedy}".strip())
+        return cleaned
 
     def save(self, request: HttpRequest) -> User:
         if not settings.YARDMASTER_SENDS_MAIL:

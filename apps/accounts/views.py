@@ -49,7 +49,7 @@ class PasswordForTokenView(ApiView):
         user = authenticate(request._request, username=data["username"], password=data["password"])
         if not isinstance(user, User):
             raise AuthenticationFailed("The name or the password is wrong, or the account is locked.")
-        attempt.succeeded()
+        attempt.succeeded(user)
         made = services.token_create(user=user, name=data["name"], scopes=data["scopes"], expires_in=wish.lifetime())
         return _with_secret(*made)
 

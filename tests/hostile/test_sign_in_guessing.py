@@ -129,6 +129,51 @@ def test_name_and_address_of_one_account_share_its_count(guessed: Scene, strange
     assert let_through([guess(stranger, name, "10.11.0.1") for name in names]) == LIMITS["PAIR"]
 
 
+def test_a_name_that_is_the_address_of_another_is_no_way_around_that_accounts_count(
+    guessed: Scene, stranger: httpx2.Client
+):
+    """Such an account may be older than the rule that refuses its name."""
+    guessed.portal.token_of("bob")
+    guessed.portal.script(
+        "import django; django.setup()\nfrom apps.accounts.models import User\n"
+        "User.objects.filter(username='bob').update(email='bob@example.org')\n"
+        f"User.objects.create_user('bob@example.org', password='{PASSWORD} of mallory')"
+    )
+    devices = []
+    for number in range(3):
+        with http(guessed.portal.url) as mallory:  # each sign-in of her own gives a cookie of a known device
+            own = f"{PASSWORD} of mallory"
+            assert on_page(mallory, guessed.portal.url, "bob@example.org", f"10.14.0.{number}", own).status_code == 302
+            devices.append(mallory.cookies["yardmaster_device"])
+    answers = []
+    for number, device in enumerate(devices):
+        with http(guessed.portal.url) as mallory:
+            mallory.cookies.set("yardmaster_device", device)
+            answers += [guess(mallory, "bob@example.org", f"10.14.{number + 1}.{n}") for n in range(LIMITS["PAIR"])]
+    # Her own sign-ins, each of which counts as two on a page, were guesses at the other account as well.
+    assert 0 < let_through(answers) <= LIMITS["ACCOUNT"] - 2 * len(devices)
+
+
+def test_no_name_is_made_that_is_or_may_become_the_address_of_another(guessed: Scene):
+    guessed.portal.token_of("carol")
+    with http(guessed.portal.url, guessed.token) as admin:
+        carol = next(one for one in admin.get("/api/v1/users/").json()["results"] if one["username"] == "carol")
+        assert admin.patch(f"/api/v1/users/{carol['id']}/", json={"email": "carol@example.org"}).status_code == 200
+        own = {"username": "dora@example.org", "email": "Dora@example.org"}
+        assert admin.post("/api/v1/users/", json=own).status_code == 201
+        for wish, field, code in [
+            ({"username": "carol@example.org"}, "username", "looks_like_address"),
+            ({"username": "CAROL＠example.org", "email": "eve@example.org"}, "username", "looks_like_address"),
+            ({"username": "later@example.org"}, "username", "looks_like_address"),
+            ({"username": "carol@example.org", "email": "carol@example.org"}, "email", "unique"),
+        ]:
+            refused = admin.post("/api/v1/users/", json=wish)
+            assert refused.status_code == 400, wish
+            assert (refused.json()["errors"][0]["field"], refused.json()["errors"][0]["code"]) == (field, code), wish
+        taken = admin.patch(f"/api/v1/users/{carol['id']}/", json={"email": "dora@example.org"})
+        assert (taken.status_code, taken.json()["errors"][0]["field"]) == (400, "email")
+
+
 def test_links_that_are_tried_out_are_counted(stranger: httpx2.Client):
     stranger.get("/accounts/login/", headers={"X-Forwarded-For": "10.12.0.1"})
     form = {"csrfmiddlewaretoken": stranger.cookies["yardmaster_csrf"]}
