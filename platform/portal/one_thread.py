@@ -4,7 +4,7 @@ No view and no middleware here is async. Where one middleware could be, Django m
 to and fro between the event loop and its thread half a dozen times, waiting for a processor each time. And the threads
 stay: Django would begin one for each request, and with it a new connection to the database.
 
-Few work at a time, in the order in which the requests came. Python runs one thread at a time anyway: were all of them
+Few work at a time, and callers take turns. Python runs one thread at a time anyway: were all of them
 at work, each would advance a few milliseconds in turn, the short answers would take as long as the long ones, and some
 much longer than others.
 """
@@ -12,8 +12,7 @@ much longer than others.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from typing import Any
@@ -24,56 +23,57 @@ from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.db import close_old_connections
 
+from apps.api.problems import TooMany
+from portal.places import WORK, Places, Turns, Work
+from portal.refusals import refusal
+
 Chain = Callable[[Any], Any]
 
+HEALTH = "/healthz"
 AT_WORK = 2
 """Requests that advance at a time: one computes while another waits for the database."""
-SHORT = 0.1
+SHORT = 0.05
 """Seconds after which a request no longer counts as one of these. It mostly waits then, and nobody waits for it."""
 
 
 class OneThread(ASGIHandler):
-    """The event loop hands a request over once; reading it and sending the answer stay the loop's."""
+    """The event loop hands a request over once; reading it and sending the answer stay the loop's. Answers 429 where
+    there is no place for the work that `places.WORK` of the scope names."""
 
     def load_middleware(self, is_async: bool = False) -> None:
         super().load_middleware(is_async=False)
         chain = with_a_live_connection(self._middleware_chain)  # type: ignore[has-type]  # set above, in Django
-        threads = ThreadPoolExecutor(settings.YARDMASTER_WEB_THREADS, thread_name_prefix="request")
-        in_a_thread = sync_to_async(chain, thread_sensitive=False, executor=threads)
-        turns = Turns(AT_WORK, SHORT)
+        number: int = settings.YARDMASTER_WEB_THREADS
+        in_a_thread = sync_to_async(
+            chain, thread_sensitive=False, executor=ThreadPoolExecutor(number, thread_name_prefix="request")
+        )
+        # Of one: whether the process answers at all must not depend on how much it has to do.
+        sign_of_life = sync_to_async(
+            chain, thread_sensitive=False, executor=ThreadPoolExecutor(1, thread_name_prefix="health")
+        )
+        places, turns = Places(), Turns(AT_WORK, SHORT, share=max(1, number // 2))
 
         async def answered(request: Any) -> Any:
-            async with turns.one():
-                return await in_a_thread(request)
+            if request.path == HEALTH:
+                return await sign_of_life(request)
+            work: Work = request.scope.get(WORK, Work())
+            try:
+                async with places.hold(work.places), turns.one(work.who):
+                    return await to_the_end(in_a_thread(request))
+            except TooMany as problem:
+                return refusal(request.scope, problem)
 
         self._middleware_chain = answered
 
 
-class Turns:
-    """`most` at a time, first come, first served; who takes longer than `short` seconds lets the next one begin."""
-
-    def __init__(self, most: int, short: float) -> None:
-        self._free = asyncio.Semaphore(most)
-        self._short = short
-
-    @contextlib.asynccontextmanager
-    async def one(self) -> AsyncIterator[None]:
-        """Wait for a turn, and have it."""
-        await self._free.acquire()
-        has_ended = False
-
-        def end() -> None:
-            nonlocal has_ended
-            if not has_ended:
-                has_ended = True
-                self._free.release()
-
-        timer = asyncio.get_running_loop().call_later(self._short, end)
-        try:
-            yield
-        finally:
-            timer.cancel()
-            end()
+async def to_the_end(work: Coroutine[Any, Any, Any]) -> Any:
+    """Its result. A client that goes away ends no thread: what the request holds, it holds until the work is done."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
 
 
 def with_a_live_connection(chain: Chain) -> Chain:

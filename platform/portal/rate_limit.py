@@ -8,11 +8,9 @@ in (`apps.accounts.attempts`), sizes of bodies (`body_limit`).
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import re
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,13 +19,17 @@ from django.conf import settings
 from apps.api.allowances import take_async, take_here
 from apps.api.problems import TooMany
 from portal.callers import Caller, address_of, caller_of
+from portal.one_thread import HEALTH
+from portal.places import WORK, Place, Places, Work
 from portal.refusals import Application, Headers, Message, Receive, Send, encoded, refuse
 from yardmaster.allowances import Allowance, Outcome, Taking, seconds_until_more
 
 MINUTE = 60
 PATIENCE = 5.0
 """Seconds that a request waits for others of the same caller to end."""
-_FREE = ("/static/", "/healthz", "/readyz")
+_UNCOUNTED = 50
+"""Requests at once for `/healthz`, which the keeper of the processes asks for: more are told to come later."""
+READY = "/readyz"
 _OBJECTS = "/storage/"
 _ID = r"[0-9a-fA-F-]{32,36}"
 _EXPENSIVE = re.compile(
@@ -41,35 +43,60 @@ _UPLOADS = re.compile(r"/api/v1/uploads/")
 
 @dataclass(frozen=True)
 class Demand:
-    """What one request takes, and the places it needs while it is under way: (name, how many there are, wait)."""
+    """What one request takes, the places that it needs while it is under way, and its work."""
 
     takings: Sequence[Taking]
-    places: Sequence[tuple[str, int, float]]
+    places: Sequence[Place] = ()
+    work: Work = field(default_factory=Work)
     is_counted_here: bool = False
 
 
-def demand_of(kind: str, method: str, path: str, caller: Caller, address: str) -> Demand:
-    """Of a request, or of a WebSocket (`kind` as in ASGI)."""
+def open_demand_of(path: str, address: str) -> Demand | None:
+    """Of a request that anybody may send as a part of every page, or to see whether the portal is well; else None."""
+    if path == HEALTH:
+        return Demand([], [Place("health", _UNCOUNTED, PATIENCE)])
+    if path != READY and not path.startswith("/static/"):
+        return None
     limits: dict[str, int] = settings.YARDMASTER_RATES
-    if path.startswith(_OBJECTS):
-        return Demand([_taking("objects", "JOB", Caller("stranger", address))], [], is_counted_here=True)
-    if caller.kind == "task":
-        return Demand([_taking("task", "JOB", caller)], [], is_counted_here=True)
+    who = f"open {address}"
+    taking = _taking("open", "USER", Caller("stranger", address))
+    return Demand([taking], [Place(who, limits["AT_ONCE"], PATIENCE)], Work(who), is_counted_here=True)
+
+
+def demand_of(kind: str, method: str, path: str, caller: Caller, address: str) -> Demand:
+    """Of any other request, or of a WebSocket (`kind` as in ASGI)."""
+    limits: dict[str, int] = settings.YARDMASTER_RATES
     who = f"{caller.kind} {caller.name}"
+    if path.startswith(_OBJECTS):
+        taking = _taking("objects", "JOB", Caller("stranger", address))
+        return Demand([taking], work=Work(f"objects {address}"), is_counted_here=True)
+    if caller.kind == "task":
+        return Demand([_taking("task", "JOB", caller)], work=Work(who), is_counted_here=True)
     takings = [_taking(caller.kind, "USER" if caller.is_known else "STRANGER", caller)]
     if kind == "websocket":
-        sockets = [(f"sockets {who}", limits["SOCKETS"], 0.0), (f"sockets at {address}", 2 * limits["SOCKETS"], 0.0)]
+        sockets = [
+            Place(f"sockets {who}", limits["SOCKETS"], 0.0),
+            Place(f"sockets at {address}", 2 * limits["SOCKETS"], 0.0),
+        ]
         return Demand(takings, sockets)
-    places = [(who, limits["AT_ONCE"], PATIENCE)]
+    work = Work(who)
     if _EXPENSIVE.fullmatch(path):
         takings.append(_taking("expensive", "EXPENSIVE", caller))
-        places.append((f"expensive {who}", limits["EXPENSIVE_AT_ONCE"], PATIENCE))
-        places.append(("expensive", limits["EXPENSIVE_IN_ALL"], PATIENCE))
+        work = Work(who, _expensive(who) if caller.is_known else ())  # a stranger is sent to sign in
     elif method == "POST" and _LAUNCHES.fullmatch(path):
         takings.append(_taking("launches", "LAUNCHES", caller))
     elif method == "POST" and _UPLOADS.fullmatch(path):
         takings.append(_taking("uploads", "UPLOADS", caller))
-    return Demand(takings, places)
+    return Demand(takings, [Place(who, limits["AT_ONCE"], PATIENCE)], work)
+
+
+def _expensive(who: str) -> Sequence[Place]:
+    """Held only while the portal works on the request: a slow client holds none of what all share."""
+    limits: dict[str, int] = settings.YARDMASTER_RATES
+    return (
+        Place(f"expensive {who}", limits["EXPENSIVE_AT_ONCE"], PATIENCE),
+        Place("expensive", limits["EXPENSIVE_IN_ALL"], PATIENCE),
+    )
 
 
 class RateLimit:
@@ -80,61 +107,34 @@ class RateLimit:
         self._places = Places()
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket") or scope["path"].startswith(_FREE):
+        if scope["type"] not in ("http", "websocket"):
             await self._inner(scope, receive, send)
             return
-        caller = await caller_of(scope)
-        demand = demand_of(scope["type"], scope.get("method", "GET"), scope["path"], caller, address_of(scope))
-        outcome = take_here(demand.takings) if demand.is_counted_here else await take_async(demand.takings)
-        told = headers_of(demand.takings, outcome)
+        demand = await _demand_of(scope)
         try:
-            if outcome.over is not None:
-                raise _too_often(outcome.over.allowance, told)
-            async with contextlib.AsyncExitStack() as held:
-                for name, most, wait in demand.places:
-                    await held.enter_async_context(self._places.hold(name, most, wait))
+            told = await _counted(demand)
+            scope[WORK] = demand.work
+            async with self._places.hold(demand.places):
                 await self._inner(scope, receive, _telling(scope, send, told))
         except TooMany as problem:
             await refuse(scope, send, problem)
 
 
-class Places:
-    """How many of a kind are under way at once. Nothing is remembered of a kind of which none is."""
-
-    def __init__(self) -> None:
-        self._kinds: dict[str, _Kind] = {}
-
-    @contextlib.asynccontextmanager
-    async def hold(self, name: str, most: int, wait: float) -> AsyncIterator[None]:
-        """Have one of `most` places, and wait so long for it. Raises `TooMany`."""
-        kind = self._kinds.setdefault(name, _Kind(asyncio.Semaphore(most)))
-        kind.users += 1
-        try:
-            await _acquire(kind.free, wait)
-            try:
-                yield
-            finally:
-                kind.free.release()
-        finally:
-            kind.users -= 1
-            if not kind.users:
-                self._kinds.pop(name, None)
+async def _demand_of(scope: Any) -> Demand:
+    path, address = scope["path"], address_of(scope)
+    found = open_demand_of(path, address)
+    return found or demand_of(scope["type"], scope.get("method", "GET"), path, await caller_of(scope), address)
 
 
-@dataclass
-class _Kind:
-    free: asyncio.Semaphore
-    users: int = field(default=0)
-
-
-async def _acquire(free: asyncio.Semaphore, wait: float) -> None:
-    if free.locked() and not wait:
-        raise _at_once()
-    try:
-        async with asyncio.timeout(wait or None):
-            await free.acquire()
-    except TimeoutError as error:
-        raise _at_once() from error
+async def _counted(demand: Demand) -> dict[str, str]:
+    """The headers that say what is left. Raises `TooMany`."""
+    if not demand.takings:
+        return {}
+    outcome = take_here(demand.takings) if demand.is_counted_here else await take_async(demand.takings)
+    told = headers_of(demand.takings, outcome)
+    if outcome.over is not None:
+        raise _too_often(outcome.over.allowance, told)
+    return told
 
 
 def headers_of(takings: Sequence[Taking], outcome: Outcome) -> dict[str, str]:
@@ -176,7 +176,3 @@ def _too_often(allowance: Allowance, told: dict[str, str]) -> TooMany:
     wait = seconds_until_more(allowance, time.time())
     detail = f"These are too many requests: {allowance.amount} a minute are allowed here."
     return TooMany(detail, "rate_limited", wait=wait, headers=told)
-
-
-def _at_once() -> TooMany:
-    return TooMany("Too many of your requests are under way at once.", "too_many_at_once", wait=1)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from django.http import HttpResponse
 from django.template.loader import render_to_string
 
 from apps.api.problems import CONTENT_TYPE, ApiProblem, body_of
@@ -38,16 +39,16 @@ async def refuse(scope: Any, send: Send, problem: ApiProblem) -> None:
             return
         prefix = "websocket."
     kind, body = _content(scope, problem)
-    headers = {
-        "Content-Type": kind,
-        "Content-Length": str(len(body)),
-        "Connection": "close",
-        **_SAFE,
-        **problem.headers,
-    }
-    start = {"type": f"{prefix}http.response.start", "status": problem.status, "headers": encoded(headers)}
-    await send(start)
+    headers = {"Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close"}
+    told = encoded(headers | _SAFE | problem.headers)
+    await send({"type": f"{prefix}http.response.start", "status": problem.status, "headers": told})
     await send({"type": f"{prefix}http.response.body", "body": body})
+
+
+def refusal(scope: Any, problem: ApiProblem) -> HttpResponse:
+    """The same, where Django has the request already."""
+    kind, body = _content(scope, problem)
+    return HttpResponse(body, content_type=kind, status=problem.status, headers=_SAFE | problem.headers)
 
 
 def encoded(headers: dict[str, str]) -> Headers:

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from asgiref.testing import ApplicationCommunicator
 from django.http import HttpRequest, HttpResponse
-from django.urls import path
+from django.urls import clear_url_caches, path
 
-from portal.one_thread import OneThread, Turns
+from portal.one_thread import OneThread
+from portal.places import WORK, Place, Work
 
 WHERE: list[tuple[str, int]] = []
 HANDOVERS: list[str] = []
@@ -107,61 +108,84 @@ async def test_threads_stay_and_with_them_their_connections_which_are_looked_at_
     assert looked[::2] == looked[1::2]
 
 
-async def test_requests_have_their_turn_in_the_order_in_which_they_came() -> None:
-    turns, order, at_work = Turns(2, short=60), [], []
+class Gate:
+    """A view that waits until it is let go, and says how many are in it."""
 
-    async def one(number: int) -> None:
-        async with turns.one():
-            order.append(number)
-            at_work.append(number)
-            assert len(at_work) <= 2
-            await asyncio.sleep(0.001)
-            at_work.remove(number)
+    def __init__(self) -> None:
+        self.inside = 0
+        self.most = 0
+        self.open = threading.Event()
+        self._lock = threading.Lock()
 
-    await asyncio.gather(*(one(number) for number in range(20)))
-    assert order == list(range(20))
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        with self._lock:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+        self.open.wait(10)
+        with self._lock:
+            self.inside -= 1
+        return HttpResponse("done")
 
 
-async def test_requests_that_take_long_hold_up_nobody_and_free_their_turn_once() -> None:
-    turns, end = Turns(2, short=0.01), asyncio.Event()
+async def ask(django: OneThread, work: Work, path: str = "/gate") -> ApplicationCommunicator:
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": [], WORK: work}
+    client = ApplicationCommunicator(django, scope)
+    await client.send_input({"type": "http.request", "body": b""})
+    return client
 
-    async def long() -> None:
-        async with turns.one():
-            await end.wait()
 
-    waiting = [asyncio.create_task(long()) for _ in range(5)]
+async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(5):
-        async with turns.one():
-            end.set()
-        await asyncio.gather(*waiting)
-    at_work: list[int] = []
-
-    async def counted() -> None:
-        async with turns.one():
-            at_work.append(1)
-            assert len(at_work) <= 2
-            await asyncio.sleep(0)
-            at_work.pop()
-
-    await asyncio.gather(*(counted() for _ in range(20)))
+        while not condition():
+            await asyncio.sleep(0.005)
 
 
-async def test_a_request_that_breaks_or_is_given_up_frees_its_turn() -> None:
-    turns = Turns(1, short=60)
-    with pytest.raises(RuntimeError, match="broken"):
-        async with turns.one():
-            raise RuntimeError("broken")
-    holder = asyncio.create_task(_hold(turns))
-    await asyncio.sleep(0)
-    waiter = asyncio.create_task(_hold(turns))
-    await asyncio.sleep(0)
-    waiter.cancel()
-    holder.cancel()
-    await asyncio.gather(holder, waiter, return_exceptions=True)
-    async with asyncio.timeout(5), turns.one():
-        pass
+@pytest.fixture
+def gate(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Gate:
+    one = Gate()
+    monkeypatch.setitem(globals(), "urlpatterns", [path("gate", one), path("here", view), path("healthz", view)])
+    settings.ROOT_URLCONF = __name__
+    settings.MIDDLEWARE = []
+    settings.YARDMASTER_WEB_THREADS = 8
+    clear_url_caches()
+    return one
 
 
-async def _hold(turns: Turns) -> None:
-    async with turns.one():
-        await asyncio.sleep(60)
+async def test_a_client_that_goes_away_keeps_its_place_until_its_work_is_done(gate: Gate) -> None:
+    django, work = OneThread(), Work("ada", [Place("expensive", 2, 0.0)])
+    gone = [await ask(django, work), await ask(django, work)]
+    await until(lambda: gate.inside == 2)
+    for client in gone:
+        await client.send_input({"type": "http.disconnect"})
+    for _ in range(3):
+        refused = await ask(django, work)
+        assert (await refused.receive_output(5))["status"] == 429
+        await refused.receive_output(5)
+        await refused.wait()
+    assert gate.most == 2
+    gate.open.set()
+    for client in gone:
+        await client.wait()
+    assert gate.inside == 0
+    later = await ask(django, work)
+    assert (await later.receive_output(5))["status"] == 200
+    await later.receive_output(5)
+    await later.wait()
+
+
+async def test_one_caller_leaves_threads_to_others_and_the_keeper_is_always_answered(gate: Gate) -> None:
+    django = OneThread()
+    greedy = [await ask(django, Work("greedy")) for _ in range(20)]
+    await until(lambda: gate.inside == 4)
+    quick = [await ask(django, Work("other"), "/here")]
+    assert (await quick[0].receive_output(5))["status"] == 200
+    more = [await ask(django, Work(f"other {number}")) for number in range(20)]
+    await until(lambda: gate.inside == 8)
+    quick.append(await ask(django, Work(), "/healthz"))
+    assert (await quick[1].receive_output(5))["status"] == 200
+    gate.open.set()
+    for client in [*greedy, *more]:
+        assert (await client.receive_output(5))["status"] == 200
+    for client in [*greedy, *more, *quick]:
+        await client.receive_output(5)
+        await client.wait()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 
 import pytest
 
-from apps.api.problems import TooMany
 from portal.callers import Caller
-from portal.rate_limit import Places, demand_of, headers_of
+from portal.rate_limit import demand_of, headers_of, open_demand_of
 from yardmaster.allowances import Allowance, Outcome, Taking
 
 ADA, TASK, STRANGER = Caller("user", "ada"), Caller("task", "job"), Caller("stranger", "10.0.0.1")
@@ -45,12 +43,12 @@ def test_what_a_request_takes(caller, method, path, expected):
 
 def test_tasks_are_counted_per_job_and_here():
     found = demand_of("http", "POST", "/api/v1/task/log/", TASK, "10.0.0.1")
-    assert (found.is_counted_here, found.places, found.takings[0].who) == (True, [], "task job")
+    assert (found.is_counted_here, found.places, found.takings[0].who) == (True, (), "task job")
 
 
 def test_sockets_have_places_per_user_and_per_address():
     found = demand_of("websocket", "GET", "/ws/jobs/", ADA, "10.0.0.1")
-    assert [name for name, _, _ in found.places] == ["sockets user ada", "sockets at 10.0.0.1"]
+    assert [one.name for one in found.places] == ["sockets user ada", "sockets at 10.0.0.1"]
 
 
 def test_the_allowance_that_is_nearest_to_its_end_is_told():
@@ -62,34 +60,24 @@ def test_the_allowance_that_is_nearest_to_its_end_is_told():
     assert (over["RateLimit-Limit"], over["RateLimit-Remaining"]) == ("100", "0")
 
 
-async def test_places_are_given_back_and_forgotten():
-    places = Places()
-    async with places.hold("one", 1, 0.0):
-        with pytest.raises(TooMany):
-            async with places.hold("one", 1, 0.0):
-                pass
-        async with places.hold("other", 1, 0.0):
-            pass
-    async with places.hold("one", 1, 0.0):
-        pass
-    assert places._kinds == {}
+def test_what_is_expensive_has_places_for_its_work_and_a_strangers_request_none():
+    found = demand_of("http", "GET", "/find/", ADA, "10.0.0.1")
+    assert [one.name for one in found.places] == ["user ada"]
+    assert [one.name for one in found.work.places] == ["expensive user ada", "expensive"]
+    assert demand_of("http", "POST", "/find/", STRANGER, "10.0.0.1").work.places == ()
 
 
-async def test_who_waits_gets_the_place_that_becomes_free():
-    places = Places()
-    freed, entered = asyncio.Event(), asyncio.Event()
+@pytest.mark.parametrize("path", ["/static/app.js", "/static/nothing", "/readyz"])
+def test_what_anybody_may_ask_for_is_counted_by_address_and_here(path: str):
+    found = open_demand_of(path, "10.0.0.1")
+    assert found is not None
+    assert (found.is_counted_here, [one.allowance.name for one in found.takings]) == (True, ["open"])
+    assert [one.name for one in found.places] == ["open 10.0.0.1"]
 
-    async def first() -> None:
-        async with places.hold("one", 1, 5.0):
-            entered.set()
-            await freed.wait()
 
-    task = asyncio.create_task(first())
-    await entered.wait()
-    with pytest.raises(TooMany):
-        async with places.hold("one", 1, 0.01):
-            pass
-    freed.set()
-    async with places.hold("one", 1, 5.0):
-        pass
-    await task
+def test_the_keepers_question_is_not_counted_and_only_its_very_address():
+    found = open_demand_of("/healthz", "10.0.0.1")
+    assert found is not None
+    assert (found.takings, [one.name for one in found.places]) == ([], ["health"])
+    assert open_demand_of("/healthzX", "10.0.0.1") is None
+    assert open_demand_of("/readyz/", "10.0.0.1") is None
