@@ -1,6 +1,8 @@
-"""uvicorn's HTTP protocol with a bound on what comes before a body: the target of a request, and all of its head.
+"""uvicorn's HTTP protocol with bounds on everything that is not a body: the target of a request, its headers, what
+follows its body, and how many requests wait behind one another.
 
-The parser keeps a head in memory until it is whole, however long it is, before anything of the application runs.
+The parser keeps a head in memory until it is whole, however long it is, before anything of the application runs. And
+what reads a head later takes its size for granted: unquoting a cookie takes a time that grows with its square.
 """
 
 from __future__ import annotations
@@ -17,68 +19,152 @@ from apps.api.problems import CONTENT_TYPE, ApiProblem, body_of
 LONGEST_TARGET = 8 << 10
 LONGEST_LOG_TARGET = 256 << 10
 """Where a page of a log begins is one number per task, in the address."""
-LONGEST_HEAD = 320 << 10
+LONGEST_HEADER = 8 << 10
+LONGEST_HEADERS = 32 << 10
+MOST_HEADERS = 100
+LONGEST_BETWEEN = 16 << 10
+"""Bytes of a message, after its head, in a row of which none is of its body: sizes of pieces, and what follows them."""
+MOST_WAITING = 8
+"""Requests that were sent on one connection before the one in front of them is answered."""
 _LINGER = 1.0
 """Seconds in which a client may read the answer before the connection is closed under it."""
 
 
 class _Refused(Exception):
-    """The head is too long."""
+    """The parser shall read no further."""
 
 
 class BoundedHead(HttpToolsProtocol):
-    """Answers 414 or 431 with a problem and closes the connection."""
+    """Answers 400, 414 or 431 with a problem and closes the connection."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self.url = b""
         self._in_head = True
-        self._head = 0
+        self._head = self._headers = self._lines = self._between = 0
         self._refusal: ApiProblem | None = None
 
     def data_received(self, data: bytes) -> None:
         if self._refusal is not None:
+            self.transport.pause_reading()  # a request that was under way has made it read on
             return
-        if self._in_head:
-            self._head += len(data)
-            if self._head > LONGEST_HEAD:
-                self._refuse(_too_long(431, "headers_too_large", "The head of a request", LONGEST_HEAD))
-                return
+        self._head += len(data)
+        self._between += len(data)
         super().data_received(data)
+        if self._refusal is not None:
+            return
+        if self._in_head and self._head - len(self.url) > LONGEST_HEADERS:
+            self._refuse(_too_long(431, "headers_too_large", "The head of a request", LONGEST_HEADERS))
+        elif not self._in_head and self._between > LONGEST_BETWEEN:
+            self._refuse(_no_trailers())
 
     def on_message_begin(self) -> None:
+        if len(self.pipeline) >= MOST_WAITING:
+            self._stop(_too_many_waiting())
         super().on_message_begin()
-        self._in_head, self._head = True, 0
+        self._in_head = True
+        self._head = self._headers = self._lines = 0
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
         limit = LONGEST_LOG_TARGET if _is_of_logs(self.url) else LONGEST_TARGET
         if len(self.url) > limit:
-            self._refuse(_too_long(414, "target_too_long", "An address", limit))
-            raise _Refused
+            self._stop(_too_long(414, "target_too_long", "An address", limit))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._in_head:
+            self._stop(_no_trailers())
+        size = len(name) + len(value) + 4
+        self._headers += size
+        if size > LONGEST_HEADER:
+            self._stop(_too_long(431, "headers_too_large", "A header", LONGEST_HEADER))
+        self._lines += 1
+        if self._headers > LONGEST_HEADERS or self._lines > MOST_HEADERS:
+            what = f"The head of a request, with at most {MOST_HEADERS} headers,"
+            self._stop(_too_long(431, "headers_too_large", what, LONGEST_HEADERS))
+        if name.lower() == b"cookie":
+            self._add_cookies(plain_cookies(value))
+        else:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
+        self._in_head, self._between = False, 0
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._between = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._between = 0
+        super().on_message_complete()
+
+    def _add_cookies(self, value: bytes) -> None:
+        """As one header, however many were sent: each reader would make something else of several."""
+        for place, (name, before) in enumerate(self.headers):
+            if name == b"cookie":
+                self.headers[place] = (name, before + b"; " + value)
+                return
+        super().on_header(b"cookie", value)
 
     def send_400_response(self, msg: str) -> None:
         if self._refusal is None:
             super().send_400_response(msg)
 
+    def _stop(self, problem: ApiProblem) -> None:
+        """Refuse from within the parser, so that it leaves the rest of what was read alone. Always raises."""
+        self._refuse(problem)
+        raise _Refused
+
     def _refuse(self, problem: ApiProblem) -> None:
         self._refusal = problem
-        body = json.dumps(body_of(problem)).encode()
-        head = (
-            f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\ncontent-type: {CONTENT_TYPE}\r\n"
-            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
-        )
-        self.transport.write(head.encode() + body)
+        if self._may_answer():
+            self.transport.write(_answer(problem))
+        self.pipeline.clear()
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         self.transport.pause_reading()
         asyncio.get_running_loop().call_later(_LINGER, self.transport.close)
+
+    def _may_answer(self) -> bool:
+        """Whether the refusal would be the next answer that the client waits for."""
+        if self.cycle is None or self.cycle.response_complete:
+            return True
+        return not (self._in_head or self.pipeline or self.cycle.response_started)
+
+
+def plain_cookies(header: bytes) -> bytes:
+    """The header `Cookie` without cookies that hold a backslash, which is nothing but an escape in a quoted value.
+
+    The portal sets none of them, and Python unquotes them in a time that grows with the square of their length, to
+    characters (NUL) that no header may hold and no database takes.
+    """
+    return b";".join(cookie for cookie in header.split(b";") if b"\\" not in cookie) if b"\\" in header else header
 
 
 def _is_of_logs(target: bytes) -> bool:
     return target.startswith((b"/api/v1/jobs/", b"/ws/jobs/")) and b"/logs/" in target[:100]
 
 
+def _answer(problem: ApiProblem) -> bytes:
+    body = json.dumps(body_of(problem)).encode()
+    head = (
+        f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\ncontent-type: {CONTENT_TYPE}\r\n"
+        f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+    )
+    return head.encode() + body
+
+
 def _too_long(status: int, code: str, what: str, limit: int) -> ApiProblem:
     return ApiProblem(status, code, f"{what} holds at most {limit} bytes here.", remedy="Send a shorter one.")
+
+
+def _no_trailers() -> ApiProblem:
+    message = "A request may carry no headers after its body, and no long descriptions of the pieces of its body."
+    return ApiProblem(400, "trailers_refused", message, remedy="Send all headers before the body.")
+
+
+def _too_many_waiting() -> ApiProblem:
+    message = f"At most {MOST_WAITING} requests may wait behind another one on a connection."
+    return ApiProblem(400, "too_many_waiting", message, remedy="Wait for an answer before the next request.")

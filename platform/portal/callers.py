@@ -6,19 +6,22 @@ each time. Not here: what anybody may do (`apps.accounts.authentication`, `apps.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import re
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
+from weakref import WeakValueDictionary
 
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.contrib.sessions.backends.db import SessionStore
+from django.db import DataError
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -30,8 +33,17 @@ from apps.jobs.task_auth import PREFIX, identity_of
 
 BELIEVED = 30.0
 MOST_REMEMBERED = 10_000
+ASKED_AT_ONCE = 4
+"""Credentials of one address that are looked up at a time."""
 _LONGEST_CREDENTIAL = 500
+_SESSION_KEY = re.compile("[a-z0-9]{8,64}")
+_OF_TASKS = "/api/v1/task/"
+_WITH_TOKENS = ("/api/", "/ws/")
+"""Addresses that take a token. All others take the session of the pages, and nothing else."""
 _IN_SCOPE = "yardmaster.caller"
+
+Credential = tuple[str, str]
+"""(`bearer` or `session`, secret)."""
 
 
 @dataclass(frozen=True)
@@ -55,30 +67,34 @@ async def caller_of(scope: MutableMapping[str, Any]) -> Caller:
 
 
 async def _find(scope: Mapping[str, Any]) -> Caller:
-    credential = _credential(scope)
-    if credential:
-        key = hashlib.sha256("\n".join(credential).encode(errors="surrogateescape")).digest()
-        found = _REMEMBERED.get(key)
-        if found is None:
+    address = address_of(scope)
+    for credential in _credentials(scope):
+        if (found := await _behind(credential, address)) is not None:
+            return found
+    return Caller("stranger", address)
+
+
+async def _behind(credential: Credential, address: str) -> Caller | None:
+    key = hashlib.sha256("\n".join(credential).encode()).digest()
+    if (found := _REMEMBERED.get(key)) is None:
+        async with _ASKING.setdefault(address, asyncio.Semaphore(ASKED_AT_ONCE)):
             # In any thread: in the one that Channels shares, a slow answer would make every other caller wait.
             found = await database_sync_to_async(_ask, thread_sensitive=False)(*credential)
-            if found is not None:
-                _REMEMBERED.put(key, found)
         if found is not None:
-            return found
-    return Caller("stranger", address_of(scope))
+            _REMEMBERED.put(key, found)
+    return found
 
 
 def brings_credential(scope: Mapping[str, Any]) -> bool:
     """Whether there is anything to ask about. What it is worth is `caller_of`'s to say."""
-    return _credential(scope) is not None
+    return bool(_credentials(scope))
 
 
 def address_of(scope: Mapping[str, Any]) -> str:
     """Where a request comes from; for IPv6 the network of 64 bits, since one host owns all of it."""
     text = str((scope.get("client") or ("",))[0])
     if settings.SECURE_PROXY_SSL_HEADER:
-        text = _headers(scope).get(b"x-forwarded-for", b"").decode("latin-1").rpartition(",")[2].strip() or text
+        text = _header(scope, b"x-forwarded-for").rpartition(",")[2].strip() or text
     return network_of(text)
 
 
@@ -108,25 +124,48 @@ class _Remembered:
 _REMEMBERED = _Remembered()
 
 
-def _headers(scope: Mapping[str, Any]) -> dict[bytes, bytes]:
-    return dict(scope["headers"])
+_ASKING: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+"""Of each address whose credentials are being looked up. One that was not good is counted after that only."""
 
 
-def _credential(scope: Mapping[str, Any]) -> tuple[str, str] | None:
-    """(`bearer` or `session`, secret)."""
-    headers = _headers(scope)
-    if header := headers.get(b"authorization"):
-        kind, _, secret = header.decode("latin-1").partition(" ")
-        return ("bearer", secret.strip()) if kind.lower() == "bearer" and len(secret) < _LONGEST_CREDENTIAL else None
-    name = settings.SESSION_COOKIE_NAME
-    text = headers.get(b"cookie", b"").decode("latin-1")
-    if name not in text:
-        return None
-    try:
-        cookie = SimpleCookie(text).get(name)
-    except CookieError:
-        return None
-    return ("session", cookie.value) if cookie is not None and len(cookie.value) < _LONGEST_CREDENTIAL else None
+def _header(scope: Mapping[str, Any], name: bytes, separator: bytes = b",") -> str:
+    """All headers of this name as one, as Django joins them."""
+    return separator.join(value for known, value in scope["headers"] if known == name).decode("latin-1")
+
+
+def _credentials(scope: Mapping[str, Any]) -> list[Credential]:
+    """What the address takes, in its order: a task's token, a person's, the session of the pages.
+
+    Not what the request likes to be known by: who may add a header would else choose who is counted.
+    """
+    path = scope["path"]
+    bearer = _bearer(_header(scope, b"authorization")) if path.startswith(_WITH_TOKENS) else ""
+    is_of_task = bearer.startswith(f"{PREFIX}.")
+    found: list[Credential] = []
+    if bearer and is_of_task == path.startswith(_OF_TASKS):
+        found.append(("bearer", bearer))
+    if not path.startswith(_OF_TASKS) and (session := _session(_header(scope, b"cookie", b"; "))):
+        found.append(("session", session))
+    return found
+
+
+def _bearer(header: str) -> str:
+    """The token of the header `Authorization`, or nothing. Parted as the framework does it: not at every blank."""
+    words = header.encode("latin-1").split()
+    is_one = len(words) == 2 and words[0].lower() == b"bearer" and len(words[1]) < _LONGEST_CREDENTIAL
+    return words[1].decode() if is_one and words[1].isascii() else ""
+
+
+def _session(header: str) -> str:
+    """The key of the session that Django finds in the header `Cookie`, or nothing. The last one counts."""
+    value = ""
+    for cookie in header.split(";"):
+        name, _, text = cookie.partition("=")
+        if name.strip() == settings.SESSION_COOKIE_NAME:
+            value = text.strip()
+    if len(value) > 1 and value[0] == value[-1] == '"':
+        value = value[1:-1]
+    return value if _SESSION_KEY.fullmatch(value) else ""
 
 
 def _ask(kind: str, secret: str) -> Caller | None:
@@ -134,7 +173,7 @@ def _ask(kind: str, secret: str) -> Caller | None:
         if kind == "session":
             return _of_session(secret)
         return _of_task(secret) if secret.startswith(f"{PREFIX}.") else _of_token(secret)
-    except OUTAGES:
+    except (*OUTAGES, DataError, ValueError):
         return None
 
 
@@ -146,7 +185,7 @@ def _of_session(key: str) -> Caller | None:
 
 
 def _of_token(secret: str) -> Caller | None:
-    token = token_behind(secret.encode()) if secret.isascii() else None
+    token = token_behind(secret.encode())
     return None if token is None else Caller("user", str(token.user_id))
 
 

@@ -7,7 +7,9 @@ limit or breaks a process for good starts one of its own (`tests.real.scene.scen
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -52,6 +54,23 @@ def stranger(attacked: Scene) -> Iterator[httpx2.Client]:
 def http(url: str, token: str = "") -> httpx2.Client:
     """A plain client of the portal at `url`."""
     return httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {token}"} if token else {}, timeout=60)
+
+
+def connected(url: str) -> socket.socket:
+    """A plain connection to the portal at `url`, for what no HTTP client would send."""
+    place = urlsplit(url)
+    return socket.create_connection((place.hostname, place.port), timeout=60)
+
+
+def until_closed(client: socket.socket) -> bytes:
+    """What the portal says before it closes the connection. Raises TimeoutError where it does not within a minute."""
+    heard = b""
+    try:
+        while more := client.recv(1 << 16):
+            heard += more
+    except ConnectionError:
+        pass  # closed all the same, under bytes that it left unread
+    return heard
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from tests.hostile.conftest import http
+from tests.hostile.conftest import connected, http, until_closed
 from tests.real.portal import LIGHT
 from tests.real.scene import Scene, scene, until
 
@@ -182,3 +182,64 @@ def test_many_slow_bodies_fill_no_more_than_their_share(impatient: Scene):
     assert set(answers) == {b"408", b"503"}, answers
     with http(impatient.portal.url, impatient.token) as client:
         until(lambda: client.post("/api/v1/jobs/", json={"name": "x" * 200_000}).status_code < 500)
+
+
+CHUNKED = b"POST /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+FIRST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+PROBE = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+def poured(url: str, head: bytes, piece: bytes, total: int) -> tuple[int, bytes]:
+    """(bytes that were taken, what was said) of a piece that is sent again and again, until the connection closes."""
+    taken = 0
+    with connected(url) as client:
+        try:
+            client.sendall(head)
+            while taken < total:
+                client.sendall(piece)
+                taken += len(piece)
+        except ConnectionError:
+            pass
+        return taken, until_closed(client)
+
+
+@pytest.mark.parametrize(
+    ("head", "piece"),
+    [
+        (CHUNKED + b"0\r\n", b"a:b\r\n" * 10_000),
+        (CHUNKED + b"0\r\na: ", b"b" * 65_536),
+        (CHUNKED + b"0\r\n", b"a" * 65_536),
+        (CHUNKED + b"5;", b"a" * 65_536),
+        (CHUNKED, b"0" * 65_536),
+        (FIRST, b"\r\n" * 32_768),
+        (FIRST + CHUNKED + b"0\r\n", b"a:b\r\n" * 10_000),
+    ],
+    ids=["short trailers", "long trailer", "long name", "extension", "zeros", "blank lines", "pipelined trailers"],
+)
+def test_what_is_neither_head_nor_body_has_an_end(attacked: Scene, head: bytes, piece: bytes):
+    before = memory_of(attacked)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: poured(attacked.portal.url, head, piece, 64 * MIB), range(4)))
+    assert max(taken for taken, _ in found) < 64 * MIB, "it was taken without end"
+    assert memory_of(attacked) - before < GROWTH
+
+
+def test_one_trailer_is_refused(attacked: Scene):
+    with connected(attacked.portal.url) as client:
+        client.sendall(CHUNKED + b"5\r\nhello\r\n0\r\nX-Late: yes\r\n\r\n")
+        answer = until_closed(client)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"trailers_refused" in answer
+
+
+def test_few_requests_wait_behind_one_another_on_a_connection(attacked: Scene):
+    before = memory_of(attacked)
+    with ThreadPoolExecutor(20) as pool:
+        found = list(
+            pool.map(lambda _: poured(attacked.portal.url, b"", PROBE * 10_000, len(PROBE) * 10_000), range(20))
+        )
+    assert max(said.count(b"HTTP/1.1 ") for _, said in found) <= 20
+    assert memory_of(attacked) - before < GROWTH // 2
+    with connected(attacked.portal.url) as client:
+        client.sendall(PROBE * 4 + PROBE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        assert until_closed(client).count(b"HTTP/1.1 200 ") == 5, "a few are answered, in their order"

@@ -25,6 +25,8 @@ from yardmaster_client.transport import Transport
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
 
 USER, STRANGER, EXPENSIVE, LAUNCHES, SOCKETS = 60, 40, 8, 5, 3
+DISGUISES = {"masked": "Basic x", "hooded": "Bearer ym_wrong", "veiled": f"Bearer ymt.{'0' * 32}.1.x"}
+"""What people with a session send beside it, by their names."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,7 @@ def browsers(narrow: Scene) -> Iterator[dict[str, httpx2.Client]]:
     """People who signed in on the page before a stranger used up what this address may ask for."""
     with contextlib.ExitStack() as clients:
         found = {}
-        for name in ("seeker", "crowd"):
+        for name in ("seeker", "crowd", *DISGUISES):
             narrow.portal.token_of(name)
             found[name] = clients.enter_context(in_browser(narrow.portal.url, name))
         yield found
@@ -113,6 +115,17 @@ def test_searches_and_comparisons_are_few(browsers: dict[str, httpx2.Client]):
     assert client.get("/jobs/").status_code == 200
     part = client.get("/find/?q=a", headers={"HX-Request": "true"})
     assert part.headers["Content-Type"].startswith("text/plain")
+
+
+@pytest.mark.parametrize("name", DISGUISES)
+@pytest.mark.parametrize("path", ["/find/?q=a", f"/api/v1/jobs/{'0' * 32}/logs/search/?q=a"], ids=["page", "api"])
+def test_another_credential_beside_the_session_hides_nobody(browsers: dict[str, httpx2.Client], name: str, path: str):
+    client = browsers[name]
+    for _ in range(2 * EXPENSIVE):
+        client.get(path, headers={"Authorization": DISGUISES[name]})
+    refused = client.get(path)
+    assert refused.status_code == 429
+    assert refused.headers["RateLimit-Limit"] == str(EXPENSIVE)
 
 
 def test_sockets_of_one_user_are_few_and_a_closed_one_gives_its_place_back(narrow: Scene):
