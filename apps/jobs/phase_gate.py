@@ -6,7 +6,7 @@ Not here: which phase comes next (`yardmaster.plan`) and everything else of a jo
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -74,12 +74,13 @@ def move(
         setattr(job, name, value)
 
 
-def start_all(job_ids: Collection[uuid.UUID], *, now: datetime) -> set[uuid.UUID]:
-    """Move these jobs from QUEUED to STARTING, in the caller's transaction, and have each looked at soon. Returns those
-    that were moved: not the ones that moved, were deleted or are wanted to stop since the caller read them."""
+def start_all(attempts: Mapping[uuid.UUID, int], *, now: datetime) -> set[uuid.UUID]:
+    """Move these jobs, each in this attempt, from QUEUED to STARTING, in the caller's transaction, and have each looked
+    at soon. Returns those that were moved: not the ones that moved, were deleted, are wanted to stop or began another
+    attempt since the caller read them."""
     waiting = Job.objects.filter(phase=Phase.QUEUED.value, wanted=Wanted.RUN.value, deleted_at__isnull=True)
-    locked = waiting.filter(pk__in=job_ids).order_by("pk").select_for_update()
-    jobs = list(locked.only("pk", "namespace_id", "attempt"))
+    locked = waiting.filter(pk__in=list(attempts)).order_by("pk").select_for_update()
+    jobs = [job for job in locked.only("pk", "namespace_id", "attempt") if job.attempt == attempts[job.pk]]
     moved = {job.pk for job in jobs}
     if not jobs:
         return moved

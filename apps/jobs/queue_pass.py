@@ -96,7 +96,7 @@ def admit_queue(engine: str, *, clock: Clock = timezone.now) -> None:
 
 
 def _pass(lease: _Lease, now: datetime) -> bool:
-    """One look at the whole queue. False: there is more to admit."""
+    """One look at the whole queue. False: there is more to admit, or some of what was decided no longer holds."""
     engine = lease.engine
     if not queue.waiting().filter(engine=engine).exists():
         return True
@@ -110,7 +110,8 @@ def _pass(lease: _Lease, now: datetime) -> bool:
         candidates = [one.candidate for one in queued.values()]
         books = books_of(engine, capacity)
         found = decide_queue(candidates, books, now, settings.YARDMASTER_PASSING_LIMIT, most_admitted=MOST_ADMITTED)
-        _start([queued[key] for key, one in found.decisions.items() if isinstance(one, Admitted)], engine, found, now)
+        admitted = [queued[key] for key, one in found.decisions.items() if isinstance(one, Admitted)]
+        is_whole = _start(admitted, engine, found, now) and found.is_whole
         is_refresh = held.refreshed_at is None or now - held.refreshed_at >= settings.YARDMASTER_TIMING.look_again
         changed = waiting_words.changed(found, queued, front=None if is_refresh else FRONT)
         written = waiting_words.write(changed[:WRITTEN_AT_ONCE], now)
@@ -119,10 +120,10 @@ def _pass(lease: _Lease, now: datetime) -> bool:
             return True
         with transaction.atomic():
             written += waiting_words.write(changed[begin : begin + WRITTEN_AT_ONCE], now)
-    if is_refresh and found.is_whole:
+    if is_refresh and is_whole:
         QueuePass.objects.filter(lease.mine).update(refreshed_at=now)
     jobs_changed(written)
-    return found.is_whole
+    return is_whole
 
 
 def _lock() -> None:
@@ -132,16 +133,20 @@ def _lock() -> None:
         AdmissionLock.objects.select_for_update().get(pk=1)
 
 
-def _start(admitted: list[Queued], engine: str, found: QueueDecision, now: datetime) -> None:
-    """Reserve what they need and move them, all together; each is looked at soon."""
-    moved = phase_gate.start_all([one.candidate.job_id for one in admitted], now=now) if admitted else set()
+def _start(admitted: list[Queued], engine: str, found: QueueDecision, now: datetime) -> bool:
+    """Reserve what they need and move them, all together; each is looked at soon. False: some were changed since they
+    were read. Those do not start, and the turns, which count on all of them, are left to the next pass."""
+    attempts = {one.candidate.job_id: one.attempt for one in admitted}
+    moved = phase_gate.start_all(attempts, now=now) if admitted else set()
     started = [one for one in admitted if one.candidate.job_id in moved]
     ledger.reserve_all(started, engine, now)
-    if found.turns:
+    all_moved = len(started) == len(admitted)
+    if found.turns and all_moved:
         at = Case(*[When(pk=key, then=Value(turn)) for key, turn in found.turns.items()])
         Job.objects.filter(pk__in=found.turns).update(turn_at=at)
     for one in started:
         wake(one.candidate.job_id)
+    return all_moved
 
 
 def _refused(lease: _Lease, error: YardmasterError, now: datetime) -> None:

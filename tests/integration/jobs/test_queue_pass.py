@@ -11,12 +11,16 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.jobs import nudges, queue, queue_pass
 from apps.jobs.books import books_of, queued_on
-from apps.jobs.models import AdmissionLock, Job, JobEvent, QueuePass
+from apps.jobs.models import AdmissionLock, Job, JobEvent, QueuePass, Reservation
 from apps.jobs.queue_pass import admit_queue
+from apps.jobs.reconcile import reconcile
+from apps.jobs.services import job_retry, job_stop
 from apps.namespaces.models import Namespace, Quota
 from yardmaster.admission import Waiting, admit
 from yardmaster.ids import new_id
+from yardmaster.queue_decision import decide_queue
 from yardmaster.spec import Resources
+from yardmaster.spec_json import spec_from_json
 
 
 def fill(world, owner, count: int, namespaces: int = 1) -> list[Job]:
@@ -159,6 +163,35 @@ def test_who_is_wanted_to_stop_in_the_middle_of_a_pass_does_not_start(world, ada
     admit_queue("staged", clock=world.clock)
     world.engine.after_verb = lambda verb: None
     assert world.look(job).phase == "STOPPED"
+
+
+def test_a_job_that_is_retried_larger_in_the_middle_of_a_pass_starts_only_as_what_it_is_now(world, ada, monkeypatch):
+    job = world.launch(ada, strategy="single", roles={"worker": {"cpu": 1}})
+    large = spec_from_json(world.spec_json(ada, strategy="single", roles={"worker": {"cpu": 6}}))
+    decided = []
+
+    def meanwhile(*given, **named):
+        found = decide_queue(*given, **named)
+        if not decided:
+            job_stop(user=ada, job=world.again(job))
+            reconcile(job.pk, clock=world.clock)
+            reconcile(job.pk, clock=world.clock)
+            job_retry(user=ada, job=world.again(job), spec=large)
+        decided.append(found)
+        return found
+
+    monkeypatch.setattr(queue_pass, "decide_queue", meanwhile)
+    # On PostgreSQL these are other workers: here they look at the engine within the transaction of the pass.
+    world.engine.before_verb = lambda verb: None
+    admit_queue("staged", clock=world.clock)
+    assert len(decided) == 2
+    rows = Reservation.objects.filter(job=job).values_list("attempt", "cpu", "released_at")
+    assert list(rows) == [(2, 6, None)]
+    world.engine.begin_at_once = True
+    world.until_running(job)
+    world.engine.succeed(world.again(job))
+    world.until_quiet()
+    assert not Reservation.objects.filter(released_at__isnull=True).exists()
 
 
 def test_a_job_that_starts_with_anothers_turn_leaves_it_its_own(world, ada, admin):
