@@ -4,6 +4,8 @@ however many jobs there are, and no specification is read.
 
 from __future__ import annotations
 
+import logging
+import math
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +16,8 @@ from apps.namespaces.models import Quota as QuotaRow
 from yardmaster.engines.base import Capacity
 from yardmaster.ledger import Candidate, Ledger, Quota, Room, Usage
 from yardmaster.spec import NOTHING, Resources, TrainingSpec
+
+log = logging.getLogger(__name__)
 
 _COLUMNS = (
     "pk", "namespace_id", "queued_at", "priority", "needs", "turn_at", "attempt", "reason", "waiting_digest",
@@ -32,22 +36,47 @@ class Queued:
 
 
 def queued_on(engine: str) -> list[Queued]:
-    """Every job that waits for the engine."""
-    return [_queued(*row) for row in queue.waiting().filter(engine=engine).values_list(*_COLUMNS)]
+    """Every job that waits for the engine. One whose needs are damaged is passed over: a look at it mends them."""
+    found = (_queued(*row) for row in queue.waiting().filter(engine=engine).values_list(*_COLUMNS))
+    return [one for one in found if one is not None]
 
 
 def _queued(
     job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: Any, priority: int, needs: Mapping[str, Any], turn_at: Any,
     attempt: int, reason: str, digest: str,
-) -> Queued:  # fmt: skip
-    sizes = tuple(Resources(**size) for size in needs["sizes"])
-    candidate = Candidate(job_id, namespace_id, queued_at, priority, _total(needs), sizes, turn_at)
-    roles = {role: Resources(**amount) for role, amount in needs["roles"].items()}
-    return Queued(candidate, attempt, roles, reason, digest)
+) -> Queued | None:  # fmt: skip
+    known = needs_or_none(needs)
+    if known is None:
+        log.error("The job %s cannot be decided: what it needs is damaged in the database", job_id)
+        return None
+    candidate = Candidate(job_id, namespace_id, queued_at, priority, known.total, known.sizes, turn_at)
+    return Queued(candidate, attempt, known.roles, reason, digest)
 
 
-def _total(needs: Mapping[str, Any]) -> Resources:
-    return Resources(needs["cpu"], needs["memory"], needs["gpus"], needs["extended"])
+@dataclass(frozen=True)
+class Needs:
+    """`Job.needs`, read."""
+
+    total: Resources
+    sizes: tuple[Resources, ...]
+    roles: Mapping[str, Resources]
+
+
+def needs_or_none(stored: Any) -> Needs | None:
+    """What was written by `needs_of`; None where it is damaged."""
+    try:
+        roles = {role: _amount(one) for role, one in stored["roles"].items()}
+        return Needs(_amount(stored), tuple(_amount(one) for one in stored["sizes"]), roles)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        return None
+
+
+def _amount(stored: Mapping[str, Any]) -> Resources:
+    """Raises where it is none."""
+    found = Resources(stored["cpu"], stored["memory"], stored["gpus"], stored["extended"])
+    if not all(map(math.isfinite, found.as_amounts().values())):
+        raise ValueError("an amount without end")
+    return found
 
 
 def needs_of(spec: TrainingSpec) -> dict[str, Any]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from apps.jobs.books import Queued
 
 ADMITTED = [Phase.STARTING.value, Phase.RUNNING.value, Phase.STOPPING.value]
+_ROLES = frozenset(role.value for role in Role)
 _AMOUNTS = ("job_id", "namespace_id", "cpu", "memory", "gpus", "extended")
 
 
@@ -62,10 +63,14 @@ def release(job: Job, roles: Iterable[Role], now: datetime) -> int:
     return held.close(now)
 
 
+def release_all(job: Job, now: datetime) -> int:
+    """The same of every role of the current attempt, also of those that this release does not know."""
+    return Reservation.objects.filter(job=job, attempt=job.attempt).close(now)
+
+
 def held_roles(job: Job) -> frozenset[Role]:
-    """The roles of the current attempt whose quota is still held."""
-    rows = Reservation.objects.filter(job=job, attempt=job.attempt, released_at__isnull=True)
-    return frozenset(Role(role) for role in rows.values_list("role", flat=True))
+    """The roles of the current attempt whose quota is still held, as far as this release knows them."""
+    return held_roles_of([job]).get(job.pk, frozenset())
 
 
 def held_roles_of(jobs: Iterable[Job]) -> dict[uuid.UUID, frozenset[Role]]:
@@ -74,7 +79,7 @@ def held_roles_of(jobs: Iterable[Job]) -> dict[uuid.UUID, frozenset[Role]]:
     held: dict[uuid.UUID, set[Role]] = {}
     rows = Reservation.objects.filter(job__in=attempts, released_at__isnull=True)
     for job_id, attempt, role in rows.values_list("job_id", "attempt", "role"):
-        if attempt == attempts[job_id]:
+        if attempt == attempts[job_id] and role in _ROLES:
             held.setdefault(job_id, set()).add(Role(role))
     return {job_id: frozenset(roles) for job_id, roles in held.items()}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from django.conf import settings
@@ -17,12 +17,13 @@ from django.db.models import Q, QuerySet
 
 from apps.jobs import ledger, specs, task_facts
 from apps.jobs.engines import engine_named
-from apps.jobs.models import Job
+from apps.jobs.models import Job, TaskFact
 from apps.jobs.reconcile import remembered
 from yardmaster.errors import YardmasterError
 from yardmaster.ids import JobKey
 from yardmaster.phases import Observation, Phase, Wanted
 from yardmaster.plan import Wait, plan
+from yardmaster.spec import Role
 
 log = logging.getLogger(__name__)
 
@@ -57,15 +58,27 @@ def _quiet(ids: Sequence[uuid.UUID], now: datetime) -> Iterator[tuple[uuid.UUID,
     jobs = list(_undisturbed(now).filter(pk__in=ids))
     seen, facts, held = _observed(jobs), task_facts.facts_of(jobs), ledger.held_roles_of(jobs)
     for job in jobs:
-        spec, unreadable = specs.spec_or_remains(job)
-        if unreadable is not None or job.key not in seen:
+        if job.key not in seen:
             continue
-        unchanged = task_facts.unchanged(seen[job.key], facts.get(job.pk, []))
-        if unchanged is None:
+        try:
+            until = _quiet_until(job, seen[job.key], facts.get(job.pk, []), held.get(job.pk, frozenset()), now)
+        except Exception:  # one job's bug must not stop the sweep: the job is looked at by itself
+            log.exception("Whether job %s is quiet could not be decided", job.pk)
             continue
-        step = plan(remembered(job, spec, held.get(job.pk, frozenset())), unchanged, now, settings.YARDMASTER_TIMING)
-        if isinstance(step, Wait) and step.until is not None:
-            yield job.pk, step.until
+        if until is not None:
+            yield job.pk, until
+
+
+def _quiet_until(
+    job: Job, seen: Observation, facts: Collection[TaskFact], held: frozenset[Role], now: datetime
+) -> datetime | None:
+    """Until when there is nothing to do for the job; None where there is now, or its specification is unreadable."""
+    spec, unreadable = specs.spec_or_remains(job)
+    unchanged = None if unreadable is not None else task_facts.unchanged(seen, facts)
+    if unchanged is None:
+        return None
+    step = plan(remembered(job, spec, held), unchanged, now, settings.YARDMASTER_TIMING)
+    return step.until if isinstance(step, Wait) else None
 
 
 def _observed(jobs: Sequence[Job]) -> Mapping[JobKey, Observation]:

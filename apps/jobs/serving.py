@@ -12,10 +12,11 @@ from functools import cached_property
 
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job
+from apps.jobs.specs import strategy_of
 from yardmaster.engines.base import Serves
 from yardmaster.errors import YardmasterError
 from yardmaster.phases import Phase, Wanted
-from yardmaster.spec import Role, Strategy, TrainingSpec
+from yardmaster.spec import Role, TrainingSpec
 from yardmaster.spec_stored import stored_spec
 from yardmaster.starter_notebook import starter_notebook
 from yardmaster.strategy import leading_task, only_serves
@@ -69,7 +70,7 @@ class Serving:
 
 def is_served(job: Job) -> bool:
     """Whether the job's tasks are servers that somebody outside drives."""
-    return only_serves(Strategy(job.strategy))
+    return only_serves(strategy_of(job))
 
 
 def serving_of(job: Job, spec: TrainingSpec | None = None) -> Serving | None:

@@ -22,6 +22,8 @@ from yardmaster.spec import Role, Strategy, TrainingSpec
 from yardmaster.spec_json import spec_from_json, spec_to_json
 from yardmaster.spec_stored import remains_of, stored_spec
 
+_STRATEGIES = frozenset(one.value for one in Strategy)
+
 
 def asked_spec(data: object) -> TrainingSpec:
     """The specification that somebody sends, under today's rules. Raises `SpecRejected` with every problem."""
@@ -63,7 +65,12 @@ def spec_or_remains(job: Job, attempt: JobAttempt | None = None) -> tuple[Traini
     try:
         return stored_spec(spec), None
     except SpecUnreadable as error:
-        return remains_of(spec, Strategy(job.strategy), _tasks_known(job, number)), error
+        return remains_of(spec, strategy_of(job), _tasks_known(job, number)), error
+
+
+def strategy_of(job: Job) -> Strategy:
+    """The strategy in the job's row; where this release does not know it the simplest one."""
+    return Strategy(job.strategy) if job.strategy in _STRATEGIES else Strategy.SINGLE
 
 
 def step_without_spec(job: Job, error: SpecUnreadable) -> Move | None:
@@ -80,7 +87,7 @@ def step_without_spec(job: Job, error: SpecUnreadable) -> Move | None:
 
 
 def _tasks_known(job: Job, attempt: int) -> dict[Role, int]:
-    """The roles that hold quota, each with as many tasks as were ever seen of it."""
+    """The roles that hold quota, each with as many tasks as were ever seen of it. Unknown ones are passed over."""
     seen = Counter(TaskFact.objects.filter(job=job, attempt=attempt).values_list("role", flat=True))
-    roles = {*ledger.held_roles(job), *(Role(role) for role in seen)}
-    return {role: max(1, seen[role.value]) for role in Role if role in roles}
+    held = ledger.held_roles(job)
+    return {role: max(1, seen[role.value]) for role in Role if role in held or seen[role.value]}

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
-from apps.jobs import archive, ledger, phase_gate, queue
+from apps.jobs import archive, books, ledger, phase_gate, queue
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.nudges import job_changed
@@ -30,6 +30,8 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
     """Do it. Returns a wait where there is nothing more to do now, None where the job should be looked at again."""
     match step:
         case Admit():
+            if books.needs_or_none(job.needs) is None:
+                _same(job).filter(phase=job.phase).update(needs=books.needs_of(spec))
             queue.ask(job.engine)
             return Wait(now + queue.LOOK_AGAIN)
         case Submit():
@@ -71,7 +73,7 @@ def _move(job: Job, phase: Phase, verdict: Verdict | None, now: datetime) -> Non
 def _give_back(job: Job, until: datetime, why: Verdict, now: datetime) -> None:
     with transaction.atomic():
         phase_gate.give_back(job, until, why, now=now)
-        ledger.release(job, list(Role), now)
+        ledger.release_all(job, now)
         queue.ask_for_room_of(job)
 
 
@@ -124,7 +126,7 @@ def _tidy(job: Job, spec: TrainingSpec, now: datetime) -> None:
         if not Job.objects.filter(pk=job.pk, attempt=job.attempt, tidied_at__isnull=True).update(tidied_at=now):
             return
         JobAttempt.objects.filter(job=job, number=job.attempt).update(tidied_at=now)
-        freed = ledger.release(job, list(Role), now)
+        freed = ledger.release_all(job, now)
         _event(job, now, "tidied", "Everything that was left on the engine was removed.")
         job_changed(job)
         if freed:

@@ -33,6 +33,8 @@ class TaskCard:
 
     @property
     def title(self) -> str:
+        if self.fact.role not in {role.value for role in Role}:
+            return self.name  # of another release
         return task_name(Role(self.fact.role), self.fact.index).removeprefix("The ").capitalize()
 
     @property

@@ -156,7 +156,9 @@ def _count(value: object) -> int:
 
 
 def _duration(value: object) -> timedelta:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _unreadable("", "is no duration")
+    if isinstance(value, float) and not math.isfinite(value):  # an integer may be too large to ask that of
         raise _unreadable("", "is no duration")
     if not 0 <= value <= _LONGEST:
         raise _unreadable("", "is no possible duration")
@@ -174,7 +176,7 @@ def _amount(parse: Callable[[object], Value]) -> Callable[[object], Value]:
     def read(value: object) -> Value:
         try:
             amount = parse(value)
-        except NotAQuantity as error:
+        except (NotAQuantity, ValueError, ArithmeticError) as error:
             raise _unreadable("", "is no amount") from error
         if amount < 0:  # type: ignore[operator]  # both parsers give numbers
             raise _unreadable("", "is less than nothing")

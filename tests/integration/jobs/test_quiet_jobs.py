@@ -6,9 +6,11 @@ import uuid
 from datetime import timedelta
 
 import pytest
+from django.db import models
 
 from apps.jobs import sweep as sweeping
-from apps.jobs.models import Job, TaskFact
+from apps.jobs import task_facts
+from apps.jobs.models import Job, Reservation, TaskFact
 from apps.jobs.sweep import sweep
 from yardmaster.errors import Unavailable
 from yardmaster.phases import Wanted
@@ -131,3 +133,32 @@ def test_a_change_between_the_look_and_the_write_is_not_put_off(world, running, 
     sweep(world.now)
     assert running[2].pk in woken
     assert world.again(running[2]).wake_again
+
+
+def test_a_job_that_cannot_be_decided_is_looked_at_and_the_others_are_not(world, running, woken, monkeypatch):
+    unchanged = task_facts.unchanged
+
+    def broken(seen, facts):
+        if any(fact.job_id == running[1].pk for fact in facts):
+            raise ValueError("a bug")
+        return unchanged(seen, facts)
+
+    monkeypatch.setattr(task_facts, "unchanged", broken)
+    sweep(world.now)
+    assert woken == [running[1].pk]
+
+
+def test_a_role_and_a_strategy_of_another_release_keep_no_job_from_being_looked_at(world, running, woken):
+    Job.objects.filter(pk=running[1].pk).update(strategy="tpu_pods", spec={})
+    models.QuerySet.update(models.QuerySet(Reservation).filter(job=running[1], role="ps"), role="sidecar")
+    sweep(world.now)
+    assert woken == [running[1].pk]
+
+
+def test_jobs_are_woken_where_the_shortcut_itself_fails(world, running, woken, monkeypatch):
+    def broken(*_):
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(sweeping, "quiet_put_off", broken)
+    sweep(world.now)
+    assert sorted(woken) == sorted(job.pk for job in running)

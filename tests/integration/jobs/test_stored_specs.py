@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import models
 from django.urls import reverse
 
 from apps.jobs import ledger, services
-from apps.jobs.models import Job, JobAttempt
+from apps.jobs.models import Job, JobAttempt, Reservation, TaskFact
+from apps.jobs.queue_pass import admit_queue
 from yardmaster.errors import SpecRejected, SpecUnreadable
 from yardmaster.phases import TaskPhase
 from yardmaster.spec import Role
@@ -34,10 +36,18 @@ def running(world, ada) -> Job:
     return world.again(job)
 
 
+COLUMNS_TOO = {"strategy": "of another release"}
+
+
 def damage(job: Job, spec: Any) -> None:
-    """Write this in the place of the stored specification, past every rule."""
+    """Write this in the place of the stored specification, past every rule; with `COLUMNS_TOO` also a strategy and
+    roles that this release does not know."""
     Job.objects.filter(pk=job.pk).update(spec=spec)
     JobAttempt.objects.filter(job=job).update(spec=spec)
+    if spec is COLUMNS_TOO:
+        Job.objects.filter(pk=job.pk).update(strategy="tpu_pods")
+        TaskFact.objects.filter(job=job, role="ps").update(role="sidecar")
+        models.QuerySet.update(models.QuerySet(Reservation).filter(job=job, role="ps"), role="sidecar")
 
 
 def test_a_running_job_goes_on_under_tightened_rules_and_succeeds(world, running, tightened):
@@ -77,7 +87,7 @@ def test_a_retry_is_checked_and_says_what_is_wrong_now(world, ada, running, tigh
     assert world.again(running).attempt == 1
 
 
-@pytest.mark.parametrize("stored", ["tightened", "damaged", "empty"])
+@pytest.mark.parametrize("stored", ["tightened", "damaged", "empty", "columns"])
 @pytest.mark.parametrize("page", ["job_page", "job_delete_page", "log_page"])
 def test_the_pages_of_an_old_job_open_whatever_its_specification_is(
     world, ada, client, running, tightened, stored, page
@@ -86,7 +96,8 @@ def test_the_pages_of_an_old_job_open_whatever_its_specification_is(
     world.until_quiet()
     tightened()
     if stored != "tightened":
-        damage(running, {"strategy": "between_graph", "roles": "two"} if stored == "damaged" else {})
+        damaged = {"strategy": "between_graph", "roles": "two"}
+        damage(running, {"damaged": damaged, "columns": COLUMNS_TOO}.get(stored, {}))
     client.force_login(ada)
     assert client.get(reverse(page, args=[running.pk])).status_code == 200
     for address in ("", "why/", "tasks/", "attempts/"):
@@ -94,7 +105,7 @@ def test_the_pages_of_an_old_job_open_whatever_its_specification_is(
     assert client.get(reverse("job_compare_page"), {"job": str(running.pk)}).status_code == 200
 
 
-DAMAGED = [[], {}, {"strategy": "between_graph", "roles": {"worker": {"replicas": "two"}}}, "text"]
+DAMAGED = [[], {}, {"strategy": "between_graph", "roles": {"worker": {"replicas": "two"}}}, "text", COLUMNS_TOO]
 
 
 @pytest.mark.parametrize("spec", DAMAGED)
@@ -105,7 +116,7 @@ def test_a_running_job_with_an_unreadable_specification_fails_by_the_platform_an
     assert (job.phase, job.reason, job.is_over) == ("FAILED", "SpecUnreadable", True)
     assert JobAttempt.objects.get(job=job).blame == "platform"
     assert not world.engine.has(job)
-    assert not ledger.held_roles(job)
+    assert not Reservation.objects.filter(job=job, released_at__isnull=True).exists()
 
 
 @pytest.mark.parametrize("spec", DAMAGED)
@@ -118,7 +129,7 @@ def test_a_stopping_job_with_an_unreadable_specification_stops_and_leaves_nothin
     job = world.again(running)
     assert (job.phase, job.is_over) == ("STOPPED", True)
     assert not world.engine.has(job)
-    assert not ledger.held_roles(job)
+    assert not Reservation.objects.filter(job=job, released_at__isnull=True).exists()
 
 
 def test_an_unreadable_job_that_is_to_stop_stops_and_does_not_fail(world, ada, running):
@@ -152,3 +163,15 @@ def test_retrying_an_unreadable_job_is_refused_and_says_why(world, ada, running)
     damage(running, {"strategy": "between_graph"})
     with pytest.raises(SpecUnreadable, match="roles is missing"):
         services.job_retry(user=ada, job=world.again(running))
+
+
+DAMAGED_NEEDS = [{}, [], {"cpu": "two", "memory": 1, "gpus": 0, "extended": {}, "sizes": [], "roles": {}}]
+
+
+@pytest.mark.parametrize("needs", DAMAGED_NEEDS)
+def test_damaged_needs_of_a_queued_job_stop_no_other_and_are_mended_by_the_next_look(world, ada, needs):
+    damaged, healthy = world.launch(ada), world.launch(ada)
+    Job.objects.filter(pk=damaged.pk).update(needs=needs)
+    admit_queue("staged", clock=world.clock)
+    assert [world.again(job).phase for job in (damaged, healthy)] == ["QUEUED", "STARTING"]
+    world.until_running(damaged)

@@ -73,6 +73,7 @@ def test_amounts_that_no_rule_allows_are_decoded():
         ({**LEAST, "inputs": [{}]}, "inputs.dataset_version is missing"),
         ({**LEAST, "arguments": [1]}, "arguments is no text"),
         ({**LEAST, "grace_period": 10**30}, "grace_period is no possible duration"),
+        ({**LEAST, "grace_period": 10**400}, "grace_period is no possible duration"),
         ({**LEAST, "retries": True}, "retries is no whole number"),
     ],
 )  # fmt: skip
