@@ -100,11 +100,12 @@ def holders(engine: str) -> list[Holder]:
     """What each admitted job holds, the first launched first: of every engine, since quotas are for all together. One
     statement."""
     held = Reservation.objects.filter(released_at__isnull=True).values("job_id", "namespace_id", "engine", "extended")
-    sums = held.annotate(cpus=Sum("cpu"), bytes=Sum("memory"), pieces=Sum("gpus")).order_by("job_id")
+    sums = held.annotate(cpus=Sum("cpu"), bytes=Sum("memory"), pieces=Sum("gpus"), rows=Count("pk")).order_by("job_id")
     found: dict[tuple[uuid.UUID, bool], Holder] = {}
     for row in sums:
         here = row["engine"] == engine
-        amount = Resources(float(row["cpus"]), int(row["bytes"]), int(row["pieces"]), row["extended"])
+        extended = {name: amount * row["rows"] for name, amount in row["extended"].items()}  # roles that hold the same
+        amount = Resources(float(row["cpus"]), int(row["bytes"]), int(row["pieces"]), extended)
         before = found.get((row["job_id"], here))
         total = amount if before is None else before.resources + amount
         found[row["job_id"], here] = Holder(row["job_id"], row["namespace_id"], total, here)

@@ -12,7 +12,8 @@ from apps.jobs import ledger
 from apps.jobs.models import Reservation
 from apps.jobs.models.ledger import AppendOnly
 from apps.namespaces.models import Membership
-from yardmaster.spec import Role
+from yardmaster.engines.base import Capacity
+from yardmaster.spec import Resources, Role
 
 
 @pytest.fixture
@@ -52,6 +53,18 @@ def test_a_row_names_whose_it_is(ada, rows):
     for row in rows:
         assert (row.owner_id, row.owner_name) == (ada.pk, ada.username)
         assert (row.namespace_slug, row.job_name) == (row.namespace.slug, row.job.name)
+
+
+def test_two_roles_that_hold_the_same_of_a_resource_hold_it_twice(world, ada, django_assert_num_queries):
+    each = {"replicas": 1, "cpu": 1, "memory": "1Gi", "extended": {"vendor.example/fpga": 2}}
+    job = world.launch(ada, roles={"worker": each, "ps": each})
+    total = Resources(8, 64 << 30, extended={"vendor.example/fpga": 8})
+    world.engine._capacity = Capacity(total, total, total)
+    world.until_running(job)
+    with django_assert_num_queries(1):
+        (held,) = ledger.holders("staged")
+    assert held.resources == Resources(2, 2 << 30, extended={"vendor.example/fpga": 4})
+    assert held.resources == ledger.held_by(job.namespace_id, "staged")
 
 
 def asked(user: User, **query: str):
