@@ -97,6 +97,8 @@ def _look(job: Job, clock: Clock) -> tuple[Observation | None, Exception | None]
     the job's clocks must go on, so that a stop and the limits still end it and return its quota."""
     try:
         seen = engine_named(job.engine).observe([job.key])[job.key]
+        if seen.exists and job.submitted_at is None:
+            steps.taken(job, clock())
         return task_facts.record(job, seen, clock()), None
     except Exception as error:  # noqa: BLE001 - given to the caller, which raises or logs it
         return None, error

@@ -89,7 +89,14 @@ def _submit(job: Job, spec: TrainingSpec, now: datetime) -> None:
     except PlaceMissing:
         place_lost(job.namespace_id, job.engine)
         raise
-    _same(job).filter(submitted_at__isnull=True).update(submitted_at=now)
+    taken(job, now)
+
+
+def taken(job: Job, now: datetime) -> None:
+    """Write that the engine has taken the run, once: since the answer, or since it was seen there where that was
+    lost."""
+    if _same(job).filter(phase=job.phase, submitted_at__isnull=True).update(submitted_at=now):
+        job.submitted_at = now
 
 
 def _restart(job: Job, now: datetime) -> None:

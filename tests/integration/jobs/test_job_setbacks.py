@@ -164,6 +164,28 @@ def test_a_job_whose_tasks_cannot_be_written_down_is_stopped_all_the_same(world,
     assert world.look(job).phase == "STOPPED"
 
 
+def test_a_run_that_was_seen_counts_as_taken_although_the_answer_was_lost(world, ada):
+    world.engine.begin_at_once = False
+    job = world.launch(ada)
+
+    def lose(verb: str) -> None:
+        if verb == "submit":
+            raise Unavailable("The connection broke before the engine had answered.")
+
+    world.engine.after_verb = lose
+    assert world.look(job).submitted_at is None
+    world.engine.after_verb = lambda verb: None
+    assert world.look(job).submitted_at == world.now
+    world.engine.error = Unavailable("The engine does not answer.")
+    world.passes(360)
+    job = world.again(job)
+    assert (job.phase, job.returns) == ("STARTING", 0)
+    assert ledger.held_roles(job)
+    world.engine.error = None
+    world.engine.begin(job.key)
+    world.until_running(job)
+
+
 def test_a_database_that_fails_in_the_middle_gives_the_job_back(world, ada, caplog):
     job = world.launch(ada)
 
