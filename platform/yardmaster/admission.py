@@ -5,8 +5,8 @@ Pure. `admit` answers for one job; `queue_decision` decides a whole queue by the
 The order is that of `turns`: priority, as far as it counts, then first come. A job that is before and could start now
 gets its room first. A waiting job that does not fit yet may be passed by smaller ones, but not for ever: once it has
 waited longer than `patience`, no later job may take from a pool (its namespace's quota, the engine) a resource that it
-lacks there. What it does not lack is left to others: a job that waits for its own namespace's quota holds up no other
-namespace.
+lacks there. What it does not lack is left to others, and while it lacks some of its own namespace's quota it keeps
+nothing of the engine: a job that waits for that quota holds up no other namespace.
 
 Not here: where one task is placed (the engine's matter), and what a too large job could be instead (`fitting`).
 """
@@ -183,7 +183,7 @@ class Line:
     def _pass(self, needs: Needs, has_waited_enough: bool) -> None:
         lacking = self.pools.lacking(needs)
         if lacking and has_waited_enough:
-            self.barred |= lacking
+            self.barred |= self.pools.kept_for(needs)
         elif not lacking and not self.barred & needs.keys():
             self.pools.take(needs)
 

@@ -129,6 +129,16 @@ class Pools:
         """The pools that have less left than is needed."""
         return frozenset(key for key, need in needs.items() if need > self._left.get(key, 0))
 
+    def lacks_quota(self, needs: Needs) -> bool:
+        """Whether its namespace's quota has less left than is needed."""
+        return any(key.namespace_id is not None for key in self.lacking(needs))
+
+    def kept_for(self, needs: Needs) -> frozenset[PoolKey]:
+        """What a job with these needs may keep from later ones: what it lacks. Where it lacks some of its own
+        namespace's quota it cannot start whatever the engine has, so that it keeps nothing of that."""
+        lacking = self.lacking(needs)
+        return frozenset(key for key in lacking if key.namespace_id is not None) or lacking
+
     def shortages(self, needs: Needs) -> tuple[Shortage, ...]:
         """What lacks now, with numbers, quota first; empty when it fits."""
         keys = sorted(self.lacking(needs), key=lambda key: (key.pool != QUOTA, key.resource))

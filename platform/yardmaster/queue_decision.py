@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from heapq import merge
+from heapq import heappop, heappush, merge
 from itertools import islice
 from operator import itemgetter
 from typing import TypeVar
@@ -105,20 +105,36 @@ class _Walk:
 
 
 class _Barred:
-    """What jobs that have waited long enough keep later ones from taking: each resource that one of them lacks."""
+    """What jobs that have waited long enough keep later ones from taking: what `Pools.kept_for` says of each. Along the
+    walk pools only shrink: who lacks quota once lacks it to the end."""
 
     def __init__(self, pools: Pools) -> None:
         self._pools = pools
-        self._most: dict[PoolKey, int] = {}
+        self._of_quota: dict[PoolKey, int] = {}
         """The largest need among these jobs. One of them lacks the resource while that is more than what is left."""
+        self._of_engine: defaultdict[PoolKey, list[tuple[int, int, Needs]]] = defaultdict(list)
+        """Heaps, the largest need first, of those that may yet have their quota."""
+        self._count = 0
 
     def add(self, needs: Needs) -> None:
+        self._count += 1
         for key, need in needs.items():
-            self._most[key] = max(need, self._most.get(key, 0))
+            if key.namespace_id is not None:
+                self._of_quota[key] = max(need, self._of_quota.get(key, 0))
+            else:
+                heappush(self._of_engine[key], (-need, self._count, needs))
 
     def among(self, needs: Needs) -> Keys:
         """What of these is barred."""
-        return frozenset(key for key in needs if self._most.get(key, 0) > self._pools.left(key))
+        return frozenset(key for key in needs if self._largest(key) > self._pools.left(key))
+
+    def _largest(self, key: PoolKey) -> int:
+        if key.namespace_id is not None:
+            return self._of_quota.get(key, 0)
+        heap = self._of_engine[key]
+        while heap and self._pools.lacks_quota(heap[0][2]):
+            heappop(heap)
+        return -heap[0][0] if heap else 0
 
 
 @dataclass

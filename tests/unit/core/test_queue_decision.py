@@ -214,3 +214,53 @@ def test_a_job_that_can_never_start_is_ahead_of_no_other() -> None:
     assert isinstance(waits, Waiting)
     assert (waits.position, waits.ahead) == (0, ())
     assert one_by_one(queue, full)[0] == {one.job_id: found for one, found in zip(queue, (never, waits), strict=True)}
+
+
+def test_a_job_that_waits_for_its_own_quota_keeps_the_engine_from_no_other_namespace() -> None:
+    """A namespace that may hold the whole engine runs one small job for weeks, and queues one of the whole engine."""
+    engine, small = Resources(16, 64 * GI), Resources(1, GI)
+    running = Holder(uuid.UUID(int=9), NAMESPACES[0], small)
+    ledger = Ledger(
+        Room(engine, engine, engine, small),
+        {NAMESPACES[0]: Quota(cpu=16)},
+        {NAMESPACES[0]: Usage(small, 1)},
+        (running,),
+    )
+
+    def job(number: int, namespace: uuid.UUID, cpu: float, age: int) -> Candidate:
+        size = Resources(cpu, GI)
+        return Candidate(uuid.UUID(int=number), namespace, NOW - timedelta(seconds=age), 0, size, (size,))
+
+    queue = [job(1, NAMESPACES[0], 16, 9000), job(2, NAMESPACES[1], 4, 60), job(3, NAMESPACES[0], 1, 30)]
+    large, other, own = decide_queue(queue, ledger, NOW, PATIENCE).decisions.values()
+    assert isinstance(large, Waiting)
+    assert large.code is Code.WAITING_FOR_QUOTA
+    assert isinstance(other, Admitted)
+    assert isinstance(own, Waiting), "of its own namespace's quota it keeps what it lacks"
+    assert own.code is Code.WAITING_FOR_TURN
+    assert isinstance(admit(queue[1], queue, ledger, NOW, PATIENCE), Admitted)
+    assert one_by_one(queue, ledger)[0] == decide_queue(queue, ledger, NOW, PATIENCE).decisions
+
+
+SHORT = uuid.UUID(int=50)
+
+
+@settings(max_examples=200, deadline=None)
+@given(queues(20), ledgers(), _amounts, st.integers(601, 3000))
+def test_a_job_that_is_short_of_its_quota_changes_whether_no_job_of_another_namespace_starts(
+    queue: list[Candidate], ledger: Ledger, total: Resources, age: int
+) -> None:
+    short = Candidate(
+        uuid.UUID(int=50), SHORT, NOW - timedelta(seconds=age, milliseconds=7), 0, total, (Resources(0.25, 0),)
+    )
+    ledger = replace(
+        ledger,
+        quotas={**ledger.quotas, SHORT: Quota(running_jobs=1)},
+        usage={**ledger.usage, SHORT: Usage(NOTHING, 1)},
+    )
+
+    def started(some: Sequence[Candidate]) -> set[uuid.UUID]:
+        found = decide_queue(some, ledger, NOW, PATIENCE).decisions
+        return {key for key, decision in found.items() if isinstance(decision, Admitted)}
+
+    assert started([*queue, short]) == started(queue)
