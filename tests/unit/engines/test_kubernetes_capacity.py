@@ -43,6 +43,11 @@ def test_what_others_use_is_not_free_and_our_own_is():
 def test_what_runs_on_every_node_no_task_can_ever_get():
     found = capacity_of([node("a")], [pod_on("a", "100m", "1Gi", maker="DaemonSet")], OPTIONS)
     assert (found.largest_task.cpu, found.largest_task.memory) == (7.9, 31 * GIB)
+    assert found.total == found.free == found.largest_task
+    pods = [pod_on(name, "100m", "1Gi", maker="DaemonSet") for name in ("a", "b")]
+    found = capacity_of([node("a"), node("b")], [*pods, pod_on("a", "2")], OPTIONS)
+    assert (found.total.cpu, found.total.memory) == (15.8, 62 * GIB), "a job of 16 cores never fits"
+    assert found.free.cpu == 13.8
 
 
 def test_a_node_that_is_overbooked_has_nothing_free():

@@ -25,8 +25,9 @@ _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2
 
 
 def capacity_of(nodes: Sequence[Raw], pods: Iterable[Raw], options: TaskOptions) -> Capacity:
-    """Sums over the nodes that tasks may use. `largest_task` is the most of each resource on any one node, less what
-    runs on every node."""
+    """Sums over the nodes that tasks may use, less what runs on every node, which no task can ever get: so `total` and
+    `largest_task` hold what there is for jobs when all else has gone. `largest_task` is the most of each resource on
+    any one node."""
     usable = {node["metadata"]["name"]: amounts(node["status"].get("allocatable", {}), options)
               for node in nodes if is_usable(node, options)}  # fmt: skip
     taken = dict.fromkeys(usable, NOTHING)
@@ -38,10 +39,9 @@ def capacity_of(nodes: Sequence[Raw], pods: Iterable[Raw], options: TaskOptions)
             taken[node] += asked
             if any(one["kind"] == "DaemonSet" for one in pod["metadata"].get("ownerReferences") or ()):
                 everywhere[node] += asked
-    total = sum(usable.values(), NOTHING)
     free = sum((_less(usable[name], taken[name]) for name in usable), NOTHING)
-    largest = [_less(usable[name], everywhere[name]) for name in usable]
-    return Capacity(total=total, free=free, largest_task=_most(largest))
+    machines = [_less(usable[name], everywhere[name]) for name in usable]
+    return Capacity(total=sum(machines, NOTHING), free=free, largest_task=_most(machines))
 
 
 def is_usable(node: Raw, options: TaskOptions) -> bool:
