@@ -68,7 +68,8 @@ def explain_end_of_server(ending: Ending) -> Ending:
 
 
 def _word(exit_code: int, lines: List[str], found: Optional[Uncaught], reached: int, given: Sequence[str]) -> str:
-    """The words for what fails again at every start are chosen only where nothing else is likely."""
+    """The words for what fails again at every start are chosen only where nothing else is likely: a wrong type may come
+    from an answer that is another one at the next start, so that only its repetition (the signature) tells."""
     if found is None:
         return _word_of_exit(exit_code, lines)
     if found.name in ("ModuleNotFoundError", "ImportError"):
@@ -82,8 +83,6 @@ def _word(exit_code: int, lines: List[str], found: Optional[Uncaught], reached: 
     if found.is_transient or not found.frame or exit_code != 1:
         return "ScriptFailed"
     if found.name in ("NameError", "UnboundLocalError"):
-        return "CodeError"
-    if reached == 0 and found.name in ("AttributeError", "TypeError"):
         return "CodeError"
     if reached == 0 and _is_missing_below(found.line, given):
         return "FileMissing"

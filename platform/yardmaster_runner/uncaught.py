@@ -29,14 +29,18 @@ TRANSIENT_NAMES = frozenset(
         "URLError", "SSLError", "ReadTimeout", "ConnectTimeout", "ProtocolError", "IncompleteRead",
         "OperationalError", "RpcError", "UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError",
         "FailedPreconditionError", "InternalError", "UnknownError", "ResourceExhaustedError", "ClosureAbortedError",
-        "WorkerPreemptionError",
+        "WorkerPreemptionError", "RemoteDisconnected", "JSONDecodeError", "gaierror",
     }
 )  # fmt: skip
-"""Raised where something else went away, which may be back by the next start."""
+"""Raised where something else went away, which may be back by the next start, or answered with something else."""
+TRANSIENT_NAME = re.compile(r"Connect|Timeout|Disconnect|Throttl|TooManyRequests|Unavailable|^Endpoint\w*Error$")
+"""The same for the names that libraries have for it."""
 TRANSIENT_WORDS = re.compile(
     r"connection (?:\w+ )?(?:reset|refused|aborted|closed)|socket closed|failed to connect|broken pipe|rpc|"
     r"timed?[ -]?out|unavailable|unreachable|temporar|try again|name resolution|name or service not known|"
     r"stale file handle|input/output error|transport endpoint|address already|cuda|cudnn|nccl|"
+    r"closed connection|could not connect|no route to host|bad gateway|slow ?down|throttl|too many requests|"
+    r"\b(?:http|status|code)\b(?:/[\d.]+)?\D{0,20}50[0234]\b|\(50[0234]\)|\b50[0234] (?:--|server error)|"
     r"(?:container|resource) \S+ (?:does not exist|.*not found)",
     re.IGNORECASE,
 )
@@ -57,7 +61,9 @@ class Uncaught:
     @property
     def is_transient(self) -> bool:
         """Whether it may have come from something outside that is there again later."""
-        return self.name in TRANSIENT_NAMES or bool(TRANSIENT_WORDS.search(self.line))
+        if self.name in TRANSIENT_NAMES or TRANSIENT_NAME.search(self.name):
+            return True
+        return bool(TRANSIENT_WORDS.search(self.line))
 
     @property
     def signature(self) -> str:

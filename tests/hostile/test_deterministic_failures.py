@@ -16,7 +16,6 @@ ARGUMENTS = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_arg
 HOPELESS = {
     "unknown arguments": (ARGUMENTS, "BadArguments", "unrecognized arguments: --rate=3"),
     "a name that is not defined": ("model = biuld()", "CodeError", "NameError: name 'biuld' is not defined"),
-    "a wrong type": ("len(5)", "CodeError", "TypeError: object of type 'int' has no len()"),
     "a file that the code does not have": ("open('words.txt')", "FileMissing", "words.txt"),
     "a file that the inputs do not have": (
         "import os\nopen(os.path.join(os.environ['DATA_DIR'], 'train.csv'))",
@@ -43,6 +42,12 @@ def test_what_fails_at_every_start_is_started_once(attacked: Scene, script: str,
     assert (job.reason, restarts(attacked, job)) == (reason, 0)
     assert said in job.message
     assert job.message.endswith("Restarting cannot help.")
+
+
+def test_a_wrong_type_is_started_once_more_and_then_the_end(attacked: Scene):
+    job = failed(attacked, "len(5)")
+    assert (job.reason, restarts(attacked, job)) == ("SameFailure", 1)
+    assert "TypeError: object of type 'int' has no len()" in job.message
 
 
 def test_the_same_traceback_twice_without_progress_is_the_end(attacked: Scene):

@@ -90,8 +90,8 @@ USAGE = b"usage: train.py [-h] [--steps STEPS]\ntrain.py: error: unrecognized ar
     [
         (b"NameError: name 'mdoel' is not defined", "CodeError"),
         (b"UnboundLocalError: cannot access local variable 'x'", "CodeError"),
-        (b"AttributeError: module 'tensorflow' has no attribute 'Sesion'", "CodeError"),
-        (b"TypeError: fit() got an unexpected keyword argument 'epoch'", "CodeError"),
+        (b"AttributeError: module 'tensorflow' has no attribute 'Sesion'", "ScriptFailed"),
+        (b"TypeError: fit() got an unexpected keyword argument 'epoch'", "ScriptFailed"),
         (b"FileNotFoundError: [Errno 2] No such file or directory: '/w/data/train.csv'", "FileMissing"),
         (b"FileNotFoundError: [Errno 2] No such file or directory: 'vocabulary.txt'", "FileMissing"),
         (b"errors_impl.NotFoundError: {{node x}} /w/data/a.tfrecord; No such file or directory [Op:X]", "FileMissing"),
@@ -157,10 +157,41 @@ ValueError: bad
         b"TimeoutError: [Errno 110] Connection timed out",
         b"OSError: [Errno 116] Stale file handle: '/mnt/x'",
         b"RuntimeError: the service is temporarily unavailable",
+        b"http.client.RemoteDisconnected: Remote end closed connection without response",
+        b"RuntimeError: Remote end closed connection without response",
+        b"Exception: URL fetch failure on https://example.org/mnist.npz: 502 -- Bad Gateway",
+        b"OSError: [Errno 113] No route to host",
+        b'botocore.exceptions.EndpointConnectionError: Could not connect to the endpoint URL: "https://s3/"',
+        b"botocore.exceptions.ConnectTimeoutError: Connect timeout on endpoint URL",
+        b"botocore.exceptions.ClientError: An error occurred (SlowDown) when calling the PutObject operation",
+        b"botocore.exceptions.ClientError: An error occurred (503) when calling the HeadObject operation",
+        b"botocore.exceptions.ClientError: An error occurred (ThrottlingException) when calling the X operation",
+        b"RuntimeError: 429 Client Error: Too Many Requests for url: https://example.org",
+        b"RuntimeError: the registry answered with HTTP/1.1 500",
+        b"RuntimeError: status code: 504",
+        b"RuntimeError: 500 Server Error for url: https://example.org",
+        b"aiohttp.client_exceptions.ServerDisconnectedError: Server disconnected",
+        b"json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
+        b"requests.exceptions.JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
+        b"socket.gaierror: [Errno -2] Name or service not known",
     ],
 )
 def test_what_may_pass_has_no_signature(said):
     assert signature(said) == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"TypeError: fit() got an unexpected keyword argument 'epoch'",
+        b"AttributeError: 'NoneType' object has no attribute 'shape'",
+        b"IndexError: index 500 is out of bounds for axis 0 with size 500",
+        b"ValueError: cannot reshape array of size 502 into shape (503,28)",
+        b"KeyError: 504",
+    ],
+)
+def test_what_is_no_network_has_a_signature(said):
+    assert signature(said)
 
 
 def test_neither_has_what_shows_no_traceback_or_did_not_end_it():
