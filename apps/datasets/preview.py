@@ -68,7 +68,7 @@ def preview_file(version: DatasetVersion, file: ListedFile, *, patience: float =
     kind = format_of(file.path, start)
     if kind is Format.TFRECORD:
         with storage().open_range(key) as opened, io.BufferedReader(_Raw(opened), 1 << 20) as source:
-            found = preview_records(source, _SAMPLED_RECORDS, patience=patience)
+            found = preview_records(source, _SAMPLED_RECORDS, size=file.size, patience=patience)
         return Preview(
             file.path, file.size, "tfrecord", kind, file.records, samples=found.samples, features=found.features,
             labels=found.labels, damage=found.damage, truncated=found.more,

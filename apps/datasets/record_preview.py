@@ -5,19 +5,24 @@ from __future__ import annotations
 import base64
 import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import BinaryIO
 
 from apps.datasets.pixels import picture_of
-from yardmaster.tf_example import Feature, NotAnExample, parse_example
-from yardmaster.tfrecord import Damaged, read_records
+from yardmaster.quantity import format_bytes
+from yardmaster.tf_example import KEPT_BYTES, Feature, NotAnExample, parse_example
+from yardmaster.tfrecord import FRAME, Damaged, TooLong, read_records
 
 _VALUES = 10
 _TEXT = 200
-_IMAGE = 48 << 10
-_LONGEST = 64 << 20
+_LONGEST = 8 << 20
 _FEATURES = 200
+_NAMES = 16 << 10
+"""Characters of all names that are shown of one record."""
+_PICTURES = 256 << 10
+"""Characters of all pictures that are shown of one record."""
 PATIENCE = 2.0
 _MANY_CLASSES = 1_000
 _LABELS = ("label", "labels", "class", "target", "y")
@@ -42,7 +47,7 @@ class SampleFeature:
 
 @dataclass(frozen=True)
 class RecordSample:
-    """One record. `features` is empty, and `note` says so, where it is no tf.train.Example."""
+    """One record. `features` is empty, and `note` says why, where it is no tf.train.Example or too long."""
 
     index: int
     offset: int
@@ -89,9 +94,15 @@ class RecordsPreview:
 
 
 def preview_records(
-    source: BinaryIO, count: int, *, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE
+    source: BinaryIO,
+    count: int,
+    *,
+    size: int | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    patience: float = PATIENCE,
 ) -> RecordsPreview:
-    """Sample `count` records, then go on counting labels until the end, damage, or `patience` seconds later."""
+    """Of a file of `size` bytes, sample `count` records, then go on counting labels until the end, damage, or
+    `patience` seconds later."""
     deadline = clock() + patience
     samples: list[RecordSample] = []
     parsed: list[dict[str, Feature]] = []
@@ -101,7 +112,7 @@ def preview_records(
         for record in read_records(source, longest=_LONGEST, check_data=False):
             if len(samples) < count:
                 features, note = _features(record.data)
-                parsed.append(features)
+                parsed.append({name: replace(feature, values=()) for name, feature in features.items()})
                 samples.append(_sample(record.index, record.offset, len(record.data), features, note))
                 label = label or _label_in(features)
                 if len(samples) == count and not label:
@@ -114,6 +125,11 @@ def preview_records(
         else:
             ended = True
         damage = None
+    except TooLong as error:
+        damage = _cut_off(error, size)
+        if damage is None and len(samples) < count:
+            note = f"Records of more than {format_bytes(_LONGEST)} are not shown, nor those after them."
+            samples.append(RecordSample(error.record, error.offset, error.size, [], note))
     except Damaged as error:
         damage = Damage(error.record, error.offset, error.what)
     counts = {str(value): labels[value] for value in sorted(labels)} if len(labels) <= _MANY_CLASSES else {}
@@ -121,26 +137,48 @@ def preview_records(
     return RecordsPreview(samples, _summaries(parsed), found, damage, not ended)
 
 
+def _cut_off(record: TooLong, size: int | None) -> Damage | None:
+    """Where a file of `size` bytes cannot hold the record."""
+    missing = record.offset + FRAME + record.size - (size or 0)
+    if size is None or missing <= 0:
+        return None
+    return Damage(record.record, record.offset, f"the file ends {missing} bytes too early")
+
+
 def _features(data: bytes) -> tuple[dict[str, Feature], str]:
     try:
         return parse_example(data), ""
     except NotAnExample as error:
-        return {}, str(error)
+        return {}, f"Not a tf.train.Example: {error}"
 
 
 def _sample(index: int, offset: int, size: int, features: dict[str, Feature], note: str) -> RecordSample:
-    shown = [_shown(name, features[name]) for name in sorted(features)[:_FEATURES]]
+    shown, pictures = [], 0
+    for name in _some_of(features):
+        feature = _shown(name, features[name])
+        pictures += len(feature.image)
+        shown.append(feature if pictures <= _PICTURES else replace(feature, image=""))
     return RecordSample(index, offset, size, shown, note)
 
 
+def _some_of(names: Iterable[str]) -> list[str]:
+    """The first names in order, as many as are shown."""
+    chosen = sorted(names)[:_FEATURES]
+    lengths = accumulate(map(len, chosen))
+    return [name for name, length in zip(chosen, lengths, strict=True) if length <= _NAMES]
+
+
 def _shown(name: str, feature: Feature) -> SampleFeature:
-    values = [_value(value) for value in feature.values[:_VALUES]]
+    sizes = feature.sizes or (0,) * _VALUES
+    values = [_value(value, size) for value, size in zip(feature.values[:_VALUES], sizes, strict=False)]
     first = feature.values[0] if feature.values else b""
-    image = _image(first) if isinstance(first, bytes) else picture_of(name, feature.values)
+    is_whole = not feature.sizes or feature.sizes[0] <= KEPT_BYTES
+    image = (_image(first) if is_whole else "") if isinstance(first, bytes) else picture_of(name, feature.values)
     return SampleFeature(name, feature.dtype, [feature.count], values, image)
 
 
-def _value(value: bytes | float | int) -> Value:
+def _value(value: bytes | float | int, size: int) -> Value:
+    """`size`: of bytes, of which `value` may be the beginning."""
     if isinstance(value, int):
         return value
     if isinstance(value, float):
@@ -151,13 +189,13 @@ def _value(value: bytes | float | int) -> Value:
     except UnicodeDecodeError:
         text = ""
     if text.isprintable() and (text or not value):
-        return text + ("…" if len(value) > _TEXT else "")
-    return f"{len(value)} bytes: {value[:16].hex(' ')}{'…' if len(value) > 16 else ''}"
+        return text + ("…" if size > _TEXT else "")
+    return f"{size} bytes: {value[:16].hex(' ')}{'…' if size > 16 else ''}"
 
 
 def _image(value: bytes) -> str:
     media = next((media for magic, media in _IMAGES.items() if value.startswith(magic)), "")
-    if not media or len(value) > _IMAGE:
+    if not media:
         return ""
     return f"data:{media};base64,{base64.b64encode(value).decode()}"
 
@@ -180,7 +218,7 @@ def _label_values(data: bytes, label: str) -> list[int]:
 
 
 def _summaries(parsed: list[dict[str, Feature]]) -> list[FeatureSummary]:
-    names = sorted({name for features in parsed for name in features})[:_FEATURES]
+    names = _some_of({name for features in parsed for name in features})
     summaries = []
     for name in names:
         found = [features[name] for features in parsed if name in features]

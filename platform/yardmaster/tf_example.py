@@ -13,8 +13,12 @@ from dataclasses import dataclass
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _KINDS = {1: "bytes", 2: "float", 3: "int64"}
 _ENDS_A_NUMBER = bytes(range(128))
+_PIECE = 64 << 10
 MAX_FIELDS = 100_000
 """Protocol-buffer fields that are read of one record."""
+LONGEST_NAME = 1 << 10
+KEPT_BYTES = 48 << 10
+"""How much of a value of bytes is kept."""
 
 
 class NotAnExample(ValueError):
@@ -25,12 +29,13 @@ class NotAnExample(ValueError):
 class Feature:
     """One feature: `dtype` is `bytes`, `float`, `int64`, or empty for a feature without a list.
 
-    `values` are the first of `count` values.
+    `values` are the first of `count` values; of bytes at most `KEPT_BYTES`, and `sizes` says how many each has.
     """
 
     dtype: str
     values: tuple[bytes | float | int, ...]
     count: int
+    sizes: tuple[int, ...] = ()
 
 
 def parse_example(data: bytes, *, only: str | None = None, most: int = 1_000) -> dict[str, Feature]:
@@ -38,7 +43,7 @@ def parse_example(data: bytes, *, only: str | None = None, most: int = 1_000) ->
     features: dict[str, Feature] = {}
     budget = _Budget(MAX_FIELDS)
     try:
-        for field, value in _fields(data, budget):
+        for field, value in _fields(memoryview(data), budget):
             if field == 1:
                 for entry_field, entry in _fields(_message(value), budget):
                     if entry_field == 1:
@@ -64,35 +69,47 @@ class _Budget:
             raise NotAnExample(f"the record has more than {MAX_FIELDS} fields")
 
 
-def _entry(data: bytes, budget: _Budget) -> tuple[str, bytes]:
-    name, content = "", b""
+def _entry(data: memoryview, budget: _Budget) -> tuple[str, memoryview]:
+    name, content = "", memoryview(b"")
     for field, value in _fields(data, budget):
         if field == 1:
-            name = _message(value).decode()
+            name = _name(_message(value))
         elif field == 2:
             content = _message(value)
     return name, content
 
 
-def _feature(data: bytes, most: int, budget: _Budget) -> Feature:
+def _name(value: memoryview) -> str:
+    if len(value) > LONGEST_NAME:
+        raise NotAnExample(f"a feature's name has {len(value)} bytes, more than {LONGEST_NAME}")
+    return bytes(value).decode()
+
+
+def _feature(data: memoryview, most: int, budget: _Budget) -> Feature:
     feature = Feature("", (), 0)
     for kind, content in _fields(data, budget):
         if kind in _KINDS:
             values: list[bytes | float | int] = []
+            sizes: list[int] = []
             count = 0
             for field, value in _fields(_message(content), budget):
-                if field == 1:
+                if field == 1 and kind == 1:
+                    if count < most:
+                        sizes.append(len(_message(value)))
+                        values.append(bytes(_message(value)[:KEPT_BYTES]))
+                    count += 1
+                elif field == 1:
                     count += _take(kind, value, values, most)
-            feature = Feature(_KINDS[kind], tuple(values), count)
+            feature = Feature(_KINDS[kind], tuple(values), count, tuple(sizes))
     return feature
 
 
-def _take(kind: int, value: bytes | int, values: list[bytes | float | int], most: int) -> int:
+def _take(kind: int, value: memoryview | int, values: list[bytes | float | int], most: int) -> int:
     """Add what a list's field holds to `values`, as far as there is room; how many it held. Numbers may be packed."""
     room = most - len(values)
-    if isinstance(value, int) or kind == 1:
+    if isinstance(value, int):
         if room > 0:
-            values.append(_signed(value) if isinstance(value, int) else value)
+            values.append(_signed(value))
         return 1
     if kind == 2:
         count = len(value) // 4
@@ -103,11 +120,15 @@ def _take(kind: int, value: bytes | int, values: list[bytes | float | int], most
         number, at = _varint(value, at)
         values.append(_signed(number))
         room -= 1
-    return len(value) - len(value.translate(None, _ENDS_A_NUMBER))
+    return sum(_numbers_in(value[start : start + _PIECE]) for start in range(0, len(value), _PIECE))
 
 
-def _fields(data: bytes, budget: _Budget) -> Iterator[tuple[int, bytes | int]]:
-    """(number, value) of a message's fields: an int for varints, else the bytes."""
+def _numbers_in(packed: memoryview) -> int:
+    return len(packed) - len(bytes(packed).translate(None, _ENDS_A_NUMBER))
+
+
+def _fields(data: memoryview, budget: _Budget) -> Iterator[tuple[int, memoryview | int]]:
+    """(number, value) of a message's fields: an int for varints, else a view of the bytes."""
     at = 0
     while at < len(data):
         budget.spend()
@@ -129,7 +150,7 @@ def _fields(data: bytes, budget: _Budget) -> Iterator[tuple[int, bytes | int]]:
         at += size
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
     number = shift = 0
     while True:
         byte = data[at]
@@ -146,7 +167,7 @@ def _signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
 
-def _message(value: bytes | int) -> bytes:
+def _message(value: memoryview | int) -> memoryview:
     if isinstance(value, int):
         raise NotAnExample("a number stands where a message should")
     return value

@@ -14,7 +14,8 @@ from typing import Protocol
 
 HEADER = struct.Struct("<QI")
 FOOTER = struct.Struct("<I")
-_FRAME = HEADER.size + FOOTER.size
+FRAME = HEADER.size + FOOTER.size
+"""Bytes of a record besides its data."""
 _POLYNOMIAL = 0x82F63B78
 _REMEMBERED_LENGTHS = 65_536
 
@@ -27,6 +28,14 @@ class Damaged(ValueError):
         self.record = record
         self.offset = offset
         self.what = what
+
+
+class TooLong(Damaged):
+    """The record is longer than the reader takes; the file may be whole."""
+
+    def __init__(self, record: int, offset: int, size: int, longest: int) -> None:
+        super().__init__(record, offset, f"it has {size} bytes; more than {longest} are not shown")
+        self.size = size
 
 
 class Readable(Protocol):
@@ -138,7 +147,7 @@ class RecordCounter:
             length, crc = HEADER.unpack_from(buffer, at)
             if crc != _length_crc(length):
                 raise Damaged(self.count, base + at, "the checksum of its length is wrong")
-            following = at + _FRAME + length
+            following = at + FRAME + length
             if length <= self.crc_budget and following <= end:
                 self.crc_budget -= length
                 data = buffer[at + HEADER.size : following - FOOTER.size]
@@ -152,7 +161,7 @@ class RecordCounter:
 
 
 def read_records(stream: Readable, *, longest: int = 64 << 20, check_data: bool = True) -> Iterator[Record]:
-    """The records in order. Raises `Damaged`, also for a record longer than `longest` bytes.
+    """The records in order. Raises `Damaged`, and `TooLong` for a record longer than `longest` bytes.
 
     Without `check_data` only the lengths' CRCs are checked, which is some ten times faster.
     """
@@ -164,7 +173,7 @@ def read_records(stream: Readable, *, longest: int = 64 << 20, check_data: bool 
         if crc != _length_crc(length):
             raise Damaged(index, offset, "the checksum of its length is wrong")
         if length > longest:
-            raise Damaged(index, offset, f"it has {length} bytes; more than {longest} are not shown")
+            raise TooLong(index, offset, length, longest)
         body = _exactly(stream, length + FOOTER.size)
         if len(body) < length + FOOTER.size:
             raise Damaged(index, offset, f"the file ends {length + FOOTER.size - len(body)} bytes too early")
@@ -173,7 +182,7 @@ def read_records(stream: Readable, *, longest: int = 64 << 20, check_data: bool 
             raise Damaged(index, offset, "the checksum of its data is wrong")
         yield Record(index, offset, data)
         index += 1
-        offset += _FRAME + length
+        offset += FRAME + length
 
 
 def _exactly(stream: Readable, size: int) -> bytes:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
+import re
+import struct
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx2
 import pytest
 
 from tests.hostile.conftest import in_browser
 from tests.real.scene import Scene
+from yardmaster.tfrecord import masked_crc
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
 
@@ -19,6 +23,35 @@ FROZEN = "/" + "\\a" * 34 + "\x01"
 """As source of the language Fancy: a regular expression of Pygments takes 2^34 steps over these 70 bytes."""
 NUMBER = "name: 1" + ":1" * 100_000
 """In YAML an integer to base 60: ten seconds of Python for 200 KB."""
+
+
+MIB = 1 << 20
+
+
+def length_of(size: int) -> bytes:
+    """A number of a protocol buffer."""
+    found = bytearray()
+    while size > 127:
+        found.append(size & 127 | 128)
+        size >>= 7
+    return bytes(found) + bytes([size])
+
+
+def endless_name(size: int) -> bytes:
+    """A tf.train.Example with one feature whose name takes so many bytes, and four in HTML."""
+    data = b"<" * size
+    for tag in (b"\x0a", b"\x0a", b"\x0a"):  # the name of an entry of the features of an Example
+        data = tag + length_of(len(data)) + data
+    return data
+
+
+def tfrecord(*records: bytes) -> bytes:
+    """The checksums of the data are zero: no preview looks at them."""
+    parts = []
+    for record in records:
+        length = struct.pack("<Q", len(record))
+        parts += [length, struct.pack("<I", masked_crc(length)), record, bytes(4)]
+    return b"".join(parts)
 
 
 @pytest.fixture
@@ -64,6 +97,33 @@ def test_values_that_no_job_has_are_refused_and_no_bug(page: httpx2.Client):
     for value in ("1:1" + ":59" * 600 + ".5", "!!binary AAAA", "!!set {a}", "!!timestamp 2001-01-01"):
         answer = page.post("/jobs/launch/", data={"take": "yaml", "yaml": f"name: {value}\n"})
         assert answer.status_code == 200, value
+
+
+@pytest.mark.parametrize("size", [7 * MIB, 60 * MIB])
+def test_records_with_names_of_many_megabytes_cost_little_memory_and_a_short_answer(
+    attacked: Scene, page: httpx2.Client, tmp_path: Path, size: int
+):
+    file = tmp_path / "names.tfrecord"
+    file.write_bytes(tfrecord(*[endless_name(size)] * (5 if size < 8 * MIB else 2)))
+    mine = Scene(attacked.portal, attacked.portal.token_of("mallory"))
+    with mine.client:
+        version = mine.client.datasets.put(f"names-{size}", [file]).latest
+    assert version is not None
+    web = Path(f"/proc/{attacked.portal.running['web'].pid}")
+    (web / "clear_refs").write_text("5")  # the peak is the present from here on
+    before = peak_of(web)
+    for path in (f"/api/v1/dataset-versions/{version.id}/preview/", f"/datasets/{version.dataset}/"):
+        answer = alive_while(attacked, lambda path=path: page.get(path, params={"path": file.name}))
+        assert answer.status_code == 200
+        assert file.name in answer.text
+        assert len(answer.content) < MIB
+    assert peak_of(web) - before < 100 * MIB
+
+
+def peak_of(process: Path) -> int:
+    """The most memory that this process has used."""
+    (kib,) = re.findall(r"VmHWM:\s+(\d+) kB", (process / "status").read_text())
+    return int(kib) << 10
 
 
 def test_versions_that_are_hard_to_compare_cost_a_bounded_time(attacked: Scene, page: httpx2.Client):

@@ -114,6 +114,22 @@ def test_a_corrupt_dataset_says_where(client):
     assert len(found["samples"]) == 1
 
 
+def test_a_record_that_is_too_long_is_said_to_be_and_is_no_damage(client):
+    found = preview(client, "x.tfrecord", tfrecord(example(a=[1]), b"x" * ((8 << 20) + 1)))
+    assert [one["index"] for one in found["samples"]] == [0, 1]
+    assert "more than 8 MiB are not shown" in found["samples"][1]["note"]
+    assert (found["damage"], found["truncated"]) == (None, True)
+
+
+def test_names_and_pictures_of_a_record_are_shown_within_bounds(client):
+    picture = b"\x89PNG\r\n\x1a\n" + b"x" * (40 << 10)
+    features = {f"{number:04}{'n' * 1000}": [picture] for number in range(150)}
+    found = preview(client, "x.tfrecord", tfrecord(example(**features)))
+    shown = found["samples"][0]["features"]
+    assert len(shown) == len(found["features"]) == 16
+    assert [bool(one["image"]) for one in shown] == [True] * 4 + [False] * 12
+
+
 def test_records_that_are_no_examples_are_shown_as_such(client):
     found = preview(client, "x.tfrecord", tfrecord(b"hello", b"\xff\xff"))
     assert [bool(sample["note"]) for sample in found["samples"]] == [True, True]

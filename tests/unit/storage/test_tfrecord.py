@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portal.env import task_python
-from yardmaster.tf_example import Feature, NotAnExample, parse_example
+from yardmaster.tf_example import KEPT_BYTES, Feature, NotAnExample, parse_example
 from yardmaster.tfrecord import (
     Damaged,
     RecordCounter,
@@ -144,7 +144,7 @@ def example(**features: list) -> bytes:
 def test_an_example_is_decoded():
     found = parse_example(example(image=[b"\x89PNG"], label=[-7, 3, 1 << 40], weight=[0.5, -2.0]))
     assert found == {
-        "image": Feature("bytes", (b"\x89PNG",), 1),
+        "image": Feature("bytes", (b"\x89PNG",), 1, (4,)),
         "label": Feature("int64", (-7, 3, 1 << 40), 3),
         "weight": Feature("float", (0.5, -2.0), 2),
     }
@@ -172,6 +172,17 @@ def test_millions_of_values_are_counted_and_only_the_first_are_kept():
     assert found["pixels"] == Feature("float", (1.0,) * 3, 300_000)
     assert found["tokens"] == Feature("int64", (5,) * 3, 300_000)
     assert found["long"].count == 10
+
+
+def test_of_long_bytes_the_beginning_is_kept_and_their_size():
+    found = parse_example(example(image=[b"x" * 1_000_000, b"y"]), most=1)["image"]
+    assert (found.values, found.count, found.sizes) == ((b"x" * KEPT_BYTES,), 2, (1_000_000,))
+
+
+def test_a_feature_of_an_endless_name_is_refused():
+    assert parse_example(example(**{"a" * 1024: [1]}))
+    with pytest.raises(NotAnExample, match="name has 1025 bytes"):
+        parse_example(example(**{"a" * 1025: [1]}))
 
 
 def test_a_record_of_very_many_fields_is_refused_in_bounded_time():
