@@ -32,12 +32,14 @@ PAGE_COST = 2
 DEVICE_LASTS = 365 * 86_400
 _SEEN = Allowance("sign-in-seen", 60_000, 30 * 86_400)
 _SALT = "yardmaster.device"
-_MINUTES = 300
-_BY_ADDRESS = ("/accounts/signup/", "/accounts/password/reset/", "/accounts/confirm-email/", "/sign-in/")
+_MINUTES, _HOUR = 300, 3_600
+_RESET = "/accounts/password/reset/"
+_BY_ADDRESS = ("/accounts/signup/", _RESET, "/accounts/confirm-email/", "/sign-in/")
 _BY_USER = (
     "/accounts/password/change/",
     "/accounts/password/set/",
     "/accounts/reauthenticate/",
+    "/account/address/",
     "/account/tokens/",
     "/api/v1/tokens/",
 )
@@ -71,9 +73,8 @@ def attempt_begin(request: HttpRequest, name: str, *, cost: int = 1) -> Attempt:
 
 def _takings(request: HttpRequest, account: str, address: str, cost: int) -> list[Taking]:
     pair = f"{account}\n{address}"
-    device = _device_of(request, account)
-    if device or take([Taking(_SEEN, pair, 0)]).used[0]:
-        return [Taking(_allowance("known", "PAIR", _MINUTES), f"{account}\n{device or address}", cost)]
+    if known := _known_as(request, account, address):
+        return [Taking(_allowance("known", "PAIR", _MINUTES), f"{account}\n{known}", cost)]
     return [
         Taking(_allowance("address", "ADDRESS", 60), address, cost),
         Taking(_allowance("pair", "PAIR", _MINUTES), pair, cost),
@@ -115,15 +116,27 @@ class CountAttempts:
     def process_view(self, request: HttpRequest, *view: object) -> HttpResponse | None:
         if request.method != "POST":
             return None
-        if request.path.startswith(_BY_ADDRESS):
-            taking = Taking(_allowance("entrance", "ADDRESS", 60), address_of(request), PAGE_COST)
-        elif request.path.startswith(_BY_USER):
-            who = str(request.user.pk) if request.user.is_authenticated else address_of(request)
-            taking = Taking(_allowance("own", "ACCOUNT", _MINUTES), who)
-        else:
-            return None
-        over = take([taking]).over
+        over = take(_takings_of(request)).over
         return None if over is None else problem_response(request, too_many_attempts(over.allowance))
+
+
+def _takings_of(request: HttpRequest) -> list[Taking]:
+    if request.path.startswith(_BY_ADDRESS):
+        entrance = Taking(_allowance("entrance", "ADDRESS", 60), address_of(request), PAGE_COST)
+        return [entrance, *(_mails(request) if request.path == _RESET else [])]
+    if request.path.startswith(_BY_USER):
+        who = str(request.user.pk) if request.user.is_authenticated else address_of(request)
+        return [Taking(_allowance("own", "ACCOUNT", _MINUTES), who)]
+    return []
+
+
+def _mails(request: HttpRequest) -> list[Taking]:
+    """Mails that reset a password, by the account that they go to. As with guesses, what strangers ask for leaves the
+    owner's own share alone."""
+    email = request.POST.get("email", "").strip()
+    mails = _allowance("mail", "MAILS", _HOUR)
+    found = [(one, _known_as(request, one, address_of(request))) for one in _accounts(email)] if email else []
+    return [Taking(mails, f"{account}\n{known}" if known else account) for account, known in found]
 
 
 @receiver(user_logged_in)
@@ -143,6 +156,12 @@ def _allowance(name: str, setting: str, seconds: int) -> Allowance:
 def _accounts(name: str) -> list[str]:
     """The accounts behind a name; a name that none has is one too, so that it is answered alike."""
     return [str(user.pk) for user in users_reached_by(name)] or [name.strip()[:LONGEST_NAME].casefold()]
+
+
+def _known_as(request: HttpRequest, account: str, address: str) -> str:
+    """The device or else the address that signed in to this account before; empty where neither did."""
+    is_seen = take([Taking(_SEEN, f"{account}\n{address}", 0)]).used[0]
+    return _device_of(request, account) or (address if is_seen else "")
 
 
 def _device_of(request: HttpRequest, account: str) -> str:

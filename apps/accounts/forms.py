@@ -7,12 +7,13 @@ from functools import cache
 from typing import Any
 from zoneinfo import available_timezones
 
+from allauth.account.adapter import get_adapter
 from allauth.account.forms import ChangePasswordForm, ResetPasswordKeyForm
 from django import forms
 from django.conf import settings
 
 from apps.accounts.models import User
-from apps.accounts.services import token_lifetime_default, tokens_revoke_all
+from apps.accounts.services import password_confirmed, token_lifetime_default, tokens_revoke_all
 
 _LIFETIMES = {
     "week": timedelta(days=7),
@@ -129,6 +130,12 @@ class _RevokesTokens(forms.Form):
 
 class PasswordChangeForm(_RevokesTokens, ChangePasswordForm):  # type: ignore[misc]  # allauth has no types
     field_order = ["oldpassword", "password1", "password2", "revoke_tokens"]
+
+    def clean_oldpassword(self) -> str:
+        password: str = self.cleaned_data["oldpassword"]
+        if not password_confirmed(self.user, password):
+            raise get_adapter().validation_error("enter_current_password")
+        return password
 
     def save(self) -> None:
         super().save()

@@ -76,7 +76,7 @@ def address(request: HttpRequest) -> HttpResponse:
         # Guesses are counted: a session that was left open is no way to a password.
         if not may_guess(user):
             form.add_error("password", "Too many guesses. Wait some minutes.")
-        elif not user.check_password(form.cleaned_data["password"]):
+        elif not services.password_confirmed(user, form.cleaned_data["password"]):
             form.add_error("password", "This is not your password.")
     if form.is_valid():
         try:

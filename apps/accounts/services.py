@@ -23,7 +23,7 @@ from apps.accounts.models import PersonalToken, SignInLink, User
 from apps.accounts.open_sockets import sign_ins_changed
 from apps.api.permissions import SCOPES
 from apps.api.problems import Conflict, Invalid
-from apps.audit.services import record
+from apps.audit.services import password_failure_record, record
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.places import namespaces_open, places_give_up
 from yardmaster.errors import Problem
@@ -172,6 +172,14 @@ def profile_change(
             setattr(user, name, value)
     user.save(update_fields=[*changes])
     return user
+
+
+def password_confirmed(user: User, password: str) -> bool:
+    """Whether this is the user's present password. A wrong one is recorded."""
+    is_right = user.check_password(password)
+    if not is_right:
+        password_failure_record(user)
+    return is_right
 
 
 def address_refuse(user: User, email: str) -> None:

@@ -7,6 +7,7 @@ ACTIONS = {
     "session.fail": "Sign-in failed",
     "session.end": "Signed out",
     "session.end_others": "Signed out everywhere else",
+    "password.fail": "Wrong password at a change",
     "password.change": "Password changed",
     "password.set": "Password set",
     "password.reset": "Password reset by mail",

@@ -82,7 +82,7 @@ def _shown(event: AuditEvent, namespace: str) -> dict[str, Any]:
         "at": event.at,
         "who": event.actor_name or (event.facts.get("name", "") if event.action == "session.fail" else "the portal"),
         "words": action_words(event.action),
-        "is_failure": event.action == "session.fail",
+        "is_failure": event.action in ("session.fail", "password.fail"),
         "details": [one for one in _details(event, namespace) if one],
         "count": event.count,
     }

@@ -14,10 +14,11 @@ from uuid import UUID
 from django.conf import settings
 from django.core.cache import caches
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.accounts.selectors import users_reached_by
 from apps.audit.models import AuditEvent
 from apps.audit.whence import address_and_agent
 from apps.namespaces.models import Membership, Namespace
@@ -55,18 +56,26 @@ def reading_note(reader: User, noun: str, subject_id: UUID, namespace: Namespace
 
 def sign_in_failure_record(name: str) -> None:
     """That an attempt to sign in with this name has failed: one row per name, address and minute, and no more rows in
-    an hour than the settings allow; what comes on top is counted in one row without a name."""
+    an hour than the settings allow. What comes on top is counted in one row per account that the name reaches, with
+    the address of the first, and in one row without a name for all names that reach none."""
     shown = "".join(one for one in name if one.isprintable())[:LONGEST_NAME]
-    known = User.objects.filter(Q(username__iexact=shown) | Q(email__iexact=shown)).first() if shown else None
+    known = next(iter(users_reached_by(name)), None)
     event = _event(None, "session.fail", f"user:{known.pk}" if known else "user", None, {"name": shown})
     event.repeat_key = _key(event, MINUTE)
     if _counted(event):
         return
     recent = AuditEvent.objects.filter(at__gte=_begin(HOUR), action=event.action)
     if recent.count() >= settings.YARDMASTER_AUDIT_FAILURES_PER_HOUR:
-        event.subject, event.facts, event.address, event.agent = "user", {"others": True}, None, ""
-        event.repeat_key = _key(event, HOUR)
+        event.facts = {"others": True, "name": known.username} if known else {"others": True}
+        if known is None:
+            event.address, event.agent = None, ""
+        event.repeat_key = _key(event, HOUR, with_address=False)
     _insert_or_count(event)
+
+
+def password_failure_record(user: User) -> None:
+    """That a user who is signed in has given a wrong present password: one row per user, address and hour."""
+    _record_counted(_event(user, "password.fail", f"user:{user.pk}", None, {}), HOUR)
 
 
 def events_clean(now: datetime) -> int:

@@ -192,8 +192,9 @@ YARDMASTER_SIGN_IN_LIMITS = {
     "ADDRESS": env.number("YARDMASTER_SIGN_IN_PER_ADDRESS", 60, least=2),
     "PAIR": env.number("YARDMASTER_SIGN_IN_PER_PAIR", 10, least=2),
     "ACCOUNT": env.number("YARDMASTER_SIGN_IN_PER_ACCOUNT", 60, least=2),
+    "MAILS": env.number("YARDMASTER_RESET_MAILS", 10, least=1),
 }
-"""Attempts per minute from one address, and within five minutes per address and account, and per account."""
+"""Attempts per minute from one address, in five minutes per address and account and per account; mails in an hour."""
 YARDMASTER_DEVICE_COOKIE = f"{_COOKIES}yardmaster_device"
 ACCOUNT_FORMS = {
     "signup": "apps.accounts.sign_up.SignUpForm",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from tests.hostile.conftest import http
+from tests.hostile.conftest import http, in_browser
 from tests.hostile.test_origins import PASSWORD, sign_in
 from tests.real.portal import LIGHT
 from tests.real.scene import Scene, scene
@@ -64,6 +64,23 @@ def test_a_flood_of_guesses_does_not_fill_the_database(audited: Scene, admin: ht
     rows = events(admin, action="session.fail", page_size="200")
     assert len(rows) <= 2 * (12 + 1), "in each of the two hours that the test may touch"
     assert sum(int(str(one["count"])) for one in rows) >= tried
+
+
+def test_a_flood_of_other_names_hides_no_guess_at_an_account(audited: Scene, admin: httpx2.Client):
+    audited.portal.token_of("hidden")
+    codes = [guess(audited.portal.url, f"other-{n}") for n in range(16)]
+    assert codes.count(401) > 12, "the hour is full"
+    assert guess(audited.portal.url, "hidden") == 401
+    names = [one["facts"].get("name") for one in events(admin, action="session.fail", page_size="200")]
+    assert "hidden" in names
+
+
+def test_a_wrong_present_password_is_written_down(audited: Scene, admin: httpx2.Client):
+    audited.portal.token_of("left-open")
+    with in_browser(audited.portal.url, "left-open") as thief:
+        wish = {"email": "thief@example.org", "password": "not the password"}
+        assert "This is not your password" in thief.post("/account/address/", data=wish).text
+    assert [one["actor_name"] for one in events(admin, action="password.fail")] == ["left-open"]
 
 
 def test_whatever_a_thief_of_credentials_does_is_written_down(audited: Scene, admin: httpx2.Client):

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from tests.hostile.conftest import http
+from tests.hostile.conftest import http, in_browser
 from tests.real.portal import LIGHT
 from tests.real.scene import Scene, scene, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
 
 LIMITS = {"ADDRESS": 20, "PAIR": 4, "ACCOUNT": 12}
+MAILS = 3
 PASSWORD = "correct horse battery"
 
 
@@ -22,7 +23,7 @@ PASSWORD = "correct horse battery"
 def guessed() -> Iterator[Scene]:
     """A portal that takes the address from its proxy, which here is the test."""
     told = {f"YARDMASTER_SIGN_IN_PER_{name}": str(limit) for name, limit in LIMITS.items()}
-    with scene(LIGHT, {**told, "YARDMASTER_BEHIND_PROXY": "1"}) as one:
+    with scene(LIGHT, {**told, "YARDMASTER_RESET_MAILS": str(MAILS), "YARDMASTER_BEHIND_PROXY": "1"}) as one:
         yield one
 
 
@@ -183,6 +184,35 @@ def test_links_that_are_tried_out_are_counted(stranger: httpx2.Client):
     ]
     assert codes[0] == 410
     assert codes[-1] == 429
+
+
+def test_changes_of_an_address_are_counted_per_user(guessed: Scene):
+    guessed.portal.token_of("asking")
+    with in_browser(guessed.portal.url, "asking") as asking:
+        answers = [
+            asking.post(
+                "/account/address/", data={"email": f"a{n}@example.org"}, headers={"X-Forwarded-For": f"10.15.0.{n}"}
+            )
+            for n in range(LIMITS["ACCOUNT"] + 4)
+        ]
+    codes = [one.status_code for one in answers]
+    assert codes == [200] * LIMITS["ACCOUNT"] + [429] * 4
+
+
+def test_mails_that_reset_a_password_are_counted_per_account(guessed: Scene, stranger: httpx2.Client):
+    guessed.portal.token_of("mailed")
+    guessed.portal.script(
+        "import django; django.setup()\nfrom apps.accounts.models import User\n"
+        "User.objects.filter(username='mailed').update(email='mailed@example.org')"
+    )
+    stranger.get("/accounts/login/")
+    for net, emails in enumerate([["mailed@example.org", "Mailed@Example.org"], ["unknown@example.org"] * 2]):
+        codes = []
+        for number in range(MAILS + 4):
+            told = {"X-Forwarded-For": f"10.16.{net}.{number}", "Referer": str(stranger.base_url)}
+            form = {"email": emails[number % 2], "csrfmiddlewaretoken": stranger.cookies["yardmaster_csrf"]}
+            codes.append(stranger.post("/accounts/password/reset/", data=form, headers=told).status_code)
+        assert codes == [302] * MAILS + [429] * 4
 
 
 def test_guesses_are_counted_and_signing_in_works_while_the_message_server_is_away(

@@ -17,6 +17,7 @@ from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from apps.accounts.models import User
 from apps.accounts.services import token_create, user_create
 from apps.audit.actions import ACTIONS
 from apps.audit.models import AuditEvent
@@ -133,6 +134,40 @@ class TestSignIns:
         with time_machine.travel(now + timedelta(hours=1), tick=False):
             sign_in_failure_record("later")
         assert told("session.fail")[0].facts == {"name": "later"}
+
+    def test_an_account_is_named_however_many_other_names_are_tried(self, ada, admin, settings):
+        settings.YARDMASTER_AUDIT_FAILURES_PER_HOUR = 5
+        now = timezone.now().replace(minute=10, second=5)
+        with time_machine.travel(now, tick=False):
+            for n in range(20):
+                sign_in_failure_record(f"name-{n}")
+        with time_machine.travel(now + timedelta(minutes=1), tick=False):
+            for n in range(3):
+                wish = {"username": "ADA" if n else "ada@example.org", "password": "wrong wrong", "name": "cli"}
+                APIClient(REMOTE_ADDR=f"192.0.2.{n}").post("/api/v1/auth/token/", wish)
+            sign_in_failure_record("admin")
+            sign_in_failure_record("name-21")
+        named = [one for one in told("session.fail") if one.facts == {"others": True, "name": "ada"}]
+        assert [(one.subject, one.address, one.count) for one in named] == [(f"user:{ada.pk}", "192.0.2.0", 3)]
+        assert [one.facts["name"] for one in told("session.fail") if one.subject == f"user:{admin.pk}"] == ["admin"]
+        assert [one.count for one in told("session.fail") if one.facts == {"others": True}] == [16]
+
+    def test_the_whole_of_a_long_address_is_looked_up(self, ada):
+        User.objects.filter(pk=ada.pk).update(email=f"{'a' * 60}@{'b' * 60}.example.org")
+        sign_in_failure_record(f" {'a' * 60}@{'b' * 60}.EXAMPLE.org")
+        assert [one.subject for one in told("session.fail")] == [f"user:{ada.pk}"]
+
+    def test_a_wrong_present_password_is_recorded(self, ada):
+        client = Client(REMOTE_ADDR="192.0.2.7")
+        client.force_login(ada)
+        new = {"password1": "another long password", "password2": "another long password"}
+        with time_machine.travel(timezone.now().replace(minute=10), tick=False):
+            client.post("/account/address/", {"email": "new@example.org", "password": "wrong wrong"})
+            client.post("/accounts/password/change/", {"oldpassword": "wrong wrong", **new})
+            (event,) = told("password.fail")
+        assert (event.actor_id, event.address, event.count) == (ada.pk, "192.0.2.7", 2)
+        client.post("/accounts/reauthenticate/", {"password": "wrong wrong"})
+        assert [one.subject for one in told("session.fail")] == [f"user:{ada.pk}"]
 
     def test_a_made_up_forwarding_header_is_not_believed(self, ada):
         forged = Client(REMOTE_ADDR="192.0.2.7", headers={"X-Forwarded-For": "203.0.113.1"})
