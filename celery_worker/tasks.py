@@ -10,6 +10,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.accounts.browsers import browsers_clean
+from apps.accounts.networks import networks_clean
 from apps.api.idempotency import idempotency_clean
 from apps.audit.services import events_clean
 from apps.jobs.queue_pass import admit_queue
@@ -122,7 +123,8 @@ def clean_stores() -> None:
 
 @shared_task(name="yardmaster.clean_browsers")  # type: ignore[untyped-decorator]
 def clean_browsers() -> None:
-    """Forget sessions that have expired, and audit events that are old."""
+    """Forget sessions that have expired, networks that nobody signs in from, and audit events that are old."""
     now = timezone.now()
     browsers_clean(now)
+    networks_clean(now)
     events_clean(now)

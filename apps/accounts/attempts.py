@@ -18,8 +18,10 @@ from django.contrib.auth.signals import user_logged_in
 from django.core import signing
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.accounts.networks import is_seen_from, network_note
 from apps.accounts.selectors import LONGEST_NAME, users_reached_by
 from apps.api.addresses import network_of
 from apps.api.allowances import take
@@ -30,7 +32,6 @@ from yardmaster.allowances import Allowance, Taking, seconds_until_more
 PAGE_COST = 2
 """A guess on the page counts as two over the API: people mistype less often than programs try again."""
 DEVICE_LASTS = 365 * 86_400
-_SEEN = Allowance("sign-in-seen", 60_000, 30 * 86_400)
 _SALT = "yardmaster.device"
 _MINUTES, _HOUR = 300, 3_600
 _RESET = "/accounts/password/reset/"
@@ -57,8 +58,8 @@ class Attempt:
         """It costs the account that signed in nothing then, and this address is known for it from now on. What it took
         from other accounts that the name reaches stays taken."""
         account = str(user.pk)
-        back = [Taking(one.allowance, one.who, -one.cost) for one in self.takings.get(account, ())]
-        take([*back, Taking(_SEEN, f"{account}\n{self.address}")])
+        take([Taking(one.allowance, one.who, -one.cost) for one in self.takings.get(account, ())])
+        network_note(user, self.address, timezone.now())
 
 
 def attempt_begin(request: HttpRequest, name: str, *, cost: int = 1) -> Attempt:
@@ -160,8 +161,7 @@ def _accounts(name: str) -> list[str]:
 
 def _known_as(request: HttpRequest, account: str, address: str) -> str:
     """The device or else the address that signed in to this account before; empty where neither did."""
-    is_seen = take([Taking(_SEEN, f"{account}\n{address}", 0)]).used[0]
-    return _device_of(request, account) or (address if is_seen else "")
+    return _device_of(request, account) or (address if is_seen_from(address, account, timezone.now()) else "")
 
 
 def _device_of(request: HttpRequest, account: str) -> str:

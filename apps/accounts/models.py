@@ -1,4 +1,4 @@
-"""Users, the browsers they are signed in with, their personal tokens and one-time sign-in links.
+"""Users, their browsers and networks, their personal tokens and one-time sign-in links.
 
 Not here: who may do what in a namespace (`apps.namespaces`).
 """
@@ -100,6 +100,20 @@ class Browser(models.Model):
 
     def __str__(self) -> str:
         return f"browser of {self.user_id}"
+
+
+class KnownNetwork(models.Model):
+    """A network (see `apps.api.addresses`) that signed in to an account: guesses from there are counted apart."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="known_networks")
+    network = models.CharField(max_length=64)
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "network"], name="one_row_per_user_and_network")]
+
+    def __str__(self) -> str:
+        return f"{self.network} of {self.user_id}"
 
 
 class SignInLink(models.Model):

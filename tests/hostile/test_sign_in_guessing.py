@@ -100,6 +100,25 @@ def test_the_owner_gets_in_while_the_account_is_under_attack(guessed: Scene, str
     assert "Too many" in pages[-1].text
 
 
+def test_no_number_of_other_sign_ins_makes_a_stranger_known_for_an_account(guessed: Scene, stranger: httpx2.Client):
+    """A tenant who owns a large network has signed in from a part of it that is larger than any table of counters."""
+    guessed.portal.token_of("renter")
+    guessed.portal.token_of("quiet")
+    noted = guessed.portal.script(
+        "import django; django.setup()\nfrom django.test import RequestFactory\nfrom django.conf import settings\n"
+        "settings.YARDMASTER_SIGN_IN_LIMITS = dict.fromkeys(settings.YARDMASTER_SIGN_IN_LIMITS, 60_000)\n"
+        "from apps.accounts.attempts import attempt_begin\nfrom apps.accounts.models import User\n"
+        "user = User.objects.get(username='renter')\n"
+        "for n in range(5_000):\n"
+        "    request = RequestFactory().post('/', headers={'X-Forwarded-For': f'2001:db8:{n:x}::1'})\n"
+        "    attempt_begin(request, 'renter').succeeded(user)\n"
+        "print(user.known_networks.count())"
+    )
+    assert int(noted.splitlines()[-1]) == 20
+    answers = [guess(stranger, "quiet", f"2001:db9:{number:x}::1") for number in range(200)]
+    assert let_through(answers) == LIMITS["ACCOUNT"]
+
+
 def test_the_device_of_one_account_is_none_of_another(guessed: Scene, stranger: httpx2.Client):
     guessed.portal.token_of("mallory")
     guessed.portal.token_of("victim")

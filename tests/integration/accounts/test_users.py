@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth import authenticate
 from django.core.management import call_command
@@ -11,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.accounts.models import PersonalToken, User
+from apps.accounts.networks import MOST, is_seen_from, network_note, networks_clean
 from apps.accounts.services import address_change, sign_in_link_create, token_create, user_change, user_create
 from apps.api.problems import Conflict, Invalid
 from apps.audit.models import AuditEvent
@@ -249,6 +252,22 @@ class TestDeletion:
         response = signed_in(admin).delete(f"{USERS}{ada.pk}/")
         assert response.status_code == 409
         assert "vision" in response.json()["detail"]
+
+
+def test_the_last_networks_of_an_account_are_known_for_a_month(ada, bob):
+    now = timezone.now()
+    for number in range(MOST + 5):
+        network_note(ada, f"10.0.0.{number}", now + timedelta(minutes=number))
+    network_note(ada, "10.0.0.5", now + timedelta(days=2))
+    network_note(ada, "10.0.1.0", now + timedelta(days=2, minutes=1))
+    known = set(ada.known_networks.values_list("network", flat=True))
+    assert known == {"10.0.0.5", "10.0.1.0", *(f"10.0.0.{number}" for number in range(7, MOST + 5))}
+    assert is_seen_from("10.0.0.5", str(ada.pk), now + timedelta(days=31))
+    assert not is_seen_from("10.0.0.8", str(ada.pk), now + timedelta(days=31))
+    assert not is_seen_from("10.0.0.5", str(bob.pk), now)
+    assert not is_seen_from("10.0.0.5", "a name that nobody has", now)
+    networks_clean(now + timedelta(days=31))
+    assert set(ada.known_networks.values_list("network", flat=True)) == {"10.0.0.5", "10.0.1.0"}
 
 
 def test_a_page_of_users_costs_few_queries(admin, signed_in):
