@@ -2,7 +2,11 @@
 
 Tasks that print send lines some times a second each, and all of Django around one append costs ten times the append.
 So the plain case is dealt with here: a token that was good a moment ago, a sound address, whole lines that fit.
-Whatever is not plain goes on to the view as it came, which then says what is wrong: an append may be tried twice.
+Whatever is not plain goes on to the view, which then says what is wrong. A body is unpacked once: the view hears what
+became of it.
+
+Each job has few places for its writes and all of them threads of their own, so that one that sends bodies which are
+small to send and slow to unpack holds up no other user. Who waits too long for a place comes again later (429).
 """
 
 from __future__ import annotations
@@ -11,21 +15,29 @@ import asyncio
 import json
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import parse_qsl
+from weakref import WeakValueDictionary
 
-from apps.api.problems import ApiProblem
-from apps.logs.intake import MOST_BYTES, lines_in, times_in
+from apps.api.problems import CONTENT_TYPE, ApiProblem, TooMany, body_of
+from apps.logs.intake import MOST_BYTES, Judged, lines_in, times_in
 from apps.logs.nudges import log_moved
 from apps.logs.store import counted_log
-from apps.logs.task_views import RememberedTaskToken, next_line_json, when_full
+from apps.logs.task_views import JUDGED, RememberedTaskToken, next_line_json, when_full
 from yardmaster.errors import YardmasterError
 from yardmaster.logs.keys import WRITER_LIMIT, StreamKey
 from yardmaster.logs.store import Written
+from yardmaster.logs.volume import NeedsGrant
 from yardmaster.spec import Role
 
 PATH = "/api/v1/task/log/"
+AT_ONCE = 2
+"""Writes of one job that are unpacked and kept at a time."""
+THREADS = 4
+PATIENCE = 1.0
+"""Seconds that a write waits for others of its job."""
 _NAMES = {"role", "index", "first_line", "lines", "writer", "tail"}
 
 Message = dict[str, Any]
@@ -39,21 +51,44 @@ class AppendAtOnce:
 
     def __init__(self, inner: Application) -> None:
         self._inner = inner
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="append")
+        self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        is_append = scope["type"] == "http" and scope["method"] == "POST" and scope["path"] == PATH
-        if is_append and (write := _plain_write(scope)) is not None:
-            body, receive = await _body(receive)
-            written = await asyncio.to_thread(_append, *write, body)
-            if written is not None:
-                await _answer(send, next_line_json(written))
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != PATH:
+            await self._inner(scope, receive, send)
+            return
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        body, receive = await _body(receive)
+        token = headers.get("authorization", "").rpartition(" ")[2]
+        place = self._places.setdefault(token, asyncio.Semaphore(AT_ONCE))
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await place.acquire()
+        except TimeoutError:
+            await _refuse(send)
+            return
+        try:
+            await self._write(scope, headers, body, receive, send)
+        finally:
+            place.release()
+
+    async def _write(
+        self, scope: dict[str, Any], headers: dict[str, str], body: bytes, receive: Receive, send: Send
+    ) -> None:
+        write = _plain_write(scope, headers)
+        if write is not None:
+            done = asyncio.get_running_loop().run_in_executor(self._threads, _append, *write, headers, body)
+            written = await done
+            if isinstance(written, Written):
+                await _answer(send, 200, next_line_json(written))
                 return
+            scope = {**scope, JUDGED: written}
         await self._inner(scope, receive, send)
 
 
-def _plain_write(scope: dict[str, Any]) -> tuple[StreamKey, dict[str, Any], dict[str, str]] | None:
-    """(stream, what the query says of the write, headers); None when anything about it is not plain."""
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+def _plain_write(scope: dict[str, Any], headers: dict[str, str]) -> tuple[StreamKey, dict[str, Any]] | None:
+    """(stream, what the query says of the write); None when anything about it is not plain."""
     identity = RememberedTaskToken.identity_behind(headers.get("authorization", ""))
     query = {"writer": "0", "tail": "-1", **dict(parse_qsl(scope["query_string"].decode("latin-1")))}
     if identity is None or query.keys() != _NAMES:
@@ -66,7 +101,7 @@ def _plain_write(scope: dict[str, Any]) -> tuple[StreamKey, dict[str, Any], dict
     if not (identity.has_task(role, index) and 0 <= numbers["writer"] <= WRITER_LIMIT):
         return None
     options = when_full(identity, numbers.pop("tail"))
-    return StreamKey(identity.job_id, identity.attempt, role, index), {**numbers, **options}, headers
+    return StreamKey(identity.job_id, identity.attempt, role, index), {**numbers, **options}
 
 
 async def _body(receive: Receive) -> tuple[bytes, Receive]:
@@ -86,19 +121,34 @@ async def _body(receive: Receive) -> tuple[bytes, Receive]:
     return bytes(body), again
 
 
-def _append(stream: StreamKey, options: dict[str, Any], headers: dict[str, str], body: bytes) -> Written | None:
+def _append(stream: StreamKey, options: dict[str, Any], headers: dict[str, str], body: bytes) -> Written | Judged:
+    data = b""
     try:
         data = lines_in(body, headers.get("content-encoding", "identity").lower())
         times = times_in(headers.get("x-times", "")) or [(0, time.time_ns() // 1_000_000)]
         written = counted_log().append(stream, data=data, times=times, **options)
-    except (ApiProblem, YardmasterError):
-        return None
+    except NeedsGrant:
+        return Judged(data)
+    except (ApiProblem, YardmasterError) as problem:
+        return Judged(problem=problem)
     log_moved(stream.job_id, stream.role, stream.index, written.next_line)
     return written
 
 
-async def _answer(send: Send, answer: dict[str, Any]) -> None:
+async def _refuse(send: Send) -> None:
+    problem = TooMany("Too many log writes of this job are under way at once.", "too_many_at_once", wait=1)
+    await _answer(send, problem.status, body_of(problem), CONTENT_TYPE, problem.headers)
+
+
+async def _answer(
+    send: Send,
+    status: int,
+    answer: Mapping[str, Any],
+    kind: str = "application/json",
+    more: Mapping[str, str] | None = None,
+) -> None:
     body = json.dumps(answer).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    named = {"content-type": kind, "content-length": str(len(body)), **(more or {})}
+    headers = [(name.lower().encode(), value.encode()) for name, value in named.items()]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

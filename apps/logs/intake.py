@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 
 from apps.api.problems import Invalid, TooLarge
 from yardmaster.errors import Problem
@@ -13,6 +14,20 @@ MOST_INFLATED = 8 << 20
 LONGEST_LINE = 128 << 10
 """Runners cut lines at 64 KiB; whoever else writes may not make a line that no reader can take."""
 MOST_MARKS = 4096
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of a body that was looked at before the view: its lines, or what is wrong with the write."""
+
+    data: bytes = b""
+    problem: Exception | None = None
+
+    def lines(self) -> bytes:
+        """The lines. Raises the problem."""
+        if self.problem is not None:
+            raise self.problem
+        return self.data
 
 
 def lines_in(raw: bytes, encoding: str) -> bytes:

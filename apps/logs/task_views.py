@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 
 from apps.api.problems import ApiProblem, Gone, body_of
 from apps.jobs.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
-from apps.logs.intake import MOST_BYTES, lines_in, times_in
+from apps.logs.intake import MOST_BYTES, Judged, lines_in, times_in
 from apps.logs.nudges import log_moved
 from apps.logs.serializers import EndQuery, GapBody, GapQuery, NextLine, Place, WriteQuery, WriterQuery
 from apps.logs.store import counted_log
@@ -29,6 +29,8 @@ from yardmaster.logs.store import END_RESERVE, Written
 
 TOKEN_REMEMBERED = 5.0
 """Seconds. That much longer a token may write after it was outlived."""
+JUDGED = "yardmaster.log_write"
+"""Where a request's scope keeps what became of its body."""
 TAIL_RESERVE = 256 << 10
 """Bytes for each task of an attempt whose log takes no more: its last lines, of several starts, say why it failed."""
 
@@ -126,14 +128,22 @@ class TaskLinesView(TaskLogView):
         with `next_line`. Where `full` is answered the log takes no more and nothing has changed: count the lines as a
         gap, and send the task's last ones with `tail=1`. Without `tail` they are dropped and counted at once."""
         query = WriteQuery.of(request)
-        raw = request._request.read(MOST_BYTES + 1)
-        data = lines_in(raw, request.headers.get("Content-Encoding", "identity").lower())
+        data = _lines_of(request)
         times = times_in(request.headers.get("X-Times", "")) or [(0, time.time_ns() // 1_000_000)]
         stream = self.stream(request, query)
         assert isinstance(request.auth, TaskIdentity)
         options = {"lines": query["lines"], "writer": query["writer"], **when_full(request.auth, query["tail"])}
         write = partial(counted_log().append, stream, query["first_line"], data, times, **options)
         return self.answer(stream, charged(stream, write))
+
+
+def _lines_of(request: Request) -> bytes:
+    """What the request brings; unpacked here unless it was on its way (`append_at_once`)."""
+    judged: Judged | None = getattr(request._request, "scope", {}).get(JUDGED)
+    if judged is not None:
+        return judged.lines()
+    raw = request._request.read(MOST_BYTES + 1)
+    return lines_in(raw, request.headers.get("Content-Encoding", "identity").lower())
 
 
 class TaskGapView(TaskLogView):

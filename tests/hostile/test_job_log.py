@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import signal
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
@@ -238,6 +242,36 @@ def test_marks_without_a_line_are_charged_merged_and_bounded(small: Scene, idle:
         assert idle.end(line + 1).json() == {"next_line": line + 1}
     assert on_disk(small) <= settled + 34 * 1024
     assert on_disk(small) < LIMIT + MIB
+
+
+def test_bodies_that_are_slow_to_unpack_hold_up_nobody_else(small: Scene, idle: Task):
+    """A few KiB that unpack to 8 MiB of empty lines, and a wrong number of them, from many threads."""
+    bomb, stop, statuses = gzip.compress(b"\n" * (8 * MIB)), threading.Event(), Counter[int]()
+    assert len(bomb) < 16 << 10
+    code = small.put_code({"main.py": "print('small')\n"}, "small")
+
+    def send() -> None:
+        while not stop.is_set():
+            answer = idle.lines(bomb, first_line=0, lines=1)
+            statuses[answer.status_code] += 1
+            if answer.status_code == 429:
+                assert (answer.json()["code"], answer.headers["Retry-After"]) == ("too_many_at_once", "1")
+
+    with ThreadPoolExecutor(64) as pool, contextlib.ExitStack() as at_the_end:
+        at_the_end.callback(stop.set)
+        sending = [pool.submit(send) for _ in range(64)]
+        until(lambda: statuses[429] > 0, what="a write that has to wait")
+        for name in ("anna", "boris"):
+            with http(small.portal.url, small.portal.token_of(name)) as other:
+                assert other.get("/api/v1/me/").json()["username"] == name
+        with http(small.portal.url, small.token) as reader:
+            file = reader.get(f"/api/v1/code-versions/{code}/files/content/", params={"path": "main.py"})
+            assert "small" in file.text or file.status_code in (302, 307)
+        stop.set()
+        for one in sending:
+            one.result()
+    assert set(statuses) == {400, 429}
+    assert idle.lines(b"a\n", first_line=0, lines=1).json()["next_line"] == 1
 
 
 def test_a_namespace_s_logs_are_bounded_and_a_deleted_job_gives_its_part_back(small: Scene):

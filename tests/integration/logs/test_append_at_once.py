@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import json
 
 import pytest
@@ -117,6 +119,49 @@ async def test_a_full_log_is_said_without_django_too(job, known, store, settings
     settings.YARDMASTER_LOG_LIMIT = 64
     status, answer = await post(AppendAtOnce(no_django), known, f"{PLAIN}&tail=0", b"a\nb\n")
     assert (status, answer["next_line"], answer["full"]["cause"]) == (200, 0, "log_limit")
+
+
+async def test_a_body_is_unpacked_once(job, known, store, monkeypatch):
+    """Also where the view says what is wrong, and where the namespace must be charged first."""
+
+    def again(*_: object) -> bytes:
+        raise AssertionError("unpacked a second time")
+
+    monkeypatch.setattr("apps.logs.task_views.lines_in", again)
+    application = AppendAtOnce(get_asgi_application())
+    packed = [(b"content-encoding", b"gzip")]
+    for query, body, code in (
+        (PLAIN, gzip.compress(b"a\n" * 3), "invalid"),
+        (PLAIN, b"no gzip", "invalid"),
+        (PLAIN.replace("first_line=0", "first_line=7"), gzip.compress(b"a\nb\n"), "past_the_end"),
+    ):
+        assert (await post(application, known, query, body, headers=packed))[1]["code"] == code
+    counted_log().grant(job.pk, 1, 0)
+    assert await post(application, known, PLAIN, gzip.compress(b"a\nb\n"), headers=packed) == (200, {"next_line": 2})
+
+
+async def test_writes_of_one_job_wait_for_each_other_and_other_jobs_for_none(job, known, store, monkeypatch):
+    monkeypatch.setattr(append_at_once, "PATIENCE", 0.2)
+    open_again, under_way = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def held_up(scope, receive, send) -> None:
+        under_way.release()
+        await open_again.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    application = AppendAtOnce(held_up)
+    slow = [asyncio.create_task(post(application, known, "x=1", b"a\n")) for _ in range(append_at_once.AT_ONCE)]
+    for _ in slow:
+        await under_way.acquire()
+    status, problem = await post(application, known, PLAIN, b"a\nb\n")
+    assert (status, problem["code"]) == (429, "too_many_at_once")
+    assert store.next_line(worker(job)) == 0
+    other = asyncio.create_task(post(application, "ymt.other", PLAIN, b"a\n"))
+    await under_way.acquire()
+    open_again.set()
+    assert {(await one)[0] for one in (*slow, other)} == {200}
+    assert await post(application, known, PLAIN, b"a\nb\n") == (200, {"next_line": 2})
 
 
 async def test_a_task_that_the_job_does_not_have_gets_no_stream(job, known, store):
