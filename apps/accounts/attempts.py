@@ -55,17 +55,25 @@ class Attempt:
     """By account. A name may reach several accounts, and it is a guess at each of them."""
 
     def succeeded(self, user: User) -> None:
-        """It costs the account that signed in nothing then, and this address is known for it from now on. What it took
-        from other accounts that the name reaches stays taken."""
+        """It costs the account that signed in no guess then, and this address is known for it from now on. What it took
+        from other accounts that the name reaches stays taken. Raises `TooMany` where the account signs in too often."""
         account = str(user.pk)
+        if (over := take([Taking(_sign_ins(), account)]).over) is not None:
+            raise too_many_attempts(over.allowance)
         take([Taking(one.allowance, one.who, -one.cost) for one in self.takings.get(account, ())])
         network_note(user, self.address, timezone.now())
+
+    def was_not_made(self) -> None:
+        """No password was looked at, so that it costs nothing."""
+        take([Taking(one.allowance, one.who, -one.cost) for some in self.takings.values() for one in some])
 
 
 def attempt_begin(request: HttpRequest, name: str, *, cost: int = 1) -> Attempt:
     """Count an attempt to sign in as `name` (a username or an e-mail address). Raises `TooMany`."""
     address = address_of(request)
     takings = {account: _takings(request, account, address, cost) for account in _accounts(name)}
+    if min(take([Taking(_sign_ins(), account, 0) for account in takings]).used) >= _sign_ins().amount:
+        raise too_many_attempts(_sign_ins())  # whatever the password is: none is hashed
     every = list(dict.fromkeys(one for some in takings.values() for one in some))
     if (over := take(every).over) is not None:
         raise too_many_attempts(over.allowance)
@@ -152,6 +160,11 @@ def too_many_attempts(allowance: Allowance) -> TooMany:
 
 def _allowance(name: str, setting: str, seconds: int) -> Allowance:
     return Allowance(f"sign-in-{name}", settings.YARDMASTER_SIGN_IN_LIMITS[setting], seconds)
+
+
+def _sign_ins() -> Allowance:
+    """How often one account may sign in: each time leaves rows behind, and hashes a password."""
+    return _allowance("made", "SUCCESSES", _MINUTES)
 
 
 def _accounts(name: str) -> list[str]:

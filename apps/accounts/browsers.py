@@ -78,6 +78,15 @@ def browser_note(request: HttpRequest, user: User, now: datetime) -> None:
             Browser.objects.create(session_id=key, signed_in_at=begun, **seen)
     except IntegrityError:
         return
+    _end_oldest(user, key)
+
+
+def _end_oldest(user: User, current_key: str) -> None:
+    """End the sessions of the user that were used longest ago, where there are too many."""
+    others = Browser.objects.filter(user=user).exclude(session_id=current_key).order_by("-seen_at", "-pk")
+    kept = others.values_list("pk", flat=True)[: settings.YARDMASTER_SESSIONS_PER_USER - 1]
+    old = others.exclude(pk__in=list(kept)).values_list("session_id", flat=True)
+    Session.objects.filter(pk__in=list(old)).delete()
 
 
 @receiver(user_logged_in)
@@ -85,6 +94,8 @@ def _note_sign_in(request: HttpRequest, user: User, **facts: object) -> None:
     """The one place that every way to sign in passes: by password, by link, after signing up."""
     now = timezone.now()
     request.session[_SIGNED_IN_AT] = now.timestamp()
+    if request.session.session_key is None:  # one of another user was emptied: this one is counted from the start
+        request.session.save()
     browser_note(request, user, now)
 
 

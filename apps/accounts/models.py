@@ -15,6 +15,7 @@ from django.db.models.functions import Lower
 from django.utils.crypto import salted_hmac
 from knox.models import AbstractAuthToken
 
+from apps.accounts.hashing import places
 from apps.namespaces.personal import personal_namespace_create
 from yardmaster.ids import new_id
 
@@ -61,6 +62,15 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's rela
             models.UniqueConstraint(Lower("username"), name="one_user_per_name"),
             models.UniqueConstraint(Lower("email"), condition=~Q(email=""), name="one_user_per_email"),
         ]
+
+    def set_password(self, raw_password: str | None) -> None:
+        with places().one():
+            super().set_password(raw_password)
+
+    def check_password(self, raw_password: str | None) -> bool:
+        """Raises `TooMany` where too many are being checked."""
+        with places().one():
+            return super().check_password(raw_password)
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
         salt = "apps.accounts.models.User.session"

@@ -287,11 +287,26 @@ def token_create(
             [Problem("scopes", "unknown", f"There is no scope {scope!r}.", known, scope) for scope in unknown]
         )
     with transaction.atomic():
+        _refuse_many_tokens(user)
         token, secret = PersonalToken.objects.create(
             user, expiry=expires_in, name=name, scopes=[scope for scope in SCOPES if scope in scopes]
         )
         record(user, "token.create", f"token:{token.pk}", name=name, scopes=token.scopes)
     return token, secret
+
+
+def _refuse_many_tokens(user: User) -> None:
+    """Expired ones go first."""
+    User.objects.select_for_update().get(pk=user.pk)
+    tokens, most = PersonalToken.objects.filter(user=user), settings.YARDMASTER_TOKENS_PER_USER
+    if tokens.count() >= most:
+        tokens.filter(expiry__lte=timezone.now()).delete()
+    if tokens.count() >= most:
+        raise Conflict(
+            f"You have {most} tokens, as many as are allowed.",
+            "too_many_tokens",
+            remedy="Revoke some on the page Tokens of your account, or all with yardmaster tokens revoke --all.",
+        )
 
 
 def token_revoke(*, token: PersonalToken, actor: User) -> None:

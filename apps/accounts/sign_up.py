@@ -34,10 +34,20 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
             raise self.validation_error("too_many_login_attempts") from problem
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
-        user: User | None = super().authenticate(request, **credentials)
+        try:
+            user: User | None = super().authenticate(request, **credentials)
+        except TooMany:
+            self._attempt.was_not_made()
+            raise
         if user is not None:
-            self._attempt.succeeded(user)
+            self._succeeded(user)
         return user
+
+    def _succeeded(self, user: User) -> None:
+        try:
+            self._attempt.succeeded(user)
+        except TooMany as problem:
+            raise self.validation_error("too_many_login_attempts") from problem
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("account_page")

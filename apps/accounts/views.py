@@ -27,7 +27,7 @@ from apps.accounts.serializers import (
 )
 from apps.api.idempotency import IdempotentPosts
 from apps.api.permissions import IsAdministrator
-from apps.api.problems import NotFound
+from apps.api.problems import NotFound, TooMany
 from apps.api.views import ApiView
 
 
@@ -46,7 +46,11 @@ class PasswordForTokenView(ApiView):
         wish = self.read(PasswordForTokenSerializer)
         data = wish.validated_data
         attempt = attempt_begin(request._request, data["username"])
-        user = authenticate(request._request, username=data["username"], password=data["password"])
+        try:
+            user = authenticate(request._request, username=data["username"], password=data["password"])
+        except TooMany:
+            attempt.was_not_made()
+            raise
         if not isinstance(user, User):
             raise AuthenticationFailed("The name or the password is wrong, or the account is locked.")
         attempt.succeeded(user)

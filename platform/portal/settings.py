@@ -57,8 +57,7 @@ YARDMASTER_RATES = {
     "SOCKETS": env.number("YARDMASTER_SOCKETS", 600, least=1),
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 << 20
-"""The largest body but for parts of files: an upload may name 20,000 files with their checksums. Most addresses take
-far less (`portal.body_limit`)."""
+"""The largest body but for parts of files: an upload may name 20,000 files. Most take less (`portal.body_limit`)."""
 YARDMASTER_BODY_LIMIT = env.number("YARDMASTER_BODY_LIMIT", 256 << 10, least=64 << 10)
 YARDMASTER_BODY_PATIENCE = env.number("YARDMASTER_BODY_PATIENCE", 30, least=1)
 YARDMASTER_BODIES_TOTAL = env.number("YARDMASTER_BODIES_TOTAL", 256 << 20, least=1 << 20)
@@ -177,8 +176,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
-LOGIN_URL = "account_login"
-LOGIN_REDIRECT_URL = "/"
+LOGIN_URL, LOGIN_REDIRECT_URL = "account_login", "/"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
@@ -192,6 +190,7 @@ YARDMASTER_SIGN_IN_LIMITS = {
     "ADDRESS": env.number("YARDMASTER_SIGN_IN_PER_ADDRESS", 60, least=2),
     "PAIR": env.number("YARDMASTER_SIGN_IN_PER_PAIR", 10, least=2),
     "ACCOUNT": env.number("YARDMASTER_SIGN_IN_PER_ACCOUNT", 60, least=2),
+    "SUCCESSES": env.number("YARDMASTER_SIGN_INS_MADE", 120, least=2),
     "MAILS": env.number("YARDMASTER_RESET_MAILS", 10, least=1),
 }
 """Attempts per minute from one address, in five minutes per address and account and per account; mails in an hour."""
@@ -202,9 +201,11 @@ ACCOUNT_FORMS = {
     "reset_password_from_key": "apps.accounts.forms.PasswordResetForm",
 }
 YARDMASTER_TOKEN_LIFETIME = timedelta(seconds=env.number("YARDMASTER_TOKEN_LIFETIME", 90 * 86_400, least=60))
-"""How long a personal token lasts that asks for nothing else."""
 YARDMASTER_TOKEN_LONGEST_LIFETIME = timedelta(seconds=env.number("YARDMASTER_TOKEN_LONGEST_LIFETIME", 365 * 86_400))
-"""How long one may ask for. Zero: for any time, also for ever."""
+"""How long a personal token lasts that asks for nothing else, and at most. Zero there: for any time, or for ever."""
+YARDMASTER_TOKENS_PER_USER = env.number("YARDMASTER_TOKENS_PER_USER", 500, least=1)
+YARDMASTER_SESSIONS_PER_USER = env.number("YARDMASTER_SESSIONS_PER_USER", 100, least=1)
+YARDMASTER_PASSWORDS_AT_ONCE = env.number("YARDMASTER_PASSWORDS_AT_ONCE", 4, least=1)
 YARDMASTER_OPEN_SIGN_UP = env.flag("YARDMASTER_OPEN_SIGN_UP")
 """Whether strangers may make themselves an account; otherwise an administrator does."""
 YARDMASTER_AUDIT_KEPT = timedelta(days=env.number("YARDMASTER_AUDIT_DAYS", 365))
@@ -224,8 +225,7 @@ YARDMASTER_DEFAULT_QUOTA = {
 # --- Mail --------------------------------------------------------------------------------------------------------
 _MAIL = env.mail_server("YARDMASTER_EMAIL_URL")
 EMAIL_BACKEND = _MAIL.backend
-EMAIL_HOST, EMAIL_PORT = _MAIL.host, _MAIL.port
-EMAIL_HOST_USER = _MAIL.user
+EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER = _MAIL.host, _MAIL.port, _MAIL.user
 EMAIL_HOST_PASSWORD = env.text("YARDMASTER_EMAIL_PASSWORD", _MAIL.password)
 EMAIL_USE_TLS, EMAIL_USE_SSL = _MAIL.use_starttls, _MAIL.use_tls
 EMAIL_TIMEOUT = 20
