@@ -123,5 +123,5 @@ def test_an_early_job_that_can_never_start_lends_its_place_to_no_later_one(
         limits = {**NO_LIMITS, "cpu": 1}
         assert admin.put(f"/api/v1/namespaces/{namespace_of(greedy)}/quota/", json=limits).status_code == 200
     earlier, later = launch(victim), launch(greedy, priority=1000)
-    assert (position(victim, earlier), position(greedy, later)) == (1, 2)
+    assert (position(victim, earlier), position(greedy, later)) == (0, 1)
     assert greedy.get(f"/api/v1/jobs/{never['id']}/").json()["reason"] == "ExceedsMaxQuota"
