@@ -11,7 +11,7 @@ import socket
 from typing import Optional
 
 LOCAL_FAMILIES = (1, 16, 38)
-"""AF_UNIX, AF_NETLINK, AF_ALG: they lead to no other machine, so the kernel answers as if nothing had been asked."""
+"""AF_UNIX, AF_NETLINK, AF_ALG: they lead to no other machine, so every address of theirs is allowed."""
 INTERNET = (2, 10)
 """AF_INET, AF_INET6: decided here. Every other family (VSOCK, TIPC, SMC and so on) is refused."""
 PROTOCOLS = (1, 6, 17, 58, 136, 256, 262)

@@ -29,10 +29,7 @@ SO_PROTOCOL, SO_DOMAIN = 38, 39
 LONGEST_ADDRESS = 128
 MOST_BACKLOG = 4096
 MOST_SAID = 10
-
-
-class Kernels(Exception):
-    """The kernel may do what was asked."""
+UNIX = struct.pack("=H", socket.AF_UNIX)
 
 
 class Narrower(threading.Thread):
@@ -44,11 +41,15 @@ class Narrower(threading.Thread):
         self._say = say
         self._said = 0
         self._machine = seccomp.this_machine()
+        self._has_own_place = False
+        self._umask = os.umask(0o77)
+        os.umask(self._umask)
 
     def run(self) -> None:
         listener = self._receive_listener()
         if listener is None:
             return
+        self._has_own_place = seccomp.take_own_place()
         try:
             while self._answer_next(listener):
                 pass
@@ -76,8 +77,6 @@ class Narrower(threading.Thread):
             return True
         try:
             self._perform(listener, asked)
-        except Kernels:
-            seccomp.answer(listener, asked, is_kernels=True)
         except OSError as error:
             # That we may not look at a process is its doing: it is refused, as is what we do not understand.
             known = error.errno not in (None, errno.EPERM, errno.ESRCH, errno.EMFILE, errno.ENFILE)
@@ -87,23 +86,43 @@ class Narrower(threading.Thread):
         return True
 
     def _perform(self, listener: int, asked: Asked) -> None:
-        """Do what is asked as far as it is allowed. Raises `OSError` as the script shall see it, or `Kernels`."""
+        """Do what is asked as far as it is allowed. Raises `OSError` as the script shall see it."""
         copy = socket.socket(0, 0, 0, fileno=seccomp.copy_of(asked, _signed(asked.arguments[0])))
         with copy:
             family, kind = _option(copy, SO_DOMAIN), _option(copy, socket.SO_TYPE)
             is_bind = asked.call == self._machine.bind
-            address = _address(asked) if is_bind and family in INTERNET else b""
+            is_local = family in LOCAL_FAMILIES
+            address = _address(asked) if is_bind and (is_local or family in INTERNET) else b""
+            if is_bind and is_local:
+                self._stand_where(asked, address)
             if not seccomp.is_waiting(listener, asked):
                 return
-            if family in LOCAL_FAMILIES:
-                raise Kernels
+            if is_local:
+                # What is asked may lead elsewhere by now: the descriptor may be another socket's. The copy is not.
+                if is_bind:
+                    seccomp.bind(copy.fileno(), address)
+                else:
+                    copy.listen(_backlog(asked))
+                return
             if family not in INTERNET or (kind != socket.SOCK_RAW and _option(copy, SO_PROTOCOL) not in PROTOCOLS):
                 raise self._refused("a socket of family %d and protocol %d" % (family, _option(copy, SO_PROTOCOL)))
             with socket.socket(family, kind, 0, fileno=copy.detach()) as one:
                 if is_bind:
                     self._bind(one, address)
                 else:
-                    self._listen(one, _signed(asked.arguments[1]))
+                    self._listen(one, _backlog(asked))
+
+    def _stand_where(self, asked: Asked, address: bytes) -> None:
+        """Have the thread's folder and umask, where it names a file. Raises `OSError`."""
+        path = address[2:]
+        if address[:2] != UNIX or path[:1] in (b"", b"\0"):
+            return
+        umask = seccomp.umask_of(asked)
+        if self._has_own_place:
+            os.chdir("/proc/%d/cwd" % asked.thread)
+            os.umask(umask)
+        elif not path.startswith(b"/") or umask != self._umask:
+            raise self._refused("a local socket by a relative path, or with a umask of its own,")
 
     def _bind(self, one: socket.socket, address: bytes) -> None:
         host, port, rest = _read(one.family, address)
@@ -128,7 +147,7 @@ class Narrower(threading.Thread):
             one.bind((socket.inet_ntop(one.family, chosen), port))
         elif not is_loopback(host):
             raise self._refused("%s:%d" % (socket.inet_ntop(one.family, host), port))
-        one.listen(MOST_BACKLOG if backlog < 0 else min(backlog, MOST_BACKLOG))
+        one.listen(backlog)
         host, port = _name(one)
         if not is_loopback(host):  # another thread has changed the socket since we looked
             one.shutdown(socket.SHUT_RDWR)
@@ -139,6 +158,11 @@ class Narrower(threading.Thread):
         if self._said <= MOST_SAID:
             self._say("listening on %s was refused: tasks can be reached from their own machine alone" % what)
         return OSError(errno.EACCES, what)
+
+
+def _backlog(asked: Asked) -> int:
+    backlog = _signed(asked.arguments[1])
+    return MOST_BACKLOG if backlog < 0 else min(backlog, MOST_BACKLOG)
 
 
 def _address(asked: Asked) -> bytes:

@@ -19,7 +19,6 @@ NOTIFY_SEND = 0xC0182101
 NOTIFY_ID_VALID = 0x40082102
 NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 ANSWER = struct.Struct("=QqiI")
-CONTINUE = 1
 
 LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 KILL_PROCESS, ERRNO, ASK, ALLOW = 0x80000000, 0x00050000, 0x7FC00000, 0x7FFF0000
@@ -27,6 +26,7 @@ X32 = 0x40000000
 """From here x86 counts the calls of a second interface to the same kernel."""
 PIDFD_OPEN, PIDFD_GETFD, IO_URING_SETUP = 434, 438, 425
 PIDFD_THREAD = os.O_EXCL
+CLONE_FS = 0x200
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,10 @@ def is_waiting(listener: int, asked: Asked) -> bool:
     return True
 
 
-def answer(listener: int, asked: Asked, error: int = 0, is_kernels: bool = False) -> None:
-    """End the wait: with success, with an error, or by letting the kernel do what was asked."""
-    reply = ANSWER.pack(asked.id, 0, -error, CONTINUE if is_kernels else 0)
+def answer(listener: int, asked: Asked, error: int = 0) -> None:
+    """End the wait: with success, or with an error. The kernel is never left to do what was asked: the thread, or
+    another one of its process, may have changed what its arguments mean."""
+    reply = ANSWER.pack(asked.id, 0, -error, 0)
     try:
         fcntl.ioctl(listener, NOTIFY_SEND, reply)
     except OSError as failure:
@@ -146,6 +147,35 @@ def memory_of(asked: Asked, address: int, length: int) -> bytes:
     if len(found) < length:
         raise OSError(errno.EFAULT, "the address cannot be read")
     return found
+
+
+def umask_of(asked: Asked) -> int:
+    """The thread's umask. Raises `OSError` where it stands in another file system than we do, or is another user."""
+    for name in ("root", "ns/mnt"):
+        theirs, ours = os.stat("/proc/%d/%s" % (asked.thread, name)), os.stat("/proc/self/%s" % name)
+        if (theirs.st_dev, theirs.st_ino) != (ours.st_dev, ours.st_ino):
+            raise OSError(errno.EACCES, "the paths of another file system")
+    with open("/proc/%d/status" % asked.thread, encoding="ascii", errors="replace") as lines:
+        known = dict(line.rstrip("\n").split(":\t", 1) for line in lines if ":\t" in line)
+    if (int(known["Uid"].split()[3]), int(known["Gid"].split()[3])) != (os.geteuid(), os.getegid()):
+        raise OSError(errno.EACCES, "another user's file")
+    return int(known["Umask"], 8)
+
+
+def take_own_place() -> bool:
+    """Give this thread a folder and a umask of its own; False where the machine does not allow it."""
+    import ctypes
+
+    return bool(ctypes.CDLL(None).unshare(CLONE_FS) == 0)
+
+
+def bind(descriptor: int, address: bytes) -> None:
+    """The system call, with an address of any family. Raises `OSError`."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.bind(descriptor, address, len(address)) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def _process_of(thread: int) -> int:

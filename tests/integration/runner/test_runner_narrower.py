@@ -142,6 +142,48 @@ print(socket.getaddrinfo("localhost", 80)[0][4][1])
     assert said.splitlines() == ["b'name?'", "80"]
 
 
+def test_a_local_socket_lies_where_and_is_as_the_script_wants_it(tmp_path: Path):
+    said = run(f"""
+os.chdir({str(tmp_path)!r})
+for umask in (0o027, 0o002):
+    os.umask(umask)
+    one, client = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+    one.bind("socket-%o" % umask)
+    one.listen()
+    client.connect("socket-%o" % umask)
+    print(one.getsockname(), "%o" % (os.stat(one.getsockname()).st_mode & 0o777))
+print(failure(one.bind, "again"), failure(socket.socket(socket.AF_UNIX).bind, "socket-27"))
+routes = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+routes.bind((0, 0))
+print(routes.getsockname()[0] != 0)
+""")
+    assert said.splitlines() == ["socket-27 750", "socket-2 775", "EINVAL EADDRINUSE", "True"]
+
+
+def test_a_descriptor_that_becomes_another_socket_meanwhile_wins_nothing():
+    said = run("""
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+    one.bind(("127.0.0.1", 0))
+    port = one.getsockname()[1]
+address = struct.pack("=H", 2) + struct.pack(">H", port) + bytes(12)
+hosts = set()
+for turn in range(300):
+    real, local = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket(socket.AF_UNIX)
+    slot = os.dup(local.fileno())
+    thread = threading.Thread(target=libc.bind, args=(slot, address, 16))
+    thread.start()
+    time.sleep(turn % 50 * 0.00002)
+    os.dup2(real.fileno(), slot)
+    thread.join()
+    os.close(slot)
+    if real.getsockname()[1]:
+        hosts.add(real.getsockname()[0])
+    real.close()
+print(hosts <= {"127.0.0.1"}, hosts)
+""")
+    assert said.startswith("True")
+
+
 def test_threads_children_and_programs_of_the_script_are_kept_alike():
     said = run("""
 import subprocess
