@@ -123,7 +123,7 @@ def clean_stores() -> None:
 
 @shared_task(name="yardmaster.clean_browsers")  # type: ignore[untyped-decorator]
 def clean_browsers() -> None:
-    """Forget sessions that have expired, networks that nobody signs in from, and audit events that are old."""
+    """Forget sessions that have expired, networks that are no longer signed in from, and audit events that are old."""
     now = timezone.now()
     browsers_clean(now)
     networks_clean(now)

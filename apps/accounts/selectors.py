@@ -11,7 +11,7 @@ from apps.accounts.models import PersonalToken, User
 from apps.api.problems import NotFound
 
 LONGEST_NAME = 254
-"""Of a name that somebody signs in with: as long as an address may be."""
+"""Of a name that is given to sign in: as long as an address may be."""
 
 
 def users() -> QuerySet[User]:
