@@ -1,5 +1,5 @@
 """uvicorn's HTTP protocol with bounds on everything that is not a body: the target of a request, its headers, what
-follows its body, and how many requests wait behind one another.
+follows its body, how many requests wait behind one another, how long a head takes, and how many connections wait.
 
 The parser keeps a head in memory until it is whole, however long it is, before anything of the application runs. And
 what reads a head later takes its size for granted: unquoting a cookie takes a time that grows with its square.
@@ -12,9 +12,12 @@ import json
 from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from apps.api.addresses import network_of
 from apps.api.problems import CONTENT_TYPE, ApiProblem, body_of
+from portal.connections import Connections, most_at_once
 
 LONGEST_TARGET = 8 << 10
 LONGEST_LOG_TARGET = 256 << 10
@@ -43,6 +46,40 @@ class BoundedHead(HttpToolsProtocol):
         self._in_head = True
         self._head = self._headers = self._lines = self._between = 0
         self._refusal: ApiProblem | None = None
+        self._due: float | None = None
+        """When the next head has to be whole; None while a request is under way."""
+        self._unsent = 0
+        self._look: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        super().connection_made(transport)
+        address = network_of(self.client[0]) if self.client else ""
+        _OPEN.add(self, address)
+        self._wait_for_head()
+        self._look_later(settings.YARDMASTER_HEAD_PATIENCE)
+        most = most_at_once(settings.YARDMASTER_CONNECTIONS)
+        of_address = min(settings.YARDMASTER_CONNECTIONS_PER_ADDRESS, max(1, most // 2))
+        last = None
+        if address and not settings.SECURE_PROXY_SSL_HEADER and _OPEN.count(address) > of_address:
+            last = _OPEN.longest_waiting(address)
+        elif len(self.connections) > most:
+            last = _OPEN.longest_waiting()
+        if last is not None:
+            last.push_out()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._leave()
+
+    def handle_websocket_upgrade(self) -> None:
+        self._leave()
+        super().handle_websocket_upgrade()
+
+    def push_out(self) -> None:
+        """Close it, whatever it still has to send, and count it no longer."""
+        self._leave()
+        self.connections.discard(self)
+        self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         if self._refusal is not None:
@@ -62,6 +99,8 @@ class BoundedHead(HttpToolsProtocol):
         if len(self.pipeline) >= MOST_WAITING:
             self._stop(_too_many_waiting())
         super().on_message_begin()
+        if self._due is not None:
+            self._wait_for_head()
         self._in_head = True
         self._head = self._headers = self._lines = 0
 
@@ -89,15 +128,47 @@ class BoundedHead(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head, self._between = False, 0
+        self._due = None
+        _OPEN.wait_no_more(self)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         self._between = 0
+        if self._due is not None:
+            self._wait_for_head()  # it has been answered before its body was whole, and may send the rest
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._between = 0
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.response_complete:
+            self._wait_for_head()
+            _OPEN.wait(self)
+
+    def _wait_for_head(self) -> None:
+        self._due = self.loop.time() + settings.YARDMASTER_HEAD_PATIENCE
+
+    def _look_later(self, seconds: float) -> None:
+        self._look = self.loop.call_later(seconds, self._look_now)
+
+    def _look_now(self) -> None:
+        """Close the connection if its head is late. A slow client may take all of its last answer before."""
+        patience, now = settings.YARDMASTER_HEAD_PATIENCE, self.loop.time()
+        unsent = self.transport.get_write_buffer_size()
+        if self._due is not None and now >= self._due and unsent in (0, self._unsent):
+            self.push_out()
+            return
+        self._unsent = unsent
+        self._look_later(self._due - now if self._due is not None and self._due > now else patience)
+
+    def _leave(self) -> None:
+        _OPEN.remove(self)
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
 
     def _add_cookies(self, value: bytes) -> None:
         """As one header, however many were sent: each reader would make something else of several."""
@@ -132,6 +203,9 @@ class BoundedHead(HttpToolsProtocol):
         if self.cycle is None or self.cycle.response_complete:
             return True
         return not (self._in_head or self.pipeline or self.cycle.response_started)
+
+
+_OPEN: Connections[BoundedHead] = Connections()
 
 
 def plain_cookies(header: bytes) -> bytes:

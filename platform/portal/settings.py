@@ -35,8 +35,7 @@ TASK_URL = env.text("YARDMASTER_TASK_URL", PUBLIC_URL).rstrip("/")
 ALLOWED_HOSTS = env.words("YARDMASTER_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
-# `__Host-`: a browser takes such a cookie only over TLS and for this host alone, so that no other host of the same
-# domain, and no page without TLS, can plant one.
+# `__Host-`: browsers take such a cookie over TLS alone, and from no other host, not even one of the same domain.
 _COOKIES = "__Host-" if SESSION_COOKIE_SECURE else ""
 SESSION_COOKIE_NAME = f"{_COOKIES}yardmaster_session"
 CSRF_COOKIE_NAME = f"{_COOKIES}yardmaster_csrf"
@@ -56,12 +55,14 @@ YARDMASTER_RATES = {
     "EXPENSIVE_IN_ALL": env.number("YARDMASTER_EXPENSIVE_IN_ALL", 12, least=1),
     "SOCKETS": env.number("YARDMASTER_SOCKETS", 600, least=1),
 }
-DATA_UPLOAD_MAX_MEMORY_SIZE = 16 << 20
-"""The largest body but for parts of files: an upload may name 20,000 files. Most take less (`portal.body_limit`)."""
+DATA_UPLOAD_MAX_MEMORY_SIZE = 16 << 20  # 20,000 files with their checksums; most addresses take less (`body_limit`)
 YARDMASTER_BODY_LIMIT = env.number("YARDMASTER_BODY_LIMIT", 256 << 10, least=64 << 10)
 YARDMASTER_BODY_PATIENCE = env.number("YARDMASTER_BODY_PATIENCE", 30, least=1)
 YARDMASTER_BODIES_TOTAL = env.number("YARDMASTER_BODIES_TOTAL", 256 << 20, least=1 << 20)
 """Bytes of a request's body, seconds that it may lag behind, and bytes of all bodies in one web process's memory."""
+YARDMASTER_HEAD_PATIENCE = env.number("YARDMASTER_HEAD_PATIENCE", 20, least=1)
+YARDMASTER_CONNECTIONS = env.number("YARDMASTER_CONNECTIONS", 20_000, least=10)
+YARDMASTER_CONNECTIONS_PER_ADDRESS = env.number("YARDMASTER_CONNECTIONS_PER_ADDRESS", 2_000, least=5)
 CSRF_FAILURE_VIEW = "apps.api.outside.csrf_failure"
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -208,8 +209,7 @@ YARDMASTER_SESSIONS_PER_USER = env.number("YARDMASTER_SESSIONS_PER_USER", 100, l
 YARDMASTER_PASSWORDS_AT_ONCE = env.number("YARDMASTER_PASSWORDS_AT_ONCE", 4, least=1)
 YARDMASTER_OPEN_SIGN_UP = env.flag("YARDMASTER_OPEN_SIGN_UP")
 """Whether strangers may make themselves an account; otherwise an administrator does."""
-YARDMASTER_AUDIT_KEPT = timedelta(days=env.number("YARDMASTER_AUDIT_DAYS", 365))
-"""How long audit events are kept. Zero: for ever."""
+YARDMASTER_AUDIT_KEPT = timedelta(days=env.number("YARDMASTER_AUDIT_DAYS", 365))  # zero: for ever
 YARDMASTER_AUDIT_FAILURES_PER_HOUR = env.number("YARDMASTER_AUDIT_FAILURES_PER_HOUR", 500, least=1)
 """Failed sign-ins that get a row of their own; the others of the hour are counted in one."""
 YARDMASTER_AUDIT_EXPORT_ROWS = env.number("YARDMASTER_AUDIT_EXPORT_ROWS", 100_000, least=1)

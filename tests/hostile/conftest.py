@@ -56,10 +56,10 @@ def http(url: str, token: str = "") -> httpx2.Client:
     return httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {token}"} if token else {}, timeout=60)
 
 
-def connected(url: str) -> socket.socket:
-    """A plain connection to the portal at `url`, for what no HTTP client would send."""
+def connected(url: str, source: str = "") -> socket.socket:
+    """A plain connection to the portal at `url`, for what no HTTP client would send; from this address, if any."""
     place = urlsplit(url)
-    return socket.create_connection((place.hostname, place.port), timeout=60)
+    return socket.create_connection((place.hostname, place.port), 60, (source, 0) if source else None)
 
 
 def until_closed(client: socket.socket) -> bytes:

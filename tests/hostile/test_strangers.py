@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
+import psutil
 import pytest
 
 from tests.hostile.conftest import connected, http, until_closed
-from tests.real.scene import Scene
+from tests.real.portal import LIGHT
+from tests.real.scene import Scene, scene, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
 
@@ -72,3 +75,40 @@ def test_what_is_quoted_in_a_cookie_is_nothing_that_the_database_fails_at(attack
         answer = stranger.get(path, headers={"Cookie": cookies.encode("latin-1")})
         assert answer.status_code in (200, 302, 401, 403), (path, cookies)
     assert len(attacked.portal.log_of("web")) - before < 50 << 10
+
+
+PROBE = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+def test_connections_that_fall_silent_are_closed(attacked: Scene):
+    begun = [b"", b"GET /healthz HT", PROBE[:-2], b"\r\n", PROBE + b"\r\n", PROBE + PROBE[:-2]]
+    with contextlib.ExitStack() as held:
+        clients = [held.enter_context(connected(attacked.portal.url)) for _ in begun]
+        for client, bytes_ in zip(clients, begun, strict=True):
+            client.sendall(bytes_)
+        heard = [until_closed(client).count(b"HTTP/1.1 200") for client in clients]
+    assert heard == [one.count(PROBE) for one in begun]
+
+
+def test_many_silent_connections_leave_a_place_for_others():
+    told = {
+        "YARDMASTER_HEAD_PATIENCE": "600", "YARDMASTER_CONNECTIONS": "40", "YARDMASTER_CONNECTIONS_PER_ADDRESS": "10",
+    }  # fmt: skip
+    with scene(LIGHT, told) as narrow, contextlib.ExitStack() as held:
+        url = narrow.portal.url
+        web = psutil.Process(narrow.portal.running["web"].pid)
+        before = web.num_fds()
+
+        def hold(number: int, source: str) -> list[socket.socket]:
+            return [held.enter_context(connected(url, source)) for _ in range(number)]
+
+        of_one = hold(100, "127.0.0.1")
+        assert [until_closed(client) for client in of_one[:90]] == [b""] * 90, "the oldest of this address go"
+        until(lambda: web.num_fds() <= before + 10, what="their descriptors")
+        of_all = [one for number in range(2, 12) for one in hold(10, f"127.0.0.{number}")]
+        assert [until_closed(client) for client in of_all[:60]] == [b""] * 60, "the oldest of all go"
+        until(lambda: web.num_fds() <= before + 40, what="their descriptors")
+        for source in ("127.0.0.1", "127.0.0.11", "127.0.0.200"):
+            with connected(url, source) as client:
+                client.sendall(PROBE)
+                assert client.recv(100).startswith(b"HTTP/1.1 200"), source

@@ -13,7 +13,7 @@ from pathlib import Path
 from portal.up import home as portal_home
 from portal.up.health import LIMIT, Health
 from portal.up.keeper import Keeper
-from portal.up.processes import Address, ServerMissing, environment
+from portal.up.processes import Address, ServerMissing, environment, raise_descriptors
 from portal.up.start import CouldNotStart, Started, bring_up
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -25,6 +25,7 @@ def main() -> int:
     home = Path(os.environ.get("YARDMASTER_HOME") or ROOT / ".yardmaster").resolve()
     stop = _stop_on_signals()
     begun = time.monotonic()
+    raise_descriptors()
     try:
         portal_home.prepare(home)
         with portal_home.lock(home):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import resource
 import shutil
 import sys
 from collections.abc import Mapping
@@ -114,3 +116,12 @@ def environment(base: Mapping[str, str], root: Path, home: Path, address: Addres
     # Two memory arenas instead of eight per core: idle threads then hold tens of megabytes less.
     result.setdefault("MALLOC_ARENA_MAX", "2")
     return result
+
+
+def raise_descriptors(most: int = 65_536) -> None:
+    """Let this process, and those that it starts, have as many open files and connections as the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):  # macOS allows less than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
