@@ -189,7 +189,7 @@ def _kept(namespace: Namespace) -> Left:
     why = f"Kept in the closed namespace {namespace.slug}, for administrators to read."
     left = [_entry(f"{count} {what}", why) for what, count in counts.items() if count]
     if stored := storage_used(namespace).used:
-        left.append(_entry(f"{format_bytes(stored)} in the object store", why))
+        left.append(_entry(f"{format_bytes(stored)} of files and logs", why))
     return left
 
 

@@ -97,7 +97,9 @@ def test_kept_data_stay_for_administrators_and_are_listed(world, ada, admin, sig
     world.launch(ada)
     world.settle()
     removal = until_ended(world, user_remove(user=ada, data=Data.KEEP, actor=admin))
-    assert [one["what"] for one in removal.left] == ["1 jobs, with their logs", "1 code"]
+    *things, size = [one["what"] for one in removal.left]
+    assert things == ["1 jobs, with their logs", "1 code"]
+    assert size.endswith(" B of files and logs")  # the marks at the ends of its tasks' logs
     assert signed_in(admin).get("/api/v1/jobs/?namespace=ada").json()["results"][0]["name"] == "digits"
     user = User.objects.get(pk=ada.pk)
     assert not user.is_active
