@@ -291,7 +291,8 @@ def test_a_namespace_s_logs_are_bounded_and_a_deleted_job_gives_its_part_back(sm
 
 
 def test_logs_count_against_the_quota_of_storage(small: Scene):
-    namespace = small.client.transport.get("namespaces/")["results"][0]["id"]
+    namespaces = {one["slug"]: one["id"] for one in small.client.transport.get("namespaces/")["results"]}
+    namespace = namespaces["admin"]  # of all that there are
     used = small.client.transport.get(f"namespaces/{namespace}/quota/")["used"]["storage"]
     small.portal.script(
         "import django, sys; django.setup(); from apps.namespaces.models import Quota;"
