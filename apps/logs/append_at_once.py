@@ -19,8 +19,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import parse_qsl
-from weakref import WeakValueDictionary
 
+from apps.api.places import Place, Places
 from apps.api.problems import CONTENT_TYPE, ApiProblem, TooMany, body_of
 from apps.logs.intake import MOST_BYTES, Judged, lines_in, times_in
 from apps.logs.nudges import log_moved
@@ -52,7 +52,7 @@ class AppendAtOnce:
     def __init__(self, inner: Application) -> None:
         self._inner = inner
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="append")
-        self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._places = Places()
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != PATH:
@@ -61,17 +61,11 @@ class AppendAtOnce:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         body, receive = await _body(receive)
         token = headers.get("authorization", "").rpartition(" ")[2]
-        place = self._places.setdefault(token, asyncio.Semaphore(AT_ONCE))
         try:
-            async with asyncio.timeout(PATIENCE):
-                await place.acquire()
-        except TimeoutError:
+            async with self._places.hold([Place(token, AT_ONCE, PATIENCE)]):
+                await self._write(scope, headers, body, receive, send)
+        except TooMany:
             await _refuse(send)
-            return
-        try:
-            await self._write(scope, headers, body, receive, send)
-        finally:
-            place.release()
 
     async def _write(
         self, scope: dict[str, Any], headers: dict[str, str], body: bytes, receive: Receive, send: Send

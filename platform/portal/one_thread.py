@@ -23,9 +23,10 @@ from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.db import close_old_connections
 
+from apps.api.places import Places
 from apps.api.problems import TooMany
-from portal.places import WORK, Places, Turns, Work
 from portal.refusals import refusal
+from portal.turns import WORK, Turns, Work
 
 Chain = Callable[[Any], Any]
 
@@ -38,7 +39,7 @@ SHORT = 0.05
 
 class OneThread(ASGIHandler):
     """The event loop hands a request over once; reading it and sending the answer stay the loop's. Answers 429 where
-    there is no place for the work that `places.WORK` of the scope names."""
+    there is no place for the work that `turns.WORK` of the scope names."""
 
     def load_middleware(self, is_async: bool = False) -> None:
         super().load_middleware(is_async=False)

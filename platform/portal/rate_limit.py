@@ -17,11 +17,12 @@ from typing import Any
 from django.conf import settings
 
 from apps.api.allowances import take_async, take_here
+from apps.api.places import Place, Places
 from apps.api.problems import TooMany
 from portal.callers import Caller, address_of, caller_of
 from portal.one_thread import HEALTH
-from portal.places import WORK, Place, Places, Work
 from portal.refusals import Application, Headers, Message, Receive, Send, encoded, refuse
+from portal.turns import WORK, Work
 from yardmaster.allowances import Allowance, Outcome, Taking, seconds_until_more
 
 MINUTE = 60

@@ -13,8 +13,9 @@ from asgiref.testing import ApplicationCommunicator
 from django.http import HttpRequest, HttpResponse
 from django.urls import clear_url_caches, path
 
+from apps.api.places import Place
 from portal.one_thread import OneThread
-from portal.places import WORK, Place, Work
+from portal.turns import WORK, Work
 
 WHERE: list[tuple[str, int]] = []
 HANDOVERS: list[str] = []

@@ -1,7 +1,6 @@
-"""How many requests are under way at once: of a kind, of a caller, and in all.
+"""Whose request advances next, of all that the web process works on.
 
-A place is for one request while it is received, worked on and answered; a turn is for the part of it that computes.
-Not here: how often a caller may ask (`rate_limit`).
+Not here: how many of a caller are under way at once (`apps.api.places`), and how often a caller may ask (`rate_limit`).
 """
 
 from __future__ import annotations
@@ -10,21 +9,12 @@ import asyncio
 import contextlib
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from apps.api.problems import TooMany
+from apps.api.places import Place
 
 WORK = "yardmaster.work"
 """Where a scope has its `Work`."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """One of `most` places of this name; a request waits so many seconds for one."""
-
-    name: str
-    most: int
-    wait: float
 
 
 @dataclass(frozen=True)
@@ -33,56 +23,6 @@ class Work:
 
     who: str = ""
     places: Sequence[Place] = ()
-
-
-class Places:
-    """How many of a kind are under way at once. Nothing is remembered of a kind of which none is."""
-
-    def __init__(self) -> None:
-        self._kinds: dict[str, _Kind] = {}
-
-    @contextlib.asynccontextmanager
-    async def hold(self, places: Sequence[Place]) -> AsyncIterator[None]:
-        """Have one of each. Raises `TooMany`, and holds none then."""
-        async with contextlib.AsyncExitStack() as held:
-            for place in places:
-                await held.enter_async_context(self._hold(place))
-            yield
-
-    @contextlib.asynccontextmanager
-    async def _hold(self, place: Place) -> AsyncIterator[None]:
-        kind = self._kinds.setdefault(place.name, _Kind(asyncio.Semaphore(place.most)))
-        kind.users += 1
-        try:
-            await _acquire(kind.free, place.wait)
-            try:
-                yield
-            finally:
-                kind.free.release()
-        finally:
-            kind.users -= 1
-            if not kind.users:
-                self._kinds.pop(place.name, None)
-
-
-@dataclass
-class _Kind:
-    free: asyncio.Semaphore
-    users: int = field(default=0)
-
-
-async def _acquire(free: asyncio.Semaphore, wait: float) -> None:
-    if free.locked() and not wait:
-        raise _at_once()
-    try:
-        async with asyncio.timeout(wait or None):
-            await free.acquire()
-    except TimeoutError as error:
-        raise _at_once() from error
-
-
-def _at_once() -> TooMany:
-    return TooMany("Too many of your requests are under way at once.", "too_many_at_once", wait=1)
 
 
 class Turns:
