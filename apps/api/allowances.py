@@ -53,7 +53,9 @@ return {over, unpack(used)}
 
 
 def take(takings: Sequence[Taking]) -> Outcome:
-    """Take from all of these allowances, or from none where one would be exceeded."""
+    """Take from all of these allowances, or from none where one would be exceeded. No server is asked for nothing."""
+    if not takings:
+        return Outcome(None, ())
     now = time.time()
     if not _STATE.is_resting():
         try:

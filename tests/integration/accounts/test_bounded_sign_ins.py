@@ -8,13 +8,16 @@ from datetime import timedelta
 import pytest
 import time_machine
 from django.contrib.sessions.models import Session
-from django.test import Client
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from apps.accounts.attempts import CountAttempts
 from apps.accounts.hashing import WAITING, Places
 from apps.accounts.models import Browser, PersonalToken
 from apps.accounts.services import token_create
+from apps.api.allowances import take
 from apps.api.problems import Conflict, TooMany
 from tests.integration.conftest import PASSWORD
 
@@ -133,3 +136,13 @@ def test_who_waits_too_long_is_refused():
     finally:
         done.set()
         thread.join(60)
+
+
+def test_a_request_of_which_no_count_is_kept_asks_no_server(monkeypatch):
+    def asked() -> None:
+        raise AssertionError("the message server was asked")
+
+    monkeypatch.setattr("apps.api.allowances._script", asked)
+    middleware = CountAttempts(lambda request: HttpResponse())
+    assert middleware.process_view(RequestFactory().post("/jobs/launch/")) is None
+    assert take([]).over is None
