@@ -12,13 +12,12 @@ from django.db.models import Count, Sum
 from apps.jobs.models import Job, Reservation
 from yardmaster.ledger import Holder
 from yardmaster.phases import Phase
-from yardmaster.spec import NOTHING, Resources, Role
+from yardmaster.spec import NOTHING, ROLES, Resources, Role
 
 if TYPE_CHECKING:
     from apps.jobs.books import Queued
 
 ADMITTED = [Phase.STARTING.value, Phase.RUNNING.value, Phase.STOPPING.value]
-_ROLES = frozenset(role.value for role in Role)
 _AMOUNTS = ("job_id", "namespace_id", "cpu", "memory", "gpus", "extended")
 
 
@@ -79,7 +78,7 @@ def held_roles_of(jobs: Iterable[Job]) -> dict[uuid.UUID, frozenset[Role]]:
     held: dict[uuid.UUID, set[Role]] = {}
     rows = Reservation.objects.filter(job__in=attempts, released_at__isnull=True)
     for job_id, attempt, role in rows.values_list("job_id", "attempt", "role"):
-        if attempt == attempts[job_id] and role in _ROLES:
+        if attempt == attempts[job_id] and role in ROLES:
             held.setdefault(job_id, set()).add(Role(role))
     return {job_id: frozenset(roles) for job_id, roles in held.items()}
 

@@ -36,6 +36,10 @@ class Role(StrEnum):
     EVALUATOR = "evaluator"
 
 
+ROLES = frozenset(one.value for one in Role)
+"""The words of the roles that this release knows."""
+
+
 class SuccessRule(StrEnum):
     """Which workers must end well for the job to have succeeded.
 
