@@ -112,20 +112,14 @@ class Volume:
     def with_lines(self, size: int, limit: int, now: int, reserve: int = 0) -> Counted:
         """With `size` more bytes of lines, or why they are dropped. `reserve`: they are a task's last lines, and so
         many bytes of those are taken while the volume is closed. Raises `NeedsGrant`."""
-        volume, refusal = self._with(size, limit, now)
-        if refusal is not None and volume.tails + size <= reserve:
-            return replace(volume, used=volume.used + size, tails=volume.tails + size), None
-        return volume, refusal
+        return self._with("tails", size, limit, now, reserve)
 
     def with_end(self, size: int, limit: int, now: int, reserve: int) -> Counted:
         """The same for a mark that a stream has ended; `reserve` is for those."""
-        volume, refusal = self._with(size, limit, now)
-        if refusal is not None and volume.ends + size <= reserve:
-            return replace(volume, used=volume.used + size, ends=volume.ends + size), None
-        return volume, refusal
+        return self._with("ends", size, limit, now, reserve)
 
-    def _with(self, size: int, limit: int, now: int) -> Counted:
-        """With `size` more bytes; or as it is, closed, and why."""
+    def _with(self, kind: str, size: int, limit: int, now: int, reserve: int) -> Counted:
+        """With `size` more bytes, while closed as far as the reserve of their kind lasts; or as it is, and why."""
         refusal = self.refusal(limit, now)
         if refusal is None and self.used + size > limit:
             refusal = Refusal(Cause.LOG_LIMIT, limit)
@@ -133,7 +127,11 @@ class Volume:
             if self.used + size > self.granted:
                 raise NeedsGrant(self.used + size)
             return replace(self, used=self.used + size, closed_until=0), None
-        return self.closed(refusal, self.closed_until if now < self.closed_until else NEVER), refusal
+        volume = self.closed(refusal, self.closed_until if now < self.closed_until else NEVER)
+        taken = getattr(volume, kind) + size
+        if taken <= reserve:
+            return replace(volume, used=volume.used + size, **{kind: taken}), None
+        return volume, refusal
 
 
 Counted = tuple[Volume, Refusal | None]
@@ -178,8 +176,8 @@ class VolumeFile:
 
 
 def _write(file: int, volume: Volume) -> None:
-    values = (volume.used, volume.granted, volume.tails, volume.cause, volume.bound, volume.closed_until)
-    body = _BODY.pack(*values, volume.ends)
+    counts = (volume.used, volume.granted, volume.tails)
+    body = _BODY.pack(*counts, volume.cause, volume.bound, volume.closed_until, volume.ends)
     try:
         os.pwrite(file, body + _CHECKSUM.pack(zlib.crc32(body)), 0)
     except OSError as error:
