@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.hostile.conftest import http, in_browser
+from tests.hostile.conftest import connected, http, in_browser
 from tests.real.portal import LIGHT
 from tests.real.scene import Scene, scene
 
@@ -32,9 +32,8 @@ def narrow() -> Iterator[Scene]:
 @contextlib.contextmanager
 def without_a_body(url: str, path: str, headers: dict[str, str]) -> Iterator[socket.socket]:
     """A request whose body never comes."""
-    place = urlsplit(url)
-    with socket.create_connection((str(place.hostname), place.port or 80), timeout=10) as one:
-        lines = [f"POST {path} HTTP/1.1", f"Host: {place.netloc}", "Content-Length: 10"]
+    with connected(url) as one:
+        lines = [f"POST {path} HTTP/1.1", f"Host: {urlsplit(url).netloc}", "Content-Length: 10"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         one.sendall("\r\n".join([*lines, "", ""]).encode())
         yield one
@@ -44,7 +43,8 @@ def without_a_body(url: str, path: str, headers: dict[str, str]) -> Iterator[soc
 def test_requests_whose_bodies_never_come_hold_no_place_of_what_all_share(narrow: Scene, who: str):
     url = narrow.portal.url
     headers = {"Authorization": f"Bearer {narrow.portal.token_of('slow')}"} if who == "a member" else {}
-    with contextlib.ExitStack() as held, in_browser(url, _made(narrow, "seeker")) as seeker:
+    narrow.portal.token_of("seeker")  # the account
+    with contextlib.ExitStack() as held, in_browser(url, "seeker") as seeker:
         for path in ("/find/", "/jobs/compare/", "/api/v1/jobs/check/") * EXPENSIVE:
             held.enter_context(without_a_body(url, path, headers))
         assert seeker.get("/find/?q=a").status_code == 200
@@ -61,8 +61,3 @@ def test_files_that_are_not_there_are_counted_and_the_keeper_is_answered_meanwhi
         assert OPEN <= found[404] <= 1.5 * OPEN
         assert known.get("/api/v1/me/").status_code == 200
         assert {stranger.get("/healthz").status_code for _ in range(2 * OPEN)} == {200}
-
-
-def _made(narrow: Scene, name: str) -> str:
-    narrow.portal.token_of(name)
-    return name
