@@ -12,7 +12,7 @@ from django.db.models import Count, Sum
 from apps.jobs.models import Job, Reservation
 from yardmaster.ledger import Holder
 from yardmaster.phases import Phase
-from yardmaster.spec import NOTHING, ROLES, Resources, Role
+from yardmaster.spec import NOTHING, Resources, Role, known_role
 
 if TYPE_CHECKING:
     from apps.jobs.books import Queued
@@ -77,9 +77,10 @@ def held_roles_of(jobs: Iterable[Job]) -> dict[uuid.UUID, frozenset[Role]]:
     attempts = {job.pk: job.attempt for job in jobs}
     held: dict[uuid.UUID, set[Role]] = {}
     rows = Reservation.objects.filter(job__in=attempts, released_at__isnull=True)
-    for job_id, attempt, role in rows.values_list("job_id", "attempt", "role"):
-        if attempt == attempts[job_id] and role in ROLES:
-            held.setdefault(job_id, set()).add(Role(role))
+    for job_id, attempt, name in rows.values_list("job_id", "attempt", "role"):
+        role = known_role(name)
+        if attempt == attempts[job_id] and role is not None:
+            held.setdefault(job_id, set()).add(role)
     return {job_id: frozenset(roles) for job_id, roles in held.items()}
 
 

@@ -28,8 +28,7 @@ from apps.registry.models import Model
 from yardmaster.failures import Blame, Verdict
 from yardmaster.phases import Phase, Wanted
 from yardmaster.remedies import Change, known_change
-from yardmaster.spec import Role as TaskRole
-from yardmaster.spec import Strategy, TrainingSpec
+from yardmaster.spec import Strategy, TrainingSpec, known_role
 from yardmaster.spec_json import spec_to_json
 
 EVENTS_SHOWN = 100
@@ -202,7 +201,7 @@ def change_for(job: Job, spec: TrainingSpec, because: Why, tasks: Sequence[TaskC
     if job.phase != Phase.FAILED.value:
         return None
     told = because.task or {"role": None, "index": None, "exit_code": None}
-    role = TaskRole(told["role"]) if told["role"] else None
+    role = known_role(told["role"] or "")
     verdict = Verdict(because.reason, because.message, role=role, index=told["index"], exit_code=told["exit_code"])
     peaks = [one.peak_memory for one in tasks if (one.fact.role, one.fact.index) == (told["role"], told["index"])]
     return known_change(spec, verdict, because.explanation, peaks[0] if peaks else None)

@@ -11,7 +11,7 @@ from apps.jobs.silence import silent_since
 from apps.jobs.sparklines import Sparkline, sparkline
 from yardmaster.failures import signal_of, task_name
 from yardmaster.phases import Phase, TaskPhase
-from yardmaster.spec import ROLES, Resources, Role, TrainingSpec
+from yardmaster.spec import Resources, TrainingSpec, known_role
 from yardmaster.usage import Sample, cpu_use
 
 _DOES = {"staging": "Fetching code and data", "uploading": "Keeping results", "running": "Running the script"}
@@ -33,9 +33,10 @@ class TaskCard:
 
     @property
     def title(self) -> str:
-        if self.fact.role not in ROLES:
-            return self.name  # of another release
-        return task_name(Role(self.fact.role), self.fact.index).removeprefix("The ").capitalize()
+        role = known_role(self.fact.role)
+        if role is None:
+            return self.name
+        return task_name(role, self.fact.index).removeprefix("The ").capitalize()
 
     @property
     def phase(self) -> str:

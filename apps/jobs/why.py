@@ -19,7 +19,7 @@ from yardmaster.errors import Unavailable
 from yardmaster.ledger import Code
 from yardmaster.logs.keys import StreamKey
 from yardmaster.phases import Phase
-from yardmaster.spec import Role
+from yardmaster.spec import known_role
 from yardmaster.tracebacks import Explanation, explain_traceback
 
 LAST_LINES = 40
@@ -117,7 +117,10 @@ def _task(attempt: JobAttempt) -> dict[str, Any] | None:
 
 def _last_lines(job: Job, attempt: JobAttempt) -> list[str]:
     """The end of the failed task's log; nothing while the store does not answer: the verdict stands without it."""
-    stream = StreamKey(job.pk, job.attempt, Role(attempt.role), attempt.index or 0)
+    role = known_role(attempt.role)
+    if role is None:
+        return []
+    stream = StreamKey(job.pk, job.attempt, role, attempt.index or 0)
     try:
         page = log_store().read(stream, -LAST_LINES, LAST_LINES)
     except Unavailable:

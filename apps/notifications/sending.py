@@ -31,7 +31,7 @@ from apps.notifications.services import notice_write
 from yardmaster.errors import Unavailable
 from yardmaster.logs.keys import StreamKey
 from yardmaster.phases import Phase
-from yardmaster.spec import Role
+from yardmaster.spec import Role, known_role
 from yardmaster.tracebacks import explain_traceback
 
 log = logging.getLogger(__name__)
@@ -188,7 +188,8 @@ def _last_lines(job: Job, attempt: JobAttempt) -> tuple[str, list[str]]:
 
 
 def _telling_stream(job: Job, attempt: JobAttempt) -> StreamKey:
-    if attempt.role:
-        return StreamKey(attempt.job_id, attempt.number, Role(attempt.role), attempt.index or 0)
+    role = known_role(attempt.role)
+    if role is not None:
+        return StreamKey(attempt.job_id, attempt.number, role, attempt.index or 0)
     leader = Role.CHIEF if Role.CHIEF.value in job.replicas else Role.WORKER
     return StreamKey(attempt.job_id, attempt.number, leader, 0)

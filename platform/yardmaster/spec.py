@@ -36,8 +36,12 @@ class Role(StrEnum):
     EVALUATOR = "evaluator"
 
 
-ROLES = frozenset(one.value for one in Role)
-"""The words of the roles that this release knows."""
+def known_role(name: str) -> Role | None:
+    """The role of a stored name; None where another release wrote it and this one does not know it."""
+    try:
+        return Role(name)
+    except ValueError:
+        return None
 
 
 class SuccessRule(StrEnum):

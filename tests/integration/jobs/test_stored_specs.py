@@ -105,6 +105,16 @@ def test_the_pages_of_an_old_job_open_whatever_its_specification_is(
     assert client.get(reverse("job_compare_page"), {"job": str(running.pk)}).status_code == 200
 
 
+def test_a_failure_of_a_task_whose_role_is_of_another_release_is_shown_without_its_lines(world, ada, client, running):
+    world.engine.set(running, Role.WORKER, 0, TaskPhase.FAILED, exit_code=1, reason="ScriptFailed")
+    world.until_quiet()
+    JobAttempt.objects.filter(job=running).update(role="sidecar")
+    client.force_login(ada)
+    assert client.get(reverse("job_page", args=[running.pk])).status_code == 200
+    why = client.get(f"/api/v1/jobs/{running.pk}/why/").json()
+    assert (why["task"]["role"], why["last_lines"]) == ("sidecar", [])
+
+
 DAMAGED = [[], {}, {"strategy": "between_graph", "roles": {"worker": {"replicas": "two"}}}, "text", COLUMNS_TOO]
 
 

@@ -278,9 +278,19 @@ class TestTrouble:
         send_all(world)
         assert "no such shard" not in mail.outbox[0].body
 
-    def test_a_mail_that_cannot_be_written_is_logged_and_given_up_in_the_end(self, world, ada, caplog):
+    def test_a_role_of_another_release_costs_the_mail_the_lines_of_its_task(self, world, ada):
         job = fail(world, world.launch(ada))
-        JobAttempt.objects.filter(job=job).update(role="boss", index=None)
+        JobAttempt.objects.filter(job=job).update(role="boss", index=0)
+        send_all(world)
+        assert "no such shard" not in mail.outbox[0].body
+
+    def test_a_mail_that_cannot_be_written_is_logged_and_given_up_in_the_end(self, world, ada, caplog, monkeypatch):
+        class LogIsBroken:
+            def read(self, *place):
+                raise ValueError("broken")
+
+        fail(world, world.launch(ada))
+        monkeypatch.setattr(sending, "log_store", LogIsBroken)
         send_all(world)
         assert "could not be written" in caplog.text
         assert Notice.objects.get().due_at == world.now + FIRST_PAUSE
