@@ -116,7 +116,8 @@ def _task(attempt: JobAttempt) -> dict[str, Any] | None:
 
 
 def _last_lines(job: Job, attempt: JobAttempt) -> list[str]:
-    """The end of the failed task's log; nothing while the store does not answer: the verdict stands without it."""
+    """The end of the failed task's log. Nothing while the store does not answer, or where this release does not know
+    the task's role: the verdict stands without it."""
     role = known_role(attempt.role)
     if role is None:
         return []

@@ -37,7 +37,8 @@ class Connections(Generic[T]):
 
     def wait_no_more(self, one: T) -> None:
         """It has sent the head of a request."""
-        if self._waiting.pop(one, self) is None:
+        if one in self._waiting:
+            del self._waiting[one]
             address = self._addresses[one]
             del self._waiting_of[address][one]
             if not self._waiting_of[address]:

@@ -53,7 +53,7 @@ def _die_with(runner: int) -> None:
 
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     except (ImportError, AttributeError, OSError):
-        pass
+        pass  # no Linux, or a small Python: the runner then ends the script itself, unless it is killed
     if os.getppid() != runner:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -65,7 +65,7 @@ def _be_taken_first() -> None:
             file.seek(0)
             file.write(str(min(1000, score + 300)))
     except (OSError, ValueError):
-        pass
+        pass  # no such file, or not ours to change: the kernel then chooses by memory alone
 
 
 def _put_filter_on(channel: int, seccomp: int, code: bytes) -> None:

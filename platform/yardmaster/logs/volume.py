@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
+from typing import Literal
 
 from yardmaster.errors import Unavailable, YardmasterError
 from yardmaster.quantity import format_bytes
@@ -118,8 +119,9 @@ class Volume:
         """The same for a mark that a stream has ended; `reserve` is for those."""
         return self._with("ends", size, limit, now, reserve)
 
-    def _with(self, kind: str, size: int, limit: int, now: int, reserve: int) -> Counted:
-        """With `size` more bytes, while closed as far as the reserve of their kind lasts; or as it is, and why."""
+    def _with(self, kind: Literal["tails", "ends"], size: int, limit: int, now: int, reserve: int) -> Counted:
+        """With `size` more bytes; while closed, counted as of this kind and only up to `reserve` of it. Or closed, and
+        why."""
         refusal = self.refusal(limit, now)
         if refusal is None and self.used + size > limit:
             refusal = Refusal(Cause.LOG_LIMIT, limit)
@@ -176,8 +178,9 @@ class VolumeFile:
 
 
 def _write(file: int, volume: Volume) -> None:
-    counts = (volume.used, volume.granted, volume.tails)
-    body = _BODY.pack(*counts, volume.cause, volume.bound, volume.closed_until, volume.ends)
+    body = _BODY.pack(
+        volume.used, volume.granted, volume.tails, volume.cause, volume.bound, volume.closed_until, volume.ends
+    )
     try:
         os.pwrite(file, body + _CHECKSUM.pack(zlib.crc32(body)), 0)
     except OSError as error:
