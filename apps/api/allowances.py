@@ -1,7 +1,7 @@
 """The counters of allowances, shared by all processes through the message server, in one round trip.
 
-Where that is away each process counts in its own memory, in tables of the same kind: nobody is refused because of it,
-and signing in works. Not here: what is counted, and how much of it is allowed.
+Where that is away each process counts in its own memory, in tables of the same kind: no request is refused because of
+it, and signing in works. Not here: what is counted, and how much of it is allowed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ return {over, unpack(used)}
 
 
 def take(takings: Sequence[Taking]) -> Outcome:
-    """Take from all of these allowances, or from none where one would be exceeded. No server is asked for nothing."""
+    """Take from all of these allowances, or from none where one would be exceeded. Without any, no server is asked."""
     if not takings:
         return Outcome(None, ())
     now = time.time()

@@ -70,7 +70,7 @@ def _note_waiting(limit: WaitLimit, now: datetime) -> None:
 
 
 def notice_send(notice_id: uuid.UUID, *, clock: Callable[[], datetime] = timezone.now) -> None:
-    """Send one notice, if it is due and nobody else is sending it. Repeats harmlessly."""
+    """Send one notice, if it is due and no other worker is sending it. Repeats harmlessly."""
     now = clock()
     mine = Notice.objects.filter(pk=notice_id, due_at__lte=now)
     if not mine.update(due_at=now + ON_THE_WAY, tries=F("tries") + 1):
@@ -110,7 +110,7 @@ def _message(notice: Notice, text: Letter) -> EmailMessage:
     host = urlsplit(settings.PUBLIC_URL).hostname or "localhost"
     headers = {
         "Message-ID": f"<{notice.pk}@{host}>",
-        "Auto-Submitted": "auto-generated",  # so that nobody's absence is answered to the portal
+        "Auto-Submitted": "auto-generated",  # so that no absence notice is sent to the portal
         "X-Yardmaster-Job": str(notice.job_id),
     }
     return EmailMessage(text.subject, text.body, to=[notice.user.email], headers=headers)
@@ -140,7 +140,7 @@ def _close(notice: Notice, *, sent_at: datetime | None = None, problem: str = ""
 
 
 def _mine(notice: Notice) -> QuerySet[Notice]:
-    """The row, as long as nobody has tried again meanwhile."""
+    """The row, as long as no other worker has tried again meanwhile."""
     return Notice.objects.filter(pk=notice.pk, tries=notice.tries, sent_at__isnull=True)
 
 

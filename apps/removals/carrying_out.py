@@ -78,7 +78,7 @@ def removal_carry_out(removal_id: uuid.UUID, *, clock: Clock = timezone.now) -> 
 
 
 def _write(removal: Removal, until: datetime, is_over: bool, left: Left, now: datetime, outcome: str) -> None:
-    """Unless somebody has asked for more meanwhile: then the next pass says how it stands."""
+    """Unless more was asked for meanwhile: then the next pass says how it stands."""
     mine = Removal.objects.filter(pk=removal.pk, next_look_at=until)
     if not is_over:
         wait = SOON if now - removal.asked_at < EAGER else LATER
@@ -98,7 +98,7 @@ class CalledOff(Exception):
 
 @contextmanager
 def _still_closed(removal: Removal) -> Iterator[None]:
-    """A transaction in which nobody can open the namespace. Raises `CalledOff` where somebody has.
+    """A transaction in which no user can open the namespace. Raises `CalledOff` where one has.
 
     What cannot be undone is done within one, a step at a time. The user is locked before the namespace, as in
     `user_change`, which calls removals off.

@@ -34,7 +34,7 @@ HEALTH = "/healthz"
 AT_WORK = 2
 """Requests that advance at a time: one computes while another waits for the database."""
 SHORT = 0.05
-"""Seconds after which a request no longer counts as one of these. It mostly waits then, and nobody waits for it."""
+"""Seconds after which a request no longer counts as one of these. It mostly waits then, and holds up no other."""
 
 
 class OneThread(ASGIHandler):

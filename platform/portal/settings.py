@@ -155,7 +155,7 @@ CHANNEL_LAYERS = {
 }
 
 # --- Cache -------------------------------------------------------------------------------------------------------
-# Nothing that must last, and no count of guesses: those are in tables that nobody can push them out of
+# Nothing that must last, and no count of guesses: those are in tables that no client can overflow
 # (`apps.api.allowances`). In the web process's own memory, so that it works while the broker does not.
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
@@ -313,7 +313,7 @@ if env.flag("YARDMASTER_KUBERNETES", default=bool(_KUBECONFIG)):
     }
 YARDMASTER_DEFAULT_ENGINE = env.text("YARDMASTER_DEFAULT_ENGINE", "local")
 YARDMASTER_LOCAL_ENGINE_FOR_ALL = env.flag("YARDMASTER_LOCAL_ENGINE_FOR_ALL")
-"""The local engine isolates nobody: by default only administrators may launch on it."""
+"""The local engine does not isolate users: by default only administrators may launch on it."""
 YARDMASTER_UPLOAD_TTL = timedelta(seconds=env.number("YARDMASTER_UPLOAD_TTL", 86_400, least=60))
 YARDMASTER_WEB_THREADS = env.number("YARDMASTER_WEB_THREADS", 32, least=2)
 """Requests that one web process works on at a time; each thread keeps a connection to the database."""
@@ -351,7 +351,7 @@ STORAGES = {
 # --- The portal's own log ----------------------------------------------------------------------------------------
 LOG_LEVEL = env.text("YARDMASTER_LOG_LEVEL", "INFO")
 LOG_CLIENT_ERRORS = env.number("YARDMASTER_LOG_CLIENT_ERRORS", 60)
-"""A minute. Whoever reaches the portal can cause them."""
+"""A minute. Any client that reaches the portal can cause them."""
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO
 _BEFORE_THE_END: list[Any] = [
     structlog.contextvars.merge_contextvars,

@@ -40,7 +40,7 @@ def main() -> int:
             finally:
                 keeper.stop()
             _farewell(home)
-    except BrokenPipeError:  # whoever read our words has gone; everything is stopped all the same
+    except BrokenPipeError:  # the reader of the output has gone; everything is stopped all the same
         return 0
     except (portal_home.HomeInUse, ServerMissing, CouldNotStart, OSError) as error:
         print(f"The portal could not start: {error}", file=sys.stderr)
