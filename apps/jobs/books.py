@@ -7,14 +7,16 @@ from __future__ import annotations
 import logging
 import math
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.jobs import ledger, queue
 from apps.namespaces.models import Quota as QuotaRow
 from yardmaster.engines.base import Capacity
 from yardmaster.ledger import Candidate, Ledger, Quota, Room, Usage
+from yardmaster.placement import Node, Tasks
 from yardmaster.spec import NOTHING, Resources, TrainingSpec
 
 log = logging.getLogger(__name__)
@@ -34,6 +36,11 @@ class Queued:
     reason: str
     digest: str
 
+    @property
+    def replicas(self) -> dict[str, int]:
+        """How many tasks each role has."""
+        return {one.role: one.count for one in self.candidate.tasks}
+
 
 def queued_on(engine: str) -> list[Queued]:
     """Every job that waits for the engine. One whose needs are damaged is passed over: a look at it mends them."""
@@ -49,7 +56,7 @@ def _queued(
     if known is None:
         log.error("The job %s cannot be decided: what it needs is damaged in the database", job_id)
         return None
-    candidate = Candidate(job_id, namespace_id, queued_at, priority, known.total, known.sizes, turn_at)
+    candidate = Candidate(job_id, namespace_id, queued_at, priority, known.total, known.tasks, turn_at)
     return Queued(candidate, attempt, known.roles, reason, digest)
 
 
@@ -58,17 +65,22 @@ class Needs:
     """`Job.needs`, read."""
 
     total: Resources
-    sizes: tuple[Resources, ...]
+    tasks: tuple[Tasks, ...]
     roles: Mapping[str, Resources]
+    """What each role holds in all."""
 
 
 def needs_or_none(stored: Any) -> Needs | None:
     """What was written by `needs_of`; None where it is damaged."""
     try:
         roles = {role: _amount(one) for role, one in stored["roles"].items()}
-        return Needs(_amount(stored), tuple(_amount(one) for one in stored["sizes"]), roles)
+        return Needs(_amount(stored), tuple(_tasks(role, one) for role, one in stored["tasks"].items()), roles)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None
+
+
+def _tasks(role: str, stored: Mapping[str, Any]) -> Tasks:
+    return Tasks(role, _amount(stored), int(stored["replicas"]))
 
 
 def _amount(stored: Mapping[str, Any]) -> Resources:
@@ -80,10 +92,12 @@ def _amount(stored: Mapping[str, Any]) -> Resources:
 
 
 def needs_of(spec: TrainingSpec) -> dict[str, Any]:
-    """What a spec asks for in all, how large its tasks are, and what each role asks for, as `Job.needs` keeps it."""
+    """What a spec asks for in all, its tasks, and what each role asks for, as `Job.needs` keeps it."""
     return {
         **_as_json(spec.total()),
-        "sizes": [_as_json(one.resources) for one in spec.roles.values()],
+        "tasks": {
+            role.value: {**_as_json(one.resources), "replicas": one.replicas} for role, one in spec.roles.items()
+        },
         "roles": {role.value: _as_json(one.resources * one.replicas) for role, one in spec.roles.items()},
     }
 
@@ -105,11 +119,29 @@ def books_of(engine: str, capacity: Capacity, *, also: uuid.UUID | None = None) 
             held[one.namespace_id] += one.resources
     running = ledger.running_jobs()
     return Ledger(
-        room=Room(capacity.total, capacity.free, capacity.largest_task, reserved=reserved),
+        room=Room(
+            capacity.total,
+            capacity.free,
+            capacity.largest_task,
+            reserved,
+            capacity.nodes,
+            _promised(engine, capacity.nodes) if capacity.nodes else (),
+        ),
         quotas={row.namespace_id: quota_of(row) for row in QuotaRow.objects.filter(namespace_id__in=namespaces)},
         usage={key: Usage(amount, running.get(key, 0)) for key, amount in held.items()},
         holders=tuple(one for one in holders if one.on_engine or one.namespace_id in namespaces),
     )
+
+
+def _promised(engine: str, nodes: Sequence[Node]) -> tuple[Tasks, ...]:
+    """The tasks of admitted jobs that no node has yet: for each role those that are held, less those on nodes."""
+    bound = Counter((one.job_id, one.role) for node in nodes for one in node.bound)
+    found = []
+    for job_id, tasks in ledger.tasks_on(engine):
+        count = tasks.count - bound[job_id, tasks.role]
+        if count > 0:
+            found.append(replace(tasks, count=count))
+    return tuple(found)
 
 
 def quota_of(row: QuotaRow) -> Quota:

@@ -18,7 +18,12 @@ from yardmaster.fitting import Fit
 from yardmaster.preflight import Finding
 from yardmaster.quantity import format_amount
 
-_POOLS = {"quota": "the namespace's quota", "capacity": "the engine", "machine": "the largest machine"}
+_POOLS = {
+    "quota": "the namespace's quota",
+    "capacity": "the engine",
+    "machine": "the largest machine",
+    "nodes": "places on single machines",
+}
 
 
 @dataclass(frozen=True)

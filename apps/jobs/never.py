@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +23,7 @@ from apps.jobs.waiting_words import shortage_json
 from apps.namespaces.models import Namespace
 from apps.namespaces.models import Quota as QuotaRow
 from yardmaster.admission import Never, never_fits
+from yardmaster.engines.base import Capacity
 from yardmaster.errors import YardmasterError
 from yardmaster.fitting import largest_fit
 from yardmaster.ledger import NEVER_FITS, Candidate, Ledger, Quota, Room
@@ -77,12 +78,18 @@ def never_starts(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now: 
     except YardmasterError:
         return None
     candidate = Candidate.of(spec, job_id=uuid.UUID(int=0), namespace_id=namespace_id, queued_at=now)
-    idle = Ledger(Room(capacity.total, capacity.total, capacity.largest_task), quotas=_quotas(namespace_id))
+    idle = Ledger(_idle(capacity), quotas=_quotas(namespace_id))
     never = never_fits(candidate, idle)
     if never is None:
         return None
     shape = largest_fit(spec, candidate, (), idle, now)
     return Hopeless(never, None if shape is None else {role.value: count for role, count in shape.items()})
+
+
+def _idle(capacity: Capacity) -> Room:
+    """As if no job ran."""
+    nodes = tuple(replace(one, free=one.total, bound=()) for one in capacity.nodes)
+    return Room(capacity.total, capacity.total, capacity.largest_task, nodes=nodes)
 
 
 def accepted_or_refused(

@@ -198,7 +198,7 @@ class LaunchedJobSerializer(JobSerializer):
 class ShortageSerializer(serializers.Serializer[Any]):
     """One resource that lacks in one pool."""
 
-    pool = serializers.ChoiceField(choices=["quota", "capacity", "machine"])
+    pool = serializers.ChoiceField(choices=["quota", "capacity", "machine", "nodes"])
     resource = serializers.CharField()
     needs = serializers.FloatField()
     unused = serializers.FloatField()

@@ -6,23 +6,27 @@ The order is that of `turns`: priority, as far as it counts, then first come. A 
 gets its room first. A waiting job that does not fit yet may be passed by smaller ones, but not for ever: once it has
 waited longer than `patience`, no later job may take from a pool (its namespace's quota, the engine) a resource that it
 lacks there. What it does not lack is left to others, and while it lacks some of its own namespace's quota it keeps
-nothing of the engine: a job that waits for that quota holds up no other namespace.
+nothing of the engine: a job that waits for that quota holds up no other namespace. A job that would find enough in sum
+and not on single nodes (`placement`) lacks all that it needs of the engine.
 
-Not here: where one task is placed (the engine's matter), and what a too large job could be instead (`fitting`).
+Not here: which node a task gets (the engine's matter), and what a too large job could be instead (`fitting`).
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from yardmaster.ledger import RUNNING_JOBS, Candidate, Code, Holder, Ledger, Quota, Room, Usage
+from yardmaster.placement import Tasks
 from yardmaster.pools import (
     CAPACITY,
     MACHINE,
+    NODES,
     QUOTA,
+    TASKS,
     Needs,
     PoolKey,
     Pools,
@@ -125,7 +129,7 @@ def answer(candidate: Candidate, line: Line, ledger: Ledger) -> Decision:
     lacking = line.pools.lacking(needs) or line.barred & needs.keys()
     if not lacking:
         return Admitted(candidate.total)
-    ahead = [one.job_id for one, theirs in line.before if not lacking.isdisjoint(theirs)]
+    ahead = [one.job_id for one, theirs in line.before if not lacking.isdisjoint(theirs.keys())]
     holders = [one for one in ledger.holders if not lacking.isdisjoint(held_keys(one))]
     # What would lack if no job were before: that is the reason, and the queue only adds to it.
     alone = Pools(ledger).shortages(needs)
@@ -141,11 +145,10 @@ def hindrance(candidate: Candidate, ledger: Ledger, position: int) -> Waiting | 
 
 def never_fits(candidate: Candidate, ledger: Ledger) -> Never | None:
     """Why it can never start as limits and machines are now, or None. What is used does not matter."""
-    machine = units_of(ledger.room.largest_task)
-    for size in candidate.sizes:
-        over = exceeding(MACHINE, units_of(size), machine)
+    for one in candidate.tasks:
+        over = _too_large(one, ledger.room)
         if over:
-            message = f"One task is larger than the largest machine: {_list(over)}."
+            message = f"One task fits on no machine: {_list(over)}."
             return Never(Code.NO_MATCHING_FLAVOR, message, "Ask for more, smaller tasks.", over)
     limits, needs = quota_limits(ledger, candidate.namespace_id), {**units_of(candidate.total), RUNNING_JOBS: 1}
     over = exceeding(QUOTA, {name: need for name, need in needs.items() if name in limits}, limits)
@@ -156,7 +159,25 @@ def never_fits(candidate: Candidate, ledger: Ledger) -> Never | None:
     if over:
         message = f"The job is larger than the whole engine: {_list(over)}."
         return Never(Code.EXCEEDS_CAPACITY, message, "Ask for less, or choose a larger engine.", over)
+    if ledger.room.nodes and not ledger.room.idle.fits(candidate.tasks):
+        asked, most = sum(one.count for one in candidate.tasks), ledger.room.idle.most(candidate.tasks)
+        message = f"Even with nothing else running, the machines take {most} of its {asked} tasks at once."
+        remedy = "Ask for fewer or smaller tasks, or choose a larger engine."
+        return Never(Code.EXCEEDS_CAPACITY, message, remedy, (Shortage(NODES, TASKS, asked, most, most),))
     return None
+
+
+def _too_large(one: Tasks, room: Room) -> tuple[Shortage, ...]:
+    """What a task of this size asks for beyond the machine that comes closest; nothing where one takes it."""
+    if not room.nodes:
+        return exceeding(MACHINE, units_of(one.size), units_of(room.largest_task))
+    if room.idle.fits((replace(one, count=1),)):
+        return ()
+    asked = units_of(one.size)
+    takers = [node for node in room.nodes if node.roles is None or one.role in node.roles]
+    found = [exceeding(MACHINE, asked, units_of(node.total)) for node in takers]
+    nothing = exceeding(MACHINE, asked, {})
+    return min(found, key=lambda over: sum(each.short_by / each.needs for each in over), default=nothing)
 
 
 class Line:
@@ -174,7 +195,7 @@ class Line:
             if one is candidate:
                 break
             needs = self.pools.needs(one)
-            if self.pools.could_ever_hold(needs, one.sizes):  # one that never starts is ahead of nobody
+            if self.pools.could_ever_hold(needs):  # one that never starts is ahead of nobody
                 self.before.append((one, needs))
         for one, needs in self.before:
             if _closing_code(one, ledger) is None:
@@ -243,8 +264,15 @@ def _waiting_message(code: Code, numbers: Sequence[Shortage], ahead: int) -> str
         f"The {text} lacks {_list(found)}."
         for pool, text in ((QUOTA, "namespace's unused quota"), (CAPACITY, "engine's free room"))
         if (found := [one for one in numbers if one.pool == pool])
-    )
+    ) or " ".join(map(_scattered, numbers))
     return f"{lacking} {others} ahead wait{'s' if ahead == 1 else ''} for the same." if ahead else lacking
+
+
+def _scattered(one: Shortage) -> str:
+    return (
+        f"There is enough in sum, but on single machines only {one.unused:.0f} of its {one.needs:.0f} tasks have a "
+        "place, and a job starts whole."
+    )
 
 
 def _list(numbers: Sequence[Shortage]) -> str:

@@ -5,15 +5,16 @@ A dry run of `admission`: it promises nothing, and the answer may be old a momen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from yardmaster.admission import DEFAULT_PATIENCE, Admitted, Line, Never, admit, answer
 from yardmaster.ledger import Candidate, Code, Ledger
-from yardmaster.pools import Shortage, units_of
-from yardmaster.spec import Role, TrainingSpec
+from yardmaster.placement import Tasks
+from yardmaster.pools import Needs, Shortage, units_of
+from yardmaster.spec import NOTHING, Resources, Role, TrainingSpec
 
 _SHRINKING = frozenset({Role.WORKER, Role.PS})
 """Roles that a smaller shape has fewer of; every other role has one task, or none."""
@@ -74,37 +75,43 @@ def largest_fit(
     """The largest shape, at most the asked one, that would start now, or None: as many workers as possible, beside them
     as many parameter servers as possible, every other role as asked. More room never gives a smaller shape."""
     queue = tuple(queue)
-    least = spec.total(frozenset(spec.roles) - _SHRINKING)
-    for role in _SHRINKING & spec.roles.keys():
-        least += spec.roles[role].resources
-    smallest = replace(candidate, total=least)
+    fewest = {role: 1 if role in _SHRINKING else one.replicas for role, one in spec.roles.items()}
+    smallest = replace(candidate, total=_total_of(spec, fewest), tasks=_tasks_of(spec, fewest))
     # If not even this would start, nothing would: a job that is barred from a resource is so in any number.
     line = Line(smallest, queue, ledger, now, patience)
     if not isinstance(answer(smallest, line, ledger), Admitted):
         return None
-    return _shape(spec, line.pools.left_for(candidate.namespace_id, units_of(spec.total())))
+    left = line.pools.left_for(candidate.namespace_id, units_of(spec.total()))
+
+    def starts(shape: Mapping[Role, int]) -> bool:
+        asked = units_of(_total_of(spec, shape))
+        in_sum = all(need <= left.get(name, 0) for name, need in asked.items() if need)
+        return in_sum and line.pools.are_placed(Needs({}, _tasks_of(spec, shape)))
+
+    shape = fewest
+    for role in (Role.WORKER, Role.PS):
+        if role in shape:
+            shape = _as_many(shape, role, spec.replicas(role), starts)
+    return shape
 
 
-def _shape(spec: TrainingSpec, left: Mapping[str, int]) -> dict[Role, int] | None:
-    each = {role: units_of(one.resources) for role, one in spec.roles.items()}
-    fixed = {role: one.replicas for role, one in spec.roles.items() if role not in _SHRINKING}
-    for role, count in fixed.items():
-        left = _less(left, each[role], count)
-    for workers in range(spec.replicas(Role.WORKER), 0, -1):
-        rest = _less(left, each[Role.WORKER], workers)
-        if min(rest.values(), default=0) < 0:
-            continue
-        shape = {**fixed, Role.WORKER: workers}
-        if Role.PS in spec.roles:
-            shape[Role.PS] = min(spec.replicas(Role.PS), _times(rest, each[Role.PS]))
-        if shape.get(Role.PS) != 0:
-            return {role: shape[role] for role in spec.roles}
-    return None
+def _as_many(
+    shape: dict[Role, int], role: Role, most: int, starts: Callable[[Mapping[Role, int]], bool]
+) -> dict[Role, int]:
+    """The same shape with as many of the role as would start. `shape` itself would."""
+    least = shape[role]
+    while least < most:
+        middle = (least + most + 1) // 2
+        if starts({**shape, role: middle}):
+            least = middle
+        else:
+            most = middle - 1
+    return {**shape, role: least}
 
 
-def _less(left: Mapping[str, int], each: Mapping[str, int], count: int) -> dict[str, int]:
-    return {name: amount - count * each.get(name, 0) for name, amount in left.items()}
+def _total_of(spec: TrainingSpec, shape: Mapping[Role, int]) -> Resources:
+    return sum((spec.roles[role].resources * count for role, count in shape.items()), NOTHING)
 
 
-def _times(left: Mapping[str, int], each: Mapping[str, int]) -> int:
-    return min((left[name] // need for name, need in each.items() if need > 0), default=0)
+def _tasks_of(spec: TrainingSpec, shape: Mapping[Role, int]) -> tuple[Tasks, ...]:
+    return tuple(Tasks(role.value, spec.roles[role].resources, count) for role, count in shape.items())

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 
+from yardmaster.placement import Board, Node, Tasks
 from yardmaster.spec import NOTHING, Resources, TrainingSpec
 
 RUNNING_JOBS = "running_jobs"
@@ -23,15 +25,16 @@ class Code(StrEnum):
     DEACTIVATED = "Deactivated"
     MISCONFIGURED = "Misconfigured"
     NO_MATCHING_FLAVOR = "NoMatchingFlavor"
-    """One of its tasks is larger than the largest machine."""
+    """One of its tasks fits on no machine."""
     SUSPENDED = "Suspended"
     ADMISSION_GATED = "AdmissionGated"
     EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
     EXCEEDS_CAPACITY = "ExceedsCapacity"
-    """Ours: all machines of the engine together are too small. Kueue knows quota only, not machines."""
+    """Ours: all machines of the engine together are too small, or take not all of its tasks at once. Kueue knows quota
+    only, not machines."""
     WAITING_FOR_QUOTA = "WaitingForQuota"
     WAITING_FOR_CAPACITY = "WaitingForCapacity"
-    """Ours: quota is there, the engine is full."""
+    """Ours: quota is there, the engine is full, or what is free is too scattered."""
     WAITING_FOR_TURN = "WaitingForTurn"
     """Ours: there is room, but it is kept for a job that came first."""
     PENDING_EVALUATION = "PendingEvaluation"
@@ -74,33 +77,41 @@ class Usage:
 class Room:
     """What an engine has: `engines.base.Capacity`, and what the portal has promised of it (`reserved`).
 
-    `free` is what strangers to the portal leave over; our own promises are not subtracted from it.
+    `free` is what strangers to the portal leave over; our own promises are not subtracted from it. `nodes`: the same,
+    node by node; empty where the engine is one machine. `promised`: the tasks of admitted jobs that are on no node yet.
     """
 
     total: Resources
     free: Resources
     largest_task: Resources
     reserved: Resources = NOTHING
+    nodes: tuple[Node, ...] = ()
+    promised: tuple[Tasks, ...] = ()
+
+    @cached_property
+    def idle(self) -> Board:
+        """The nodes as if no job ran: what does not fit there never fits."""
+        return Board.idle(self.nodes)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A job that waits. `sizes` are its tasks' sizes, each once: one that fits on no machine holds up nobody."""
+    """A job that waits. One of whose `tasks` fits on no machine holds up no other."""
 
     job_id: uuid.UUID
     namespace_id: uuid.UUID
     queued_at: datetime
     priority: int
     total: Resources
-    sizes: tuple[Resources, ...]
+    tasks: tuple[Tasks, ...]
     turn_at: datetime | None = None
     """Where another job's turn in the queue was left to it: that turn's time. None: its own, `queued_at`."""
 
     @classmethod
     def of(cls, spec: TrainingSpec, *, job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: datetime) -> Candidate:
         """The candidate that a spec makes."""
-        sizes = tuple(one.resources for one in spec.roles.values())
-        return cls(job_id, namespace_id, queued_at, spec.priority, spec.total(), sizes)
+        tasks = tuple(Tasks(role.value, one.resources, one.replicas) for role, one in spec.roles.items())
+        return cls(job_id, namespace_id, queued_at, spec.priority, spec.total(), tasks)
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,20 @@ Not here: whose turn it is (`admission`).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, KeysView, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from yardmaster.ledger import RUNNING_JOBS, Candidate, Ledger, Quota, Usage
+from yardmaster.placement import Board, Tasks
 from yardmaster.spec import Resources
 
 CAPACITY = "capacity"
 QUOTA = "quota"
 MACHINE = "machine"
+NODES = "nodes"
+TASKS = "tasks"
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,8 @@ class Shortage:
     negative, where a limit was lowered below what is held)."""
 
     pool: str
-    """`quota`, `capacity` or, where one task is too large for every machine, `machine`."""
+    """`quota` or `capacity`; `machine` where one task is too large for every machine; `nodes` where there is enough in
+    sum and not on single nodes: then the resource is `tasks`, and counted is how many of them have a place."""
     resource: str
     needs: float
     unused: float
@@ -48,8 +53,15 @@ class PoolKey(NamedTuple):
         return CAPACITY if self.namespace_id is None else QUOTA
 
 
-Needs = Mapping[PoolKey, int]
-"""How many units of which pools."""
+@dataclass(frozen=True)
+class Needs:
+    """How many units of which pools a job takes, and which tasks are to be placed on nodes."""
+
+    units: Mapping[PoolKey, int]
+    tasks: tuple[Tasks, ...] = ()
+
+    def keys(self) -> KeysView[PoolKey]:
+        return self.units.keys()
 
 
 def to_units(amounts: Mapping[str, float]) -> dict[str, int]:
@@ -85,8 +97,11 @@ class Pools:
     def __init__(self, ledger: Ledger) -> None:
         self._limits: dict[PoolKey, int] = {}
         self._left: dict[PoolKey, int] = {}
-        self._machine = units_of(ledger.room.largest_task)
-        room = ledger.room
+        self._room = room = ledger.room
+        self._machine = units_of(room.largest_task)
+        self._holding = frozenset(one.job_id for one in ledger.holders if one.on_engine)
+        self.version = 0
+        """How often something was taken."""
         total, free, reserved = units_of(room.total), units_of(room.free), units_of(room.reserved)
         for name in {*total, *free, *reserved}:
             self._limits[PoolKey(None, name)] = total.get(name, 0)
@@ -96,6 +111,10 @@ class Pools:
             for name, limit in to_units(quota.limits()).items():
                 self._limits[PoolKey(namespace_id, name)] = limit
                 self._left[PoolKey(namespace_id, name)] = limit - used.get(name, 0)
+
+    @cached_property
+    def _board(self) -> Board:
+        return Board.now(self._room.nodes, self._holding, self._room.promised)
 
     def needs(self, candidate: Candidate) -> Needs:
         """What the candidate takes from which pool: only what it takes at all, and of quotas only what has a limit."""
@@ -109,7 +128,7 @@ class Pools:
             key = PoolKey(candidate.namespace_id, name)
             if need > 0 and key in self._limits:
                 found[key] = need
-        return found
+        return Needs(found, candidate.tasks)
 
     def left(self, key: PoolKey) -> int:
         """What is left of one resource of one pool."""
@@ -119,19 +138,33 @@ class Pools:
         """Whether the pool has, or bounds, this resource at all."""
         return key in self._limits
 
-    def could_ever_hold(self, needs: Needs, sizes: Iterable[Resources]) -> bool:
-        """Whether a job with these needs and task sizes fits if nobody else holds anything."""
-        return all(need <= self._limits.get(key, 0) for key, need in needs.items()) and all(
-            need <= self._machine.get(name, 0) for size in sizes for name, need in units_of(size).items() if need > 0
-        )
+    def could_ever_hold(self, needs: Needs) -> bool:
+        """Whether a job with these needs fits if no other holds anything."""
+        if any(need > self._limits.get(key, 0) for key, need in needs.units.items()):
+            return False
+        if self._room.nodes:
+            return self._room.idle.fits(needs.tasks)
+        return not any(exceeding(MACHINE, units_of(one.size), self._machine) for one in needs.tasks)
 
     def lacking(self, needs: Needs) -> frozenset[PoolKey]:
-        """The pools that have less left than is needed."""
-        return frozenset(key for key, need in needs.items() if need > self._left.get(key, 0))
+        """The pools that have less left than is needed; where all have enough and the nodes do not take all tasks at
+        once, everything that is needed of the engine."""
+        lacking = self.lacking_in_sum(needs)
+        if lacking or self.are_placed(needs):
+            return lacking
+        return frozenset(key for key in needs.units if key.namespace_id is None)
+
+    def lacking_in_sum(self, needs: Needs) -> frozenset[PoolKey]:
+        """The pools that have less left than is needed, wherever on the engine it is."""
+        return frozenset(key for key, need in needs.units.items() if need > self._left.get(key, 0))
+
+    def are_placed(self, needs: Needs) -> bool:
+        """Whether the nodes take all tasks at once. Always, where the engine is one machine."""
+        return not self._room.nodes or self._board.fits(needs.tasks)
 
     def lacks_quota(self, needs: Needs) -> bool:
         """Whether its namespace's quota has less left than is needed."""
-        return any(key.namespace_id is not None for key in self.lacking(needs))
+        return any(key.namespace_id is not None for key in self.lacking_in_sum(needs))
 
     def kept_for(self, needs: Needs) -> frozenset[PoolKey]:
         """What a job with these needs may keep from later ones: what it lacks. Where it lacks some of its own
@@ -141,16 +174,22 @@ class Pools:
 
     def shortages(self, needs: Needs) -> tuple[Shortage, ...]:
         """What lacks now, with numbers, quota first; empty when it fits."""
-        keys = sorted(self.lacking(needs), key=lambda key: (key.pool != QUOTA, key.resource))
+        keys = sorted(self.lacking_in_sum(needs), key=lambda key: (key.pool != QUOTA, key.resource))
+        if not keys and not self.are_placed(needs):
+            asked = sum(one.count for one in needs.tasks)
+            return (Shortage(NODES, TASKS, asked, self._board.most(needs.tasks), self._room.idle.most(needs.tasks)),)
         return tuple(
-            _shortage(key.pool, key.resource, needs[key], self._left.get(key, 0), self._limits.get(key, 0))
+            _shortage(key.pool, key.resource, needs.units[key], self._left.get(key, 0), self._limits.get(key, 0))
             for key in keys
         )
 
     def take(self, needs: Needs) -> None:
         """Promise what is needed."""
-        for key, need in needs.items():
+        self.version += 1
+        for key, need in needs.units.items():
             self._left[key] = self._left.get(key, 0) - need
+        if self._room.nodes:
+            self._board.take(needs.tasks)
 
     def left_for(self, namespace_id: uuid.UUID, resources: Iterable[str]) -> dict[str, int]:
         """The units of each of these resources that a job of this namespace could still get, in quota and capacity."""

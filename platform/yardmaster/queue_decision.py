@@ -84,7 +84,7 @@ class _Walk:
         needs = self.pools.needs(one)
         hindered = hindrance(one, self._ledger, self._ahead.count)
         if hindered is not None:
-            if self.pools.could_ever_hold(needs, one.sizes):
+            if self.pools.could_ever_hold(needs):
                 self._ahead.add(one, needs)
             return hindered
         lacking = self.pools.lacking(needs) or self._barred.among(needs)
@@ -104,12 +104,20 @@ class _Walk:
         self._holders.add(Holder(one.job_id, one.namespace_id, one.total))
 
 
+MOST_LOOKED_AT = 64
+"""Of the jobs that have waited long and lack nothing in sum, so many are asked about their places on nodes."""
+
+
 class _Barred:
     """What jobs that have waited long enough keep later ones from taking: what `Pools.kept_for` says of each. Along the
     walk pools only shrink: who lacks quota once lacks it to the end."""
 
     def __init__(self, pools: Pools) -> None:
         self._pools = pools
+        self._of_nodes: list[Needs] = []
+        """Those that lacked nothing in sum: what is free may be, or become, too scattered for them."""
+        self._scattered: tuple[int, Keys] = (-1, frozenset())
+        """As of which version of the pools, and what of the engine these jobs bar then."""
         self._of_quota: dict[PoolKey, int] = {}
         """The largest need among these jobs. One of them lacks the resource while that is more than what is left."""
         self._of_engine: defaultdict[PoolKey, list[tuple[int, int, Needs]]] = defaultdict(list)
@@ -118,7 +126,10 @@ class _Barred:
 
     def add(self, needs: Needs) -> None:
         self._count += 1
-        for key, need in needs.items():
+        if len(self._of_nodes) < MOST_LOOKED_AT and not self._pools.lacking_in_sum(needs):
+            self._of_nodes.append(needs)
+            self._scattered = (-1, frozenset())
+        for key, need in needs.units.items():
             if key.namespace_id is not None:
                 self._of_quota[key] = max(need, self._of_quota.get(key, 0))
             else:
@@ -126,7 +137,15 @@ class _Barred:
 
     def among(self, needs: Needs) -> Keys:
         """What of these is barred."""
-        return frozenset(key for key in needs if self._largest(key) > self._pools.left(key))
+        scattered = self._by_nodes()
+        return frozenset(key for key in needs.units if key in scattered or self._largest(key) > self._pools.left(key))
+
+    def _by_nodes(self) -> Keys:
+        if self._scattered[0] != self._pools.version:
+            self._of_nodes = [one for one in self._of_nodes if not self._pools.lacking_in_sum(one)]
+            kept = [self._pools.kept_for(one) for one in self._of_nodes]
+            self._scattered = self._pools.version, frozenset().union(*kept)
+        return self._scattered[1]
 
     def _largest(self, key: PoolKey) -> int:
         if key.namespace_id is not None:
@@ -164,7 +183,7 @@ class _Ahead:
 
     def add(self, one: Candidate, needs: Needs) -> None:
         # What is nowhere to be had, no job waits for.
-        known = [key for key in needs if self._pools.has(key)]
+        known = [key for key in needs.units if self._pools.has(key)]
         engine = frozenset(key for key in known if key.namespace_id is None)
         quota = frozenset(key for key in known if key.namespace_id is not None)
         self._all[engine].add(self.count, one.job_id)

@@ -62,7 +62,7 @@ def _shared(places: list[Candidate], ledger: Ledger, pools: Pools) -> Iterator[l
                 sharing.add(one.namespace_id)
     for namespace_id in sharing:
         group = at_ceiling[namespace_id]
-        yield [at for at in group if pools.could_ever_hold(pools.needs(places[at]), places[at].sizes)]
+        yield [at for at in group if pools.could_ever_hold(pools.needs(places[at]))]
 
 
 class Exchange:

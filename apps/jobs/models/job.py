@@ -37,8 +37,8 @@ class Job(models.Model):
     strategy = models.CharField(max_length=32, choices=[(one.value, one.value) for one in Strategy])
     priority = models.IntegerField(default=0)
     needs = models.JSONField()
-    """What all its tasks ask for together by resource, the sizes of its tasks, and what each role asks for: the queue
-    is read, and jobs are admitted, without their specs."""
+    """What all its tasks ask for together by resource, its tasks by role, and what each role asks for: the queue is
+    read, and jobs are admitted, without their specs."""
     replicas = models.JSONField(default=dict)
     """How many tasks of each role: `{"worker": 2, "ps": 1}`."""
     reclaim_delay = models.PositiveIntegerField(default=0)

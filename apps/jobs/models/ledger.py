@@ -52,6 +52,8 @@ class Reservation(models.Model):
     engine = models.CharField(max_length=63)
     attempt = models.PositiveIntegerField()
     role = models.CharField(max_length=16, choices=ROLES)
+    tasks = models.PositiveIntegerField(default=0, db_default=0)
+    """How many tasks hold it together, all the same; 0: from before that was counted."""
     cpu = models.DecimalField(max_digits=12, decimal_places=3)
     memory = models.BigIntegerField()
     gpus = models.IntegerField()

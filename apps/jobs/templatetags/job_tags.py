@@ -22,7 +22,12 @@ register = template.Library()
 
 _STRATEGIES = STRATEGY_WORDS | {"between_graph": "Parameter servers, between-graph"}
 _RESOURCES = {"cpu": "CPU cores", "memory": "Memory", "gpus": "GPUs", "running_jobs": "Running jobs"}
-_POOLS = {"quota": "in the namespace's quota", "capacity": "free on the engine", "machine": "on one machine"}
+_POOLS = {
+    "quota": "in the namespace's quota",
+    "capacity": "free on the engine",
+    "machine": "on one machine",
+    "nodes": "with a place on single machines",
+}
 
 
 _TAB_ICONS = {

@@ -12,6 +12,7 @@ from yardmaster.errors import Problem
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
 from yardmaster.phases import Observation
+from yardmaster.placement import Node
 from yardmaster.spec import Resources, Role, TrainingSpec
 
 
@@ -25,6 +26,8 @@ class Capacity:
     total: Resources
     free: Resources
     largest_task: Resources
+    nodes: tuple[Node, ...] = ()
+    """The same, node by node, with the portal's own tasks on them; empty where the engine is one machine."""
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ from yardmaster.errors import Problem, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
 from yardmaster.phases import ABSENT, Observation, TaskPhase, TaskState
+from yardmaster.placement import Node
 from yardmaster.restarts import NO_TRACE, Trace, after_exit, tasks_to_restart
-from yardmaster.spec import Resources, Role, TrainingSpec
+from yardmaster.spec import NOTHING, Resources, Role, TrainingSpec
 from yardmaster.strategy import server_roles
 
 PLENTY = Resources(cpu=64.0, memory=256 << 30, gpus=8)
@@ -53,6 +54,11 @@ class FakeEngine:
         self._failures: dict[str, list[Exception]] = {}
         self._lock = threading.RLock()
         self._followers: list[queue.SimpleQueue[JobKey]] = []
+
+    def set_nodes(self, *nodes: Node) -> None:
+        """It has these nodes from now on."""
+        total, free = (sum((getattr(one, name) for one in nodes), NOTHING) for name in ("total", "free"))
+        self._capacity = Capacity(total=total, free=free, largest_task=total, nodes=nodes)
 
     # --- what a test says --------------------------------------------------------------------------------------------
 

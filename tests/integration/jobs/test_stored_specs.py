@@ -175,7 +175,7 @@ def test_retrying_an_unreadable_job_is_refused_and_says_why(world, ada, running)
         services.job_retry(user=ada, job=world.again(running))
 
 
-DAMAGED_NEEDS = [{}, [], {"cpu": "two", "memory": 1, "gpus": 0, "extended": {}, "sizes": [], "roles": {}}]
+DAMAGED_NEEDS = [{}, [], {"cpu": "two", "memory": 1, "gpus": 0, "extended": {}, "tasks": {}, "roles": {}}]
 
 
 @pytest.mark.parametrize("needs", DAMAGED_NEEDS)

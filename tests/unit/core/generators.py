@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from yardmaster.phases import Observation, TaskPhase, TaskState
+from yardmaster.placement import Tasks
 from yardmaster.spec import DatasetInput, Paths, Resources, Role, RoleSpec, Strategy, SuccessRule, TrainingSpec
 from yardmaster.strategy import ROLES, never_ending_roles, only_serves
 
@@ -147,3 +148,8 @@ def observations(draw: st.DrawFn, spec: TrainingSpec) -> Observation:
 
 
 clocks = st.integers(-(10**7), 10**7).map(lambda seconds: NOW + timedelta(seconds=seconds))
+
+
+def one_task(*sizes: Resources) -> tuple[Tasks, ...]:
+    """A worker of each size."""
+    return tuple(Tasks("worker", size, 1) for size in sizes)

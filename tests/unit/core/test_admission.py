@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.core.generators import NOW, make_spec
+from tests.unit.core.generators import NOW, make_spec, one_task
 from yardmaster.admission import (
     Admitted,
     Candidate,
@@ -24,6 +24,7 @@ from yardmaster.admission import (
     Waiting,
     admit,
 )
+from yardmaster.placement import Tasks
 from yardmaster.spec import NOTHING, Resources, Role
 
 GI = 1 << 30
@@ -52,7 +53,7 @@ def candidate(
     """One task of this size that has waited for `waited` seconds."""
     size = Resources(cpu, GI, gpus, extended or {})
     queued_at = NOW - timedelta(seconds=waited)
-    return Candidate(uuid.UUID(int=number), namespace, queued_at, priority, size, (size,))
+    return Candidate(uuid.UUID(int=number), namespace, queued_at, priority, size, one_task(size))
 
 
 def ask(one: Candidate, books: Ledger, *queue: Candidate, now: datetime = NOW) -> Any:
@@ -141,7 +142,7 @@ def test_coder_6465_a_job_larger_than_its_quota_is_told_that_it_can_never_start(
 
 def test_coder_6465_so_is_one_larger_than_the_engine() -> None:
     four = Resources(4, GI)
-    one = replace(candidate(), total=four * 3, sizes=(four,))
+    one = replace(candidate(), total=four * 3, tasks=(Tasks("worker", four, 3),))
     assert never(one, ledger()).code is Code.EXCEEDS_CAPACITY
 
 

@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.core.generators import NOW, make_spec, plain_specs, resources, specs
+from tests.unit.core.generators import NOW, make_spec, one_task, plain_specs, resources, specs
 from yardmaster.admission import Admitted, Candidate, Ledger, Never, Quota, Room, Usage, Waiting, admit
 from yardmaster.fitting import Fit, check, largest_fit
+from yardmaster.placement import Node
 from yardmaster.pools import units_of
 from yardmaster.spec import NOTHING, Resources, Role, TrainingSpec
 
@@ -42,7 +43,7 @@ class Yard:
     def add(self, cpu: float, gpus: int, namespace: uuid.UUID, priority: int = 0) -> Candidate:
         self._ids += 1
         size = Resources(cpu, GI, gpus)
-        one = Candidate(uuid.UUID(int=self._ids), namespace, self.now, priority, size, (size,))
+        one = Candidate(uuid.UUID(int=self._ids), namespace, self.now, priority, size, one_task(size))
         self.waiting[one.job_id] = one
         return one
 
@@ -228,6 +229,32 @@ def test_more_room_never_gives_a_smaller_shape_and_every_shape_given_starts(
     if first[Role.WORKER] < spec.replicas(Role.WORKER):
         least = {**wider, **({Role.PS: 1} if Role.PS in wider else {})}
         assert not isinstance(admit(candidate_of(with_shape(spec, least)), (), small, NOW), Admitted)
+
+
+def test_the_largest_fit_is_one_that_has_a_place_on_the_nodes() -> None:
+    spec = make_spec(shape={Role.WORKER: 8, Role.PS: 1}, resources=Resources(1.2, GI))
+    two = Resources(2, 16 * GI)
+    nodes = tuple(Node(name, two, two) for name in "abcd")
+    books = Ledger(Room(two * 4, two * 4, two, nodes=nodes))
+    assert fit(spec, books) == {Role.WORKER: 3, Role.PS: 1}
+    asked = check(spec, candidate_of(spec), (), books, NOW)
+    assert (asked.verdict, asked.code) == (Fit.NEVER_FITS, "ExceedsCapacity")
+
+
+def test_a_task_that_no_single_machine_takes_never_fits_though_each_amount_is_somewhere() -> None:
+    spec = make_spec(shape={Role.WORKER: 1}, resources=Resources(8, GI, 1))
+    large, gpus = Resources(16, 64 * GI), Resources(2, 64 * GI, 4)
+    books = Ledger(
+        Room(
+            large + gpus,
+            large + gpus,
+            Resources(16, 64 * GI, 4),
+            nodes=(Node("a", large, large), Node("b", gpus, gpus)),
+        )
+    )
+    found = check(spec, candidate_of(spec), (), books, NOW)
+    assert (found.verdict, found.code) == (Fit.NEVER_FITS, "NoMatchingFlavor")
+    assert [(one.pool, one.resource, one.limit) for one in found.numbers] == [("machine", "cpu", 2)]
 
 
 @settings(max_examples=60)

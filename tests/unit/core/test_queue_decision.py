@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.core.generators import NOW
+from tests.unit.core.generators import NOW, one_task
 from yardmaster.admission import (
     MOST_SHOWN,
     Admitted,
@@ -26,6 +26,7 @@ from yardmaster.admission import (
     Waiting,
     admit,
 )
+from yardmaster.placement import Board, Node, Tasks
 from yardmaster.pools import Pools
 from yardmaster.queue_decision import decide_queue
 from yardmaster.spec import NOTHING, Resources
@@ -73,7 +74,9 @@ def queues(draw: st.DrawFn, most: int = 45) -> list[Candidate]:
         queued_at = NOW - timedelta(seconds=age)
         turn_at = draw(st.none() | st.just(queued_at - timedelta(seconds=2000, milliseconds=1)))
         found.append(
-            Candidate(uuid.UUID(int=100 + number), namespace, queued_at, draw(_priorities), total, sizes, turn_at)
+            Candidate(
+                uuid.UUID(int=100 + number), namespace, queued_at, draw(_priorities), total, one_task(*sizes), turn_at
+            )
         )
     return found
 
@@ -175,7 +178,7 @@ def by_id(queue: Sequence[Candidate]) -> dict[uuid.UUID, Candidate]:
 def test_only_the_first_few_ahead_are_named_and_all_are_counted() -> None:
     size = Resources(1, GI)
     queue = [
-        Candidate(uuid.UUID(int=n), NAMESPACES[n % 6], NOW - timedelta(seconds=900 - n), 0, size, (size,))
+        Candidate(uuid.UUID(int=n), NAMESPACES[n % 6], NOW - timedelta(seconds=900 - n), 0, size, one_task(size))
         for n in range(1, 100)
     ]
     full = Ledger(Room(Resources(4, 8 * GI), Resources(4, 8 * GI), Resources(4, 8 * GI), Resources(4, 8 * GI)))
@@ -190,7 +193,14 @@ def test_what_a_long_waiting_job_comes_to_lack_while_others_start_is_kept_for_it
 
     def job(number: int, cpu: float, memory: int, age: int) -> Candidate:
         size = Resources(cpu, memory * GI)
-        return Candidate(uuid.UUID(int=number), NAMESPACES[number], NOW - timedelta(seconds=age), 0, size, (size,))
+        return Candidate(
+            uuid.UUID(int=number),
+            NAMESPACES[number],
+            NOW - timedelta(seconds=age),
+            0,
+            size,
+            one_task(size),
+        )
 
     engine = Resources(4, 10 * GI)
     ledger = Ledger(Room(engine, engine, engine, Resources(3, 0)))
@@ -205,8 +215,8 @@ def test_what_a_long_waiting_job_comes_to_lack_while_others_start_is_kept_for_it
 def test_a_job_that_can_never_start_is_ahead_of_no_other() -> None:
     engine, huge, small = (Resources(cpu, 8 * GI) for cpu in (4, 64, 2))
     queue = [
-        Candidate(uuid.UUID(int=1), NAMESPACES[0], NOW - timedelta(seconds=900), 0, huge, (huge,)),
-        Candidate(uuid.UUID(int=2), NAMESPACES[0], NOW - timedelta(seconds=9), 0, small, (small,)),
+        Candidate(uuid.UUID(int=1), NAMESPACES[0], NOW - timedelta(seconds=900), 0, huge, one_task(huge)),
+        Candidate(uuid.UUID(int=2), NAMESPACES[0], NOW - timedelta(seconds=9), 0, small, one_task(small)),
     ]
     full = Ledger(Room(engine, engine, engine, engine))
     never, waits = decide_queue(queue, full, NOW, PATIENCE).decisions.values()
@@ -229,7 +239,7 @@ def test_a_job_that_waits_for_its_own_quota_keeps_the_engine_from_no_other_names
 
     def job(number: int, namespace: uuid.UUID, cpu: float, age: int) -> Candidate:
         size = Resources(cpu, GI)
-        return Candidate(uuid.UUID(int=number), namespace, NOW - timedelta(seconds=age), 0, size, (size,))
+        return Candidate(uuid.UUID(int=number), namespace, NOW - timedelta(seconds=age), 0, size, one_task(size))
 
     queue = [job(1, NAMESPACES[0], 16, 9000), job(2, NAMESPACES[1], 4, 60), job(3, NAMESPACES[0], 1, 30)]
     large, other, own = decide_queue(queue, ledger, NOW, PATIENCE).decisions.values()
@@ -251,7 +261,7 @@ def test_a_job_that_is_short_of_its_quota_changes_whether_no_job_of_another_name
     queue: list[Candidate], ledger: Ledger, total: Resources, age: int
 ) -> None:
     short = Candidate(
-        uuid.UUID(int=50), SHORT, NOW - timedelta(seconds=age, milliseconds=7), 0, total, (Resources(0.25, 0),)
+        uuid.UUID(int=50), SHORT, NOW - timedelta(seconds=age, milliseconds=7), 0, total, one_task(Resources(0.25, 0))
     )
     ledger = replace(
         ledger,
@@ -264,3 +274,84 @@ def test_a_job_that_is_short_of_its_quota_changes_whether_no_job_of_another_name
         return {key for key, decision in found.items() if isinstance(decision, Admitted)}
 
     assert started([*queue, short]) == started(queue)
+
+
+@st.composite
+def scattered(draw: st.DrawFn) -> Ledger:
+    """An idle engine of a few nodes."""
+    nodes = tuple(Node(f"n{at}", one, one) for at, one in enumerate(draw(st.lists(_engines, min_size=1, max_size=4))))
+    total = sum((one.total for one in nodes), NOTHING)
+    return Ledger(Room(total, total, total, nodes=nodes))
+
+
+@st.composite
+def jobs_of_tasks(draw: st.DrawFn) -> list[Candidate]:
+    found = []
+    for number in range(draw(st.integers(1, 12))):
+        tasks = tuple(
+            Tasks(role, draw(_amounts), draw(st.integers(1, 3)))
+            for role in draw(st.sampled_from([["worker"], ["ps", "worker"]]))
+        )
+        total = sum((one.size * one.count for one in tasks), NOTHING)
+        queued_at = NOW - timedelta(seconds=900 - number)
+        found.append(Candidate(uuid.UUID(int=100 + number), NAMESPACES[number % 3], queued_at, 0, total, tasks))
+    return found
+
+
+@settings(max_examples=200, deadline=None)
+@given(jobs_of_tasks(), scattered())
+def test_what_starts_has_a_place_on_the_nodes_all_together(queue: list[Candidate], ledger: Ledger) -> None:
+    found = decide_queue(queue, ledger, NOW, PATIENCE).decisions
+    started = [one for one in queue if isinstance(found[one.job_id], Admitted)]
+    board = Board.idle(ledger.room.nodes)
+    for one in started:
+        assert board.fits(one.tasks)
+        board.take(one.tasks)
+    alone = {one.job_id for one in queue if Board.idle(ledger.room.nodes).fits(one.tasks)}
+    never = {key for key, one in found.items() if isinstance(one, Never)}
+    assert never == {one.job_id for one in queue} - alone, "what fits when nothing runs waits, and no other does"
+    if alone and not started:
+        raise AssertionError("nothing runs, and nothing starts")
+
+
+def test_two_jobs_that_each_take_more_than_half_start_one_after_the_other() -> None:
+    nodes = (
+        Node("a", Resources(2, 8 * GI), Resources(2, 8 * GI)),
+        Node("b", Resources(2, 8 * GI), Resources(2, 8 * GI)),
+    )
+    total = nodes[0].total * 2
+    size = Resources(1.2, GI)
+    jobs = [
+        Candidate(
+            uuid.UUID(int=n), NAMESPACES[0], NOW - timedelta(seconds=9 - n), 0, size * 2, (Tasks("worker", size, 2),)
+        )
+        for n in (1, 2)
+    ]
+    first, second = decide_queue(jobs, Ledger(Room(total, total, total, nodes=nodes)), NOW, PATIENCE).decisions.values()
+    assert isinstance(first, Admitted)
+    assert isinstance(second, Waiting)
+    three = replace(jobs[0], total=size * 3, tasks=(Tasks("worker", size, 3),))
+    never = admit(three, (), Ledger(Room(total, total, total, nodes=nodes)), NOW)
+    assert isinstance(never, Never)
+    assert never.code is Code.EXCEEDS_CAPACITY
+    assert "2 of its 3 tasks" in never.message
+
+
+def test_what_is_scattered_is_kept_for_a_job_that_has_waited_long_enough() -> None:
+    """Else smaller jobs would pass it for ever: 2 cores are free, one on each node."""
+    nodes = tuple(Node(name, Resources(2, 8 * GI), Resources(1, 8 * GI)) for name in "ab")
+    total, free = Resources(4, 16 * GI), Resources(2, 16 * GI)
+    books = Ledger(Room(total, free, total, nodes=nodes))
+
+    def job(number: int, cpu: float, age: int) -> Candidate:
+        size = Resources(cpu, GI)
+        return Candidate(uuid.UUID(int=number), NAMESPACES[0], NOW - timedelta(seconds=age), 0, size, one_task(size))
+
+    for age, expected in ((9000, Waiting), (60, Admitted)):
+        queue = [job(1, 2, age), job(2, 1, 30)]
+        large, small = decide_queue(queue, books, NOW, PATIENCE).decisions.values()
+        assert isinstance(large, Waiting)
+        assert large.code is Code.WAITING_FOR_CAPACITY
+        assert "0 of its 1 task" in large.message
+        assert isinstance(small, expected)
+        assert admit(queue[1], queue, books, NOW, PATIENCE) == small

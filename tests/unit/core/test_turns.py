@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.core.generators import NOW
+from tests.unit.core.generators import NOW, one_task
 from yardmaster.admission import Admitted, Candidate, Ledger, Quota, Room, admit
 from yardmaster.pools import Pools
 from yardmaster.queue_decision import decide_queue
@@ -24,7 +24,7 @@ ENGINE = Resources(4, 64 * GI)
 
 def job(number: int, namespace: uuid.UUID, priority: int = 0, age: int = 0, cpu: float = 1) -> Candidate:
     size = Resources(cpu, GI)
-    return Candidate(uuid.UUID(int=number), namespace, NOW - timedelta(seconds=age), priority, size, (size,))
+    return Candidate(uuid.UUID(int=number), namespace, NOW - timedelta(seconds=age), priority, size, one_task(size))
 
 
 def books(held: Resources = NOTHING, **ceilings: int) -> Ledger:

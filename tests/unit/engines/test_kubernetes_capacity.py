@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.fakes.kubernetes_cluster import node
-from tests.unit.engines.kubernetes_objects import OPTIONS
+from tests.unit.engines.kubernetes_objects import KEY, OPTIONS
 from yardmaster.engines.kubernetes.capacity import amounts, capacity_of
 from yardmaster.engines.kubernetes.connection import connect
-from yardmaster.engines.kubernetes.names import MANAGED_BY, US
+from yardmaster.engines.kubernetes.names import ROLE, labels, namespace_name
 from yardmaster.engines.registry import engine_from
 from yardmaster.errors import Misconfigured
 
@@ -18,12 +18,20 @@ GIB = 1 << 30
 KUBERNETES = "yardmaster.engines.kubernetes.KubernetesEngine"
 
 
-def pod_on(name, cpu="1", memory="1Gi", *, is_ours=False, phase="Running", maker="ReplicaSet"):
+def pod_on(name, cpu="1", memory="1Gi", *, phase="Running", maker="ReplicaSet"):
     return {
-        "metadata": {"labels": {MANAGED_BY: US} if is_ours else {}, "ownerReferences": [{"kind": maker}]},
+        "metadata": {"labels": {}, "ownerReferences": [{"kind": maker}]},
         "spec": {"nodeName": name, "containers": [{"resources": {"requests": {"cpu": cpu, "memory": memory}}}]},
         "status": {"phase": phase},
     }
+
+
+def task_on(name, cpu="1", role="worker", prefix=OPTIONS.namespace_prefix):
+    """A pod of ours."""
+    options = replace(OPTIONS, namespace_prefix=prefix)
+    found = pod_on(name, cpu)
+    found["metadata"] = {"namespace": namespace_name(KEY.namespace_id, options), "labels": {**labels(KEY), ROLE: role}}
+    return found
 
 
 def test_sums_over_nodes_and_the_most_of_one():
@@ -34,7 +42,7 @@ def test_sums_over_nodes_and_the_most_of_one():
 
 
 def test_what_others_use_is_not_free_and_our_own_is():
-    pods = [pod_on("a", "500m"), pod_on("a", is_ours=True), pod_on("a", phase="Succeeded"), pod_on("elsewhere")]
+    pods = [pod_on("a", "500m"), task_on("a"), pod_on("a", phase="Succeeded"), pod_on("elsewhere")]
     found = capacity_of([node("a")], pods, OPTIONS)
     assert (found.total.cpu, found.free.cpu, found.free.memory) == (8, 7.5, 31 * GIB)
     assert found.largest_task.cpu == 8
@@ -54,12 +62,10 @@ def test_a_node_that_is_overbooked_has_nothing_free():
     assert capacity_of([node("a")], [pod_on("a", "20")], OPTIONS).free.cpu == 0
 
 
-def test_nodes_that_the_scheduler_would_not_use_do_not_count():
-    cordoned, tainted, away, other = (node(name) for name in ("cordoned", "tainted", "away", "other"))
-    cordoned["spec"]["unschedulable"] = True
+def test_nodes_that_are_not_meant_for_tasks_do_not_count():
+    tainted, other = node("tainted"), node("other")
     tainted["spec"]["taints"] = [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
-    away["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
-    nodes = [cordoned, tainted, away, other]
+    nodes = [tainted, other]
     assert capacity_of(nodes, [], OPTIONS).total.cpu == 8
     tolerant = replace(OPTIONS, tolerations=({"key": "gpu", "operator": "Exists"},))
     assert capacity_of(nodes, [], tolerant).total.cpu == 16
@@ -67,6 +73,29 @@ def test_nodes_that_the_scheduler_would_not_use_do_not_count():
     assert capacity_of(nodes, [], picky).total.cpu == 0
     other["metadata"]["labels"]["pool"] = "training"
     assert capacity_of(nodes, [], picky).total.cpu == 8
+
+
+def test_a_node_that_takes_no_pods_for_now_is_waited_for():
+    cordoned, away, pressed, other = (node(name) for name in ("cordoned", "away", "pressed", "other"))
+    cordoned["spec"]["unschedulable"] = True
+    cordoned["spec"]["taints"] = [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]
+    away["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    pressed["spec"]["taints"] = [{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}]
+    found = capacity_of([cordoned, away, pressed, other], [], OPTIONS)
+    assert (found.total.cpu, found.free.cpu) == (32, 8)
+    running = capacity_of([cordoned], [task_on("cordoned", cpu="3")], OPTIONS)
+    assert running.free.cpu == 3, "the ledger subtracts what the job holds, and nothing is left"
+
+
+def test_every_node_is_told_with_the_tasks_that_are_on_it():
+    pods = [task_on("a", cpu="2"), task_on("a", cpu="1", role="ps"), pod_on("b", "500m"), task_on("a", prefix="other-")]
+    a, b = capacity_of([node("a"), node("b")], pods, OPTIONS).nodes
+    assert (a.name, a.total.cpu, a.free.cpu) == ("a", 8, 7), "another portal's tasks are strangers"
+    assert [(one.job_id, one.role, one.resources.cpu) for one in a.bound] == [
+        (KEY.job_id, "worker", 2),
+        (KEY.job_id, "ps", 1),
+    ]
+    assert (b.free.cpu, b.bound) == (7.5, ())
 
 
 def test_gpus_and_extended_resources_are_counted_by_their_names():

@@ -76,7 +76,7 @@ class Reader:
         return found
 
     def room(self) -> tuple[list[Raw], list[Raw]]:
-        """The nodes, and others' pods on them: as the watches told, where they are live; else two lists."""
+        """The nodes, and the pods on them: as the watches told, where they are live; else two lists."""
         if self._watching is not None:
             self._watching.start_room()
             if self._watching.knows_room():

@@ -1,4 +1,4 @@
-"""What the watches have heard of a cluster's room: its nodes, and the pods of others that run on them, reduced to what
+"""What the watches have heard of a cluster's room: its nodes, and the pods that run on them, reduced to what
 `capacity` reads. No requests, no threads; a lock, because one thread per kind writes and others read.
 
 Of every object the newest version is kept, as in `store`. A watch that is late makes the room late, and nothing worse:
@@ -21,11 +21,13 @@ Raw = Mapping[str, Any]
 Place = tuple[str, str]
 """Namespace, name."""
 
-OTHERS = f"{names.MANAGED_BY}!={names.US}"
 PLACED = "status.phase!=Succeeded,status.phase!=Failed,spec.nodeName!="
 """Of pods: those that hold something of a node."""
-SELECTORS: Mapping[str, tuple[str, str]] = {"Node": ("", ""), "Pod": (OTHERS, PLACED)}
+SELECTORS: Mapping[str, tuple[str, str]] = {"Node": ("", ""), "Pod": ("", PLACED)}
 """Kind → the labels and fields of what counts. Of a pod that ends the watch tells that it went."""
+
+
+_READ = (names.MANAGED_BY, names.NAMESPACE_ID, names.JOB_ID, names.ATTEMPT, names.ROLE)
 
 
 @dataclass
@@ -80,7 +82,7 @@ class RoomStore:
     # --- for those who count -----------------------------------------------------------------------------------------
 
     def known(self) -> tuple[list[Raw], list[Raw]]:
-        """The nodes, and others' pods, for `capacity_of`."""
+        """The nodes, and the pods on them, for `capacity_of`."""
         with self._lock:
             nodes, pods = ([one for _, one in self._kinds[kind].entries.values() if one] for kind in ("Node", "Pod"))
             return nodes, pods
@@ -103,7 +105,8 @@ def slim_pod(found: Raw) -> Raw:
     metadata, spec = found["metadata"], found["spec"]
     return {
         "metadata": {
-            "labels": metadata.get("labels") or {},
+            "namespace": metadata.get("namespace", ""),
+            "labels": {name: one for name, one in (metadata.get("labels") or {}).items() if name in _READ},
             "ownerReferences": [{"kind": one["kind"]} for one in metadata.get("ownerReferences") or ()],
         },
         "spec": {

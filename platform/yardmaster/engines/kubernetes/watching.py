@@ -160,7 +160,7 @@ class Watching:
         self._start(self.watches)
 
     def start_room(self) -> None:
-        """Begin to watch nodes and others' pods as well, unless that was done: for processes that ask about room."""
+        """Begin to watch nodes and the pods on them as well, unless that was done: for those who ask about room."""
         self._start(self.room_watches)
 
     def is_live(self) -> bool:
