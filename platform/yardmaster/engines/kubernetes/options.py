@@ -17,6 +17,7 @@ from yardmaster.errors import Misconfigured
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
+_LABEL_NAME = re.compile(r"(?:[a-z0-9.-]{1,253}/)?[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _DOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 _LONGEST_PREFIX = 20
 
@@ -43,6 +44,9 @@ class TaskOptions:
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
     priority_class: str = ""
+    topology_key: str = "kubernetes.io/hostname"
+    """The label of nodes by which tasks of one run are put near each other, where they fit; empty: the scheduler does as
+    it likes."""
     service_domain: str = ""
     """The cluster's DNS domain, for full names. Empty: short ones, which every pod of the namespace finds first; with
     them the map of 1,000 tasks fits into one variable."""
@@ -123,6 +127,8 @@ def _problems(options: TaskOptions) -> list[str]:
         )
     if options.service_domain and not _DOMAIN.fullmatch(options.service_domain):
         found.append("service_domain is no DNS name.")
+    if options.topology_key and not _LABEL_NAME.fullmatch(options.topology_key):
+        found.append(f"topology_key is {options.topology_key!r}: it is the name of a label of nodes.")
     if options.user < 1:
         found.append("user is root: tasks run as somebody else.")
     found += _network_problems(options)
