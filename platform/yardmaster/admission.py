@@ -174,7 +174,7 @@ def _too_large(one: Tasks, room: Room) -> tuple[Shortage, ...]:
     if room.idle.fits((replace(one, count=1),)):
         return ()
     asked = units_of(one.size)
-    takers = [node for node in room.nodes if node.roles is None or one.role in node.roles]
+    takers = [node for node in room.nodes if node.takes is None or one.kind in node.takes]
     found = [exceeding(MACHINE, asked, units_of(node.total)) for node in takers]
     nothing = exceeding(MACHINE, asked, {})
     return min(found, key=lambda over: sum(each.short_by / each.needs for each in over), default=nothing)

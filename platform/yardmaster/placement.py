@@ -15,11 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from yardmaster.spec import Resources, Role
+from yardmaster.accelerators import asks_for_one
+from yardmaster.spec import Resources
 
 MOST_STEPS = 5_000
 """Of the search, for one job: some milliseconds."""
 Units = Mapping[str, int]
+Kind = tuple[str, bool]
+"""The role of a task, and whether it asks for an accelerator: by these, nodes are for some tasks and not for others."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,13 @@ class Bound:
 @dataclass(frozen=True)
 class Node:
     """A node that takes tasks. `total` is what it has for jobs when nothing runs; `free` what others than the portal
-    leave of it: the portal's own tasks, `bound`, are not subtracted. `roles`: which may run there; None: all."""
+    leave of it: the portal's own tasks, `bound`, are not subtracted. `takes`: tasks of which kinds; None: of all."""
 
     name: str
     total: Resources
     free: Resources
     bound: tuple[Bound, ...] = ()
-    roles: frozenset[Role] | None = None
+    takes: frozenset[Kind] | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,10 @@ class Tasks:
     role: str
     size: Resources
     count: int
+
+    @property
+    def kind(self) -> Kind:
+        return self.role, asks_for_one(self.size.as_amounts())
 
 
 def units(amount: Resources) -> dict[str, int]:
@@ -61,15 +68,15 @@ def units(amount: Resources) -> dict[str, int]:
 class _Space:
     """What one node has left."""
 
-    __slots__ = ("left", "roles")
+    __slots__ = ("left", "takes")
 
-    def __init__(self, left: Units, roles: frozenset[Role] | None) -> None:
+    def __init__(self, left: Units, takes: frozenset[Kind] | None) -> None:
         self.left = dict(left)
-        self.roles = roles
+        self.takes = takes
 
-    def times(self, size: Units, role: str) -> int:
+    def times(self, size: Units, kind: Kind) -> int:
         """How many tasks of this size it takes."""
-        if self.roles is not None and role not in self.roles:
+        if self.takes is not None and kind not in self.takes:
             return 0
         return min((max(0, self.left.get(name, 0)) // need for name, need in size.items()), default=1 << 30)
 
@@ -82,7 +89,7 @@ class _Space:
 class _Group:
     """Tasks as the packing sees them."""
 
-    role: str
+    kind: Kind
     size: Units
     count: int
 
@@ -99,8 +106,8 @@ class Board:
     """What is free on each node, while jobs are promised some of it. That only becomes less: what was refused once is
     refused from then on."""
 
-    def __init__(self, spaces: Iterable[tuple[Units, frozenset[Role] | None]]) -> None:
-        self._spaces = [_Space(left, roles) for left, roles in spaces]
+    def __init__(self, spaces: Iterable[tuple[Units, frozenset[Kind] | None]]) -> None:
+        self._spaces = [_Space(left, takes) for left, takes in spaces]
         self._refused: dict[tuple[Tasks, ...], int] = {}
         """How many of these tasks fit, where not all do."""
         self._accepted: dict[tuple[Tasks, ...], list[_Move]] = {}
@@ -108,7 +115,7 @@ class Board:
     @classmethod
     def idle(cls, nodes: Iterable[Node]) -> Board:
         """As if nothing of anybody's ran but what runs on every node."""
-        return cls((units(one.total), one.roles) for one in nodes)
+        return cls((units(one.total), one.takes) for one in nodes)
 
     @classmethod
     def now(cls, nodes: Iterable[Node], holding: frozenset[UUID], promised: Iterable[Tasks]) -> Board:
@@ -121,7 +128,7 @@ class Board:
                 if one.job_id in holding:
                     for name, need in units(one.resources).items():
                         left[name] = left.get(name, 0) - need
-            spaces.append((left, node.roles))
+            spaces.append((left, node.takes))
         board = cls(spaces)
         # One after another: a packing for all of them may exist, and what the scheduler does is not known.
         for tasks in promised:
@@ -161,19 +168,19 @@ class Board:
 
 def _groups(tasks: Iterable[Tasks]) -> list[_Group]:
     """The large ones first; tasks that are alike together, so that the order in which roles are named is none."""
-    counts: dict[tuple[str, tuple[tuple[str, int], ...]], int] = {}
+    counts: dict[tuple[Kind, tuple[tuple[str, int], ...]], int] = {}
     for one in tasks:
         if one.count > 0:
-            key = one.role, tuple(sorted(units(one.size).items()))
+            key = one.kind, tuple(sorted(units(one.size).items()))
             counts[key] = counts.get(key, 0) + one.count
-    groups = [_Group(role, dict(size), count) for (role, size), count in counts.items()]
+    groups = [_Group(kind, dict(size), count) for (kind, size), count in counts.items()]
     most = {name: max(one.size.get(name, 0) for one in groups) for one in groups for name in one.size}
 
     def weight(one: _Group) -> tuple[float, float]:
         shares = [need / most[name] for name, need in one.size.items()]
         return max(shares, default=0.0), sum(shares)
 
-    return sorted(groups, key=lambda one: (*weight(one), one.role), reverse=True)
+    return sorted(groups, key=lambda one: (*weight(one), one.kind), reverse=True)
 
 
 def _greedy(spaces: Sequence[_Space], groups: Sequence[_Group]) -> tuple[int, list[_Move]]:
@@ -184,12 +191,12 @@ def _greedy(spaces: Sequence[_Space], groups: Sequence[_Group]) -> tuple[int, li
     for number, group in enumerate(groups):
         found = []
         for at, space in enumerate(spaces):
-            room = drafts.get(at, space).times(group.size, group.role)
+            room = drafts.get(at, space).times(group.size, group.kind)
             if room:
                 found.append((_has_more_kinds(space, group), room, at))
         need = group.count
         for _, room, at in sorted(found):
-            draft = drafts.setdefault(at, _Space(spaces[at].left, spaces[at].roles))
+            draft = drafts.setdefault(at, _Space(spaces[at].left, spaces[at].takes))
             count = min(need, room)
             draft.take(group.size, count)
             moves.append((spaces[at], number, count))
@@ -205,7 +212,7 @@ def _has_more_kinds(space: _Space, group: _Group) -> int:
 
 def _search(spaces: Sequence[_Space], groups: Sequence[_Group]) -> list[_Move] | None:
     """A packing of all, or None where there is none or none was found within `MOST_STEPS`."""
-    useful = [one for one in spaces if any(one.times(group.size, group.role) for group in groups)]
+    useful = [one for one in spaces if any(one.times(group.size, group.kind) for group in groups)]
     return _Search(useful, groups).run() if useful else None
 
 
@@ -253,26 +260,26 @@ class _Search:
 
     def _choices(self, at: int, wanted: _Counts) -> Iterable[_Counts]:
         """Every maximal choice of tasks for a node, the most of the largest first."""
-        return self._from(_Space(self._spaces[at].left, self._spaces[at].roles), 0, wanted)
+        return self._from(_Space(self._spaces[at].left, self._spaces[at].takes), 0, wanted)
 
     def _from(self, space: _Space, number: int, wanted: _Counts) -> Iterable[_Counts]:
         self._steps += 1
         group = self._groups[number]
-        most = min(wanted[number], space.times(group.size, group.role))
+        most = min(wanted[number], space.times(group.size, group.kind))
         if number == len(self._groups) - 1:
             yield (most,)
             return
         for count in range(most, -1, -1):
             if self._steps > MOST_STEPS:
                 return
-            draft = _Space(space.left, space.roles)
+            draft = _Space(space.left, space.takes)
             draft.take(group.size, count)
             for rest in self._from(draft, number + 1, wanted):
                 # Room for one more of this group makes it no maximal choice.
-                after = _Space(draft.left, draft.roles)
+                after = _Space(draft.left, draft.takes)
                 for later, taken in zip(self._groups[number + 1 :], rest, strict=True):
                     after.take(later.size, taken)
-                if count == most or not after.times(group.size, group.role):
+                if count == most or not after.times(group.size, group.kind):
                     yield (count, *rest)
 
     def _moves(self, choices: Sequence[_Counts]) -> list[_Move]:

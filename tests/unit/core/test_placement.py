@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yardmaster.placement import Board, Bound, Node, Tasks, units
-from yardmaster.spec import NOTHING, Resources, Role
+from yardmaster.spec import NOTHING, Resources
 
 GI = 1 << 30
 JOB = uuid.UUID(int=7)
@@ -27,9 +27,17 @@ _machines = st.builds(
     memory=st.sampled_from([GI, 4 * GI, 6 * GI]),
     gpus=st.sampled_from([0, 0, 1, 2, 4]),
 )
-_roles = st.sampled_from([None, None, None, frozenset({Role.WORKER}), frozenset({Role.PS, Role.CHIEF})])
-_nodes = st.lists(st.tuples(_machines, _roles), min_size=1, max_size=4).map(
-    lambda found: tuple(Node(f"n{at}", one, one, roles=roles) for at, (one, roles) in enumerate(found))
+_kinds = st.sampled_from(
+    [
+        None,
+        None,
+        None,
+        frozenset({("worker", True), ("worker", False)}),
+        frozenset({("ps", False), ("chief", False), ("chief", True)}),
+    ]
+)
+_nodes = st.lists(st.tuples(_machines, _kinds), min_size=1, max_size=4).map(
+    lambda found: tuple(Node(f"n{at}", one, one, takes=kinds) for at, (one, kinds) in enumerate(found))
 )
 _jobs = st.lists(
     st.builds(Tasks, role=st.sampled_from(["worker", "ps", "chief"]), size=_sizes, count=st.integers(1, 3)),
@@ -50,16 +58,16 @@ def tasks(count: int, cpu: float, gpus: int = 0, role: str = "worker") -> tuple[
 
 def brute_force(nodes: tuple[Node, ...], wanted: tuple[Tasks, ...]) -> bool:
     """Every task on every node, one after another."""
-    each = [(one.role, tuple(sorted(units(one.size).items()))) for one in wanted for _ in range(one.count)]
-    roles = [one.roles for one in nodes]
+    each = [(one.kind, tuple(sorted(units(one.size).items()))) for one in wanted for _ in range(one.count)]
+    takes = [one.takes for one in nodes]
 
     @cache
     def can(at: int, left: tuple[tuple[tuple[str, int], ...], ...]) -> bool:
         if at == len(each):
             return True
-        role, size = each[at]
+        kind, size = each[at]
         for number, has in enumerate(left):
-            if roles[number] is not None and role not in roles[number]:
+            if takes[number] is not None and kind not in takes[number]:
                 continue
             amounts = dict(has)
             if all(amounts.get(name, 0) >= need for name, need in size):

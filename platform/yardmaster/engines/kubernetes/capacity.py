@@ -7,17 +7,18 @@ Our own pods are named beside that and not subtracted: the portal's ledger does 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from yardmaster.engines.base import Capacity
 from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.node_pools import is_passing, pool_without_device, selects
 from yardmaster.engines.kubernetes.options import TaskOptions
-from yardmaster.placement import Bound, Node
-from yardmaster.spec import NOTHING, Resources
+from yardmaster.placement import Bound, Kind, Node
+from yardmaster.spec import NOTHING, Resources, Role
 
 Raw = Mapping[str, Any]
 _SCALES: Mapping[str, str | int] = {
@@ -25,9 +26,7 @@ _SCALES: Mapping[str, str | int] = {
     **{letter: 1000**power for power, letter in enumerate("MGTPE", 2)},
     **{f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", 1)},
 }
-_PASSING = "node.kubernetes.io/"
-"""Taints that Kubernetes itself sets and takes away: not ready, unreachable, unschedulable, disk pressure ...
-(https://kubernetes.io/docs/reference/labels-annotations-taints/)."""
+NO_DEVICES: Mapping[str, str] = MappingProxyType({})
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?)([numkMGTPE]|[KMGTPE]i|)", re.ASCII)
 
 
@@ -36,103 +35,105 @@ def capacity_of(nodes: Sequence[Raw], pods: Iterable[Raw], options: TaskOptions)
     `largest_task` hold what there is for jobs when all else has gone. `largest_task` is the most of each resource on
     any one node. A node that takes no pods for now (cordoned, not ready, under pressure) counts in `total` and has
     nothing free: jobs wait for it."""
-    held = _Held()
+    found = {node["metadata"]["name"]: _NodeFacts(node, options) for node in nodes}
     for pod in pods:
-        if pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
-            held.add(pod, options)
-    found = [_node(one, held, options) for one in nodes if is_meant(one, options)]
+        node = found.get(pod["spec"].get("nodeName", ""))
+        if node is not None and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
+            node.add(pod)
+    meant = [one.node() for one in found.values() if one.takes is None or one.takes]
     return Capacity(
-        total=sum((one.total for one in found), NOTHING),
-        free=sum((one.free for one in found), NOTHING),
-        largest_task=_most([one.total for one in found]),
-        nodes=tuple(found),
+        total=sum((one.total for one in meant), NOTHING),
+        free=sum((one.free for one in meant), NOTHING),
+        largest_task=_most([one.total for one in meant]),
+        nodes=tuple(meant),
     )
 
 
-class _Held:
-    """What pods hold of each node: those of others, those that every node has, and ours."""
+class _NodeFacts:
+    """A node: what tasks it is meant for, what its devices are called, and what pods hold of it, of others, those that
+    every node has, and ours."""
 
-    def __init__(self) -> None:
-        self.taken: defaultdict[str, Resources] = defaultdict(lambda: NOTHING)
-        self.everywhere: defaultdict[str, Resources] = defaultdict(lambda: NOTHING)
-        self.bound: defaultdict[str, list[Bound]] = defaultdict(list)
+    def __init__(self, found: Raw, options: TaskOptions) -> None:
+        self._found, self._options = found, options
+        self.takes, self._devices = _meant_for(found, options), _devices(found, options)
+        self._taken = self._everywhere = NOTHING
+        self._bound: list[Bound] = []
 
-    def add(self, pod: Raw, options: TaskOptions) -> None:
-        node, labels = pod["spec"].get("nodeName", ""), pod["metadata"].get("labels") or {}
-        if not node:
-            return
-        asked = requests(pod, options)
+    def add(self, pod: Raw) -> None:
+        labels = pod["metadata"].get("labels") or {}
+        asked = requests(pod, self._options, self._devices)
         key = names.key_from_labels(labels) if labels.get(names.MANAGED_BY) == names.US else None
         # Another portal's are in other namespaces: strangers, as everything else.
-        if key is not None and pod["metadata"].get("namespace") == names.namespace_name(key.namespace_id, options):
-            self.bound[node].append(Bound(key.job_id, labels.get(names.ROLE, ""), asked))
+        if key is not None and pod["metadata"].get("namespace") == names.namespace_name(
+            key.namespace_id, self._options
+        ):
+            self._bound.append(Bound(key.job_id, labels.get(names.ROLE, ""), asked))
             return
-        self.taken[node] += asked
+        self._taken += asked
         if any(one["kind"] == "DaemonSet" for one in pod["metadata"].get("ownerReferences") or ()):
-            self.everywhere[node] += asked
+            self._everywhere += asked
+
+    def node(self) -> Node:
+        has = amounts(self._found["status"].get("allocatable", {}), self._options, self._devices)
+        ours = sum((one.resources for one in self._bound), NOTHING)  # subtracted where it is known who still holds it
+        free = _less(has, self._taken) if takes_pods(self._found) else ours
+        name = self._found["metadata"]["name"]
+        return Node(name, _less(has, self._everywhere), free, tuple(self._bound), self.takes)
 
 
-def _node(found: Raw, held: _Held, options: TaskOptions) -> Node:
-    name, has = found["metadata"]["name"], amounts(found["status"].get("allocatable", {}), options)
-    total, bound = _less(has, held.everywhere[name]), tuple(held.bound[name])
-    ours = sum((one.resources for one in bound), NOTHING)  # is subtracted by whoever knows which jobs still hold it
-    return Node(name, total, _less(has, held.taken[name]) if takes_pods(found) else ours, bound)
+def _meant_for(node: Raw, options: TaskOptions) -> frozenset[Kind] | None:
+    """Which tasks the operator's selectors, tolerations and taints let go there; None: all, as there are no pools."""
+    if not options.pools:
+        return None if selects(options.node_selector, options.tolerations, node) else frozenset()
+    found = set()
+    for role in Role:
+        for is_accelerated in (False, True):
+            pool = pool_without_device(role.value, options.pools, is_accelerated=is_accelerated)
+            devices = [one for one in options.pools if one.device and is_accelerated]
+            if any(selects(*options.chosen(one), node) for one in (pool, *devices)):
+                found.add((role.value, is_accelerated))
+    return frozenset(found)
 
 
-def is_meant(node: Raw, options: TaskOptions) -> bool:
-    """Whether the node is for tasks, as the operator's selectors, tolerations and taints say."""
-    labels = node["metadata"].get("labels") or {}
-    if any(labels.get(name) != value for name, value in options.node_selector.items()):
-        return False
-    taints = [one for one in node.get("spec", {}).get("taints") or () if not one["key"].startswith(_PASSING)]
-    return all(
-        taint.get("effect") == "PreferNoSchedule" or any(_tolerates(one, taint) for one in options.tolerations)
-        for taint in taints
-    )
+def _devices(node: Raw, options: TaskOptions) -> Mapping[str, str]:
+    """What the cluster calls the node's devices → as jobs ask for them, where the operator named them."""
+    return {one.resource: one.asked_as for one in options.pools if one.device and selects(*options.chosen(one), node)}
 
 
 def takes_pods(node: Raw) -> bool:
     """Whether the scheduler would put anything there now."""
     spec = node.get("spec", {})
     ready = any(one["type"] == "Ready" and one["status"] == "True" for one in node["status"].get("conditions") or ())
-    passing = any(
-        one["key"].startswith(_PASSING) and one.get("effect") != "PreferNoSchedule" for one in spec.get("taints") or ()
-    )
+    passing = any(is_passing(one) and one.get("effect") != "PreferNoSchedule" for one in spec.get("taints") or ())
     return ready and not spec.get("unschedulable") and not passing
 
 
-def _tolerates(toleration: Raw, taint: Raw) -> bool:
-    if toleration.get("effect") not in (None, "", taint.get("effect")):
-        return False
-    if toleration.get("key") in (None, ""):
-        return toleration.get("operator") == "Exists"
-    if toleration["key"] != taint.get("key"):
-        return False
-    return toleration.get("operator") == "Exists" or toleration.get("value", "") == taint.get("value", "")
-
-
-def requests(pod: Raw, options: TaskOptions) -> Resources:
+def requests(pod: Raw, options: TaskOptions, devices: Mapping[str, str] = NO_DEVICES) -> Resources:
     """What a pod asks for: its containers together, or its largest init container."""
-    asked = sum((_of_container(one, options) for one in pod["spec"].get("containers") or ()), NOTHING)
-    first = [_of_container(one, options) for one in pod["spec"].get("initContainers") or ()]
+    asked = sum((_of_container(one, options, devices) for one in pod["spec"].get("containers") or ()), NOTHING)
+    first = [_of_container(one, options, devices) for one in pod["spec"].get("initContainers") or ()]
     return _most([asked, *first])
 
 
-def amounts(found: Mapping[str, Any], options: TaskOptions) -> Resources:
-    """A table of Kubernetes amounts as the portal counts them. Storage and counts of pods are not for jobs."""
+def amounts(found: Mapping[str, Any], options: TaskOptions, devices: Mapping[str, str] = NO_DEVICES) -> Resources:
+    """A table of Kubernetes amounts as the portal counts them; `devices`: other names for some. Storage and counts of
+    pods are not for jobs."""
     extended = {
-        name: int(amount_of(value)) for name, value in found.items() if "/" in name and name != options.gpu_resource
+        devices.get(name, name): int(amount_of(value))
+        for name, value in found.items()
+        if "/" in name and (name in devices or name != options.gpu_resource)
     }
+    gpus = 0 if options.gpu_resource in devices else int(amount_of(found.get(options.gpu_resource, 0)))
     return Resources(
         cpu=round(float(amount_of(found.get("cpu", 0))), 3),
         memory=int(amount_of(found.get("memory", 0))),
-        gpus=int(amount_of(found.get(options.gpu_resource, 0))),
+        gpus=gpus,
         extended=extended,
     )
 
 
-def _of_container(container: Raw, options: TaskOptions) -> Resources:
-    return amounts((container.get("resources") or {}).get("requests") or {}, options)
+def _of_container(container: Raw, options: TaskOptions, devices: Mapping[str, str]) -> Resources:
+    return amounts((container.get("resources") or {}).get("requests") or {}, options, devices)
 
 
 def amount_of(text: object) -> Decimal:

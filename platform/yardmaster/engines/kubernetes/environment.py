@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from yardmaster.accelerators import asks_for_one
 from yardmaster.engines.kubernetes import names, peers
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.ids import JobKey
@@ -34,8 +35,10 @@ def task_environment(
         "HOME": WORK_DIR,
         "OMP_NUM_THREADS": threads,
         "TF_NUM_INTRAOP_THREADS": threads,
-        # Some images show every GPU of the node to whoever asks for none.
-        **({} if asked.gpus else {"CUDA_VISIBLE_DEVICES": "-1", "NVIDIA_VISIBLE_DEVICES": "void"}),
+        # Some images show every GPU of the node to whoever asks for none; a slice, or another maker's, is one too.
+        **(
+            {} if asks_for_one(asked.as_amounts()) else {"CUDA_VISIBLE_DEVICES": "-1", "NVIDIA_VISIBLE_DEVICES": "void"}
+        ),
         **_search_path(options),
         "YARDMASTER_URL": portal_url,
         "YARDMASTER_TOKEN_FILE": f"{TOKEN_DIR}/{TOKEN_KEY}",

@@ -12,7 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from yardmaster.accelerators import DEVICE
+from yardmaster.engines.kubernetes.node_pools import NodePool, pool_for, pool_from, repeated
 from yardmaster.errors import Misconfigured
+from yardmaster.spec import Resources
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -44,9 +47,11 @@ class TaskOptions:
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
     priority_class: str = ""
+    pools: tuple[NodePool, ...] = ()
+    """Nodes with something in common, and which tasks they are for."""
     topology_key: str = "kubernetes.io/hostname"
-    """The label of nodes by which tasks of one run are put near each other, where they fit; empty: the scheduler does as
-    it likes."""
+    """The label of nodes by which tasks of one run are put near each other, where they fit; empty: the scheduler
+    decides."""
     service_domain: str = ""
     """The cluster's DNS domain, for full names. Empty: short ones, which every pod of the namespace finds first; with
     them the map of 1,000 tasks fits into one variable."""
@@ -95,13 +100,41 @@ class TaskOptions:
                 )
         if "image" not in table:
             raise Misconfigured("The Kubernetes engine's tasks lack an image.", remedy="Set tasks.image.")
-        return cls(**{name: _frozen(value) for name, value in table.items()})
+        chosen: dict[str, Any] = {name: _frozen(value) for name, value in table.items()}
+        if "pools" in table:
+            chosen["pools"] = _pools(table["pools"])
+        return cls(**chosen)
+
+    def chosen(self, pool: NodePool | None) -> tuple[Mapping[str, str], Sequence[Mapping[str, Any]]]:
+        """The selector and the tolerations of a pool's tasks; None: of those that no pool is for. A pool without one
+        has the engine's."""
+        if pool is None:
+            return self.node_selector, self.tolerations
+        return pool.node_selector or self.node_selector, pool.tolerations or self.tolerations
+
+    def pool_for(self, role: str, asked: Resources) -> NodePool | None:
+        """The pool whose nodes a task goes to."""
+        return pool_for(role, asked, self.pools)
+
+    def device(self, name: str) -> NodePool | None:
+        """The pool with the device that jobs ask for by this name."""
+        return next((one for one in self.pools if one.device and one.asked_as == name), None)
 
     def allows(self, resource: str) -> bool:
-        """Whether jobs may ask for this extended resource."""
+        """Whether jobs may ask for this extended resource: a device of a pool, or what the operator lists."""
+        if resource.startswith(DEVICE):
+            return self.device(resource) is not None
         return resource != self.gpu_resource and any(
             fnmatch.fnmatchcase(resource, one) for one in self.extended_resources
         )
+
+
+def _pools(value: Any) -> tuple[NodePool, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise Misconfigured(
+            f"The Kubernetes engine's tasks.pools is {value!r}: it is a list.", remedy="See docs/kubernetes.md."
+        )
+    return tuple(map(pool_from, value))
 
 
 def _frozen(value: Any) -> Any:
@@ -127,6 +160,8 @@ def _problems(options: TaskOptions) -> list[str]:
         )
     if options.service_domain and not _DOMAIN.fullmatch(options.service_domain):
         found.append("service_domain is no DNS name.")
+    if name := repeated(options.pools):
+        found.append(f"pools has {name!r} twice.")
     if options.topology_key and not _LABEL_NAME.fullmatch(options.topology_key):
         found.append(f"topology_key is {options.topology_key!r}: it is the name of a label of nodes.")
     if options.user < 1:

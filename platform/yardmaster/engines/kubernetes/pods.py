@@ -9,6 +9,7 @@ from typing import Any
 
 from yardmaster.engines.kubernetes import environment as env
 from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.node_pools import NodePool
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.ids import JobKey
 from yardmaster.quantity import format_cpu
@@ -27,7 +28,8 @@ def pod_template(
     spec: TrainingSpec, key: JobKey, role: Role, portal_url: str, options: TaskOptions, labels: dict[str, str]
 ) -> dict[str, Any]:
     """The template of all pods of a role."""
-    is_named = bool(server_roles(spec))
+    is_named, asked = bool(server_roles(spec)), spec.roles[role].resources
+    pool = options.pool_for(role.value, asked)
     pod: dict[str, Any] = {
         "serviceAccountName": names.ACCOUNT,
         "automountServiceAccountToken": False,
@@ -44,12 +46,17 @@ def pod_template(
             "fsGroupChangePolicy": "OnRootMismatch",
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [_container(spec, key, role, portal_url, options)],
+        "containers": [
+            {
+                **_container(spec, key, role, portal_url, options),
+                **({"image": pool.image} if pool and pool.image else {}),
+            }
+        ],
         "volumes": _volumes(key, options),
-        **_placement(key, options),
+        **_placement(key, pool, options),
     }
     if options.runner_image:
-        pod["initContainers"] = [_runner_copy(spec.roles[role].resources, options)]
+        pod["initContainers"] = [_runner_copy(asked, options)]
     return {"metadata": {"labels": {**labels, **({names.NAMED: names.SERVICE} if is_named else {})}}, "spec": pod}
 
 
@@ -81,7 +88,9 @@ def resources(asked: Resources, options: TaskOptions) -> dict[str, Any]:
     amounts = {"cpu": format_cpu(asked.cpu), "memory": str(asked.memory)}
     if asked.gpus:
         amounts[options.gpu_resource] = str(asked.gpus)
-    amounts.update({name: str(amount) for name, amount in asked.extended.items()})
+    for name, amount in asked.extended.items():
+        device = options.device(name)
+        amounts[device.resource if device else name] = str(amount)
     return {"requests": amounts, "limits": dict(amounts)}
 
 
@@ -111,16 +120,18 @@ def _runner_copy(asked: Resources, options: TaskOptions) -> dict[str, Any]:
     }
 
 
-def _placement(key: JobKey, options: TaskOptions) -> dict[str, Any]:
+def _placement(key: JobKey, pool: NodePool | None, options: TaskOptions) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    selector, tolerations = options.chosen(pool)
+    priority = (pool.priority_class if pool else "") or options.priority_class
     if options.topology_key:
         found["affinity"] = {"podAffinity": _near_each_other(key, options)}
-    if options.node_selector:
-        found["nodeSelector"] = dict(options.node_selector)
-    if options.tolerations:
-        found["tolerations"] = [dict(one) for one in options.tolerations]
-    if options.priority_class:
-        found["priorityClassName"] = options.priority_class
+    if selector:
+        found["nodeSelector"] = dict(selector)
+    if tolerations:
+        found["tolerations"] = [dict(one) for one in tolerations]
+    if priority:
+        found["priorityClassName"] = priority
     if options.image_pull_secrets:
         found["imagePullSecrets"] = [{"name": name} for name in options.image_pull_secrets]
     return found

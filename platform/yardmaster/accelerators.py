@@ -1,0 +1,48 @@
+"""What counts as an accelerator, told by the name of its resource. Pure; the one place that knows vendors' names.
+
+No cluster says of a resource what it is: all that there is of it is the name under which a device plugin counts it. The
+names here are those that the plugins register, each as its maker documents it: NVIDIA's (`gpu`, shared and MIG ones),
+AMD's (`gpu`, and its partitions), Intel's (GPU, NPU, Gaudi, FPGA), Google's and AWS's accelerators, and those of others
+on the list that Kubernetes keeps of device plugins. Names of plugins that share GPUs have `gpu` in them, whoever made
+them.
+
+Not here: which of them jobs may ask for (the engine's options), and how many (`ledger.Quota`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+DEVICE = "device/"
+"""Begins the name of a device that the operator named, with a pool of nodes that have it: jobs ask for it and quotas
+bound it by that name, whoever made it."""
+_OF_MAKERS = re.compile(
+    r"""
+      (?: nvidia | amd | xilinx | cambricon | iluvatar | mthreads | metax-tech | enflame | hygon | qualcomm )\.com/.+
+    | (?: habana | graphcore | furiosa | rebellions | tenstorrent )\.ai/.+
+    | (?: gpu | npu | vpu | fpga )\.intel\.com/.+
+    | (?: [a-z0-9-]+\.)*google\.com/tpu.* | cloud-tpus\.google\.com/.+
+    | aws\.amazon\.com/neuron.*
+    | huawei\.com/ascend.*
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_SHARED = re.compile(r"gpu|vcuda|(?:^|[^a-z])(?:tpu|npu)(?:[^a-z]|$)", re.IGNORECASE)
+"""What the names of GPUs in parts have in common: `vendor.example/vgpu-memory`, `vendor.example/gpu-mem`."""
+
+
+def is_accelerator(resource: str) -> bool:
+    """Whether the resource of this name computes: a GPU, a part of one, or a device of another kind made for it."""
+    return resource.startswith(DEVICE) or bool(_OF_MAKERS.fullmatch(resource) or _SHARED.search(resource))
+
+
+def is_device(resource: str) -> bool:
+    """Whether a pattern is too wide a word for it: an accelerator, or what a domain `devices.…` hands out of a node
+    (`devices.kubevirt.io/kvm`). Only its own full name means it."""
+    return is_accelerator(resource) or resource.startswith("devices.")
+
+
+def asks_for_one(amounts: Mapping[str, float]) -> bool:
+    """Whether any of these amounts (`Resources.as_amounts`) is one of an accelerator."""
+    return any(amount > 0 and is_accelerator(name) for name, amount in amounts.items())
