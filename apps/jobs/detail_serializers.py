@@ -160,6 +160,16 @@ class ResourcesSerializer(serializers.Serializer[Any]):
     extended = serializers.DictField(child=serializers.IntegerField())
 
 
+class DeviceSerializer(serializers.Serializer[Any]):
+    """A device that the operator named."""
+
+    name = serializers.CharField(help_text="As jobs and quotas name it, among the extended resources.")
+    label = serializers.CharField()
+    total = serializers.IntegerField()
+    free = serializers.IntegerField(help_text="What neither strangers nor the portal's own jobs hold.")
+    held = serializers.IntegerField(help_text="By the portal's own jobs.")
+
+
 class EngineSerializer(serializers.Serializer[Any]):
     """An engine, and whether you may launch on it."""
 
@@ -171,6 +181,7 @@ class EngineSerializer(serializers.Serializer[Any]):
     total = ResourcesSerializer(allow_null=True)
     free = ResourcesSerializer(allow_null=True, help_text="What neither strangers nor the portal's own jobs hold.")
     largest_task = ResourcesSerializer(allow_null=True)
+    devices = DeviceSerializer(many=True)
 
 
 class EnginesSerializer(serializers.Serializer[Any]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -9,6 +10,7 @@ from django.conf import settings
 from apps.accounts.models import User
 from apps.jobs import ledger
 from apps.jobs.engines import engine_named, engine_names, why_not
+from yardmaster.engines.base import Engine, Offers
 from yardmaster.errors import YardmasterError
 from yardmaster.spec import Resources
 
@@ -25,6 +27,22 @@ class EngineShown:
     total: Resources | None = None
     free: Resources | None = None
     largest_task: Resources | None = None
+    held: Resources | None = None
+    """By the portal's own jobs."""
+    nodes: int = 0
+    """How many machines it has, where they are counted."""
+    devices: Sequence[Device] = ()
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device that the operator named: how many there are, how many are free, and how many jobs here hold."""
+
+    name: str
+    label: str
+    total: int
+    free: int
+    held: int
 
 
 def engines_for(user: User) -> list[EngineShown]:
@@ -36,10 +54,12 @@ def _shown(user: User, name: str) -> EngineShown:
     is_default = name == settings.YARDMASTER_DEFAULT_ENGINE
     try:
         refusal = why_not(user, name)
-        capacity = engine_named(name).capacity()
+        engine = engine_named(name)
+        capacity = engine.capacity()
     except YardmasterError as error:
         return EngineShown(name, is_default, False, error.message, error.remedy)
     reserved = ledger.total_of(ledger.held_on(name))
+    free = _less(capacity.free, reserved)
     return EngineShown(
         name=name,
         is_default=is_default,
@@ -47,9 +67,20 @@ def _shown(user: User, name: str) -> EngineShown:
         message="" if refusal is None else refusal.detail,
         remedy="" if refusal is None else refusal.remedy,
         total=capacity.total,
-        free=_less(capacity.free, reserved),
+        free=free,
         largest_task=capacity.largest_task,
+        held=reserved,
+        nodes=len(capacity.nodes),
+        devices=_devices(engine, capacity.total, free, reserved),
     )
+
+
+def _devices(engine: Engine, total: Resources, free: Resources, held: Resources) -> list[Device]:
+    named = engine.devices() if isinstance(engine, Offers) else {}
+    return [
+        Device(name, label, *(one.extended.get(name, 0) for one in (total, free, held)))
+        for name, label in named.items()
+    ]
 
 
 def _less(free: Resources, held: Resources) -> Resources:

@@ -38,6 +38,7 @@ ADDRESSES = (
     Address("jobs-none", "/jobs/?search=nothing-is-called-so", "jobs_page", is_list=True),
     Address("compare", "/jobs/compare/?job={trained}&job={running}&job={failed}", "job_compare_page"),
     Address("launch", "/jobs/launch/", "launch_page"),
+    Address("engines", "/engines/", "engines_page"),
     Address("launch-clone", "/jobs/launch/?from={trained}", "launch_page"),
     Address("job-running", "/jobs/{running}/", "job_page"),
     Address("job-waiting", "/jobs/{waiting}/", "job_page"),

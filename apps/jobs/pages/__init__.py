@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver
 
-from apps.jobs.pages import compare, job, launch, listing
+from apps.jobs.pages import compare, engines, job, launch, listing
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     *listing.urlpatterns,
     *compare.urlpatterns,
+    *engines.urlpatterns,
     *launch.urlpatterns,
     *job.urlpatterns,
 ]

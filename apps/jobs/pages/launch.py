@@ -269,6 +269,7 @@ def _context(request: HttpRequest, user: User, answer: Answer) -> dict[str, Any]
     reading = read(values)
     names = choices.references([*codes, *datasets], namespace.slug)
     text = job_as_yaml(reading.spec, namespace=namespace.slug, engine=values.get("engine", ""), names=names)
+    meant = next((one for one in engines if _is_meant(one.name, one.is_default, values)), None)
     return {
         "form": FormShown(values, answer.problems, answer.empty_inputs),
         "reading": reading,
@@ -279,9 +280,8 @@ def _context(request: HttpRequest, user: User, answer: Answer) -> dict[str, Any]
         "scripts": scripts,
         "datasets": choices.grouped(datasets, namespace.slug),
         "engines": engines,
-        "refusal": next(
-            (one for one in engines if _is_meant(one.name, one.is_default, values) and not one.allowed), None
-        ),
+        "refusal": None if meant is None or meant.allowed else meant,
+        "devices": meant.devices if meant else (),
         "launchable": _launchable(request),
         "yaml": text if answer.yaml is None else answer.yaml,
         "yaml_is_own": answer.yaml is not None,

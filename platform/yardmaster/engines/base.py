@@ -110,6 +110,14 @@ class Refuses(Protocol):
         """Why it will not run this job; None where it will. `submit` and `preview` refuse the same."""
 
 
+@runtime_checkable
+class Offers(Protocol):
+    """Optional: an engine with devices that its operator named."""
+
+    def devices(self) -> Mapping[str, str]:
+        """As jobs and quotas name each (`device/a100-40gb`) → what people read (`A100 40GB`), in order."""
+
+
 @dataclass(frozen=True)
 class Servers:
     """Where the TensorFlow servers of a run listen, as its own tasks know each other: `host:port` by role, in order of

@@ -99,6 +99,10 @@ class KubernetesEngine:
         they are live, else from two lists."""
         return capacity_of(*self._reader.room(), self.options)
 
+    def devices(self) -> dict[str, str]:
+        """Those of the operator's pools."""
+        return {one.asked_as: one.shown for one in self.options.pools if one.device}
+
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
         """From what this process's watches told, where that may be believed; else one list per kind for all keys
         together. Events only where something is held up without saying why."""
