@@ -164,7 +164,7 @@ class DeviceSerializer(serializers.Serializer[Any]):
     """A device that the operator named."""
 
     name = serializers.CharField(help_text="As jobs and quotas name it, among the extended resources.")
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # the name is the field of the answer
     total = serializers.IntegerField()
     free = serializers.IntegerField(help_text="What neither strangers nor the portal's own jobs hold.")
     held = serializers.IntegerField(help_text="By the portal's own jobs.")
