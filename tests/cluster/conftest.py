@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import tempfile
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster.account import Account, portal_account
 from tests.cluster.engine_on_cluster import ClusterHarness, cluster_harness
 from tests.cluster.reach import NEEDED, Cluster, find_cluster
 from tests.real.portal import WHOLE, RealPortal, real_portal
@@ -27,6 +29,14 @@ def cluster() -> Cluster:
     return found
 
 
+@pytest.fixture(scope="session")
+def account(cluster: Cluster) -> Iterator[Account]:
+    """The portal's, as deploy/kubernetes gives it. Engines and portals of the tests have it, so that a right that it
+    lacks is seen. Prefixes of their namespaces begin with its own."""
+    with portal_account(cluster, f"yt-{secrets.token_hex(2)}-") as made:
+        yield made
+
+
 @pytest.fixture
 def namespace(cluster: Cluster) -> Iterator[str]:
     """Empty and `restricted`, as the portal's are; gone afterwards with all it holds."""
@@ -40,25 +50,25 @@ def namespace(cluster: Cluster) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def on_cluster(cluster: Cluster) -> Iterator[ClusterHarness]:
+def on_cluster(cluster: Cluster, account: Account) -> Iterator[ClusterHarness]:
     """The engine, and a hand in its tasks. The runs of a module share a namespace, which is removed at the end."""
     if not cluster.own_address:
         pytest.skip("nobody said at which address pods reach this machine: set YARDMASTER_TEST_OWN_ADDRESS")
-    with cluster_harness(cluster) as harness:
+    with cluster_harness(cluster, account) as harness:
         yield harness
 
 
 @pytest.fixture(scope="module")
-def portal(cluster: Cluster) -> Iterator[RealPortal]:
+def portal(cluster: Cluster, account: Account) -> Iterator[RealPortal]:
     """A whole portal that listens where pods reach it, with a prefix of its own for its namespaces, which are removed
     at the end."""
     if not cluster.own_address:
         pytest.skip("nobody said at which address pods reach this machine: set YARDMASTER_TEST_OWN_ADDRESS")
-    prefix = f"yt-{secrets.token_hex(3)}-"
+    prefix = f"{account.prefix}p{secrets.token_hex(2)}-"
     settings = {
-        "YARDMASTER_KUBECONFIG": cluster.kubeconfig,
+        "YARDMASTER_KUBECONFIG": account.cluster.kubeconfig,
         "YARDMASTER_KUBERNETES_IMAGE": cluster.task_image,
-        "YARDMASTER_KUBERNETES_TASKS": f'{{"namespace_prefix": "{prefix}"}}',
+        "YARDMASTER_KUBERNETES_TASKS": json.dumps({**account.options, "namespace_prefix": prefix}),
         "YARDMASTER_DEFAULT_ENGINE": "kubernetes",
         "YARDMASTER_ALLOWED_HOSTS": f"127.0.0.1,localhost,{cluster.own_address}",
     }

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.cluster.account import Account
 from tests.cluster.reach import Cluster
 from tests.contract.engine_harness import ACCESS, FAILED_ONCE, InItsPlace, wait_until
 from tests.integration.runner.fake_task_portal import FakeTaskPortal
@@ -48,12 +49,13 @@ sys.exit(int(code))
 class ClusterHarness:
     """One for a whole module: its runs share a namespace. `new_engine` begins what a test may change."""
 
-    def __init__(self, cluster: Cluster, portal: FakeTaskPortal, prefix: str) -> None:
+    def __init__(self, cluster: Cluster, account: Account, portal: FakeTaskPortal, prefix: str) -> None:
         self.portal = portal
-        self._kubeconfig = cluster.kubeconfig
+        self._kubeconfig = account.cluster.kubeconfig
         port = portal.url.rpartition(":")[2]
         self.tasks = {
             "image": cluster.probe_image,
+            **account.options,
             "namespace_prefix": prefix,
             "portal_url": portal.url,
             "portal_cidrs": [f"{portal.host}/32"],
@@ -102,12 +104,12 @@ class ClusterHarness:
 
 
 @contextmanager
-def cluster_harness(cluster: Cluster) -> Iterator[ClusterHarness]:
+def cluster_harness(cluster: Cluster, account: Account) -> Iterator[ClusterHarness]:
     """Its namespaces have a prefix of their own, by which they are removed."""
-    prefix = f"yardmaster-test-{secrets.token_hex(2)[:3]}-"
+    prefix = f"{account.prefix}e{secrets.token_hex(2)}-"
     with FakeTaskPortal(cluster.own_address, ACCESS.token) as portal:
         try:
-            yield ClusterHarness(cluster, portal, prefix)
+            yield ClusterHarness(cluster, account, portal, prefix)
         finally:
             for name in cluster.kubectl("get", "namespaces", "-o", "name").split():
                 if (bare := name.removeprefix("namespace/")).startswith(prefix):

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 
+from tests.cluster.account import Account, shaped
 from tests.cluster.reach import Cluster, wait_for
 from tests.contract.engine_harness import ACCESS, InItsPlace, all_ended, new_key, spec_of, task_in, wait_until
 from yardmaster.engines.kubernetes import KubernetesEngine
@@ -27,9 +28,9 @@ PATIENCE = 60.0
 
 
 @pytest.fixture
-def engine(cluster: Cluster) -> KubernetesEngine:
-    tasks = {"image": cluster.probe_image, "namespace_prefix": "yardmaster-test-"}
-    return InItsPlace(kubeconfig=cluster.kubeconfig, tasks=tasks)
+def engine(account: Account) -> KubernetesEngine:
+    tasks = {"image": account.cluster.probe_image, **account.options}
+    return InItsPlace(kubeconfig=account.cluster.kubeconfig, tasks=tasks)
 
 
 @pytest.fixture
@@ -91,9 +92,9 @@ def test_after_tidy_the_same_run_may_come_again_at_once(engine, key: JobKey):
         engine.tidy(key)
 
 
-def test_trainer_2001_an_image_that_does_not_exist_is_said(cluster: Cluster, key: JobKey):
-    tasks = {"image": "localhost/no/such-image:1", "namespace_prefix": "yardmaster-test-"}
-    engine = InItsPlace(kubeconfig=cluster.kubeconfig, tasks=tasks)
+def test_trainer_2001_an_image_that_does_not_exist_is_said(account: Account, key: JobKey):
+    tasks = {"image": "localhost/no/such-image:1", **account.options}
+    engine = InItsPlace(kubeconfig=account.cluster.kubeconfig, tasks=tasks)
     engine.submit(small_spec(), key, ACCESS)
     # Before that, a new namespace may have said that it was not ready yet.
     seen = wait_until(engine, key, lambda seen: {task.reason for task in seen.tasks} == {"ImagePull"}, PATIENCE)
@@ -110,7 +111,7 @@ def test_what_no_node_can_take_says_why(engine, key: JobKey):
 
 def test_notebooks_64_a_quota_that_refuses_pods_is_said(cluster: Cluster, engine, key: JobKey):
     name = namespace_name(key.namespace_id, engine.options)
-    engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+    shaped(engine, key.namespace_id, Quota(), ACCESS.portal_url)
     quota = {"metadata": {"name": "tight", "namespace": name}, "spec": {"hard": {"limits.memory": "150Mi"}}}
     cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", **quota})
     engine.submit(spec_of(Strategy.SINGLE, roles={Role.WORKER: RoleSpec(1, Resources(memory=1 << 30))}), key, ACCESS)

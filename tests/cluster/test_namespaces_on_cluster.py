@@ -8,16 +8,12 @@ whose network enforces them it runs.
 from __future__ import annotations
 
 import json
-import re
-import secrets
 import uuid
 from collections.abc import Iterator
-from datetime import timedelta
-from pathlib import Path
 
 import pytest
-import yaml
 
+from tests.cluster.account import Account, shaped
 from tests.cluster.pods import ended, pod
 from tests.cluster.reach import Cluster, Refused, wait_for
 from tests.contract.engine_harness import ACCESS, spec_of, wait_until
@@ -33,8 +29,6 @@ pytestmark = pytest.mark.cluster
 
 URL = ACCESS.portal_url
 TINY = Resources(cpu=0.05, memory=64 << 20)
-HOME = f"yardmaster-ns-{secrets.token_hex(4)}"
-"""Of the portal whose rights are tried, and the beginning of their names."""
 QUOTA = Quota(cpu=0.5, memory=256 << 20, gpus=0)
 
 LISTEN = """
@@ -55,15 +49,9 @@ except OSError as error:
 
 
 @pytest.fixture
-def engine(cluster: Cluster) -> KubernetesEngine:
+def engine(account: Account) -> KubernetesEngine:
     # The runner's own image for the init container as well, so that what that one asks for counts too.
-    tasks = {
-        "image": cluster.probe_image,
-        "runner_image": cluster.probe_image,
-        "runner_path": "/opt/yardmaster",
-        "namespace_prefix": "yardmaster-ns-",
-    }
-    return KubernetesEngine(kubeconfig=cluster.kubeconfig, tasks=tasks)
+    return account.engine(runner_image=account.cluster.probe_image, runner_path="/opt/yardmaster")
 
 
 @pytest.fixture
@@ -73,7 +61,7 @@ def make(cluster: Cluster, engine: KubernetesEngine) -> Iterator:
 
     def one(quota: Quota = QUOTA) -> tuple[uuid.UUID, str]:
         made.append(new_id())
-        engine.shape(made[-1], quota, URL)
+        shaped(engine, made[-1], quota, URL)
         return made[-1], namespace_name(made[-1], engine.options)
 
     yield one
@@ -202,10 +190,9 @@ def small(cluster: Cluster, name: str, what: str, script: str, **environment: st
 
 
 @pytest.fixture
-def staging(cluster: Cluster, engine: KubernetesEngine) -> KubernetesEngine:
+def staging(account: Account) -> KubernetesEngine:
     """Another portal on a copy of the database: the same ids, the same names."""
-    tasks = {"image": cluster.probe_image, "namespace_prefix": engine.options.namespace_prefix, "installation": "copy"}
-    return KubernetesEngine(kubeconfig=cluster.kubeconfig, tasks=tasks)
+    return account.engine(installation="copy")
 
 
 @pytest.fixture
@@ -249,7 +236,7 @@ class TestNamespacesOfOthers:
             staging.shape(namespace_id, QUOTA, URL)
         command = refused.value.remedy[refused.value.remedy.index("kubectl label") :].split()
         cluster.kubectl(*command[1:])
-        assert f"Namespace/{name}" in staging.shape(namespace_id, QUOTA, URL)
+        assert f"Namespace/{name}" in shaped(staging, namespace_id, QUOTA, URL)
         assert list(staging.shape(namespace_id, QUOTA, URL)) == []
 
 
@@ -261,7 +248,7 @@ class TestRemoval:
         wait_for("the end of the namespace", lambda: engine.remove(namespace_id).gone, 90)
         with pytest.raises(Refused, match="not found"):
             cluster.kubectl("get", "namespace", name)
-        engine.shape(namespace_id, QUOTA, URL)
+        shaped(engine, namespace_id, QUOTA, URL)
 
     def test_it_goes_with_a_job_that_would_make_its_pod_again(self, engine, make):
         """A namespace that ends takes its pods first, and a Job keeps its failed pod until it has made the next one."""
@@ -282,77 +269,3 @@ class TestRemoval:
         free = json.dumps({"metadata": {"finalizers": None}})
         cluster.kubectl("patch", "configmap", "stubborn", "--namespace", name, "--type=merge", "-p", free)
         wait_for("the end of the namespace", lambda: engine.remove(namespace_id).gone, 90)
-
-
-@pytest.fixture(scope="module")
-def portal(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesEngine]:
-    given = yaml_of_the_page()
-    for one in given:
-        cluster.apply(one)
-    token = cluster.kubectl("create", "token", "portal", "--namespace", HOME).strip()
-    config = json.loads(cluster.kubectl("config", "view", "--raw", "--minify", "-o", "json"))
-    config["users"] = [{"name": config["contexts"][0]["context"]["user"], "user": {"token": token}}]
-    kubeconfig = tmp_path_factory.mktemp("portal") / "kubeconfig"
-    kubeconfig.write_text(json.dumps(config))
-    tasks = {
-        "image": cluster.probe_image,
-        "namespace_prefix": "yardmaster-ns-",
-        "bound_role": f"{HOME}-tasks",
-        "bound_account": f"{HOME}/portal",
-    }
-    yield KubernetesEngine(kubeconfig=str(kubeconfig), tasks=tasks)
-    for one in given:
-        cluster.kubectl("delete", one["kind"], one["metadata"]["name"], "--wait=false", "--ignore-not-found",
-                        "--namespace", one["metadata"].get("namespace", "default"))  # fmt: skip
-
-
-class TestRights:
-    """With the rights that docs/kubernetes.md lists, under names of the test's own, and with no other."""
-
-    def test_they_are_enough_for_the_whole_life_of_a_namespace_and_a_job(self, cluster: Cluster, portal):
-        namespace_id = new_id()
-        with pytest.raises(Unavailable, match="just now"):
-            portal.shape(namespace_id, QUOTA, URL)
-        wait_for("its rights", lambda: is_shaped(portal, namespace_id), 20)
-        key = JobKey(namespace_id, new_id(), 1)
-        roles = {role: RoleSpec(1, TINY) for role in (Role.CHIEF, Role.WORKER, Role.PS)}
-        portal.submit(spec_of(Strategy.PARAMETER_SERVER, roles=roles), key, ACCESS)
-        wait_until(portal, key, lambda seen: all(one.phase is TaskPhase.RUNNING for one in seen.tasks), 60)
-        portal.capacity()
-        portal.release(key, [Role.WORKER, Role.PS])
-        wait_until(portal, key, lambda seen: sum(one.phase is TaskPhase.RELEASED for one in seen.tasks) == 2, 60)
-        portal.stop(key, timedelta(seconds=1))
-        portal.tidy(key)
-        wait_for("the end of the namespace", lambda: portal.remove(namespace_id).gone, 90)
-
-    def test_they_reach_no_namespace_but_its_own(self, cluster: Cluster, portal):
-        account = f"--as=system:serviceaccount:{HOME}:portal"
-        asked = [
-            ("delete", "namespace/kube-system"),
-            ("get", "secrets"),
-            ("create", "secrets"),
-            ("patch", "networkpolicies"),
-            ("delete", "resourcequotas"),
-            ("create", "clusterrolebindings"),
-            ("impersonate", "users"),
-        ]
-        for verb, what in asked:
-            with pytest.raises(Refused):
-                cluster.kubectl("auth", "can-i", verb, what, account, "--namespace", "kube-system", "-q")
-
-
-def yaml_of_the_page() -> list[dict]:
-    """The page's rights with names that no portal on this cluster has."""
-    page = Path(__file__).resolve().parents[2] / "docs" / "kubernetes.md"
-    text = re.search(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)[1]
-    text = re.sub(r"yardmaster-(portal|tasks)", rf"{HOME}-\1", text)
-    return list(yaml.safe_load_all(re.sub(r"(name|namespace): yardmaster\b(?!-)", rf"\1: {HOME}", text)))
-
-
-def is_shaped(engine: KubernetesEngine, namespace_id: uuid.UUID) -> bool:
-    """Rights that were just given take a moment to be heeded."""
-    try:
-        engine.shape(namespace_id, QUOTA, URL)
-    except (Misconfigured, Unavailable):
-        return False
-    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -17,15 +18,17 @@ import pytest
 
 from tests.fakes.kubernetes_api import KubernetesApi
 from tests.fakes.kubernetes_cluster import Cluster
+from tests.fakes.kubernetes_rights import shipped
 from yardmaster.engines.base import Engine, TaskAccess
 from yardmaster.engines.fake import FakeEngine
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.connection import connect_to
+from yardmaster.engines.kubernetes.troubles import Forbidden
 from yardmaster.engines.kubernetes.watching import Pace, Watching
 from yardmaster.engines.local import LocalEngine
 from yardmaster.engines.local.facts import key_from_json
-from yardmaster.errors import PlaceMissing
+from yardmaster.errors import PlaceMissing, Unavailable
 from yardmaster.ids import JobKey, new_id
 from yardmaster.ledger import Quota
 from yardmaster.phases import Observation, TaskPhase, TaskState
@@ -155,21 +158,36 @@ class LocalHarness:
 
 
 class InItsPlace(KubernetesEngine):
-    """Makes the place of a job's namespace where it is missing, as the portal does between two submissions."""
+    """Makes the place of a job's namespace where it is missing, as the portal does between two submissions: again where
+    rights in it were given just now, and are not heeded yet."""
 
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
         try:
             super().submit(spec, key, access)
         except PlaceMissing:
-            self.shape(key.namespace_id, Quota(), access.portal_url)
+            self._make_place(key, access)
             super().submit(spec, key, access)
+
+    def _make_place(self, key: JobKey, access: TaskAccess) -> None:
+        for _ in range(100 if self.options.bound_role else 0):
+            with contextlib.suppress(Unavailable, Forbidden):
+                self.shape(key.namespace_id, Quota(), access.portal_url)
+                return
+            time.sleep(0.1)
+        self.shape(key.namespace_id, Quota(), access.portal_url)
+
+
+BOUND = {"bound_role": "yardmaster-tasks", "bound_account": "yardmaster/portal"}
+"""The options that go with the rights in deploy/kubernetes."""
 
 
 class KubernetesHarness:
-    """The Kubernetes engine on an API server in a thread, with controllers and a kubelet that do as they are told."""
+    """The Kubernetes engine on an API server in a thread, with controllers and a kubelet that do as they are told. With
+    `bound_role` the portal's account has the rights in deploy/kubernetes there, and no other."""
 
     def __init__(self, *, watch: bool = False, lives: bool = True, **tasks: object) -> None:
         self.api = KubernetesApi()
+        self.api.rights = shipped() if tasks.get("bound_role") else None
         self.cluster = Cluster(self.api.store, lives=lives)
         self.engines: list[KubernetesEngine] = []
         self.tasks = {"image": "tasks:1", **tasks}

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.contract.engine_harness import (
     ACCESS,
@@ -37,7 +34,6 @@ from yardmaster.phases import ABSENT, Phase, TaskPhase, Wanted
 from yardmaster.plan import Move, Remembered, Submit, plan
 from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "kubernetes.md"
 SOON = timedelta(seconds=1)
 WRITES = ("patch", "delete", "deletecollection")
 OF_RUNS = ("configmaps", "secrets", "jobs", "statefulsets", "pods")
@@ -92,75 +88,8 @@ def test_many_runs_are_observed_with_one_list_per_kind(harness: KubernetesHarnes
     assert sorted(harness.api.requests) == [("list", plural) for plural in asked]
 
 
-def test_the_rights_on_the_page_are_those_that_are_used_and_no_other(key: JobKey):
-    rights = {"bound_role": "yardmaster-tasks", "bound_account": "yardmaster/portal"}
-    harness = KubernetesHarness(**rights)
-    try:
-        with pytest.raises(Unavailable, match="just now"):
-            harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
-        harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
-        live_through_everything(harness, key)
-        leave_a_job(harness, key)
-        harness.engine.remove(key.namespace_id)
-        used = {(verb.replace("dry-run", "patch"), plural) for verb, plural in harness.api.requests}
-    finally:
-        harness.close()
-    used |= {("create", plural) for verb, plural in used if verb == "patch"} | {("bind", "clusterroles")}
-    assert granted() == used
-
-
-def granted() -> set[tuple[str, str]]:
-    """(verb, resource) of every rule on the page; no wildcard anywhere."""
-    text = re.search(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
-    roles = [one for one in yaml.safe_load_all(text) if one["kind"] == "ClusterRole"]
-    pairs = {
-        (verb, what) for one in roles for rule in one["rules"] for verb in rule["verbs"] for what in rule["resources"]
-    }
-    assert not any("*" in word for pair in pairs for word in pair)
-    cluster_wide = next(one for one in roles if one["metadata"]["name"] == "yardmaster-portal")
-    assert "secrets" not in [what for rule in cluster_wide["rules"] for what in rule["resources"]]
-    return pairs
-
-
 def coordinated(roles: Iterable[Role] = (Role.CHIEF, Role.WORKER, Role.PS), retries: int = 0) -> TrainingSpec:
     return spec_of(Strategy.PARAMETER_SERVER, roles={role: RoleSpec(1, SMALL) for role in roles}, retries=retries)
-
-
-def live_through_everything(harness: KubernetesHarness, key: JobKey) -> None:
-    engine = harness.engine
-    engine.submit(spec_of(), key, ACCESS)
-    engine.observe([key])
-    harness.let_begin(key)
-    engine.capacity()
-    engine.tail(key, Role.WORKER, 0, 10)
-    changes = engine.changes()
-    harness.let_end(key, Role.WORKER, 0, 0)
-    assert next(changes) == key
-    for kind in ("configmaps", "pods", "jobs", "statefulsets"):
-        wait_for(lambda kind=kind: ("watch", kind) in harness.api.requests)
-    harness.another_process().capacity()
-    wait_for(lambda: ("watch", "nodes") in harness.api.requests)
-    engine.release(key, [Role.PS])
-    engine.stop(key, SOON)
-    engine.tidy(key)
-    lose_a_chief(harness, JobKey(key.namespace_id, new_key().job_id, 1))
-
-
-def leave_a_job(harness: KubernetesHarness, key: JobKey) -> None:
-    """That would hold up the end of its namespace."""
-    metadata = {"namespace": namespace(harness, key), "name": "left", "finalizers": ["example.org/held"]}
-    left = {"kind": "Job", "metadata": metadata, "spec": {"completions": 0}}
-    harness.api.store.write(("jobs", metadata["namespace"], "left"), left)
-
-
-def lose_a_chief(harness: KubernetesHarness, key: JobKey) -> None:
-    running(harness, key, coordinated(retries=1))
-    wait_until(harness.engine, key, all_running)
-    harness.let_end(key, Role.CHIEF, 0, 1)
-    wait_until(harness.engine, key, lambda seen: seen.to_restart)
-    assert harness.engine.restart(key)
-    harness.engine.release(key, [Role.PS, Role.WORKER])
-    harness.engine.tidy(key)
 
 
 def test_the_server_is_asked_before_anything_is_made(harness: KubernetesHarness, key: JobKey):

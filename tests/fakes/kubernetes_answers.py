@@ -74,6 +74,8 @@ def answer_to(asked: Asked, store: Store) -> Any:
             with contextlib.suppress(Refusal):  # gone meanwhile
                 store.delete((plural, namespace, one["metadata"]["name"]), asked.body.get("gracePeriodSeconds"))
         return {"kind": "Status", "status": "Success"}
+    if asked.verb == "create":
+        return store.create((plural, namespace, asked.body["metadata"]["name"]), asked.body)
     if asked.content_type == APPLY:
         return store.apply(asked.place, asked.body, asked.query["fieldManager"], "dryRun" in asked.query)
     return store.merge(asked.place, asked.body)

@@ -25,6 +25,7 @@ from tests.fakes.kubernetes_answers import (
     news_for,
     refused,
 )
+from tests.fakes.kubernetes_rights import Rights
 from tests.fakes.kubernetes_store import Object, Place, Refusal, Store
 
 NO_ANSWER, HALF_AN_ANSWER, DONE_BUT_UNANSWERED = "no answer", "half an answer", "done but unanswered"
@@ -51,6 +52,8 @@ class KubernetesApi:
         self.requests: list[tuple[str, str]] = []
         """(verb, plural) of every request; verbs as RBAC has them, `dry-run` for patches that change nothing."""
         self.faults: list[Fault] = []
+        self.rights: Rights | None = None
+        """Whose lack is a 403. None: whoever asks may do everything."""
         self.held: set[str] = set()
         """Plurals whose watches stay open and say nothing, not even a bookmark."""
         self.closing = False
@@ -71,6 +74,11 @@ class KubernetesApi:
                     fault.times -= 1
                     return fault.what
         return None
+
+    def check_rights(self, asked: Asked) -> None:
+        with self.store.lock:
+            if self.rights is not None and (lacking := self.rights.lacking(asked, self.store)):
+                raise Refusal(403, f"forbidden: {lacking}")
 
     def count(self, *verbs: str) -> int:
         return sum(verb in verbs for verb, _ in self.requests)
@@ -121,6 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
                 raise Refusal(fault, f"told to answer {fault}")
             if fault == NO_ANSWER:
                 return self._hang_up()
+            self.api.check_rights(asked)
             if asked.verb == "watch":
                 return self._watch(asked, fault, generation)
             answer = answer_to(asked, self.api.store)

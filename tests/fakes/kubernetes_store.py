@@ -105,6 +105,14 @@ class Store:
             self._applied[place, manager] = copied(manifest)
             return self.write(place, new)
 
+    def create(self, place: Place, manifest: Object) -> Object:
+        with self.lock:
+            self._check_place(place)
+            check(manifest)
+            if place in self.objects:
+                raise Refusal(409, f'{place[0]} "{place[2]}" already exists')
+            return self.write(place, copied(manifest))
+
     def merge(self, place: Place, change: Object) -> Object:
         with self.lock:
             old = self.get(place)

@@ -6,6 +6,7 @@ not count.
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections import Counter as Tally
@@ -15,6 +16,7 @@ from datetime import timedelta
 
 from tests.bench.cluster.ground import NOBODY, Ground, ground, new_key, shaped_namespace, spec_of
 from tests.bench.lines import Line
+from tests.cluster.account import portal_account, shaped
 from tests.cluster.engine_on_cluster import PATIENCE, ClusterHarness, cluster_harness
 from tests.cluster.reach import wait_for
 from tests.contract.engine_harness import ACCESS, all_ended, wait_until
@@ -40,7 +42,10 @@ def measure() -> Iterable[Line]:
 
 
 def _writes(here: Ground) -> Iterable[Line]:
-    with cluster_harness(here.cluster) as hand:
+    with (
+        portal_account(here.cluster, f"yt-{secrets.token_hex(2)}-") as account,
+        cluster_harness(here.cluster, account) as hand,
+    ):
         lives = {workers: _life(here, hand, {Role.PS: 1, Role.WORKER: workers}) for workers in (2, 8)}
         for workers, life in lives.items():
             yield life.line(f"writes over the whole life of {workers} workers and a parameter server")
@@ -73,7 +78,7 @@ def _life(here: Ground, hand: ClusterHarness, replicas: dict[Role, int]) -> Life
     released, and all is tidied when nothing runs any more."""
     hand.engine, counter = here.engine(**hand.tasks)
     key, spec = hand.new_key(), _spec(replicas)
-    hand.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+    shaped(hand.engine, key.namespace_id, Quota(), ACCESS.portal_url)
     counter.taken()
     hand.engine.submit(spec, key, ACCESS)
     begun = counter.taken()

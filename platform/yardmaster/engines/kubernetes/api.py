@@ -81,6 +81,16 @@ class Api:
         path = path_of(kind, metadata.get("namespace", ""), metadata["name"])
         return self._json("PATCH", path, f"create {GROUPS[kind][1]}", query, manifest, _APPLY)
 
+    def create(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Made: needs the right to create, and no other. `Conflict` where there is one of its name."""
+        kind, namespace = manifest["kind"], manifest["metadata"].get("namespace", "")
+        query = _given(fieldManager=MANAGER)
+        return self._json("POST", path_of(kind, namespace), f"create {GROUPS[kind][1]}", query, manifest)
+
+    def find_named(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
+        """As `get`, of what may be listed everywhere and read by name nowhere: also where the namespace is gone."""
+        return next(iter(self.find(kind, namespace, fields=f"metadata.name={name}")), None)
+
     def patch(self, kind: str, namespace: str, name: str, change: Mapping[str, Any]) -> dict[str, Any]:
         """Merge `change` into it. With a `resourceVersion` in it: `Conflict` where another was first."""
         path = path_of(kind, namespace, name)

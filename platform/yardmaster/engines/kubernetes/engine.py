@@ -221,7 +221,7 @@ class KubernetesEngine:
         return names.namespace_name(key.namespace_id, self.options)
 
     def _owner(self, key: JobKey) -> dict[str, Any] | None:
-        return self._api.get("ConfigMap", self._namespace(key), key.name)
+        return self._api.find_named("ConfigMap", self._namespace(key), key.name)
 
     def _settle(self, key: JobKey, owner: Mapping[str, Any]) -> None:
         """What was told to end meanwhile ends again: some of it may have been made only afterwards. Tidied meanwhile:

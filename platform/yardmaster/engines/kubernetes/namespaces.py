@@ -81,7 +81,9 @@ def why_not_ours(live: Mapping[str, Any], namespace_id: uuid.UUID, options: Task
     is_known = all(labels.get(label) == value for label, value in _labels(namespace_id).items())
     if is_known and signed in ("", options.installation):
         return None
-    words = " ".join(f"{label}={value}" for label, value in _signature(namespace_id, options).items())
+    # Rights are given only where Pod Security is enforced already.
+    needed = {**_signature(namespace_id, options), "pod-security.kubernetes.io/enforce": LEVEL}
+    words = " ".join(f"{label}={value}" for label, value in needed.items())
     take_over = f"Or take it over: kubectl label --overwrite namespace {name} {words}"
     if not is_known:
         message = f"There is a namespace {name} on the cluster, and it lacks this portal's labels: it was left alone."
@@ -91,6 +93,15 @@ def why_not_ours(live: Mapping[str, Any], namespace_id: uuid.UUID, options: Task
         remedy=f'Where that was this portal under another secret key, set "installation": "{signed}" in '
         f"YARDMASTER_KUBERNETES_TASKS; else give it a namespace_prefix of its own. {take_over}",
     )
+
+
+def to_be_made(wanted: Mapping[str, Any], why: Misconfigured) -> Misconfigured:
+    """What to do about a namespace that the portal may not make."""
+    name, labels = wanted["metadata"]["name"], wanted["metadata"]["labels"]
+    words = " ".join(f"{label}={value}" for label, value in labels.items())
+    by_hand = f"kubectl create namespace {name} && kubectl label namespace {name} {words}"
+    message = f"The cluster has no namespace {name}, and the portal may not make it: {why.message}"
+    return Misconfigured(message, remedy=f"{why.remedy} Or make it, and a binding of the rights in it: {by_hand}")
 
 
 def what_holds_up(live: Mapping[str, Any]) -> tuple[str, ...]:

@@ -6,7 +6,9 @@ edited or deleted is back after the next one. Not here: what a namespace should 
 
 from __future__ import annotations
 
+import contextlib
 import uuid
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,8 +17,12 @@ from yardmaster.engines.kubernetes import names, namespaces
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.podfacts import is_ending
+from yardmaster.engines.kubernetes.troubles import Conflict, Forbidden
 from yardmaster.errors import Misconfigured, SpecRejected, Unavailable
 from yardmaster.ledger import Quota
+
+_BEFORE_ITS_RIGHTS = ("Namespace", "RoleBinding")
+"""What is made where no right is bound yet: with the right to create, which is all that is given everywhere."""
 
 
 class Shaper:
@@ -36,6 +42,13 @@ class Shaper:
             self._must_be_ours(live, namespace_id)
             self._ours.add(namespace_id)
 
+    def is_open(self, namespace_id: uuid.UUID) -> bool:
+        """Whether the cluster's namespace is there and, where rights are bound in it, that binding."""
+        name = names.namespace_name(namespace_id, self._options)
+        if self._api.get("Namespace", "", name) is None:
+            return False
+        return not self._options.bound_role or self._api.get("RoleBinding", name, names.US) is not None
+
     def shape(self, namespace_id: uuid.UUID, quota: Quota, portal_url: str) -> tuple[str, ...]:
         """Everything. Returns what was made or changed. Raises `Misconfigured`, and writes nothing, where a namespace
         of that name is somebody else's."""
@@ -51,15 +64,20 @@ class Shaper:
         if refusal is not None:
             return Remains(gone=False, left=(f"{refusal.message} {refusal.remedy}",))
         if live is not None and not is_ending(live):
+            self._delete_jobs(name)
             self._api.delete("Namespace", "", name)
             live = self._api.get("Namespace", "", name)
         if live is None:
             return Remains(gone=True)
-        # A namespace that ends takes its pods before its Jobs. A Job keeps hold of its last failed pod until it has
-        # made the next one, which it may not any more: each would wait for the other for ever.
+        with contextlib.suppress(Forbidden):  # the binding of the rights may have gone before
+            self._delete_jobs(name)
+        return Remains(gone=False, left=namespaces.what_holds_up(live) or (f"Namespace {name} is being removed.",))
+
+    def _delete_jobs(self, name: str) -> None:
+        """A namespace that ends takes its pods before its Jobs. A Job keeps hold of its last failed pod until it has
+        made the next one, which it may not any more: each would wait for the other for ever."""
         if self._api.find("Job", name):
             self._api.delete_all("Job", name)
-        return Remains(gone=False, left=namespaces.what_holds_up(live) or (f"Namespace {name} is being removed.",))
 
     def _must_be_ours(self, live: Mapping[str, Any], namespace_id: uuid.UUID) -> None:
         refusal = namespaces.why_not_ours(live, namespace_id, self._options)
@@ -68,8 +86,9 @@ class Shaper:
             raise refusal
 
     def _mend(self, namespace_id: uuid.UUID, wanted: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-        changed = []
-        for one in wanted:
+        changed, to_do, met = [], deque(wanted), set[str]()
+        while to_do:
+            one = to_do.popleft()
             kind, metadata = one["kind"], one["metadata"]
             live = self._api.get(kind, metadata.get("namespace", ""), metadata["name"])
             if live is not None and is_ending(live):
@@ -78,16 +97,35 @@ class Shaper:
                 self._must_be_ours(live, namespace_id)
             if live is not None and namespaces.is_kept(one, live):
                 continue
-            self._apply(one)
+            if live is not None and kind == "Namespace" and to_do[0]["kind"] == "RoleBinding":
+                to_do.insert(1, one)  # the right to change it is bound in it
+                continue
+            if not self._apply(one, is_new=live is None, is_last=kind in met):
+                met.add(kind)
+                to_do.appendleft(one)
+                continue
             changed.append(f"{kind}/{metadata['name']}")
             if kind == "RoleBinding":  # which takes a moment to be heeded
                 raise Unavailable("The cluster's namespace was made just now; the job goes on in a moment.")
         return tuple(changed)
 
-    def _apply(self, manifest: Mapping[str, Any]) -> None:
-        """Nothing of these objects is a user's to change."""
+    def _apply(self, manifest: Mapping[str, Any], is_new: bool, is_last: bool) -> bool:
+        """Whether it was written. No: another process has made it meanwhile, and it is to be looked at once more. Where
+        that was done (`is_last`), raises `Conflict`. Nothing of these objects is a user's to change."""
         try:
-            self._api.apply(manifest)
+            if is_new and manifest["kind"] in _BEFORE_ITS_RIGHTS:
+                self._api.create(manifest)
+            else:
+                self._api.apply(manifest)
+            return True
+        except Conflict:
+            if is_last or not is_new:
+                raise
+            return False
+        except Forbidden as error:
+            if is_new and manifest["kind"] == "Namespace":
+                raise namespaces.to_be_made(manifest, error) from error
+            raise
         except SpecRejected as error:
             what = f"{manifest['kind']} {manifest['metadata']['name']}"
             raise Misconfigured(

@@ -18,7 +18,7 @@ from yardmaster.engines.kubernetes.podfacts import is_ending
 from yardmaster.engines.kubernetes.rolefacts import lives
 from yardmaster.engines.kubernetes.shape import RECORD, RunShape, in_order_of_application, released_in
 from yardmaster.engines.kubernetes.shaping import Shaper
-from yardmaster.engines.kubernetes.troubles import Absent, Left
+from yardmaster.engines.kubernetes.troubles import Absent, Forbidden, Left
 from yardmaster.engines.kubernetes.workloads import JOBS, SETS, workload_kind
 from yardmaster.errors import PlaceMissing, SpecRejected
 from yardmaster.ids import JobKey
@@ -59,7 +59,7 @@ class Submitter:
         return names.namespace_name(key.namespace_id, self._options)
 
     def _owner(self, key: JobKey) -> dict[str, Any] | None:
-        return self._api.get("ConfigMap", self._namespace(key), key.name)
+        return self._api.find_named("ConfigMap", self._namespace(key), key.name)
 
     def _make_owner(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> dict[str, Any]:
         """Where nothing is in its way, and the server takes what is to follow."""
@@ -80,8 +80,11 @@ class Submitter:
         try:
             for one in manifests.workloads(spec, key, access, self._options):
                 self._api.apply(one, dry_run=True)
-        except Absent as error:
-            message = f"The cluster has no namespace {self._namespace(key)}."
+        except (Absent, Forbidden) as error:
+            # Rights that are bound in the namespace go with it, and with their binding.
+            if isinstance(error, Forbidden) and self._shaper.is_open(key.namespace_id):
+                raise
+            message = f"The cluster has no namespace {self._namespace(key)}, or the portal no rights in it."
             raise PlaceMissing(message, remedy="The portal makes it; the job goes on then.") from error
 
     def _apply(self, workloads: Sequence[Mapping[str, Any]], key: JobKey) -> None:

@@ -1,7 +1,7 @@
 """What an answer of the API server that is no success means, as typed errors. Pure.
 
 `Absent`, `Conflict`, `Left`, `Expired` and `Busy` have a meaning within the engine; to everybody else they say: try
-again.
+again. `Forbidden` has one, too; to everybody else it is the operator's matter.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ class Absent(Unavailable):
 
 class Conflict(Unavailable):
     """409: it was changed meanwhile."""
+
+
+class Forbidden(Misconfigured):
+    """403: the portal's account lacks the right, there or everywhere. So a server also speaks of a namespace that is
+    gone, where the rights were bound in it."""
 
 
 class Left(Unavailable):
@@ -92,9 +97,9 @@ def _forbidden(message: str, what: str) -> YardmasterError:
         return Unavailable(f"The cluster's quota of the namespace is used up: {message}", remedy="Wait for other jobs.")
     if "being terminated" in message:
         return Unavailable(f"The namespace is being removed: {message}", remedy="Launch in another namespace.")
-    return Misconfigured(
+    return Forbidden(
         f"The cluster forbids the portal to {what}: {message}",
-        remedy="Give the portal's account the rights that docs/kubernetes.md lists.",
+        remedy="Give the portal's account the rights in deploy/kubernetes/rights.yaml, see docs/kubernetes.md.",
     )
 
 

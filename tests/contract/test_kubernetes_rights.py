@@ -1,0 +1,205 @@
+"""The portal's account on the fake API server: with the rights that deploy/kubernetes gives it, and no other."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.contract.engine_harness import (
+    ACCESS,
+    BOUND,
+    SMALL,
+    KubernetesHarness,
+    new_key,
+    spec_of,
+    wait_for,
+    wait_until,
+)
+from tests.fakes.kubernetes_rights import shipped
+from yardmaster.engines.kubernetes import KubernetesEngine, names
+from yardmaster.engines.kubernetes.api import Api
+from yardmaster.engines.kubernetes.connection import connect_to
+from yardmaster.errors import Misconfigured, PlaceMissing, Unavailable
+from yardmaster.ids import JobKey
+from yardmaster.ledger import Quota
+from yardmaster.phases import TaskPhase
+from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
+
+SOON = timedelta(seconds=1)
+COORDINATED = {role: RoleSpec(1, SMALL) for role in (Role.CHIEF, Role.WORKER, Role.PS)}
+
+
+@pytest.fixture
+def key() -> JobKey:
+    return new_key()
+
+
+def of(harness: KubernetesHarness, key: JobKey) -> str:
+    """The cluster's namespace."""
+    return names.namespace_name(key.namespace_id, harness.engine.options)
+
+
+def run(harness: KubernetesHarness, key: JobKey, spec: TrainingSpec) -> None:
+    harness.engine.submit(spec, key, ACCESS)
+    harness.let_begin(key)
+
+
+def test_the_rights_that_are_shipped_are_those_that_are_used_and_no_other(key: JobKey):
+    harness = KubernetesHarness(**BOUND)
+    try:
+        with pytest.raises(Unavailable, match="just now"):
+            harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+        harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+        change_what_the_rights_are_about(harness, key)
+        harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+        live_through_everything(harness, key)
+        leave_a_job(harness, key)
+        harness.engine.remove(key.namespace_id)
+        used = {(verb.replace("dry-run", "patch"), plural) for verb, plural in harness.api.requests}
+    finally:
+        harness.close()
+    applied = {plural for verb, plural in used if verb == "patch"}
+    assert granted() == used | {("create", plural) for plural in applied} | {("bind", "clusterroles")}
+
+
+def granted() -> set[tuple[str, str]]:
+    """(verb, resource) of every rule that is shipped; no wildcard anywhere, and nothing but reading and the making of
+    namespaces bound everywhere."""
+    rights = shipped()
+    pairs = set().union(*rights.roles.values())
+    assert not any("*" in word for pair in pairs for word in pair)
+    more = {(verb, what) for verb, what in rights.everywhere if verb not in ("list", "watch")}
+    assert more == {
+        ("get", "namespaces"),
+        ("create", "namespaces"),
+        ("get", "rolebindings"),
+        ("create", "rolebindings"),
+        ("bind", "clusterroles"),
+    }
+    assert "secrets" not in {what for _, what in rights.everywhere}
+    return pairs
+
+
+def change_what_the_rights_are_about(harness: KubernetesHarness, key: JobKey) -> None:
+    """Somebody edits the namespace, and the binding in it."""
+    name = of(harness, key)
+    labels = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}
+    harness.api.store.merge(("namespaces", "", name), labels)
+    harness.api.store.merge(("rolebindings", name, names.US), {"subjects": []})
+    with pytest.raises(Unavailable, match="just now"):
+        harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+
+
+@pytest.mark.parametrize("gone", ["namespaces", "rolebindings"])
+def test_without_its_rights_a_namespace_is_missing_and_made_anew(key: JobKey, gone: str):
+    """They are bound in it, so that the server speaks of them where namespace or binding is gone."""
+    harness = KubernetesHarness(**BOUND)
+    try:
+        harness.engine.submit(spec_of(), key, ACCESS)
+        name, other = of(harness, key), JobKey(key.namespace_id, new_key().job_id, 1)
+        harness.api.store.delete((gone, "", name) if gone == "namespaces" else (gone, name, names.US))
+        with pytest.raises(PlaceMissing):
+            KubernetesEngine.submit(harness.engine, spec_of(), other, ACCESS)
+        harness.engine.submit(spec_of(), other, ACCESS)
+        harness.let_begin(other)
+    finally:
+        harness.close()
+
+
+def test_a_right_that_is_missing_in_a_namespace_that_is_there_is_the_operators_matter(key: JobKey):
+    harness = KubernetesHarness(**BOUND)
+    try:
+        harness.engine.submit(spec_of(), key, ACCESS)
+        harness.api.rights.roles["yardmaster-tasks"].discard(("patch", "jobs"))
+        with pytest.raises(Misconfigured, match=r"cannot patch resource \"jobs\""):
+            harness.engine.submit(spec_of(), JobKey(key.namespace_id, new_key().job_id, 1), ACCESS)
+    finally:
+        harness.close()
+
+
+def test_a_namespace_that_the_portal_may_not_make_is_asked_for_and_used_when_it_is_there(key: JobKey):
+    harness = KubernetesHarness(**BOUND)
+    harness.api.rights.everywhere -= harness.api.rights.roles["yardmaster-namespaces"]
+    engine = KubernetesEngine(tasks={"image": "tasks:1"}, api=Api(connect_to(harness.api.url)))
+    try:
+        with pytest.raises(Misconfigured, match="may not make it") as refused:
+            engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+        name = of(harness, key)
+        words = refused.value.remedy.partition(f"kubectl label namespace {name} ")[2]
+        labels = dict(word.split("=") for word in words.split())
+        harness.api.store.write(
+            ("namespaces", "", name), {"kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+        )
+        binding = {"metadata": {"name": "by-hand"}, "roleRef": {"name": "yardmaster-tasks"}}
+        harness.api.store.write(("rolebindings", name, "by-hand"), binding)
+        assert len(engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)) == 6
+        engine.submit(spec_of(), key, ACCESS)
+        harness.let_begin(key)
+    finally:
+        harness.close()
+
+
+def test_a_namespace_whose_rights_went_first_is_still_removed(key: JobKey):
+    """The cluster deletes what is in a namespace in its own order."""
+    harness = KubernetesHarness(**BOUND)
+    try:
+        harness.engine.submit(spec_of(), key, ACCESS)
+        leave_a_job(harness, key)
+        assert not harness.engine.remove(key.namespace_id).gone
+        assert not harness.api.store.find("rolebindings")
+        assert "example.org/held" in harness.engine.remove(key.namespace_id).left[0]
+        harness.api.store.merge(("jobs", of(harness, key), "left"), {"metadata": {"finalizers": None}})
+        assert harness.engine.remove(key.namespace_id).gone
+    finally:
+        harness.close()
+
+
+def live_through_everything(harness: KubernetesHarness, key: JobKey) -> None:
+    engine = harness.engine
+    engine.submit(spec_of(), key, ACCESS)
+    engine.observe([key])
+    harness.let_begin(key)
+    engine.capacity()
+    engine.tail(key, Role.WORKER, 0, 10)
+    changes = engine.changes()
+    harness.let_end(key, Role.WORKER, 0, 0)
+    assert next(changes) == key
+    for kind in ("configmaps", "pods", "jobs", "statefulsets"):
+        wait_for(lambda kind=kind: ("watch", kind) in harness.api.requests)
+    harness.another_process().capacity()
+    wait_for(lambda: ("watch", "nodes") in harness.api.requests)
+    engine.release(key, [Role.PS])
+    engine.stop(key, SOON)
+    engine.tidy(key)
+    lose_a_chief(harness, JobKey(key.namespace_id, new_key().job_id, 1))
+
+
+def leave_a_job(harness: KubernetesHarness, key: JobKey) -> None:
+    """That would hold up the end of its namespace."""
+    metadata = {"namespace": of(harness, key), "name": "left", "finalizers": ["example.org/held"]}
+    left = {"kind": "Job", "metadata": metadata, "spec": {"completions": 0}}
+    harness.api.store.write(("jobs", metadata["namespace"], "left"), left)
+
+
+def lose_a_chief(harness: KubernetesHarness, key: JobKey) -> None:
+    run(harness, key, spec_of(Strategy.PARAMETER_SERVER, roles=COORDINATED, retries=1))
+    wait_until(harness.engine, key, lambda seen: all(task.phase is TaskPhase.RUNNING for task in seen.tasks))
+    harness.let_end(key, Role.CHIEF, 0, 1)
+    wait_until(harness.engine, key, lambda seen: seen.to_restart)
+    assert harness.engine.restart(key)
+    harness.engine.release(key, [Role.PS, Role.WORKER])
+    harness.engine.tidy(key)
+
+
+def test_what_another_process_makes_meanwhile_is_looked_at_and_a_conflict_that_stays_is_told(key: JobKey):
+    harness = KubernetesHarness(**BOUND)
+    try:
+        harness.api.refuse("create", "namespaces", 409)
+        with pytest.raises(Unavailable, match="just now"):
+            harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+        harness.api.refuse("create", "namespaces", 409, times=1000)
+        with pytest.raises(Unavailable, match="409"):
+            harness.engine.shape(new_key().namespace_id, Quota(), ACCESS.portal_url)
+    finally:
+        harness.close()
