@@ -40,13 +40,13 @@ class Manifests:
 
 def manifests_of_job(job: Job) -> Manifests:
     """Of the newest attempt. Raises what the engine raises where its options have changed since."""
-    return Manifests(job.engine, engine_named(job.engine).preview(stored_spec(job.spec), job.key))
+    return Manifests(job.engine, engine_named(job.engine).preview(stored_spec(job.spec), job.key, job.owner_id))
 
 
 def manifests_of_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: str | None) -> Manifests:
     """Of a job that this user might launch. Raises `SpecRejected` and `Forbidden` as the launch does."""
     chosen = engine_chosen(user, engine)
-    return Manifests(chosen, engine_named(chosen).preview(spec, JobKey(namespace.pk, _TO_BE_KNOWN, 1)))
+    return Manifests(chosen, engine_named(chosen).preview(spec, JobKey(namespace.pk, _TO_BE_KNOWN, 1), user.pk))
 
 
 def yaml_file(manifests: Manifests, name: str) -> HttpResponse:

@@ -83,7 +83,7 @@ def _same(job: Job) -> QuerySet[Job]:
 
 def _submit(job: Job, spec: TrainingSpec, now: datetime) -> None:
     place_ready(job.namespace_id, job.engine)
-    access = TaskAccess(portal_url=settings.TASK_URL, token=token_of(job.pk, job.attempt))
+    access = TaskAccess(portal_url=settings.TASK_URL, token=token_of(job.pk, job.attempt), user=job.owner_id)
     try:
         engine_named(job.engine).submit(spec, job.key, access)
     except PlaceMissing:

@@ -297,17 +297,17 @@ YARDMASTER_ENGINES = {
 }
 _KUBECONFIG = env.text("YARDMASTER_KUBECONFIG")
 if env.flag("YARDMASTER_KUBERNETES", default=bool(_KUBECONFIG)):
-    _TASKS = {
-        "image": env.text("YARDMASTER_KUBERNETES_IMAGE"),
-        "installation": env.fingerprint(SECRET_KEY, "installation"),
-        **env.table("YARDMASTER_KUBERNETES_TASKS"),
-    }
     YARDMASTER_ENGINES["kubernetes"] = {
         "class": "yardmaster.engines.kubernetes.KubernetesEngine",
         "options": {
             "kubeconfig": _KUBECONFIG,
             "context": env.text("YARDMASTER_KUBERNETES_CONTEXT"),
-            "tasks": _TASKS,
+            "tasks": {
+                "image": env.text("YARDMASTER_KUBERNETES_IMAGE"),
+                "installation": env.fingerprint(SECRET_KEY, "installation"),
+                "deadline_margin": 1800 + env.number("YARDMASTER_START_TIMEOUT", 1800, least=1),
+                **env.table("YARDMASTER_KUBERNETES_TASKS"),
+            },
             "watch": True,
         },
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -14,10 +15,12 @@ from tests.cluster.reach import Cluster, wait_for
 from tests.contract.engine_harness import ACCESS, InItsPlace, all_ended, new_key, spec_of, task_in, wait_until
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.names import namespace_name
+from yardmaster.failures import REASONS
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
 from yardmaster.phases import ABSENT, TaskPhase
 from yardmaster.spec import Resources, Role, RoleSpec, Strategy
+from yardmaster.success import job_verdict
 
 pytestmark = pytest.mark.cluster
 
@@ -67,7 +70,7 @@ def test_every_role_runs_restricted_and_finds_the_others_by_name(cluster: Cluste
     said = cluster.kubectl("exec", pod, "--namespace", name, "--", "python3", "-c", look)
     found, user, index, token = said.rsplit(maxsplit=3)
     assert {role: len(addresses) for role, addresses in json.loads(found).items()} == {"chief": 1, "worker": 1, "ps": 1}
-    assert (user, index, token) == ("1000", "0", ACCESS.token)
+    assert (user, index, token) == ("10001", "0", ACCESS.token)
 
 
 def test_release_stop_and_tidy_leave_their_facts_and_then_nothing(cluster: Cluster, engine, key: JobKey):
@@ -100,6 +103,19 @@ def test_trainer_2001_an_image_that_does_not_exist_is_said(account: Account, key
     seen = wait_until(engine, key, lambda seen: {task.reason for task in seen.tasks} == {"ImagePull"}, PATIENCE)
     assert all("localhost/no/such-image:1" in task.message for task in seen.tasks)
     assert engine.tail(key, Role.WORKER, 0, 10) == []
+
+
+def test_the_cluster_ends_what_the_portal_did_not_and_its_own_words_say_so(account: Account, key: JobKey):
+    """As of a portal that is away: nobody observes or stops the run until its time is over for the cluster, too."""
+    tasks = {"image": account.cluster.probe_image, **account.options, "deadline_margin": 8}
+    engine = InItsPlace(kubeconfig=account.cluster.kubeconfig, tasks=tasks)
+    engine.submit(replace(small_spec(), max_runtime=timedelta(seconds=1)), key, ACCESS)
+    wait_until(engine, key, all_run, 8)
+    seen = wait_until(engine, key, lambda seen: seen.tasks[0].phase.is_ended, PATIENCE)
+    ended = [task for task in seen.tasks if task.role is not Role.PS]
+    assert {(task.phase, task.reason) for task in ended} == {(TaskPhase.FAILED, "DeadlineExceeded")}
+    verdict = job_verdict(small_spec(), seen)
+    assert (verdict.reason, verdict.blame) == ("DeadlineExceeded", REASONS["DeadlineExceeded"].blame)
 
 
 def test_what_no_node_can_take_says_why(engine, key: JobKey):

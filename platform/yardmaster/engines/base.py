@@ -36,6 +36,8 @@ class TaskAccess:
 
     portal_url: str
     token: str
+    user: uuid.UUID | None = None
+    """Whose job it is, for engines that note it where operators look. Nothing depends on it."""
 
 
 class Engine(Protocol):
@@ -72,8 +74,8 @@ class Engine(Protocol):
         """Remove what is left of the run. Whatever still runs is killed. Absent: success. Afterwards `observe` says
         ABSENT, and the same key may be submitted anew (`Unavailable` while what was removed is still going)."""
 
-    def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
-        """What `submit` would create, as plain data, with no side effect."""
+    def preview(self, spec: TrainingSpec, key: JobKey, user: uuid.UUID | None = None) -> list[dict[str, Any]]:
+        """What `submit` would create for a job of this user, as plain data, with no side effect."""
 
 
 @runtime_checkable

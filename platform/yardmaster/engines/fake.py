@@ -147,7 +147,7 @@ class FakeEngine:
             if self._runs.pop(key, None) is not None:
                 self._note(key)
 
-    def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
+    def preview(self, spec: TrainingSpec, key: JobKey, user: uuid.UUID | None = None) -> list[dict[str, Any]]:
         self._fail_if_told("preview")
         return [{"kind": "fake", "name": f"{key.name}-{role.value}-{index}"} for role, index in spec.tasks()]
 

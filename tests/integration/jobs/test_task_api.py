@@ -64,6 +64,7 @@ def storage_parts(client: APIClient, upload: dict) -> None:
 
 def test_the_engine_is_given_the_token_and_it_opens_the_order(world, job):
     access = world.engine.access_of(job.key)
+    assert access.user == job.owner_id
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {access.token}")
     order = client.get(f"{TASK}order/", {"role": "worker", "index": 1}).json()

@@ -58,6 +58,15 @@ def test_the_api_gives_them_before_a_launch_and_makes_nothing(world, ada, api, o
     assert refused.json()["errors"][0]["field"] == "retries"
 
 
+def test_they_say_whose_job_it_is(world, ada, web, api, on_kubernetes):
+    job = world.launch(ada)
+    file = web.get(f"/api/v1/jobs/{job.pk}/manifests.yaml").content.decode()
+    asked = api.post("/api/v1/jobs/manifests/", {"spec": world.spec_json(ada)}, format="json").json()["manifests"]
+    for made in (list(yaml.safe_load_all(file)), asked):
+        pods = [one["spec"]["template"] for one in made if "spec" in one]
+        assert [one["metadata"]["labels"]["yardmaster/user"] for one in pods] == [str(ada.pk)] * 2
+
+
 def test_the_launch_page_downloads_them_or_says_what_is_wrong(world, ada, web, on_kubernetes):
     code = world.code_version(ada, {"train.py": "print(1)\n"})
     form = {

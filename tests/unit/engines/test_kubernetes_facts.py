@@ -281,3 +281,31 @@ def test_the_record_of_the_most_tasks_fits_into_its_object():
     failed = terminated(1, message="yardmaster-runner: ScriptFailed: " + "x" * 2000)
     found = states(spec, *(pod(Role.WORKER, index, "Failed", containerStatuses=failed) for index in range(999)))
     assert len(json.dumps(release_of(Role.WORKER, datetime.now(UTC), found).to_json())) < 900_000
+
+
+class TestTimeThatIsOver:
+    """The cluster ended a Job at its `activeDeadlineSeconds`: the portal was away at the end of `max_runtime`."""
+
+    FAILED = workload(
+        Role.WORKER, conditions=[{"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}], failedIndexes=""
+    )
+
+    def test_a_task_whose_pod_it_removed_says_why(self):
+        found = worker(spec=AGAIN, workloads=[self.FAILED])
+        assert (found.phase, found.reason) == (TaskPhase.FAILED, "DeadlineExceeded")
+        assert "The portal was away" in verdict_for(found).message
+
+    def test_so_does_one_whose_pod_is_still_being_removed(self):
+        ending = pod(Role.WORKER, 0, "Failed", containerStatuses=terminated(143))
+        ending["metadata"]["deletionTimestamp"] = BEGUN
+        found = worker(ending, spec=AGAIN, workloads=[self.FAILED])
+        assert (found.phase, found.reason) == (TaskPhase.FAILED, "DeadlineExceeded")
+        assert found.finished_at is not None
+
+    def test_one_that_had_failed_before_keeps_its_own_reason(self):
+        found = worker(pod(Role.WORKER, 0, "Failed", containerStatuses=terminated(1)), workloads=[self.FAILED])
+        assert (found.phase, found.reason) == (TaskPhase.FAILED, "ScriptFailed")
+
+    def test_a_job_that_failed_otherwise_lost_its_pod(self):
+        failed = workload(Role.WORKER, conditions=[{"type": "Failed", "status": "True", "reason": "FailedIndexes"}])
+        assert worker(workloads=[failed]).reason == "Lost"

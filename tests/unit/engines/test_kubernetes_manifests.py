@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from dataclasses import replace
 from datetime import timedelta
 
@@ -20,6 +21,7 @@ from yardmaster.engines.kubernetes.connection import connect_to
 from yardmaster.engines.kubernetes.environment import TOKEN_DIR
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.errors import Misconfigured
+from yardmaster.plan import Timing
 from yardmaster.spec import Paths, Resources, Role, Strategy
 from yardmaster.strategy import leading_task
 from yardmaster_runner.settings import read_settings
@@ -39,6 +41,7 @@ EVERY_OPTION = TaskOptions.from_table(
     }
 )
 TOKEN_UID = "the-secret"
+RECOMMENDED = ("name", "instance", "part-of", "managed-by")
 DNS_LABEL = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 HOSTILE = "'\"`$(id) $HOME {{ .Values }} ${X} %s\n---\nprivileged: true\n# \u202e\\"
 
@@ -247,6 +250,55 @@ def test_what_the_operator_chose_is_in_every_pod():
     assert variables(make_spec(), "worker", EVERY_OPTION)["PYTHONPATH"]["value"] == "/yardmaster/runner"
 
 
+def test_every_object_says_what_it_is_in_the_recommended_labels():
+    user = uuid.UUID(int=3 << 100)
+    for one in made_for(make_spec(), access=replace(ACCESS, user=user)):
+        told = [one["metadata"]["labels"]]
+        if "template" in one.get("spec", {}):
+            told.append(one["spec"]["template"]["metadata"]["labels"])
+        for labels in told:
+            assert {name: labels[f"app.kubernetes.io/{name}"] for name in RECOMMENDED} == {
+                "name": "training",
+                "instance": KEY.name,
+                "part-of": "yardmaster",
+                "managed-by": "yardmaster",
+            }
+            assert labels["yardmaster/job"] == str(KEY.job_id)
+            if "yardmaster/role" in labels:
+                assert labels["app.kubernetes.io/component"] == labels["yardmaster/role"]
+                assert labels["yardmaster/user"] == str(user)
+
+
+def test_whose_job_it_is_changes_nothing_but_a_label():
+    known, unknown = (
+        json.dumps(made_for(make_spec(), access=replace(ACCESS, user=user))) for user in (uuid.UUID(int=7), None)
+    )
+    assert known.replace(f', "yardmaster/user": "{uuid.UUID(int=7)}"', "") == unknown
+    assert "yardmaster/user" not in unknown
+
+
+def test_a_deadline_stands_behind_the_longest_time_of_a_job_and_not_of_its_servers():
+    spec = make_spec(max_runtime=timedelta(hours=2), grace_period=timedelta(seconds=30))
+    made = {role: one["spec"] for role, one in workloads(spec, replace(OPTIONS, deadline_margin=600)).items()}
+    assert made["worker"]["activeDeadlineSeconds"] == 7200 + 30 + 600
+    # A set with one is refused by the cluster; in the template of a Job it would begin anew with each pod.
+    for one in made.values():
+        assert "activeDeadlineSeconds" not in one["template"]["spec"]
+    assert "activeDeadlineSeconds" not in made["ps"]
+    assert all("activeDeadlineSeconds" not in one["spec"] for one in workloads(make_spec()).values())
+
+
+def test_the_portals_own_end_comes_first():
+    """By default also where every task begins as late as it may."""
+    assert timedelta(seconds=OPTIONS.deadline_margin) > Timing().start_timeout + Timing().kill_margin
+
+
+def test_users_and_groups_are_none_that_a_machine_knows():
+    for role in ("worker", "ps"):
+        context = pod_of(make_spec(), role)["securityContext"]
+        assert (context["runAsUser"], context["runAsGroup"], context["fsGroup"]) == (10_001,) * 3
+
+
 def test_resources_that_the_operator_does_not_give_are_refused_by_name():
     spec = make_spec(resources=Resources(extended={"rdma/hca": 1, "nvidia.com/gpu": 1, "plain": 1}))
     refused = {problem.field for problem in manifests.refused_resources(spec, OPTIONS)}
@@ -266,6 +318,7 @@ def test_resources_that_the_operator_does_not_give_are_refused_by_name():
         ({"image": "a", "user": 0}, "root"),
         ({"image": "a", "user": "root"}, "user"),
         ({"image": "a", "port": 80}, "port"),
+        ({"image": "a", "deadline_margin": 0}, "deadline_margin"),
         ({"image": "a", "namespace_prefix": "Kube_"}, "namespace_prefix"),
         ({"image": "a", "image_pull_policy": "Sometimes"}, "image_pull_policy"),
         ({"image": "a", "runner_image": "b"}, "runner_path"),

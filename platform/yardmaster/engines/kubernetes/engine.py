@@ -12,6 +12,7 @@ import os
 import threading
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
@@ -108,10 +109,10 @@ class KubernetesEngine:
         together. Events only where something is held up without saying why."""
         return self._reader.observe(keys)
 
-    def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
+    def preview(self, spec: TrainingSpec, key: JobKey, user: uuid.UUID | None = None) -> list[dict[str, Any]]:
         """The manifests in the order in which they are applied, the token and the owner's uid left out."""
         self._submitter.refuse_impossible(spec)
-        return manifests.whole_run(spec, key, _TO_SHOW, self.options)
+        return manifests.whole_run(spec, key, replace(_TO_SHOW, user=user), self.options)
 
     def tail(self, key: JobKey, role: Role, index: int, lines: int) -> list[str]:
         """The last lines of the container's own output, of its last life that printed any (of 2 MiB at most)."""

@@ -55,7 +55,7 @@ def owned_workloads(
     spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions, owner_uid: str, token_uid: str
 ) -> list[dict[str, Any]]:
     """The workloads, of the owner and the token with these uids: the leading one, which is the last, of the owner."""
-    made = _workloads(spec, key, options.portal_url or access.portal_url, options, owner_uid)
+    made = _workloads(spec, key, access, options, owner_uid)
     for one in made:
         one["metadata"]["ownerReferences"] = [_reference("Secret", names.token_name(key), token_uid)]
     made[-1]["metadata"]["ownerReferences"] = [_reference("ConfigMap", key.name, owner_uid)]
@@ -64,7 +64,7 @@ def owned_workloads(
 
 def workloads(spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions) -> list[dict[str, Any]]:
     """The workloads alone and without owner: what the server is asked about before anything is made."""
-    return _workloads(spec, key, options.portal_url or access.portal_url, options, TO_BE_KNOWN)
+    return _workloads(spec, key, access, options, TO_BE_KNOWN)
 
 
 def whole_run(spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions) -> list[dict[str, Any]]:
@@ -90,10 +90,10 @@ def refused_resources(spec: TrainingSpec, options: TaskOptions) -> list[Problem]
 
 
 def _workloads(
-    spec: TrainingSpec, key: JobKey, portal_url: str, options: TaskOptions, owner_uid: str
+    spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions, owner_uid: str
 ) -> list[dict[str, Any]]:
     ordered = in_order_of_application(spec.roles)
-    return [workload(spec, key, role, portal_url, options, owner_uid) for role in ordered]
+    return [workload(spec, key, role, access, options, owner_uid) for role in ordered]
 
 
 def _metadata(name: str, key: JobKey, options: TaskOptions) -> dict[str, Any]:

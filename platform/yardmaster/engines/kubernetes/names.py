@@ -18,12 +18,19 @@ from yardmaster.strategy import server_roles
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 US = "yardmaster"
+NAME, INSTANCE, COMPONENT, PART_OF = (
+    f"app.kubernetes.io/{word}" for word in ("name", "instance", "component", "part-of")
+)
+APPLICATION = "training"
+"""What a run is an instance of, in the recommended labels."""
 RUN = "yardmaster/run"
 NAMESPACE_ID = "yardmaster/namespace"
 INSTALLATION = "yardmaster/installation"
 """Of a namespace: which portal made it. Ids tell nothing, where one portal's database is a copy of another's."""
 JOB_ID = "yardmaster/job"
 ATTEMPT = "yardmaster/attempt"
+USER = "yardmaster/user"
+"""The id of who launched the job."""
 ROLE = "yardmaster/role"
 NAMED = "yardmaster/named"
 """Of a pod that has a DNS name: the service below which."""
@@ -75,11 +82,19 @@ def labels(key: JobKey) -> dict[str, str]:
     """On every object of a run, and enough to know its key again."""
     return {
         MANAGED_BY: US,
+        PART_OF: US,
+        NAME: APPLICATION,
+        INSTANCE: key.name,
         RUN: key.name,
         NAMESPACE_ID: str(key.namespace_id),
         JOB_ID: str(key.job_id),
         ATTEMPT: str(key.attempt),
     }
+
+
+def labels_of_role(role: Role, user: uuid.UUID | None) -> dict[str, str]:
+    """On the workload of a role and its pods, besides."""
+    return {ROLE: role.value, COMPONENT: role.value, **({USER: str(user)} if user else {})}
 
 
 def key_from_labels(found: Mapping[str, str]) -> JobKey | None:

@@ -60,8 +60,11 @@ class TaskOptions:
     gpu_resource: str = "nvidia.com/gpu"
     extended_resources: tuple[str, ...] = ("*/*",)
     """Names or patterns (`rdma/*`) of what jobs may ask for beside cpu, memory and GPUs."""
-    user: int = 1000
-    """The number of the user and group that tasks run as. Never root."""
+    user: int = 10_001
+    """The number of the user and group that tasks run as. Never root, and none that a node or an image may know."""
+    deadline_margin: int = 3600
+    """Seconds past `max_runtime` after which the cluster ends a job that the portal has not ended. Longer than tasks
+    may take to begin (`YARDMASTER_START_TIMEOUT`): until then the job's time does not run, and the cluster's does."""
     scratch: str = ""
     """The most that a task may write to its folders (`20Gi`); empty: what the node gives."""
     port: int = 2222
@@ -166,6 +169,8 @@ def _problems(options: TaskOptions) -> list[str]:
         found.append(f"topology_key is {options.topology_key!r}: it is the name of a label of nodes.")
     if options.user < 1:
         found.append("user is root: tasks run as somebody else.")
+    if options.deadline_margin < 1:
+        found.append(f"deadline_margin is {options.deadline_margin}: it is at least 1 second.")
     found += _network_problems(options)
     if not 1024 <= options.port <= 65_535:
         found.append("port is between 1024 and 65535.")

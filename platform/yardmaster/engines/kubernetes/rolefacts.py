@@ -19,6 +19,7 @@ from yardmaster.phases import TaskPhase, TaskState
 from yardmaster.restarts import SAME_FAILURE
 from yardmaster.spec import Role
 
+OVERDUE = "The portal was away when its time was over; the cluster ended it."
 OVER = ("Succeeded", "Failed")
 """The phases of pods that have ended."""
 
@@ -61,6 +62,11 @@ class RoleSeen:
         """Whether its controller makes no more pods."""
         found = self.workload or {}
         return any(pods.condition(found, kind).get("status") == "True" for kind in ("Failed", "Complete"))
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the cluster has ended it, as its time was over and the portal did not (`activeDeadlineSeconds`)."""
+        return pods.condition(self.workload or {}, "Failed").get("reason") == "DeadlineExceeded"
 
     def indexes(self) -> range:
         return range(self.shape.roles[self.role].replicas)
@@ -167,6 +173,9 @@ def task_of(one: RoleSeen, index: int) -> TaskState:
 def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     """FAILED where its controller makes no other; else PENDING, with what happened."""
     ending = pods.ending_of(pod, one.memory)
+    if one.is_overdue and pods.is_ending(pod):
+        overdue = replace(state, phase=TaskPhase.FAILED, reason="DeadlineExceeded", message=OVERDUE)
+        return replace(overdue, started_at=ending.started_at, finished_at=ending.finished_at)
     is_repeated = _name(pod) in one.repeated
     reason = SAME_FAILURE if is_repeated else ending.why.reason
     why = replace(state, reason=reason, message=ending.why.message)
@@ -229,7 +238,8 @@ def _without_pod(one: RoleSeen, index: int) -> TaskState:
     if index in one.completed:
         return replace(state, phase=TaskPhase.SUCCEEDED, exit_code=0)
     if index in one.failed or one.is_over:
-        return replace(state, phase=TaskPhase.FAILED, reason="Lost", message="Its pod was removed.")
+        reason, message = ("DeadlineExceeded", OVERDUE) if one.is_overdue else ("Lost", "Its pod was removed.")
+        return replace(state, phase=TaskPhase.FAILED, reason=reason, message=message)
     why = _refused(_events_of(one, one.workload["metadata"]["name"]))
     return replace(state, reason=why.reason, message=why.message)
 

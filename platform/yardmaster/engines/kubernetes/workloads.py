@@ -14,8 +14,11 @@ of a script from another: what no restart can mend is a failure as soon as it is
 
 from __future__ import annotations
 
+import math
+from datetime import timedelta
 from typing import Any
 
+from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.pods import pod_template
@@ -33,12 +36,12 @@ def workload_kind(role: Role) -> str:
 
 
 def workload(
-    spec: TrainingSpec, key: JobKey, role: Role, portal_url: str, options: TaskOptions, owner_uid: str
+    spec: TrainingSpec, key: JobKey, role: Role, access: TaskAccess, options: TaskOptions, owner_uid: str
 ) -> dict[str, Any]:
     """The manifest of the role's workload, without owner."""
-    labels = {**names.labels(key), names.ROLE: role.value, names.OWNER: owner_uid}
-    template = pod_template(spec, key, role, portal_url, options, labels)
-    body = _set(spec, role, template) if role is Role.PS else _job(spec, role, template)
+    labels = {**names.labels(key), **names.labels_of_role(role, access.user), names.OWNER: owner_uid}
+    template = pod_template(spec, key, role, options.portal_url or access.portal_url, options, labels)
+    body = _set(spec, role, template) if role is Role.PS else _job(spec, role, template, options)
     kind = workload_kind(role)
     return {
         "apiVersion": "apps/v1" if kind == SETS else "batch/v1",
@@ -52,12 +55,13 @@ def workload(
     }
 
 
-def _job(spec: TrainingSpec, role: Role, template: dict[str, Any]) -> dict[str, Any]:
+def _job(spec: TrainingSpec, role: Role, template: dict[str, Any], options: TaskOptions) -> dict[str, Any]:
     replicas = spec.replicas(role)
     return {
         "completionMode": "Indexed",
         "completions": replicas,
         "parallelism": replicas,
+        **_deadline(spec, options),
         "backoffLimitPerIndex": spec.retries,
         # A pod is replaced when it has ended, not when it begins to: two of one index would share its DNS name.
         "podReplacementPolicy": "Failed",
@@ -72,6 +76,15 @@ def _job(spec: TrainingSpec, role: Role, template: dict[str, Any]) -> dict[str, 
         },
         "template": template,
     }
+
+
+def _deadline(spec: TrainingSpec, options: TaskOptions) -> dict[str, int]:
+    """Behind `max_runtime`, for a portal that is away when that is over. The Job's time begins when it is made and goes
+    on over restarts; the attempt's begins when all tasks run. A set takes no deadline: servers stay for the portal."""
+    if spec.max_runtime is None:
+        return {}
+    longest = spec.max_runtime + spec.grace_period + timedelta(seconds=options.deadline_margin)
+    return {"activeDeadlineSeconds": math.ceil(longest.total_seconds())}
 
 
 def _set(spec: TrainingSpec, role: Role, template: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import time
+import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -124,7 +125,7 @@ class LocalEngine:
             return None
         return refusal()
 
-    def preview(self, spec: TrainingSpec, key: JobKey) -> list[dict[str, Any]]:
+    def preview(self, spec: TrainingSpec, key: JobKey, user: uuid.UUID | None = None) -> list[dict[str, Any]]:
         """One entry per process, in the order in which they start. Ports and GPUs are given out only by `submit`."""
         self._refuse_impossible(spec)
         folder, order = self._layout.run(key), self._order(spec, key, "<the portal's address>", {}, {})
