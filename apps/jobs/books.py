@@ -14,8 +14,9 @@ from typing import Any
 
 from apps.jobs import ledger, queue
 from apps.namespaces.models import Quota as QuotaRow
+from apps.namespaces.quotas import limits_of
 from yardmaster.engines.base import Capacity
-from yardmaster.ledger import Candidate, Ledger, Quota, Room, Usage
+from yardmaster.ledger import Candidate, Ledger, Room, Usage
 from yardmaster.placement import Node, Tasks
 from yardmaster.spec import NOTHING, Resources, TrainingSpec
 
@@ -127,7 +128,7 @@ def books_of(engine: str, capacity: Capacity, *, also: uuid.UUID | None = None) 
             capacity.nodes,
             _promised(engine, capacity.nodes) if capacity.nodes else (),
         ),
-        quotas={row.namespace_id: quota_of(row) for row in QuotaRow.objects.filter(namespace_id__in=namespaces)},
+        quotas={row.namespace_id: limits_of(row) for row in QuotaRow.objects.filter(namespace_id__in=namespaces)},
         usage={key: Usage(amount, running.get(key, 0)) for key, amount in held.items()},
         holders=tuple(one for one in holders if one.on_engine or one.namespace_id in namespaces),
     )
@@ -142,9 +143,3 @@ def _promised(engine: str, nodes: Sequence[Node]) -> tuple[Tasks, ...]:
         if count > 0:
             found.append(replace(tasks, count=count))
     return tuple(found)
-
-
-def quota_of(row: QuotaRow) -> Quota:
-    """A namespace's quota as the core knows it."""
-    cpu = None if row.cpu is None else float(row.cpu)
-    return Quota(cpu, row.memory, row.gpus, row.running_jobs, row.priority_ceiling)

@@ -16,12 +16,12 @@ from typing import Any
 from django.db.models import Q
 
 from apps.api.problems import Conflict
-from apps.jobs.books import quota_of
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job
 from apps.jobs.waiting_words import shortage_json
 from apps.namespaces.models import Namespace
 from apps.namespaces.models import Quota as QuotaRow
+from apps.namespaces.quotas import limits_of
 from yardmaster.admission import Never, never_fits
 from yardmaster.engines.base import Capacity
 from yardmaster.errors import YardmasterError
@@ -114,4 +114,4 @@ def queue_state(job: Job) -> str | None:
 
 def _quotas(namespace_id: uuid.UUID) -> dict[uuid.UUID, Quota]:
     row = QuotaRow.objects.filter(namespace_id=namespace_id).first()
-    return {} if row is None else {namespace_id: quota_of(row)}
+    return {} if row is None else {namespace_id: limits_of(row)}

@@ -46,6 +46,12 @@ class QuotaForm(forms.Form):
     gpus = forms.CharField(label="GPUs", max_length=30, required=False)
     storage = forms.CharField(label="Storage", max_length=30, required=False)
     running_jobs = forms.CharField(label="Jobs at once", max_length=30, required=False)
+    extended = forms.CharField(
+        label="Others",
+        max_length=2000,
+        required=False,
+        help_text="As in amd.com/gpu=4, rdma/hca=2. Where GPUs are limited, accelerators not named here are 0.",
+    )
     priority_ceiling = forms.CharField(
         label="Priority ceiling",
         max_length=30,
@@ -53,7 +59,7 @@ class QuotaForm(forms.Form):
         help_text="0 to 1000. Up to it, a job's priority counts among the jobs of all namespaces; above it, only among "
         "the jobs of this one.",
     )
-    seen = forms.CharField(max_length=300, required=False, widget=forms.HiddenInput)
+    seen = forms.CharField(max_length=5000, required=False, widget=forms.HiddenInput)
     """The limits that the form was made with, so that nobody undoes a change that they have not seen."""
 
     @staticmethod
@@ -62,6 +68,8 @@ class QuotaForm(forms.Form):
             value = getattr(quota, name)
             if value is None:
                 return ""
+            if name == "extended":
+                return ", ".join(f"{one}={limit}" for one, limit in value.items())
             return _exact_bytes(value) if name in ("memory", "storage") else f"{value:f}".rstrip("0").rstrip(".")
 
         values = {name: text(name) for name in Limits.__annotations__}
@@ -81,7 +89,10 @@ class QuotaForm(forms.Form):
     def limits_seen(self) -> Limits | None:
         """None: whoever sent this had no form of ours before them."""
         values = self._seen()
-        read = LimitsSerializer(data={name: value or None for name, value in values.items()})
+        said = {name: value or None for name, value in values.items()}
+        if "extended" in values:
+            said["extended"] = _by_name(values["extended"])
+        read = LimitsSerializer(data=said)
         return cast(Limits, dict(read.validated_data)) if values and read.is_valid() else None
 
     def over(self, now: dict[str, str]) -> dict[str, str]:
@@ -101,7 +112,20 @@ class QuotaForm(forms.Form):
 def _wish(values: Mapping[str, Any]) -> dict[str, Any]:
     """What was typed, as the API takes it. A ceiling that was emptied is 0, as it was before anybody raised it."""
     found = {name: values.get(name) or None for name in Limits.__annotations__}
-    return {**found, "priority_ceiling": found["priority_ceiling"] or 0}
+    ceiling, others = found["priority_ceiling"] or 0, _by_name(values.get("extended") or "")
+    return {**found, "priority_ceiling": ceiling, "extended": others}
+
+
+def _by_name(text: Any) -> Any:
+    """`amd.com/gpu=4, rdma/hca=2` as the API takes it, which refuses what is no number, and a name said twice."""
+    if not isinstance(text, str):
+        return text
+    found: dict[str, int | str] = {}
+    for piece in filter(None, map(str.strip, text.split(","))):
+        name, _, limit = map(str.strip, piece.partition("="))
+        is_number = limit.isascii() and limit.isdigit() and len(limit) < 12 and name not in found
+        found[name] = int(limit) if is_number else limit
+    return found
 
 
 def _exact_bytes(amount: int) -> str:

@@ -59,6 +59,8 @@ class Quota(models.Model):
     gpus = models.IntegerField(null=True, blank=True)
     storage = models.BigIntegerField(null=True, blank=True)
     running_jobs = models.IntegerField(null=True, blank=True)
+    extended = models.JSONField(default=dict, blank=True)
+    """Limits of other resources, in pieces, by name: `{"amd.com/gpu": 4}`. What is not named: `ledger.Quota.limits`."""
     priority_ceiling = models.IntegerField(default=0, validators=[MinValueValidator(0)])
     """The highest priority with which its jobs count among those of other namespaces."""
     history = HistoricalRecords()

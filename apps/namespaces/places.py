@@ -25,6 +25,7 @@ from apps.jobs.selectors import held_by
 from apps.jobs.wake import wake_namespace, wake_namespace_now
 from apps.namespaces.models import Namespace, Place
 from apps.namespaces.models import Quota as QuotaRow
+from apps.namespaces.quotas import limits_of
 from yardmaster.engines.base import Namespaces
 from yardmaster.errors import Misconfigured, YardmasterError
 from yardmaster.ledger import Quota
@@ -124,13 +125,7 @@ def bounds_of(namespace_id: uuid.UUID, engine: str) -> Quota:
     row = QuotaRow.objects.filter(namespace_id=namespace_id).first()
     if row is None:
         return Quota()
-    held = held_by(namespace_id, engine)
-    return Quota(
-        cpu=None if row.cpu is None else max(float(row.cpu), held.cpu),
-        memory=None if row.memory is None else max(row.memory, held.memory),
-        gpus=None if row.gpus is None else max(row.gpus, held.gpus),
-        running_jobs=row.running_jobs,
-    )
+    return limits_of(row).at_least(held_by(namespace_id, engine))
 
 
 def keeping_engines() -> list[str]:

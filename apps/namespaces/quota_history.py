@@ -43,4 +43,10 @@ def _change(new: Any, old: Any) -> Change:
         for key, (name, unit) in NAMES_OF_CHANGES.items()
         if getattr(old, key) != getattr(new, key)
     ]
+    names = sorted({*new.extended, *old.extended})
+    moved += [
+        Moved(name, "", old.extended.get(name), new.extended.get(name))
+        for name in names
+        if old.extended.get(name) != new.extended.get(name)
+    ]
     return Change(new.history_date, new.history_user.username if new.history_user else "", moved)

@@ -40,4 +40,5 @@ def quota_rows(usage: Usage) -> list[QuotaRow]:
         )
         for key, (name, unit) in NAMES.items()
     ]
-    return [row for row in rows if row.hard or row.used or row.reserved or row.name != "GPUs"]
+    named = [QuotaRow(name, one.used, 0, one.hard, "") for name, one in usage.extended.items()]
+    return [row for row in rows if row.hard or row.used or row.reserved or row.name != "GPUs"] + named

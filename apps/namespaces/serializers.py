@@ -13,6 +13,7 @@ from apps.accounts.models import User
 from apps.api.serializers import StrictSerializer
 from apps.namespaces.models import Membership, Namespace, Role
 from yardmaster.quantity import NotAQuantity, parse_cpu, parse_memory
+from yardmaster.spec_rules import is_extended_name, shorten
 
 _AMOUNT = {"oneOf": [{"type": "number", "minimum": 0}, {"type": "string"}, {"type": "null"}]}
 
@@ -55,6 +56,34 @@ class BytesField(_Amount):
         super().__init__(parse_memory, 2**60, **options)
 
 
+@extend_schema_field({"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}})
+class LimitsByNameField(serializers.Field[Any, Any, Any, Any]):
+    """Limits of resources that have no field of their own: pieces, by name."""
+
+    most_names, most_pieces = 50, 10**6
+    default_error_messages = {
+        "invalid": "Write limits by name: whole numbers, such as 4 of amd.com/gpu.",
+        "name": "{name} is no name of a resource of another kind: write one such as amd.com/gpu.",
+        "range": "The limit of {name} is a whole number between 0 and {most}.",
+        "many": "At most {most} resources have limits.",
+    }
+
+    def to_internal_value(self, data: Any) -> dict[str, int]:
+        if not isinstance(data, dict):
+            self.fail("invalid")
+        if len(data) > self.most_names:
+            self.fail("many", most=self.most_names)
+        for name, limit in data.items():
+            if not is_extended_name(name):
+                self.fail("name", name=shorten(str(name)))
+            if not isinstance(limit, int) or isinstance(limit, bool) or not 0 <= limit <= self.most_pieces:
+                self.fail("range", name=name, most=self.most_pieces)
+        return dict(sorted(data.items()))
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class LimitsSerializer(StrictSerializer):
     """Every limit; null: unlimited. All are asked for, so that none becomes unlimited by being forgotten."""
 
@@ -63,6 +92,11 @@ class LimitsSerializer(StrictSerializer):
     gpus = serializers.IntegerField(allow_null=True, min_value=0, max_value=10**6)
     storage = BytesField(allow_null=True)
     running_jobs = serializers.IntegerField(allow_null=True, min_value=0, max_value=10**6)
+    extended = LimitsByNameField(
+        required=False,
+        help_text="Limits of other resources, by name. Where `gpus` has a limit, an accelerator that is not named here "
+        "has the limit 0; what else is not named has none. Left out: stays as it is.",
+    )
     priority_ceiling = serializers.IntegerField(
         required=False,
         min_value=0,
@@ -93,12 +127,22 @@ class HardLimitsSerializer(serializers.Serializer[Any]):
     running_jobs = serializers.IntegerField(allow_null=True)
 
 
+class ShareByNameSerializer(serializers.Serializer[Any]):
+    """Of a resource known by its name: pieces."""
+
+    hard = serializers.IntegerField(allow_null=True, help_text="Null: unlimited.")
+    used = serializers.IntegerField()
+
+
 class QuotaSerializer(serializers.Serializer[Any]):
     """What a namespace may hold, holds, and has set aside for what is on its way."""
 
     hard = HardLimitsSerializer()
     used = AmountsSerializer()
     reserved = AmountsSerializer()
+    extended = serializers.DictField(
+        child=ShareByNameSerializer(), help_text="Resources of other kinds that are limited or in use, by name."
+    )
     logs = serializers.IntegerField(help_text="Bytes of what tasks printed, within `used.storage`.")
     priority_ceiling = serializers.IntegerField(
         help_text="The highest priority with which its jobs count among those of other namespaces."

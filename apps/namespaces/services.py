@@ -6,7 +6,7 @@ Not here: who may call it (the views ask `selectors.require_role`).
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -30,6 +30,8 @@ class Limits(TypedDict):
     gpus: int | None
     storage: int | None
     running_jobs: int | None
+    extended: NotRequired[dict[str, int]]
+    """Of other resources, by name: those that are not named have no limit of their own. Left out: stays as it is."""
     priority_ceiling: NotRequired[int]
     """Never unlimited; left out: stays as it is."""
 
@@ -142,7 +144,7 @@ def quota_set(*, namespace: Namespace, limits: Limits, actor: User, seen: Limits
     return quota
 
 
-def _facts(quota: Quota) -> dict[str, float | None]:
+def _facts(quota: Quota) -> dict[str, Any]:
     amounts = {name: getattr(quota, name) for name in Limits.__annotations__}
     return {name: float(value) if isinstance(value, Decimal) else value for name, value in amounts.items()}
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from apps.jobs.selectors import resources_used
-from apps.namespaces.models import Namespace
+from apps.namespaces.models import Namespace, Quota
+from apps.namespaces.quotas import limits_of
 from apps.namespaces.selectors import quota_of
 from apps.uploads.selectors import storage_used
 
 COUNTED = ("cpu", "memory", "gpus", "storage", "running_jobs")
+
+
+@dataclass(frozen=True)
+class ShareByName:
+    """Of a resource that has no field of its own. `hard` None: unlimited."""
+
+    hard: int | None
+    used: int
 
 
 @dataclass(frozen=True)
@@ -23,6 +32,8 @@ class Usage:
     logs: int = 0
     """Bytes: the part of the storage in use that is what tasks printed."""
     priority_ceiling: int = 0
+    extended: dict[str, ShareByName] = field(default_factory=dict)
+    """Resources of other kinds that are limited or in use, by name."""
 
 
 def usage_of(namespace: Namespace) -> Usage:
@@ -36,7 +47,17 @@ def usage_of(namespace: Namespace) -> Usage:
         reserved=dict.fromkeys(COUNTED, 0.0) | {"storage": stored.reserved},
         logs=stored.logs,
         priority_ceiling=quota.priority_ceiling,
+        extended=_by_name(quota, held),
     )
+
+
+def _by_name(quota: Quota, held: dict[str, float]) -> dict[str, ShareByName]:
+    used = {name: int(amount) for name, amount in held.items() if name not in COUNTED and amount}
+    limits = limits_of(quota).limits(used)
+    return {
+        name: ShareByName(int(limits[name]) if name in limits else None, used.get(name, 0))
+        for name in sorted({*quota.extended, *used})
+    }
 
 
 def _plain(value: Decimal | int | None) -> float | None:

@@ -150,7 +150,8 @@ def never_fits(candidate: Candidate, ledger: Ledger) -> Never | None:
         if over:
             message = f"One task fits on no machine: {_list(over)}."
             return Never(Code.NO_MATCHING_FLAVOR, message, "Ask for more, smaller tasks.", over)
-    limits, needs = quota_limits(ledger, candidate.namespace_id), {**units_of(candidate.total), RUNNING_JOBS: 1}
+    needs = {**units_of(candidate.total), RUNNING_JOBS: 1}
+    limits = quota_limits(ledger, candidate.namespace_id, needs)
     over = exceeding(QUOTA, {name: need for name, need in needs.items() if name in limits}, limits)
     if over:
         message = f"The job is larger than its namespace's whole quota: {_list(over)}."

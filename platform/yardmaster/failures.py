@@ -173,6 +173,14 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "{task} stopped because there was no space left to write to ({exit}).",
             "Write less (fewer checkpoints kept, smaller event files), or ask an administrator for space.",
         ),
+        "ScratchExceeded": Reason(
+            _LIMIT,
+            "Too much written to disk",
+            "{task} wrote more to the disk of its machine than a task may ({said}). Restarting cannot help.",
+            "Write less to the task's folders: keep fewer checkpoints, delete temporary files, read inputs where they "
+            "lie. Or ask an administrator to raise what a task may write.",
+            permanent=True,
+        ),
         "DeadlineExceeded": Reason(
             _LIMIT,
             "Maximum runtime reached",
@@ -225,6 +233,12 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "Evicted from its machine",
             "{task} was evicted from its machine{peak}.",
             "Launch again; it goes on from the last checkpoint. If it repeats, ask for the memory it really needs.",
+        ),
+        "MachineDiskFull": Reason(
+            _PLATFORM,
+            "Its machine's disk was full",
+            "{task} was evicted because the disk of its machine was full.",
+            "Launch again; it goes on from the last checkpoint. If it repeats, ask an administrator to see that disk.",
         ),
         "Unschedulable": Reason(
             _PLATFORM,

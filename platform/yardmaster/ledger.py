@@ -6,12 +6,13 @@ All amounts are promises (reservations), not use.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 
+from yardmaster.accelerators import is_accelerator
 from yardmaster.placement import Board, Node, Tasks
 from yardmaster.spec import NOTHING, Resources, TrainingSpec
 
@@ -47,7 +48,10 @@ NEVER_FITS = frozenset({Code.NO_MATCHING_FLAVOR, Code.EXCEEDS_MAX_QUOTA, Code.EX
 
 @dataclass(frozen=True)
 class Quota:
-    """What a namespace may hold at most, all engines together. None: no limit."""
+    """What a namespace may hold at most, all engines together. None: no limit.
+
+    A limit on GPUs is one on accelerators: of those of other names, none may be held that `extended` does not name.
+    Else who may hold no GPU could hold a slice of one, or another maker's."""
 
     cpu: float | None = None
     memory: int | None = None
@@ -55,11 +59,29 @@ class Quota:
     running_jobs: int | None = None
     priority_ceiling: int = 0
     """The highest priority with which its jobs count among those of other namespaces."""
+    extended: Mapping[str, int] = field(default_factory=dict)
+    """Limits of other resources, by name (`amd.com/gpu`). One that is not named has none, but for accelerators."""
 
-    def limits(self) -> dict[str, float]:
-        """The limits that are set, by resource."""
+    def limits(self, names: Iterable[str] = ()) -> dict[str, float]:
+        """The limits that are set, by resource; and of `names` those that follow from the limit on GPUs."""
         found = {"cpu": self.cpu, "memory": self.memory, "gpus": self.gpus, RUNNING_JOBS: self.running_jobs}
-        return {name: limit for name, limit in found.items() if limit is not None}
+        said = {name: limit for name, limit in found.items() if limit is not None}
+        followed = {} if self.gpus is None else dict.fromkeys(filter(is_accelerator, names), 0)
+        return {**followed, **self.extended, **said}
+
+    def at_least(self, held: Resources) -> Quota:
+        """The same, but never less than what is held: for a bound that must let it start again."""
+        return replace(
+            self,
+            cpu=None if self.cpu is None else max(self.cpu, held.cpu),
+            memory=None if self.memory is None else max(self.memory, held.memory),
+            gpus=None if self.gpus is None else max(self.gpus, held.gpus),
+            extended={
+                name: max(int(limit), held.extended.get(name, 0))
+                for name, limit in self.limits(held.extended).items()
+                if name in {*self.extended, *held.extended}
+            },
+        )
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ class Pools:
             self._left[PoolKey(None, name)] = free.get(name, 0) - reserved.get(name, 0)
         for namespace_id, quota in ledger.quotas.items():
             used = to_units(ledger.usage.get(namespace_id, Usage()).amounts())
-            for name, limit in to_units(quota.limits()).items():
+            for name, limit in to_units(quota.limits({*total, *free, *reserved, *used})).items():
                 self._limits[PoolKey(namespace_id, name)] = limit
                 self._left[PoolKey(namespace_id, name)] = limit - used.get(name, 0)
 
@@ -200,6 +200,6 @@ class Pools:
         return found
 
 
-def quota_limits(ledger: Ledger, namespace_id: uuid.UUID) -> dict[str, int]:
-    """The namespace's limits in units; empty where it has none."""
-    return to_units(ledger.quotas.get(namespace_id, Quota()).limits())
+def quota_limits(ledger: Ledger, namespace_id: uuid.UUID, names: Iterable[str] = ()) -> dict[str, int]:
+    """The namespace's limits in units, and those of `names` that follow from them; empty where it has none."""
+    return to_units(ledger.quotas.get(namespace_id, Quota()).limits(names))

@@ -121,12 +121,17 @@ def _resources_of_one(field: str, asked: Resources, limits: SpecLimits) -> Itera
         message = f"A task has between 0 and {limits.devices} GPUs."
         yield Problem(f"{field}.gpus", "out_of_range", message, "Leave it out for none.", str(asked.gpus))
     for name, amount in asked.extended.items():
-        if not _EXTENDED.fullmatch(name) or name in ("cpu", "memory", "gpus"):
+        if not is_extended_name(name):
             message = "No name of an extended resource."
             yield Problem(f"{field}.extended.{name}", "bad_value", message, "Write for instance rdma/hca.", name)
         elif not 1 <= amount <= limits.devices:
             message = f"An extended resource is asked for 1 to {limits.devices} times."
             yield Problem(f"{field}.extended.{name}", "out_of_range", message, "Leave it out for none.", str(amount))
+
+
+def is_extended_name(name: str) -> bool:
+    """Whether a resource beside those with words of their own may be called so."""
+    return bool(_EXTENDED.fullmatch(name)) and name not in ("cpu", "memory", "gpus", "storage", "running_jobs")
 
 
 def _no_script(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:

@@ -90,9 +90,11 @@ def test_any_valid_spec_becomes_objects_that_a_cluster_takes(spec):
 
 @settings(deadline=None)
 @given(specs())
-def test_requests_equal_limits_and_are_what_the_spec_asks_for(spec):
+def test_requests_equal_limits_but_of_disk_and_are_what_the_spec_asks_for(spec):
     for role, one in spec.roles.items():
         given_ = pod_of(spec, role)["containers"][0]["resources"]
+        disk = {name: given_[name].pop("ephemeral-storage") for name in ("requests", "limits")}
+        assert disk == {"requests": str(1 << 30), "limits": str(20 << 30)}
         assert given_["requests"] == given_["limits"]
         assert int(given_["limits"]["memory"]) == one.resources.memory
         assert float(given_["limits"]["cpu"]) == one.resources.cpu
@@ -301,12 +303,50 @@ def test_users_and_groups_are_none_that_a_machine_knows():
 
 def test_resources_that_the_operator_does_not_give_are_refused_by_name():
     spec = make_spec(resources=Resources(extended={"rdma/hca": 1, "nvidia.com/gpu": 1, "plain": 1}))
-    refused = {problem.field for problem in manifests.refused_resources(spec, OPTIONS)}
+    wide = replace(OPTIONS, extended_resources=("*/*", "nvidia.com/gpu"))
+    refused = {problem.field for problem in manifests.refused_resources(spec, wide)}
     assert refused == {
         f"roles.{role}.extended.{name}" for role in ("worker", "ps") for name in ("nvidia.com/gpu", "plain")
     }
     narrow = replace(OPTIONS, extended_resources=("vendor.example/*",))
     assert len(manifests.refused_resources(spec, narrow)) == 6
+
+
+DEVICES = ("amd.com/gpu", "nvidia.com/mig-1g.5gb", "devices.kubevirt.io/kvm")
+
+
+@pytest.mark.parametrize("name", [*DEVICES, "rdma/hca"])
+def test_without_a_word_of_the_operator_jobs_may_ask_for_nothing_else(name):
+    assert len(manifests.refused_resources(make_spec(resources=Resources(extended={name: 1})), OPTIONS)) == 2
+
+
+@pytest.mark.parametrize("name", DEVICES)
+@pytest.mark.parametrize(
+    "pattern", ["*", "*/*", "*.com/*", "devices.*", "devices.*/*", "nvidia.com/mig-*", "amd.com/g?u"]
+)
+def test_a_pattern_never_means_a_device_and_its_full_name_does(name, pattern):
+    spec = make_spec(resources=Resources(extended={name: 1}))
+    assert manifests.refused_resources(spec, replace(OPTIONS, extended_resources=(pattern,)))
+    assert not manifests.refused_resources(spec, replace(OPTIONS, extended_resources=(pattern, name)))
+
+
+def test_what_a_task_may_write_bounds_its_folders_too_and_may_be_lifted():
+    limits = {one["name"]: one.get("emptyDir") for one in pod_of(make_spec(), "worker")["volumes"]}
+    assert limits["work"] == limits["tmp"] == {"sizeLimit": str(20 << 30)}
+    free = pod_of(make_spec(), "worker", replace(OPTIONS, scratch=""))
+    assert "ephemeral-storage" not in json.dumps(free)
+    assert "sizeLimit" not in json.dumps(free)
+    small = pod_of(make_spec(), "worker", replace(OPTIONS, scratch="512Mi"))["containers"][0]["resources"]
+    assert {small[one]["ephemeral-storage"] for one in small} == {str(512 << 20)}
+
+
+@pytest.mark.parametrize("amounts", [{"gpus": 1}, *({"extended": {name: 1}} for name in DEVICES[:2])])
+def test_gpus_are_shown_to_tasks_that_ask_for_any_accelerator_and_hidden_from_all_others(amounts):
+    assert {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"} <= set(variables(make_spec(), "worker"))
+    seen = variables(make_spec(resources=Resources(**amounts)), "worker")
+    assert not {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"} & set(seen)
+    hidden = variables(make_spec(resources=Resources(extended={"rdma/hca": 1})), "worker")
+    assert hidden["NVIDIA_VISIBLE_DEVICES"]["value"] == "void"
 
 
 @pytest.mark.parametrize(
@@ -319,6 +359,9 @@ def test_resources_that_the_operator_does_not_give_are_refused_by_name():
         ({"image": "a", "user": "root"}, "user"),
         ({"image": "a", "port": 80}, "port"),
         ({"image": "a", "deadline_margin": 0}, "deadline_margin"),
+        ({"image": "a", "scratch": "much"}, "scratch"),
+        ({"image": "a", "scratch_request": ""}, "scratch_request"),
+        ({"image": "a", "scratch_in_namespace": "0"}, "scratch_in_namespace"),
         ({"image": "a", "namespace_prefix": "Kube_"}, "namespace_prefix"),
         ({"image": "a", "image_pull_policy": "Sometimes"}, "image_pull_policy"),
         ({"image": "a", "runner_image": "b"}, "runner_path"),

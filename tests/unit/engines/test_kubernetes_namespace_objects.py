@@ -78,6 +78,8 @@ def test_the_clusters_quota_says_what_the_portals_does_and_bounds_the_number_of_
         "requests.memory": "8589934592",
         "limits.memory": "8589934592",
         "requests.nvidia.com/gpu": "2",
+        "requests.ephemeral-storage": str(2000 * (20 << 30)),
+        "limits.ephemeral-storage": str(2000 * (20 << 30)),
         "pods": "2000",
         "count/configmaps": "2000",
         "count/secrets": "2000",
@@ -100,12 +102,32 @@ def test_another_gpu_is_counted_by_its_own_name():
     assert "requests.amd.com/gpu" in made(gpu_resource="amd.com/gpu")["ResourceQuota/yardmaster"]["spec"]["hard"]
 
 
+def test_every_resource_with_a_limit_is_counted_by_its_own_name():
+    hard = made(Quota(extended={"amd.com/gpu": 4, "rdma/hca": 2}))["ResourceQuota/yardmaster"]["spec"]["hard"]
+    assert (hard["requests.amd.com/gpu"], hard["requests.rdma/hca"]) == ("4", "2")
+    assert "requests.nvidia.com/gpu" not in hard
+
+
+def test_without_gpus_there_is_no_other_accelerator_that_jobs_may_ask_for():
+    may = ["amd.com/gpu", "nvidia.com/mig-1g.5gb", "rdma/hca", "vendor.example/*", "nvidia.com/gpu"]
+    hard = made(Quota(gpus=0), extended_resources=may)["ResourceQuota/yardmaster"]["spec"]["hard"]
+    of_devices = {name: hard[name] for name in hard if "/" in name and not name.startswith("count/")}
+    names = ("amd.com/gpu", "nvidia.com/mig-1g.5gb", "nvidia.com/gpu")
+    assert of_devices == {f"requests.{name}": "0" for name in names}
+
+
+def test_what_all_tasks_of_a_namespace_write_may_be_bounded_and_no_bound_of_one_is_none_of_all():
+    hard = made(scratch_in_namespace="100Gi")["ResourceQuota/yardmaster"]["spec"]["hard"]
+    assert hard["requests.ephemeral-storage"] == hard["limits.ephemeral-storage"] == str(100 << 30)
+    assert "ephemeral-storage" not in str(made(scratch=""))
+
+
 def test_a_container_that_says_nothing_gets_little_and_no_gpu():
     (limit,) = made()["LimitRange/yardmaster"]["spec"]["limits"]
     assert limit == {
         "type": "Container",
-        "default": {"cpu": "1", "memory": "1073741824"},
-        "defaultRequest": {"cpu": "0.1", "memory": "134217728"},
+        "default": {"cpu": "1", "memory": "1073741824", "ephemeral-storage": str(20 << 30)},
+        "defaultRequest": {"cpu": "0.1", "memory": "134217728", "ephemeral-storage": str(1 << 30)},
         "max": {"cpu": "4", "memory": "8589934592"},
     }
 
@@ -125,7 +147,13 @@ def test_the_pod_that_copies_the_runner_asks_for_no_more_than_the_ledger_counts(
     key = JobKey(ID, uuid.UUID(int=2 << 100), 1)
     for one in manifests.workloads(tiny, key, TaskAccess(URL, "t"), options):
         first = one["spec"]["template"]["spec"]["initContainers"][0]["resources"]
-        assert first["requests"] == first["limits"] == {"cpu": "0.01", "memory": str(64 << 20)}
+        task = one["spec"]["template"]["spec"]["containers"][0]["resources"]
+        for bound in ("requests", "limits"):
+            assert first[bound] == {
+                "cpu": "0.01",
+                "memory": str(64 << 20),
+                "ephemeral-storage": task[bound]["ephemeral-storage"],
+            }
 
 
 def test_nothing_comes_in_or_goes_out_but_what_is_named():

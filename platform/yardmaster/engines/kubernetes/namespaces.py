@@ -17,8 +17,9 @@ from urllib.parse import urlsplit
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.capacity import amount_of
 from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.pods import EPHEMERAL
 from yardmaster.errors import Misconfigured
-from yardmaster.ledger import Quota
+from yardmaster.ledger import RUNNING_JOBS, Quota
 from yardmaster.quantity import format_cpu
 
 LEVEL = "restricted"
@@ -28,6 +29,8 @@ USUAL_REQUEST_CPU, USUAL_REQUEST_MEMORY = 0.1, 128 << 20
 OUR_WORDS = "yardmaster/hard"
 """The annotation of the ResourceQuota that lists what of it is the portal's: so a limit that was lifted is seen."""
 _NAME_LABEL = "kubernetes.io/metadata.name"
+_COUNTED = frozenset({"cpu", "memory", "gpus", RUNNING_JOBS})
+"""What of a quota has words of its own in a ResourceQuota, or none."""
 _EXACT = ("NetworkPolicy", "LimitRange")
 """Kinds in which more than was asked for means something else than was asked for."""
 
@@ -189,15 +192,28 @@ def _resource_quota(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions)
         hard["requests.cpu"] = hard["limits.cpu"] = format_cpu(quota.cpu)
     if quota.memory is not None:
         hard["requests.memory"] = hard["limits.memory"] = str(quota.memory)
-    if quota.gpus is not None:
-        hard[f"requests.{options.gpu_resource}"] = str(quota.gpus)
+    hard.update(_hard_of_devices(quota, options))
+    disk = options.scratch_of_all()
+    if disk is not None:
+        hard[f"requests.{EPHEMERAL}"] = hard[f"limits.{EPHEMERAL}"] = str(disk)
     metadata = _metadata(names.US, namespace_id, options)
     metadata["annotations"] = {OUR_WORDS: ",".join(sorted(hard))}
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}}
 
 
+def _hard_of_devices(quota: Quota, options: TaskOptions) -> Manifest:
+    """Of every resource that the quota names, and of the accelerators that jobs here may ask for: a cluster's quota has
+    no word for all others."""
+    may_be_asked_for = filter(options.allows, options.extended_resources)
+    limits = quota.limits(may_be_asked_for)
+    found = {name: limit for name, limit in limits.items() if name not in _COUNTED}
+    if quota.gpus is not None:
+        found[options.gpu_resource] = min(quota.gpus, found.get(options.gpu_resource, quota.gpus))
+    return {f"requests.{name}": str(int(limit)) for name, limit in sorted(found.items())}
+
+
 def _limit_range(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions) -> Manifest:
-    """GPUs are left out: what has a `max` here and no default gets the `max` as its default, without having asked."""
+    """Devices are left out: what has a `max` here and no default gets the `max` without having asked."""
     most_cpu = USUAL_CPU if quota.cpu is None else min(USUAL_CPU, quota.cpu)
     most_memory = USUAL_MEMORY if quota.memory is None else min(USUAL_MEMORY, quota.memory)
     limit: Manifest = {
@@ -208,6 +224,9 @@ def _limit_range(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions) ->
             "memory": str(min(USUAL_REQUEST_MEMORY, most_memory)),
         },
     }
+    disk = options.scratch_bytes()
+    if disk is not None:
+        limit["defaultRequest"][EPHEMERAL], limit["default"][EPHEMERAL] = map(str, disk)
     most: dict[str, str] = {}
     if quota.cpu is not None:
         most["cpu"] = format_cpu(quota.cpu)

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from yardmaster.accelerators import DEVICE
+from yardmaster.accelerators import DEVICE, is_device
 from yardmaster.engines.kubernetes.node_pools import NodePool, pool_for, pool_from, repeated
 from yardmaster.errors import Misconfigured
+from yardmaster.quantity import NotAQuantity, parse_memory
 from yardmaster.spec import Resources
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -58,15 +59,20 @@ class TaskOptions:
     portal_url: str = ""
     """The portal as seen from pods, where that is not what other tasks are given (`YARDMASTER_TASK_URL`)."""
     gpu_resource: str = "nvidia.com/gpu"
-    extended_resources: tuple[str, ...] = ("*/*",)
-    """Names or patterns (`rdma/*`) of what jobs may ask for beside cpu, memory and GPUs."""
+    extended_resources: tuple[str, ...] = ()
+    """Names or patterns (`rdma/*`) of what jobs may ask for beside cpu, memory and GPUs. An accelerator, and whatever
+    else is a device, is meant by its full name only."""
     user: int = 10_001
     """The number of the user and group that tasks run as. Never root, and none that a node or an image may know."""
     deadline_margin: int = 3600
     """Seconds past `max_runtime` after which the cluster ends a job that the portal has not ended. Longer than tasks
     may take to begin (`YARDMASTER_START_TIMEOUT`): until then the job's time does not run, and the cluster's does."""
-    scratch: str = ""
-    """The most that a task may write to its folders (`20Gi`); empty: what the node gives."""
+    scratch: str = "20Gi"
+    """The most that a task may write to its node's disk; empty: what the node gives."""
+    scratch_request: str = "1Gi"
+    """What of that a node must have left for a task to be put there: most write little, and small nodes take them."""
+    scratch_in_namespace: str = ""
+    """The most that all tasks of a namespace may write together, by their limits; empty: `most_pods` times one's."""
     port: int = 2222
     """Where each task's TensorFlow server listens. Every pod has an address of its own."""
 
@@ -127,9 +133,25 @@ class TaskOptions:
         """Whether jobs may ask for this extended resource: a device of a pool, or what the operator lists."""
         if resource.startswith(DEVICE):
             return self.device(resource) is not None
-        return resource != self.gpu_resource and any(
-            fnmatch.fnmatchcase(resource, one) for one in self.extended_resources
+        if resource == self.gpu_resource:
+            return False
+        return resource in self.extended_resources or (
+            not is_device(resource) and any(fnmatch.fnmatchcase(resource, one) for one in self.extended_resources)
         )
+
+    def scratch_bytes(self) -> tuple[int, int] | None:
+        """What a task asks for of its node's disk and the most that it may write; None: no bound."""
+        if not self.scratch:
+            return None
+        most = parse_memory(self.scratch)
+        return min(most, parse_memory(self.scratch_request)), most
+
+    def scratch_of_all(self) -> int | None:
+        """The most that the tasks of one namespace may write together; None: no bound."""
+        one = self.scratch_bytes()
+        if one is None:
+            return None
+        return parse_memory(self.scratch_in_namespace) if self.scratch_in_namespace else one[1] * self.most_pods
 
 
 def _pools(value: Any) -> tuple[NodePool, ...]:
@@ -172,12 +194,26 @@ def _problems(options: TaskOptions) -> list[str]:
     if options.deadline_margin < 1:
         found.append(f"deadline_margin is {options.deadline_margin}: it is at least 1 second.")
     found += _network_problems(options)
+    found += _scratch_problems(options)
     if not 1024 <= options.port <= 65_535:
         found.append("port is between 1024 and 65535.")
     if options.runner_image and not options.runner_path:
         found.append("runner_image needs runner_path: which folder of it to copy.")
     if bool(options.bound_role) != bool(options.bound_account) or options.bound_account.count("/") not in (0, 1):
         found.append("bound_role and bound_account (namespace/name) belong together.")
+    return found
+
+
+def _scratch_problems(options: TaskOptions) -> list[str]:
+    found = []
+    for name in ("scratch", "scratch_request", "scratch_in_namespace"):
+        text = getattr(options, name)
+        try:
+            is_amount = parse_memory(text) > 0 if text else name != "scratch_request"
+        except NotAQuantity:
+            is_amount = False
+        if not is_amount:
+            found.append(f"{name} is {text!r}: it is an amount of disk, such as 20Gi.")
     return found
 
 

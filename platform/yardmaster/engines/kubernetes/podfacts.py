@@ -44,6 +44,12 @@ _TAKEN_AWAY = {
     "DeletionByPodGC": "Its node is gone.",
     "TerminationByKubelet": "Its node ran short of memory, disk or processes, or was shut down.",
 }
+_TOO_MUCH_WRITTEN = re.compile(
+    r"ephemeral local storage usage exceeds|exceeded its local ephemeral storage limit|Usage of EmptyDir volume"
+)
+"""The kubelet's words (`pkg/kubelet/eviction/helpers.go`) where a pod has passed its own limits of disk."""
+_DISK_IS_FULL = re.compile(r"low on resource: (?:ephemeral-storage|inodes)|had condition: \[[^]]*DiskPressure")
+"""The same where the node's disk is full, whoever filled it."""
 _NODE_SAYS = frozenset({"Evicted", "Preempting", "Terminated", "NodeShutdown", "NodeLost", "Shutdown"})
 _NO_NAME = ("name or service not known", "temporary failure in name resolution", "no address associated with hostname")
 
@@ -97,8 +103,22 @@ def hindrance_of(pod: Raw, events: tuple[Raw, ...] = ()) -> Hindrance:
 
 
 def was_taken_away(pod: Raw) -> bool:
-    """Whether the cluster ended it for its own reasons, which costs the job no restart."""
-    return condition(pod, "DisruptionTarget").get("status") == "True"
+    """Whether the cluster ended it for its own reasons, which costs the job no restart. What it wrote beyond its limit
+    is no such reason."""
+    return condition(pod, "DisruptionTarget").get("status") == "True" and not has_written_too_much(pod)
+
+
+def has_written_too_much(pod: Raw) -> bool:
+    """Whether its node evicted it because it wrote more to the disk than it may."""
+    status = pod.get("status", {})
+    return status.get("reason") in _NODE_SAYS and bool(_TOO_MUCH_WRITTEN.search(status.get("message") or ""))
+
+
+def wrote_too_much_before(events: tuple[Raw, ...]) -> Hindrance:
+    """What its node said of an earlier pod of the same name that wrote too much; nothing where none did."""
+    said = (str(one.get("message", "")).strip() for one in events if one.get("reason") == "Evicted")
+    found = next((message for message in said if _TOO_MUCH_WRITTEN.search(message)), "")
+    return Hindrance("ScratchExceeded", _short(found)) if found else NOTHING
 
 
 def ending_of(pod: Raw, memory_limit: int) -> Ending:
@@ -163,8 +183,11 @@ def _trace_in(output: str) -> Trace:
 def _taken_away(pod: Raw) -> Hindrance:
     target = condition(pod, "DisruptionTarget")
     words = _TAKEN_AWAY.get(target.get("reason", ""), "")
-    said = pod["status"].get("message") or target.get("message") or ""
-    return Hindrance("Evicted", _short(f"{words} {said}".strip()))
+    said = str(pod["status"].get("message") or target.get("message") or "").strip()
+    if has_written_too_much(pod):
+        return Hindrance("ScratchExceeded", _short(said))
+    reason = "MachineDiskFull" if _DISK_IS_FULL.search(said) else "Evicted"
+    return Hindrance(reason, _short(f"{words} {said}".strip()))
 
 
 def _short(text: str) -> str:

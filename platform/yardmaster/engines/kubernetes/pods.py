@@ -16,6 +16,7 @@ from yardmaster.quantity import format_cpu
 from yardmaster.spec import Resources, Role, TrainingSpec
 from yardmaster.strategy import server_roles
 
+EPHEMERAL = "ephemeral-storage"
 _LOCKED = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -84,18 +85,30 @@ def _container(spec: TrainingSpec, key: JobKey, role: Role, portal_url: str, opt
 
 
 def resources(asked: Resources, options: TaskOptions) -> dict[str, Any]:
-    """Requests equal limits: what was admitted is what a task has, no more and no less."""
+    """Requests equal limits: what was admitted is what a task has, no more and no less. But of disk it asks for little
+    and may write much (`_with_disk`)."""
     amounts = {"cpu": format_cpu(asked.cpu), "memory": str(asked.memory)}
     if asked.gpus:
         amounts[options.gpu_resource] = str(asked.gpus)
     for name, amount in asked.extended.items():
         device = options.device(name)
         amounts[device.resource if device else name] = str(amount)
-    return {"requests": amounts, "limits": dict(amounts)}
+    return _with_disk(amounts, options)
+
+
+def _with_disk(amounts: dict[str, str], options: TaskOptions) -> dict[str, Any]:
+    """Requests and limits. The portal's ledger counts no disk: what a task asks for of it only keeps it off nodes that
+    are nearly full, and its limit keeps it from filling one."""
+    disk = options.scratch_bytes()
+    if disk is None:
+        return {"requests": amounts, "limits": dict(amounts)}
+    least, most = ({EPHEMERAL: str(one)} for one in disk)
+    return {"requests": {**amounts, **least}, "limits": {**amounts, **most}}
 
 
 def _volumes(key: JobKey, options: TaskOptions) -> list[dict[str, Any]]:
-    limit = {"sizeLimit": options.scratch} if options.scratch else {}
+    disk = options.scratch_bytes()
+    limit = {} if disk is None else {"sizeLimit": str(disk[1])}
     volumes: list[dict[str, Any]] = [
         {"name": "work", "emptyDir": dict(limit)},
         {"name": "tmp", "emptyDir": dict(limit)},
@@ -114,7 +127,7 @@ def _runner_copy(asked: Resources, options: TaskOptions) -> dict[str, Any]:
         "image": options.runner_image,
         "imagePullPolicy": options.image_pull_policy,
         "command": ["cp", "-R", f"{options.runner_path.rstrip('/')}/.", env.RUNNER_DIR],
-        "resources": {"requests": small, "limits": dict(small)},
+        "resources": _with_disk(small, options),
         "securityContext": _LOCKED,
         "volumeMounts": [{"name": "runner", "mountPath": env.RUNNER_DIR}],
     }

@@ -161,7 +161,11 @@ def task_of(one: RoleSeen, index: int) -> TaskState:
     state = TaskState(one.role, index, TaskPhase.PENDING, restarts=one.restarts_of(pod), node=node)
     phase = pod.get("status", {}).get("phase") or "Pending"
     if phase == "Pending":
-        why = pods.hindrance_of(pod, _events_of(one, pod["metadata"]["name"]))
+        events = _events_of(one, pod["metadata"]["name"])
+        before = pods.wrote_too_much_before(events) if one.role is Role.PS else pods.NOTHING
+        if before.reason:  # a set's pods have one name: this one takes the place of that
+            return replace(state, phase=TaskPhase.FAILED, reason=before.reason, message=before.message)
+        why = pods.hindrance_of(pod, events)
         return replace(state, reason=why.reason, message=why.message)
     if phase == "Succeeded":
         ending = pods.ending_of_container(_terminated(pod), one.memory)
@@ -179,13 +183,17 @@ def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     is_repeated = _name(pod) in one.repeated
     reason = SAME_FAILURE if is_repeated else ending.why.reason
     why = replace(state, reason=reason, message=ending.why.message)
-    comes_again = one.role is Role.PS or not (
-        one.is_over
-        or is_repeated
-        or state.index in one.failed
-        or (ending.exit_code in HOPELESS and not pods.was_taken_away(pod))
-        or _failed_for_good(pod)
-        or (_is_spent(one, pod, state.index) and not pods.was_taken_away(pod))
+    is_server = one.role is Role.PS  # its set makes another, whatever it failed of
+    comes_again = not pods.has_written_too_much(pod) and (
+        is_server
+        or not (
+            one.is_over
+            or is_repeated
+            or state.index in one.failed
+            or (ending.exit_code in HOPELESS and not pods.was_taken_away(pod))
+            or _failed_for_good(pod)
+            or (_is_spent(one, pod, state.index) and not pods.was_taken_away(pod))
+        )
     )
     if comes_again and one.workload is not None:
         if pod["metadata"].get("uid") in one.together.stale:
