@@ -64,6 +64,8 @@ cgroupDriver: cgroupfs
 failCgroupV1: false
 failSwapOn: false
 maxPods: 250
+# What begins processes without end takes its pod's, not the machine's.
+podPidsLimit: 2048
 # The machine's disk may be as full as its owner likes; the images that \`make cluster\` loaded must stay.
 evictionHard: {memory.available: 100Mi}
 imageGCHighThresholdPercent: 100

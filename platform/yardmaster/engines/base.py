@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol, runtime_checkable
@@ -137,6 +137,23 @@ class Serves(Protocol):
 
     def servers(self, spec: TrainingSpec, key: JobKey) -> Servers | None:
         """The servers of this run, whether they answer yet or not; None where they have no addresses (any more)."""
+
+
+@dataclass(frozen=True)
+class Examined:
+    """One thing about an engine that was tried, for its operator: whether it is as it should be, and what to do."""
+
+    is_well: bool
+    message: str
+    remedy: str = ""
+
+
+@runtime_checkable
+class Examines(Protocol):
+    """Optional: an engine that can try what no setting tells."""
+
+    def examine(self, namespace_id: uuid.UUID) -> Sequence[Examined]:
+        """Try it, in this namespace's place, which is there. Takes up to some minutes; nothing of it stays."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,10 @@ from apps.jobs.models import Job, JobEvent, Reservation
 from apps.jobs.selectors import resources_used
 from apps.jobs.why import why
 from apps.namespaces.models import Membership, Namespace, Quota
+from apps.namespaces.places import bounds_of
+from yardmaster.engines.base import Capacity
 from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
+from yardmaster.spec import Resources, Role
 
 
 @pytest.fixture
@@ -153,6 +155,23 @@ def test_the_number_of_running_jobs_is_a_quota_and_ends_with_the_verdict(world, 
     world.passes(5)
     assert world.again(second).phase == "RUNNING"
     assert resources_used(Namespace.objects.get(owner=ada))["running_jobs"] == 1
+
+
+def test_what_is_held_without_a_limit_of_its_own_is_shown_with_the_one_that_follows(world, ada, client):
+    """A limit on GPUs that came after: what runs goes on, above it."""
+    extended = {"nvidia.com/mig-1g.5gb": 1, "rdma/hca": 3}
+    total = Resources(8, 64 << 30, extended=dict.fromkeys(extended, 8))
+    world.engine._capacity = Capacity(total, total, total)
+    small = {"replicas": 1, "cpu": 1, "memory": "1Gi"}
+    world.until_running(world.launch(ada, roles={"worker": {**small, "extended": extended}, "ps": small}))
+    address = f"/api/v1/namespaces/{ada.personal_namespace.pk}/quota/"
+    client.force_login(ada)
+    held = {name: {"hard": None, "used": amount} for name, amount in extended.items()}
+    assert client.get(address).json()["extended"] == held
+    Quota.objects.filter(namespace=ada.personal_namespace).update(gpus=0)
+    held["nvidia.com/mig-1g.5gb"]["hard"] = 0
+    assert client.get(address).json()["extended"] == held
+    assert bounds_of(ada.personal_namespace.pk, "staged").extended["nvidia.com/mig-1g.5gb"] == 1
 
 
 def test_what_is_used_is_what_is_reserved(world, ada):

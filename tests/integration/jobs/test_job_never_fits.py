@@ -11,7 +11,9 @@ from django.urls import reverse
 
 from apps.jobs.models import Job
 from apps.namespaces.models import Namespace, Quota
+from yardmaster.engines.base import Capacity
 from yardmaster.errors import Unavailable
+from yardmaster.spec import Resources
 
 HUGE = {"worker": {"replicas": 2, "cpu": 30, "memory": "1Gi"}, "ps": {"replicas": 1, "cpu": 30, "memory": "1Gi"}}
 """90 cores, of which the engine has 64; each task fits by itself."""
@@ -70,6 +72,23 @@ def test_a_quota_that_is_smaller_than_the_job_asks_too(post, ada):
         "ExceedsMaxQuota",
         {"worker": 1, "ps": 1},
     )
+
+
+@pytest.mark.parametrize("name", ["amd.com/gpu", "nvidia.com/mig-1g.5gb"])
+def test_without_gpus_in_the_quota_no_other_accelerator_can_be_had(post, ada, world, name):
+    total = Resources(64, 256 << 30, extended={name: 8})
+    world.engine._capacity = Capacity(total, total, total)
+    worker = {"worker": {"replicas": 1, "cpu": 1, "memory": "1Gi", "extended": {name: 4}}}
+    shape = {**worker, "ps": {"replicas": 1, "cpu": 1, "memory": "1Gi"}}
+    assert post(shape).status_code == 201
+    own = Namespace.objects.get(owner=ada)
+    Quota.objects.update_or_create(namespace=own, defaults={"gpus": 0})
+    refused = post(shape).json()
+    assert (refused["code"], refused["reason"]) == ("never_fits", "ExceedsMaxQuota")
+    [numbers] = refused["numbers"]
+    assert (numbers["pool"], numbers["resource"], numbers["limit"]) == ("quota", name, 0)
+    Quota.objects.filter(namespace=own).update(extended={name: 8})
+    assert post(shape).status_code == 201
 
 
 def test_what_merely_waits_is_not_asked_about(post, ada, world):

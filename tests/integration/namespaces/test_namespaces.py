@@ -208,12 +208,35 @@ class TestQuota:
             ("gpus", 2**31),
             ("storage", -1),
             ("running_jobs", "x"),
+            ("extended", None),
+            ("extended", [["amd.com/gpu", 4]]),
+            ("extended", {"amd.com/gpu": -1}),
+            ("extended", {"amd.com/gpu": "4"}),
+            ("extended", {"amd.com/gpu": True}),
+            ("extended", {"amd.com/gpu": 10**9}),
+            ("extended", {"a b": 1}),
+            ("extended", {"gpus": 1}),
+            ("extended", {f"vendor.example/{n}": 1 for n in range(51)}),
         ],
     )
     def test_a_limit_that_will_not_do_is_named(self, admin, team, signed_in, field, value):
         response = signed_in(admin).put(f"{URL}{team.pk}/quota/", {**LIMITS, field: value})
         assert response.status_code == 400
         assert response.json()["errors"][0]["field"] == field
+
+    def test_limits_by_name_are_set_shown_kept_and_left_alone_where_they_are_not_said(
+        self, admin, carol, team, signed_in
+    ):
+        address, client = f"{URL}{team.pk}/quota/", signed_in(admin)
+        assert client.put(address, {**LIMITS, "extended": {"rdma/hca": 2, "amd.com/gpu": 4}}).status_code == 200
+        told = {"amd.com/gpu": {"hard": 4, "used": 0}, "rdma/hca": {"hard": 2, "used": 0}}
+        assert signed_in(carol).get(address).json()["extended"] == told
+        client.put(address, LIMITS)
+        assert signed_in(carol).get(address).json()["extended"] == told
+        client.put(address, {**LIMITS, "extended": {}})
+        assert signed_in(carol).get(address).json()["extended"] == {}
+        facts = AuditEvent.objects.filter(action="quota.set").order_by("-pk").first().facts
+        assert (facts["before"]["extended"], facts["after"]["extended"]) == ({"amd.com/gpu": 4, "rdma/hca": 2}, {})
 
     @pytest.mark.parametrize("field", LIMITS)
     def test_a_forgotten_limit_does_not_become_unlimited(self, admin, team, signed_in, field):

@@ -132,6 +132,13 @@ def test_a_lowered_quota_leaves_running_jobs_what_they_hold(placed_world, engine
     assert bounds_of(ada.personal_namespace.pk, "placed").cpu == 1
 
 
+def test_limits_by_name_reach_the_engine(engine, ada, admin):
+    mine = ada.personal_namespace
+    quota_set(namespace=mine, limits={**LIMITS, "extended": {"amd.com/gpu": 4}}, actor=admin)
+    places_keep(mine.pk)
+    assert engine.places[mine.pk] == Bounds(4, 8 << 30, 1, 2, extended={"amd.com/gpu": 4})
+
+
 def test_a_namespace_without_a_quota_row_is_unlimited(engine, ada):
     Quota.objects.all().delete()
     assert bounds_of(ada.personal_namespace.pk, "placed") == Bounds()

@@ -143,6 +143,7 @@ class TestQuota:
 
     def test_what_is_saved_unchanged_changes_nothing(self, team, admin, client):
         limits = {"cpu": Decimal("1.5"), "memory": 1_000_000_007, "gpus": 0, "storage": 5 << 40, "running_jobs": 100}
+        limits["extended"] = {"amd.com/gpu": 4}
         quota_set(namespace=team, limits=limits, actor=admin)
         client.force_login(admin)
         shown = client.get(page_of(team)).context["quota_form"].initial
@@ -150,6 +151,18 @@ class TestQuota:
         quota = Quota.objects.get(namespace=team)
         assert {name: getattr(quota, name) for name in limits} == limits
         assert len(client.get(page_of(team)).context["quota_changes"]) == 1
+
+    def test_limits_by_name_are_typed_and_their_changes_shown(self, team, admin, client):
+        client.force_login(admin)
+        address = f"{page_of(team)}quota/"
+        client.post(address, {"gpus": "0", "extended": "rdma/hca=2, amd.com/gpu = 4,"})
+        assert Quota.objects.get(namespace=team).extended == {"amd.com/gpu": 4, "rdma/hca": 2}
+        page = client.get(page_of(team))
+        assert page.context["quota_form"].initial["extended"] == "amd.com/gpu=4, rdma/hca=2"
+        assert "amd.com/gpu: no limit → <strong>4</strong>" in page.content.decode()
+        client.post(address, {**page.context["quota_form"].initial, "extended": "amd.com/gpu=4, rdma/hca=3"})
+        moved = client.get(page_of(team)).context["quota_changes"][0].moved
+        assert [(one.name, one.before, one.after) for one in moved] == [("rdma/hca", 2, 3)]
 
     def test_a_change_that_somebody_else_made_meanwhile_is_not_undone(self, team, admin, client):
         limits = {"cpu": Decimal("1.5"), "memory": 1 << 30, "gpus": 0, "storage": 5 << 40, "running_jobs": 100}
@@ -173,7 +186,18 @@ class TestQuota:
         assert Quota.objects.get(namespace=team).cpu == 2
 
     @pytest.mark.parametrize(
-        ("field", "value"), [("cpu", "many"), ("cpu", "-1"), ("memory", "1Xi"), ("gpus", "1.5"), ("storage", "9" * 29)]
+        ("field", "value"),
+        [
+            ("cpu", "many"),
+            ("cpu", "-1"),
+            ("memory", "1Xi"),
+            ("gpus", "1.5"),
+            ("storage", "9" * 29),
+            ("extended", "amd.com/gpu"),
+            ("extended", "amd.com/gpu=many"),
+            ("extended", "amd.com/gpu=1, amd.com/gpu=2"),
+            ("extended", "a b=1"),
+        ],
     )
     def test_an_amount_that_is_none_is_refused_and_nothing_becomes_unlimited(self, team, admin, client, field, value):
         limits = {"cpu": Decimal(1), "memory": 1, "gpus": 1, "storage": 1, "running_jobs": 1}

@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
 
-from yardmaster.engines.base import Capacity, Remains, Servers, TaskAccess
-from yardmaster.engines.kubernetes import manifests, names
+from yardmaster.engines.base import Capacity, Examined, Remains, Servers, TaskAccess
+from yardmaster.engines.kubernetes import manifests, names, process_check
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.capacity import capacity_of
 from yardmaster.engines.kubernetes.connection import connect
@@ -207,6 +207,10 @@ class KubernetesEngine:
     def remove(self, namespace_id: uuid.UUID) -> Remains:
         """Delete the namespace; its controllers delete what is in it. What holds that up is named."""
         return self._shaper.remove(namespace_id)
+
+    def examine(self, namespace_id: uuid.UUID) -> list[Examined]:
+        """Whether the nodes bound the processes of a pod."""
+        return [process_check.examine(self._api, names.namespace_name(namespace_id, self.options), self.options)]
 
     # --- parts -------------------------------------------------------------------------------------------------------
 

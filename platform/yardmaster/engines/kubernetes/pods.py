@@ -84,6 +84,34 @@ def _container(spec: TrainingSpec, key: JobKey, role: Role, portal_url: str, opt
     }
 
 
+def bare_pod(command: list[str], amounts: dict[str, str], options: TaskOptions) -> dict[str, Any]:
+    """A pod of the tasks' image that runs this once, where tasks run and as restricted as they are; of no job."""
+    return {
+        "serviceAccountName": names.ACCOUNT,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 1,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": options.user,
+            "runAsGroup": options.user,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [
+            {
+                "name": names.CONTAINER,
+                "image": options.image,
+                "imagePullPolicy": options.image_pull_policy,
+                "command": command,
+                "resources": _with_disk(amounts, options),
+                "securityContext": _LOCKED,
+            }
+        ],
+        **_placement(options),
+    }
+
+
 def resources(asked: Resources, options: TaskOptions) -> dict[str, Any]:
     """Requests equal limits: what was admitted is what a task has, no more and no less. But of disk it asks for little
     and may write much (`_with_disk`)."""
