@@ -32,7 +32,7 @@ from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
 from yardmaster.phases import ABSENT, Phase, TaskPhase, Wanted
 from yardmaster.plan import Move, Remembered, Submit, plan
-from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
 
 SOON = timedelta(seconds=1)
 WRITES = ("patch", "delete", "deletecollection")
@@ -249,6 +249,28 @@ def test_an_evicted_worker_comes_again_without_a_restart_to_spend(harness: Kuber
     running(harness, key)
     harness.cluster.evict(key.name, "worker", 0)
     wait_until(harness.engine, key, lambda seen: task_in(seen, Role.WORKER, 0).restarts == 1 and all_running(seen))
+
+
+@pytest.mark.parametrize("role", [Role.WORKER, Role.PS])
+def test_a_task_that_wrote_more_than_it_may_has_failed_for_good_though_the_cluster_makes_another(
+    harness: KubernetesHarness, key: JobKey, role: Role
+):
+    running(harness, key, spec_of(retries=5))
+    harness.cluster.overfill(key.name, role.value, 0)
+    seen = wait_until(harness.engine, key, has_phase(role, 0, TaskPhase.FAILED))
+    assert task_in(seen, role, 0).reason == "ScratchExceeded"
+    assert "exceeds the limit" in task_in(seen, role, 0).message
+
+
+@pytest.mark.parametrize("name", ["amd.com/gpu", "nvidia.com/mig-1g.5gb", "rdma/hca"])
+def test_what_the_operator_did_not_name_is_refused_before_anything_is_made(
+    harness: KubernetesHarness, key: JobKey, name: str
+):
+    greedy = spec_of(roles={Role.WORKER: RoleSpec(1, Resources(extended={name: 4})), Role.PS: RoleSpec(1, SMALL)})
+    with pytest.raises(SpecRejected) as refused:
+        harness.engine.submit(greedy, key, ACCESS)
+    assert [one.field for one in refused.value.problems] == [f"roles.worker.extended.{name}"]
+    assert harness.engine.observe([key])[key] == ABSENT
 
 
 def test_an_evaluator_and_a_chief_are_jobs_of_their_own(harness: KubernetesHarness, key: JobKey):

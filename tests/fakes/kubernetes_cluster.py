@@ -57,6 +57,22 @@ class Cluster:
             pod["status"].update(phase="Failed", conditions=[target], message="The node is being drained.")
             self._store.write(_place(pod), pod)
 
+    def overfill(self, run: str, role: str, index: int) -> None:
+        """The task has written more than it may: its kubelet evicts it, and says so in its pod and in an event. What is
+        made in its place takes its time to begin."""
+        said = 'Usage of EmptyDir volume "work" exceeds the limit "20Gi". '
+        with self._store.lock:
+            self._begun.discard(run)
+            pod = [one for one in self._pods(run) if _task_of(one) == (role, index)][-1]
+            pod["status"].update(phase="Failed", reason="Evicted", message=said)
+            pod["status"]["containerStatuses"][0]["state"] = {"terminated": {"exitCode": 137, "finishedAt": moment()}}
+            self._store.write(_place(pod), pod)
+            metadata = pod["metadata"]
+            place = ("events", metadata["namespace"], f"{metadata['name']}.{metadata['uid']}")
+            about = {"kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
+            event = {"kind": "Event", "metadata": {"name": place[2], "namespace": place[1]}, "involvedObject": about}
+            self._store.write(place, {**event, "type": "Warning", "reason": "Evicted", "message": said})
+
     def close(self) -> None:
         self._closed.set()
         if self._thread.ident is not None:

@@ -39,11 +39,10 @@ def show(namespace: Annotated[str, typer.Argument(help="Slug or id.")], as_json:
         print_json({"namespace": found, "quota": quota})
         return
     print_facts([("name", found.slug), ("title", found.title), ("role", found.role), ("id", found.id)])
-    names = list(quota["hard"])
-    print_table(
-        ["RESOURCE", "USED", "SET ASIDE", "LIMIT"],
-        ([name, *(_amount(name, quota[part][name]) for part in ("used", "reserved", "hard"))] for name in names),
-    )
+    rows = [[name, *(_amount(name, quota[part][name]) for part in _PARTS)] for name in quota["hard"]]
+    for name, one in quota.get("extended", {}).items():
+        rows.append([name, *(_amount(name, {"reserved": 0, **one}[part]) for part in _PARTS)])
+    print_table(["RESOURCE", "USED", "SET ASIDE", "LIMIT"], rows)
     print_facts([("priority ceiling", str(quota.get("priority_ceiling", 0)))])
 
 
@@ -65,6 +64,7 @@ def usage(
     print_table(["NAMESPACE", "USER", "ENGINE", *_HOURS], [*rows, ["total", "", "", *_hours(found["total"])]])
 
 
+_PARTS = ("used", "reserved", "hard")
 _HOURS = ("CPU HOURS", "GIB HOURS", "GPU HOURS", "JOBS")
 
 

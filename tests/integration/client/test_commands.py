@@ -166,6 +166,8 @@ def test_a_wrong_job_file_is_exit_2_with_its_line(yardmaster, tmp_path: Path):
 def test_namespaces_and_tokens(yardmaster, ada):
     assert "ada" in yardmaster("namespaces", "list").out
     assert "cpu" in yardmaster("namespaces", "show", "ada").out
+    Quota.objects.filter(namespace=ada.personal_namespace).update(extended={"amd.com/gpu": 4})
+    assert re.search(r"amd.com/gpu +0 +0 +4\n", yardmaster("namespaces", "show", "ada").out)
     made = yardmaster("tokens", "create", "for scripts", "--scope", "read", "--days", "1", "--json").json
     assert yardmaster("jobs", "list", YARDMASTER_TOKEN=made["token"]).code == 0
     assert "for scripts" in yardmaster("tokens", "list").out
