@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -166,7 +167,9 @@ def test_a_wrong_job_file_is_exit_2_with_its_line(yardmaster, tmp_path: Path):
 def test_namespaces_and_tokens(yardmaster, ada):
     assert "ada" in yardmaster("namespaces", "list").out
     assert "cpu" in yardmaster("namespaces", "show", "ada").out
-    Quota.objects.filter(namespace=ada.personal_namespace).update(extended={"amd.com/gpu": 4})
+    own = ada.me()["namespaces"][0]
+    limits = dict.fromkeys(own["usage"]["hard"]) | {"extended": {"amd.com/gpu": 4}}
+    ada.transport.put(f"namespaces/{own['id']}/quota/", limits)
     assert re.search(r"amd.com/gpu +0 +0 +4\n", yardmaster("namespaces", "show", "ada").out)
     made = yardmaster("tokens", "create", "for scripts", "--scope", "read", "--days", "1", "--json").json
     assert yardmaster("jobs", "list", YARDMASTER_TOKEN=made["token"]).code == 0

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from yardmaster.accelerators import DEVICE
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.capacity import amount_of
 from yardmaster.engines.kubernetes.options import TaskOptions
@@ -203,13 +204,21 @@ def _resource_quota(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions)
 
 def _hard_of_devices(quota: Quota, options: TaskOptions) -> Manifest:
     """Of every resource that the quota names, and of the accelerators that jobs here may ask for: a cluster's quota has
-    no word for all others."""
-    may_be_asked_for = filter(options.allows, options.extended_resources)
-    limits = quota.limits(may_be_asked_for)
-    found = {name: limit for name, limit in limits.items() if name not in _COUNTED}
+    no word for all others. Devices of pools may be of one resource, which has the sum of their limits."""
+    devices = {one.asked_as: one.resource for one in options.pools if one.device}
+    may_be_asked_for = (*devices, *filter(options.allows, options.extended_resources))
+    limits = {name: limit for name, limit in quota.limits(may_be_asked_for).items() if name not in _COUNTED}
+    asked_as = {name: {name} for name in limits if not name.startswith(DEVICE)}
+    asked_as.setdefault(options.gpu_resource, set()).add("gpus")
+    for name, resource in devices.items():
+        asked_as.setdefault(resource, set()).add(name)
     if quota.gpus is not None:
-        found[options.gpu_resource] = min(quota.gpus, found.get(options.gpu_resource, quota.gpus))
-    return {f"requests.{name}": str(int(limit)) for name, limit in sorted(found.items())}
+        limits["gpus"] = quota.gpus
+    return {
+        f"requests.{resource}": str(sum(int(limits[name]) for name in names))
+        for resource, names in sorted(asked_as.items())
+        if names <= limits.keys()
+    }
 
 
 def _limit_range(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions) -> Manifest:

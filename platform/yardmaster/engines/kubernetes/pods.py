@@ -108,7 +108,7 @@ def bare_pod(command: list[str], amounts: dict[str, str], options: TaskOptions) 
                 "securityContext": _LOCKED,
             }
         ],
-        **_placement(options),
+        **_where(None, options),
     }
 
 
@@ -162,11 +162,17 @@ def _runner_copy(asked: Resources, options: TaskOptions) -> dict[str, Any]:
 
 
 def _placement(key: JobKey, pool: NodePool | None, options: TaskOptions) -> dict[str, Any]:
+    found = _where(pool, options)
+    if options.topology_key:
+        found["affinity"] = {"podAffinity": _near_each_other(key, options)}
+    return found
+
+
+def _where(pool: NodePool | None, options: TaskOptions) -> dict[str, Any]:
+    """What the operator chose for all pods of a pool; None: for those that no pool is for."""
     found: dict[str, Any] = {}
     selector, tolerations = options.chosen(pool)
     priority = (pool.priority_class if pool else "") or options.priority_class
-    if options.topology_key:
-        found["affinity"] = {"podAffinity": _near_each_other(key, options)}
     if selector:
         found["nodeSelector"] = dict(selector)
     if tolerations:
