@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.core.generators import NOW
 from yardmaster.accelerators import asks_for_one, is_accelerator, is_device
 from yardmaster.admission import Admitted, Candidate, Code, Ledger, Never, Quota, Room, Usage, admit
+from yardmaster.placement import Tasks
 from yardmaster.spec import Resources
 
 TEAM = uuid.UUID(int=1)
@@ -69,7 +70,7 @@ def test_what_is_admitted_never_holds_more_of_any_name_than_the_quota_lets(quota
     plenty += Resources(0, 0, extended={"nvidia.com/mig-1g.5gb": 20, "vendor.example/license": 20})
     used, size = Resources(0, 0, extended=held), Resources(extended=asked)
     books = Ledger(Room(plenty, plenty, plenty, used), {TEAM: quota}, {TEAM: Usage(used, 1)})
-    one = Candidate(uuid.UUID(int=2), TEAM, NOW, 0, size, (size,))
+    one = Candidate(uuid.UUID(int=2), TEAM, NOW, 0, size, (Tasks("worker", size, 1),))
     fits = all(held.get(name, 0) + amount <= allowed(quota, name) for name, amount in asked.items())
     decision = admit(one, [], books, NOW)
     assert isinstance(decision, Admitted) == fits

@@ -10,6 +10,7 @@ import pytest
 from tests.unit.core.generators import make_spec
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.kubernetes import manifests, names, namespaces
+from yardmaster.engines.kubernetes.node_pools import pool_from
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.errors import Misconfigured
 from yardmaster.ids import JobKey
@@ -114,6 +115,25 @@ def test_without_gpus_there_is_no_other_accelerator_that_jobs_may_ask_for():
     of_devices = {name: hard[name] for name in hard if "/" in name and not name.startswith("count/")}
     names = ("amd.com/gpu", "nvidia.com/mig-1g.5gb", "nvidia.com/gpu")
     assert of_devices == {f"requests.{name}": "0" for name in names}
+
+
+DEVICES = [{"name": name, "device": True, "node_selector": {"type": name}} for name in ("a100", "t4")]
+
+
+@pytest.mark.parametrize(
+    ("quota", "hard"),
+    [
+        (Quota(), None),
+        (Quota(gpus=2), "2"),
+        (Quota(gpus=2, extended={"device/a100": 4}), "6"),
+        (Quota(gpus=0, extended={"device/a100": 4, "device/t4": 1}), "5"),
+        (Quota(extended={"device/a100": 4}), None),
+    ],
+)
+def test_devices_that_are_one_resource_of_the_cluster_are_bounded_together(quota, hard):
+    found = made(quota, pools=tuple(map(pool_from, DEVICES)))["ResourceQuota/yardmaster"]["spec"]["hard"]
+    assert found.get("requests.nvidia.com/gpu") == hard
+    assert "device" not in "".join(found)
 
 
 def test_what_all_tasks_of_a_namespace_write_may_be_bounded_and_no_bound_of_one_is_none_of_all():

@@ -215,9 +215,9 @@ def _hard_of_devices(quota: Quota, options: TaskOptions) -> Manifest:
     if quota.gpus is not None:
         limits["gpus"] = quota.gpus
     return {
-        f"requests.{resource}": str(sum(int(limits[name]) for name in names))
-        for resource, names in sorted(asked_as.items())
-        if names <= limits.keys()
+        f"requests.{resource}": str(sum(int(limits[name]) for name in asked))
+        for resource, asked in sorted(asked_as.items())
+        if asked <= limits.keys()
     }
 
 
