@@ -47,6 +47,7 @@ EVERYTHING: dict[str, Any] = {
     "port": 65535,
     "user": 2_000_000_000,
 }
+ALLOWED = {"extended_resources": ["example.com/fpga", "rdma/*"]}
 OPTIONS = {
     "plain": {},
     "everything": EVERYTHING,
@@ -88,7 +89,7 @@ def test_whatever_a_spec_says_its_objects_and_pods_pass_admission_as_they_are(
 ):
     spec = hostile_spec(strategy)
     assert check_spec(spec) == []
-    for one in on_cluster.new_engine(**OPTIONS[options]).preview(spec, place):
+    for one in on_cluster.new_engine(**ALLOWED, **OPTIONS[options]).preview(spec, place):
         assert judge(cluster, one)["metadata"]["name"] == one["metadata"]["name"]
         if "template" not in one.get("spec", {}):
             continue
@@ -120,7 +121,7 @@ def test_a_resource_that_kubernetes_cannot_name_is_the_users_to_change_and_leave
     spec = spec_of(roles={Role.WORKER: RoleSpec(1, SMALL), Role.PS: RoleSpec(1, SMALL), role: odd})
     key = on_cluster.new_key()
     with pytest.raises(SpecRejected) as caught:
-        on_cluster.engine.submit(spec, key, ACCESS)
+        on_cluster.new_engine(extended_resources=["*/*"]).submit(spec, key, ACCESS)
     assert any(resource in problem.message for problem in caught.value.problems)
     assert on_cluster.engine.observe([key])[key] == ABSENT
 

@@ -170,7 +170,7 @@ def test_namespaces_and_tokens(yardmaster, ada):
     own = ada.me()["namespaces"][0]
     limits = dict.fromkeys(own["usage"]["hard"]) | {"extended": {"amd.com/gpu": 4}}
     ada.transport.put(f"namespaces/{own['id']}/quota/", limits)
-    assert re.search(r"amd.com/gpu +0 +0 +4\n", yardmaster("namespaces", "show", "ada").out)
+    assert re.search(r"amd.com/gpu +0 +0 +4\s", yardmaster("namespaces", "show", "ada").out)
     made = yardmaster("tokens", "create", "for scripts", "--scope", "read", "--days", "1", "--json").json
     assert yardmaster("jobs", "list", YARDMASTER_TOKEN=made["token"]).code == 0
     assert "for scripts" in yardmaster("tokens", "list").out
