@@ -51,7 +51,7 @@ def move(
         raise ValueError(f"A job never moves from {was} to {to}.")
     changes: dict[str, Any] = {
         "phase": to.value, "waiting": {}, "position": None, "failing_since": None, "setbacks": 0,
-        **_words(to, verdict), **(columns or {}),
+        "hindered_since": None, **_words(to, verdict), **(columns or {}),
     }  # fmt: skip
     if to in _TIME_OF:
         changes[_TIME_OF[to]] = now
@@ -104,6 +104,13 @@ def give_back(job: Job, until: datetime, why: Verdict, *, now: datetime) -> None
     move(job, Phase.QUEUED, now=now, verdict=why, columns=columns)
 
 
+def take_back(job: Job, until: datetime, why: Verdict, *, now: datetime) -> None:
+    """The same for a job that its engine had no place for: of that there is another count."""
+    refused = {"refusals": job.refusals + 1, "refused_at": now}
+    columns = {"admitted_at": None, "submitted_at": None, "held_back_until": until, **refused}
+    move(job, Phase.QUEUED, now=now, verdict=why, columns=columns)
+
+
 def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, **facts: Any) -> None:
     """Begin the next attempt of a job that is over: QUEUED again, with clean times. Raises `PhaseMoved` like `move`."""
     was = job.phase
@@ -113,6 +120,7 @@ def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, **facts: Any
         "queued_at": now, "turn_at": None, "admitted_at": None, "started_at": None, "stop_sent_at": None,
         "decided_at": None, "released_at": None, "tidied_at": None, "setbacks": 0, "next_look_at": now,
         "submitted_at": None, "failing_since": None, "returns": 0, "held_back_until": None,
+        "refusals": 0, "refused_at": None, "hindered_since": None,
     }  # fmt: skip
     with transaction.atomic():
         over = Job.objects.filter(pk=job.pk, phase=was, attempt=job.attempt, tidied_at__isnull=False)

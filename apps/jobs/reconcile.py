@@ -10,17 +10,19 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
-from apps.jobs import leases, ledger, removal, setbacks, specs, steps, task_facts
+from apps.jobs import leases, ledger, removal, rivals, setbacks, specs, steps, task_facts
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job
 from apps.jobs.phase_gate import PhaseMoved
 from yardmaster.errors import YardmasterError
+from yardmaster.hindrances import IMAGE_PULL
 from yardmaster.phases import ABSENT, Observation, Phase, Wanted
 from yardmaster.plan import Remembered, Wait, plan
 from yardmaster.spec import Role, TrainingSpec
@@ -84,7 +86,8 @@ def _one_step(job: Job, clock: Clock) -> Wait | None:
     seen, trouble = _look(job, clock) if _is_on_the_engine(job) else (ABSENT, None)
     now = clock()
     ending = None if unreadable is None else specs.step_without_spec(job, unreadable)
-    step = ending or plan(remembered(job, spec, _held(job)), seen, now, settings.YARDMASTER_TIMING)
+    known = replace(remembered(job, spec, _held(job)), rivals=rivals.of(job, seen))
+    step = ending or plan(known, seen, now, settings.YARDMASTER_TIMING)
     if trouble is not None and isinstance(step, Wait):
         raise trouble
     if trouble is not None and not isinstance(trouble, YardmasterError):
@@ -130,5 +133,7 @@ def remembered(job: Job, spec: TrainingSpec, reserved: frozenset[Role]) -> Remem
         failing_since=job.failing_since,
         returns=job.returns,
         held_back_until=job.held_back_until,
+        refusals=job.refusals,
+        image_failing_since=job.hindered_since if job.reason == IMAGE_PULL else None,
         reserved=reserved,
     )

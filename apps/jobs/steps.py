@@ -5,6 +5,7 @@ Every deed may be repeated. Killed between deed and trace, the same step is name
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -12,18 +13,37 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
-from apps.jobs import archive, books, ledger, phase_gate, queue
+from apps.jobs import archive, books, ledger, phase_gate, queue, task_facts
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.nudges import job_changed
 from apps.jobs.task_auth import token_of
-from apps.namespaces.places import place_lost, place_ready
+from apps.namespaces.places import place_changed, place_lost, place_ready
 from yardmaster.engines.base import Restarts, TaskAccess
 from yardmaster.errors import PlaceMissing
-from yardmaster.failures import REASONS, Verdict
-from yardmaster.phases import Observation, Phase, TaskPhase
-from yardmaster.plan import Admit, Discard, FreeQuota, GiveBack, Move, Release, Restart, Step, Stop, Submit, Tidy, Wait
+from yardmaster.failures import Verdict
+from yardmaster.hindrances import IMAGE_PULL, shown_hindrance
+from yardmaster.phases import Observation, Phase
+from yardmaster.placing_words import PLACE_MISSING
+from yardmaster.plan import (
+    Admit,
+    Discard,
+    FreeQuota,
+    GiveBack,
+    Move,
+    Release,
+    Restart,
+    Step,
+    Stop,
+    Submit,
+    TakeBack,
+    Tidy,
+    Wait,
+)
 from yardmaster.spec import Role, TrainingSpec
+
+_OF_ITS_PLACE = (PLACE_MISSING, IMAGE_PULL)
+"""Reasons that go when the namespace's place is in shape again: what pods need, and the secrets to pull images with."""
 
 
 def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: datetime) -> Wait | None:
@@ -38,6 +58,8 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
             _submit(job, spec, now)
         case GiveBack(until, why):
             _give_back(job, until, why, now)
+        case TakeBack(until, why):
+            _take_back(job, until, why, now)
         case Discard():
             engine_named(job.engine).tidy(job.key)
             _same(job).filter(phase=Phase.QUEUED.value).update(held_back_until=None)
@@ -57,7 +79,7 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
         case Tidy():
             _tidy(job, spec, now)
         case Wait():
-            _explain(job, seen)
+            _explain(job, seen, now)
             return step
     return None
 
@@ -77,18 +99,31 @@ def _give_back(job: Job, until: datetime, why: Verdict, now: datetime) -> None:
         queue.ask_for_room_of(job)
 
 
+def _take_back(job: Job, until: datetime, why: Verdict, now: datetime) -> None:
+    """Killed in between, the run is absent, and submitted again. Its log stays open: the attempt goes on later."""
+    engine_named(job.engine).tidy(job.key)
+    with transaction.atomic():
+        phase_gate.take_back(job, until, why, now=now)
+        task_facts.forget(job)
+        ledger.release_all(job, now)
+        queue.ask_for_room_of(job)
+
+
 def _same(job: Job) -> QuerySet[Job]:
     return Job.objects.filter(pk=job.pk, attempt=job.attempt)
 
 
 def _submit(job: Job, spec: TrainingSpec, now: datetime) -> None:
-    place_ready(job.namespace_id, job.engine)
+    """What is missing of the namespace's place is made when the submission meets it, and the submission then goes
+    on."""
     access = TaskAccess(portal_url=settings.TASK_URL, token=token_of(job.pk, job.attempt), user=job.owner_id)
+    place_ready(job.namespace_id, job.engine)
     try:
         engine_named(job.engine).submit(spec, job.key, access)
     except PlaceMissing:
         place_lost(job.namespace_id, job.engine)
-        raise
+        place_ready(job.namespace_id, job.engine)
+        engine_named(job.engine).submit(spec, job.key, access)
     taken(job, now)
 
 
@@ -144,25 +179,17 @@ def _event(job: Job, now: datetime, kind: str, message: str, **facts: Any) -> No
     JobEvent.objects.create(job=job, at=now, attempt=job.attempt, kind=kind, message=message, facts=facts)
 
 
-def _explain(job: Job, seen: Observation) -> None:
-    """While a job starts, say what holds it up; once it goes on, take back the reason that a setback left."""
+def _explain(job: Job, seen: Observation, now: datetime) -> None:
+    """Say what hinders a job that starts or runs; once it goes on, take back the reason, also one that a setback left.
+    Where its namespace's place may be at fault, have that looked at."""
     phase = Phase(job.phase)
     if phase.is_final or phase is Phase.QUEUED:
         return
-    reason, message, remedy = _hindrance(seen) if phase is Phase.STARTING else ("", "", "")
-    if (job.reason, job.message, job.remedy) != (reason, message, remedy):
-        same = Job.objects.filter(pk=job.pk, phase=job.phase, attempt=job.attempt)
-        same.update(reason=reason, message=message, remedy=remedy)
+    shown = asdict(shown_hindrance(phase, seen))
+    if (job.reason, job.message, job.remedy) != (shown["reason"], shown["message"], shown["remedy"]):
+        since = job.hindered_since if job.reason == shown["reason"] and job.hindered_since else now
+        changes = {**shown, "hindered_since": since if shown["reason"] else None}
+        Job.objects.filter(pk=job.pk, phase=job.phase, attempt=job.attempt).update(**changes)
         job_changed(job)
-
-
-def _hindrance(seen: Observation) -> tuple[str, str, str]:
-    """The first pending task's reason, in the words of the vocabulary; else what the engine says of the whole run."""
-    pending = [task for task in seen.tasks if task.phase is TaskPhase.PENDING]
-    for task in pending:
-        if task.reason in REASONS:
-            known = REASONS[task.reason]
-            return task.reason, task.message or known.title, known.remedy
-    if seen.message:
-        return "Starting", seen.message, ""
-    return "", "", ""
+        if shown["reason"] in _OF_ITS_PLACE:
+            place_changed(job.namespace_id, now)

@@ -29,6 +29,13 @@ def record(job: Job, seen: Observation, now: datetime) -> Observation:
     return replace(seen, tasks=tuple(_with_peak(task, known.get((task.role.value, task.index))) for task in seen.tasks))
 
 
+def forget(job: Job) -> None:
+    """The engine has nothing of the attempt any more, and it is to be submitted again: what it showed is over."""
+    unseen: dict[str, object] = dict.fromkeys(("exit_code", "started_at", "finished_at", "peak_memory"))
+    texts = dict.fromkeys(("phase", "reason", "message", "node"), "")
+    TaskFact.objects.filter(job=job, attempt=job.attempt).update(**unseen, **texts, restarts=0)
+
+
 def facts_of(jobs: Iterable[Job]) -> dict[uuid.UUID, list[TaskFact]]:
     """What is written of the tasks of these jobs' current attempts, in one query."""
     attempts = {job.pk: job.attempt for job in jobs}

@@ -15,7 +15,7 @@ import structlog
 
 from portal import env
 from portal.client_errors import ClientErrors, bounded
-from yardmaster.plan import Timing
+from portal.timing import timing
 from yardmaster.quantity import parse_cpu, parse_memory
 from yardmaster.spec_rules import SpecLimits
 
@@ -320,14 +320,7 @@ YARDMASTER_WEB_THREADS = env.number("YARDMASTER_WEB_THREADS", 32, least=2)
 YARDMASTER_OPEN_UPLOADS_PER_NAMESPACE = env.number("YARDMASTER_OPEN_UPLOADS_PER_NAMESPACE", 64, least=1)
 YARDMASTER_OPEN_UPLOADS_PER_USER = env.number("YARDMASTER_OPEN_UPLOADS_PER_USER", 64, least=1)
 YARDMASTER_OPEN_UPLOADS_PER_JOB = env.number("YARDMASTER_OPEN_UPLOADS_PER_JOB", 64, least=1)
-YARDMASTER_TIMING = Timing(
-    look_again=timedelta(seconds=env.number("YARDMASTER_LOOK_AGAIN", 15, least=1)),
-    start_timeout=timedelta(seconds=env.number("YARDMASTER_START_TIMEOUT", 1800, least=1)),
-    engine_patience=timedelta(seconds=env.number("YARDMASTER_ENGINE_PATIENCE", 300, least=1)),
-    away_limit=timedelta(seconds=env.number("YARDMASTER_ENGINE_AWAY_LIMIT", 3 * 86_400, least=1)),
-    most_returns=env.number("YARDMASTER_MOST_RETURNS", 12, least=0),
-)
-"""How long an event may stay lost, and how long an admitted job may take until all of its tasks have begun."""
+YARDMASTER_TIMING = timing()
 YARDMASTER_JOB_LEASE = timedelta(seconds=env.number("YARDMASTER_JOB_LEASE", 60, least=5))
 """Longer than any look at a job takes; how long a job rests after the worker that looked at it was killed."""
 YARDMASTER_SPEC_LIMITS = SpecLimits(size=env.number("YARDMASTER_SPEC_BYTES", SpecLimits.size, least=1024))

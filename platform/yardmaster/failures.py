@@ -13,6 +13,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from yardmaster.phases import TaskState
+from yardmaster.placing_words import PLACING
 from yardmaster.quantity import format_bytes
 from yardmaster.spec import Role
 from yardmaster.tracebacks import Explanation, explain_traceback
@@ -228,6 +229,14 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "{task} could not start: its container image could not be pulled.",
             "Ask an administrator to check the image's name and the access to its registry.",
         ),
+        "ImageInvalid": Reason(
+            _PLATFORM,
+            "The image's name is none",
+            "{task} could not start: the name of its container image is not valid.",
+            "Ask an administrator to correct the image's name in the settings of the engine.",
+            permanent=True,
+        ),
+        **{word: Reason(_PLATFORM, *texts) for word, texts in PLACING.items()},
         "Evicted": Reason(
             _PLATFORM,
             "Evicted from its machine",

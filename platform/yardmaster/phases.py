@@ -96,6 +96,21 @@ class TaskState:
 
 
 @dataclass(frozen=True)
+class Refused:
+    """An engine has the whole run, and no place for some of its tasks, which have never begun."""
+
+    since: datetime
+    """When the first of those that are refused now was, by the engine's clock."""
+    message: str = ""
+    """Why, in the engine's words."""
+    is_growing: bool = False
+    """It says that it makes room: a machine is being added, or tasks of lower priority go."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", _storable(self.message))
+
+
+@dataclass(frozen=True)
 class Observation:
     """What an engine really has of one run. `exists` is False when the engine knows nothing of it (never submitted,
     or tidied), and while a part of it is missing that a repeated submission makes: then `tasks` and `message` say what
@@ -108,6 +123,8 @@ class Observation:
     to_restart: bool = False
     """A task was lost without which the others cannot go on, and the engine waits to be told to start them all anew
     (`engines.base.Restarts`). An engine that does so by itself never says this."""
+    refused: Refused | None = None
+    """Where the engine places tasks one by one: that it has no place for some of them now."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "message", _storable(self.message))

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from yardmaster.failures import Verdict
-from yardmaster.phases import Observation, Phase, TaskState, Wanted
+from yardmaster.hindrances import NO_RIVALS, Rivals, goes_back_at, image_verdict
+from yardmaster.phases import Observation, Phase, Refused, TaskState, Wanted
 from yardmaster.spec import Role, TrainingSpec
 from yardmaster.strategy import only_serves
 from yardmaster.success import (
@@ -21,6 +22,7 @@ from yardmaster.success import (
     lost_verdict,
     never_started_verdict,
     not_taken_verdict,
+    refused_verdict,
     stopped_unseen_verdict,
 )
 
@@ -54,6 +56,12 @@ class Remembered:
     held_back_until: datetime | None = None
     """While QUEUED after such a return: not to be admitted before then, nor before what the engine may have taken all
     the same was removed."""
+    refusals: int = 0
+    """How often it was taken back because the engine had no place for all of its tasks."""
+    rivals: Rivals = NO_RIVALS
+    """The other jobs that the engine has no place for now."""
+    image_failing_since: datetime | None = None
+    """Since when the job has shown that an image of its tasks cannot be pulled; None while it does not."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +80,24 @@ class Timing:
     """How long an engine may be away until its jobs fail."""
     most_returns: int = 12
     """How often a job that its engine does not take goes back to the queue until it fails."""
+    refusal_patience: timedelta = timedelta(minutes=1)
+    """How long quota is held for tasks that the engine has no place for."""
+    growth_patience: timedelta = timedelta(minutes=10)
+    """The same while the engine says that it makes room."""
+    image_patience: timedelta = timedelta(minutes=5)
+    """How long an image that cannot be pulled is tried for."""
 
     def pause_after_return(self, returns: int) -> timedelta:
         """How long a job rests after so many returns: with five minutes of patience 1, 2, 4, … minutes, half an hour
         at most."""
         doublings: int = 2 ** min(max(returns, 1) - 1, 5)
         return min(6 * self.engine_patience, self.engine_patience / 5 * doublings)
+
+    def pause_after_refusal(self, refusals: int) -> timedelta:
+        """How long a job rests after so many refusals: with a minute of patience 1, 2, 4, … minutes, half an hour at
+        most. A job waits for room without end; it only asks for it less and less often."""
+        doublings: int = 2 ** min(max(refusals, 1) - 1, 5)
+        return min(30 * self.refusal_patience, self.refusal_patience * doublings)
 
 
 @dataclass(frozen=True)
@@ -93,6 +113,14 @@ class Submit:
 @dataclass(frozen=True)
 class GiveBack:
     """Return all quota and the job to the queue, where it rests until then (`held_back_until`), with why."""
+
+    until: datetime
+    why: Verdict
+
+
+@dataclass(frozen=True)
+class TakeBack:
+    """Remove the whole run from its engine, then do as `GiveBack` does: it has no place for some of the tasks."""
 
     until: datetime
     why: Verdict
@@ -149,7 +177,7 @@ class Wait:
     until: datetime | None
 
 
-Step = Admit | Submit | GiveBack | Discard | Move | Restart | Stop | Release | FreeQuota | Tidy | Wait
+Step = Admit | Submit | GiveBack | TakeBack | Discard | Move | Restart | Stop | Release | FreeQuota | Tidy | Wait
 
 
 @dataclass(frozen=True)
@@ -233,6 +261,10 @@ def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing
         return Move(Phase.STOPPING)
     if _fails_for(job, now, timing.away_limit):
         return Move(Phase.FAILED, away_verdict(timing.away_limit))
+    if job.image_failing_since is not None and now >= job.image_failing_since + timing.image_patience:
+        verdict = image_verdict(job.spec, job.phase, facts.seen)
+        if verdict is not None:
+            return Move(Phase.SUCCEEDED if verdict.reason == "Succeeded" else Phase.FAILED, verdict)
     if facts.seen.to_restart and not _is_overdue(job, now, timing):
         return Restart()
     if job.phase is Phase.STARTING:
@@ -273,9 +305,23 @@ def _starting(job: Remembered, facts: _Facts, now: datetime, timing: Timing) -> 
     begun = {(task.role, task.index) for task in facts.seen.tasks if task.phase != "PENDING"}
     if begun.issuperset(job.spec.tasks()):
         return Move(Phase.RUNNING)
+    if facts.seen.refused is not None:
+        return _refused(job, facts.seen.refused, now, timing)
     if now >= limit:
         return Move(Phase.FAILED, never_started_verdict(job.spec, facts.seen, timing.start_timeout))
     return Wait(_earliest(now + timing.look_again, limit))
+
+
+def _refused(job: Remembered, refused: Refused, now: datetime, timing: Timing) -> Step:
+    """Half a gang waits for the other half, and holds room that others could use: it waits in the queue instead."""
+    patience = timing.growth_patience if refused.is_growing else timing.refusal_patience
+    limit = _start_limit(job, timing)
+    due = goes_back_at(refused, job.submitted_at or job.admitted_at or job.queued_at, job.rivals, patience)
+    at = limit if due is None else min(due, limit)
+    if now < at:
+        return Wait(_earliest(now + timing.look_again, at))
+    pause = timing.pause_after_refusal(job.refusals + 1)
+    return TakeBack(now + pause, refused_verdict(refused.message, patience))
 
 
 def _stopping(job: Remembered, seen: Observation | None, now: datetime, timing: Timing) -> Step:

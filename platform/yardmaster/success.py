@@ -9,8 +9,8 @@ The precedence, first that applies:
    somebody outside drives (`in_graph`) never succeed: being stopped is their normal end.
 2. Failure. A task has failed for good (the engine does not start it again) and the job needs it. The evaluator is
    never needed. Under the rule `workers` a worker is needed only while the percentage cannot be reached without it.
-   Every other task is needed, and where there are only servers each must go on. Of several failures the first in time
-   is the verdict: the rest mostly follow from it.
+   Every other task is needed, and where there are only servers each must go on. Of several failures one that others
+   caused by removing something is the verdict, else the first in time: the rest mostly follow from it.
 3. Otherwise there is no verdict yet. A task that ended well without deciding (a PS that ends itself) means nothing.
 
 Not here: time limits of the clock (`plan` asks; the words are here) and restarts (`restarts`).
@@ -31,6 +31,7 @@ SUCCEEDED = "Succeeded"
 """The reason of a verdict that is a success; every other reason is a failure (`failures.REASONS`)."""
 SERVER_ENDED = "ServerEnded"
 ENGINE_AWAY = "EngineUnavailable"
+UNSCHEDULABLE = "Unschedulable"
 STOPPED_OUTSIDE = "StoppedOutside"
 """The reason of a verdict on tasks that somebody ended on the engine itself."""
 
@@ -94,10 +95,11 @@ def _may_lose(spec: TrainingSpec, workers: Sequence[TaskState]) -> bool:
     return spec.replicas(Role.WORKER) - len(workers) >= needed_workers(spec)
 
 
-def _by_time(task: TaskState) -> tuple[bool, float, str, int]:
-    """First in time first; those without a time last; then in a fixed order, so that the verdict is one."""
+def _by_time(task: TaskState) -> tuple[bool, bool, float, str, int]:
+    """What others removed first: the rest mostly fails of that. Then first in time first; those without a time last;
+    then in a fixed order, so that the verdict is one."""
     time = 0.0 if task.finished_at is None else task.finished_at.timestamp()
-    return (task.finished_at is None, time, task.role.value, task.index)
+    return (task.reason != STOPPED_OUTSIDE, task.finished_at is None, time, task.role.value, task.index)
 
 
 def _success(spec: TrainingSpec) -> Verdict:
@@ -166,6 +168,18 @@ def not_taken_verdict(patience: timedelta, times: int, *, is_last: bool) -> Verd
         known.remedy if is_last else "Nothing to do: its quota was returned, and it is submitted again after a pause."
     )
     return Verdict(ENGINE_AWAY, message, remedy, known.blame)
+
+
+def refused_verdict(message: str, patience: timedelta) -> Verdict:
+    """The engine took the job, and had no place for all of its tasks: why it goes back to the queue."""
+    known = REASONS[UNSCHEDULABLE]
+    said = f" {message}" if message else ""
+    return Verdict(
+        UNSCHEDULABLE,
+        f"For {_time_words(patience)} the engine had no place for all tasks together.{said}",
+        "Nothing to do: its quota was returned, and it is tried again after a pause. Smaller tasks may fit sooner.",
+        known.blame,
+    )
 
 
 def stopped_unseen_verdict(patience: timedelta) -> Verdict:

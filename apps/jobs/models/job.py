@@ -90,6 +90,13 @@ class Job(models.Model):
     held_back_until = models.DateTimeField(null=True, blank=True)
     """While QUEUED: not admitted before then, nor before its reconciler has removed what the engine may have of it."""
 
+    refusals = models.PositiveIntegerField(default=0, db_default=0)
+    """How often the current attempt was taken back because the engine had no place for all of its tasks."""
+    refused_at = models.DateTimeField(null=True, blank=True)
+    """When that was last."""
+    hindered_since = models.DateTimeField(null=True, blank=True)
+    """Since when the one current reason, which its engine gave, is this one."""
+
     # Who works on it now, and when somebody must look again.
     lease_owner = models.CharField(max_length=32, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)

@@ -89,7 +89,7 @@ def test_every_task_is_there_before_its_pod_is():
     assert {task.phase for task in found} == {TaskPhase.PENDING}
 
 
-@pytest.mark.parametrize("word", ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"])
+@pytest.mark.parametrize("word", ["ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull"])
 def test_trainer_2001_an_image_that_cannot_be_pulled_is_said(word):
     found = worker(pod(Role.WORKER, 0, "Pending", containerStatuses=waiting(word, "no such image")))
     assert (found.phase, found.reason, found.message) == (TaskPhase.PENDING, "ImagePull", "no such image")

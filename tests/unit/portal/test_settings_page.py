@@ -12,7 +12,8 @@ OF_OTHERS = {"YARDMASTER_URL", "YARDMASTER_TOKEN"}
 
 
 def read_by_settings() -> set[str]:
-    files = [ROOT / "platform/portal/settings.py", *(ROOT / "platform/portal/up").glob("*.py")]
+    files = [ROOT / f"platform/portal/{name}.py" for name in ("settings", "timing")]
+    files += (ROOT / "platform/portal/up").glob("*.py")
     return {
         node.args[0].value
         for file in files

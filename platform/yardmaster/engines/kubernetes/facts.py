@@ -8,16 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.budget import with_budget
-from yardmaster.engines.kubernetes.podfacts import Raw, is_ending
+from yardmaster.engines.kubernetes.placing import GROWTH_EVENTS, refused_since
+from yardmaster.engines.kubernetes.podfacts import Raw, is_ending, lacks_words
 from yardmaster.engines.kubernetes.rolefacts import RoleSeen, failed_in, newest_of, released_task, repeated_in, task_of
 from yardmaster.engines.kubernetes.shape import RECORD, RunShape, Together, in_order_of_application, released_in
 from yardmaster.engines.kubernetes.together import Due, due
 from yardmaster.engines.kubernetes.workloads import workload_kind
-from yardmaster.phases import ABSENT, Observation, TaskPhase, TaskState
+from yardmaster.hindrances import IMAGE_PULL
+from yardmaster.phases import ABSENT, Observation, Refused, TaskPhase, TaskState
+from yardmaster.placing_words import SCALING_UP
 from yardmaster.spec import Role
+from yardmaster.success import UNSCHEDULABLE
+
+_NOT_PLACED = (UNSCHEDULABLE, SCALING_UP)
 
 
 @dataclass(frozen=True)
@@ -74,19 +81,47 @@ def _read(seen: Seen) -> tuple[Observation, Due | None]:
         else:
             tasks += [task_of(one, index) for index in one.indexes()]
     together = None if released else due(shape.strategy, roles, tasks, known)
-    return Observation(True, tuple(tasks), _said_of(tasks), together is not None), together
+    refused = None if released else _refused(roles, tasks)
+    return Observation(True, tuple(tasks), _said_of(tasks), together is not None, refused), together
 
 
 def _task_to_come(one: RoleSeen, index: int) -> TaskState:
-    """Of a run that is not complete: what has neither workload nor pod was not made yet, rather than removed."""
-    if one.workload is None and index not in one.pods:
+    """Of a run that is not complete: what has no workload was not made yet, rather than removed. How its pods end is
+    no verdict either, as they are told to: but one that had ended well has."""
+    state = task_of(one, index)
+    if one.workload is None and state.phase is not TaskPhase.SUCCEEDED:
         return TaskState(one.role, index, TaskPhase.PENDING)
-    return task_of(one, index)
+    return state
 
 
 def needs_events(seen: Observation) -> bool:
     """Whether some task is held up by what only an event tells."""
-    return seen.exists and any(one.phase is TaskPhase.PENDING and not one.reason for one in seen.tasks)
+    return bool(events_wanted(seen))
+
+
+def events_wanted(seen: Observation) -> list[str]:
+    """The field selectors of the events that may say more of why tasks have not begun."""
+    pending = [one for one in seen.tasks if one.phase is TaskPhase.PENDING] if seen.exists else []
+    is_silent = any(not one.reason or (one.reason == IMAGE_PULL and lacks_words(one.message)) for one in pending)
+    is_refused = any(one.reason in _NOT_PLACED for one in pending)
+    return ["type=Warning"] * is_silent + [f"reason={one}" for one in GROWTH_EVENTS if is_refused]
+
+
+def _refused(roles: Sequence[RoleSeen], tasks: Sequence[TaskState]) -> Refused | None:
+    """Where the scheduler has no node for tasks that have never begun. One that comes back from a lost node, or is made
+    anew, waits for its place: the others have work to lose."""
+    of_role = {one.role: one for one in roles}
+    found: list[tuple[TaskState, datetime]] = []
+    for task in tasks:
+        pod = of_role[task.role].pods.get(task.index)
+        is_new = task.phase is TaskPhase.PENDING and not task.restarts
+        since = refused_since(pod) if pod is not None and is_new and task.reason in _NOT_PLACED else None
+        if since is not None:
+            found.append((task, since))
+    if not found:
+        return None
+    is_growing = any(task.reason == SCALING_UP for task, _ in found)
+    return Refused(min(since for _, since in found), found[0][0].message, is_growing)
 
 
 def _roles_of(seen: Seen, shape: RunShape, together: Together) -> list[RoleSeen]:

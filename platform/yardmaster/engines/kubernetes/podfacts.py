@@ -8,17 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes import disk, names
+from yardmaster.engines.kubernetes.placing import NOTHING, Hindrance, placing_of, short, taken_words
+from yardmaster.engines.kubernetes.placing import condition as condition
+from yardmaster.engines.kubernetes.placing import moment as moment
+from yardmaster.engines.kubernetes.placing import was_taken_away as was_taken_away
 from yardmaster.failures import REASONS, reason_of_exit
 from yardmaster.quantity import format_bytes
 from yardmaster.restarts import NO_TRACE, Trace
 
 Raw = Mapping[str, Any]
 
-_LONGEST_MESSAGE = 2000
 _NOTE = re.compile(r"^yardmaster-runner: ([A-Za-z]+): (.*)\Z", re.MULTILINE | re.DOTALL)
 """The runner's last words on its stderr, which end the container's output."""
 _SIGNATURE = re.compile(r"^yardmaster-runner: signature (\w{1,64}), reached (\d{1,18})$", re.MULTILINE)
@@ -27,7 +30,6 @@ _IMAGE = frozenset(
     {
         "ErrImagePull",
         "ImagePullBackOff",
-        "InvalidImageName",
         "ErrImageNeverPull",
         "ImageInspectError",
         "RegistryUnavailable",
@@ -37,32 +39,10 @@ _START = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunCo
 _BEFORE_ITS_BEGIN = frozenset({"FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "DNSConfigForming"})
 _PASSING = re.compile(r"failed to sync (?:secret|configmap) cache")
 """A busy node says this of a new pod, and tries again half a second later. The event outlives that by an hour."""
-_TAKEN_AWAY = {
-    "PreemptionByScheduler": "It made room for a task of higher priority.",
-    "DeletionByTaintManager": "Its node was marked as not to be used.",
-    "EvictionByEvictionAPI": "Its node is being emptied.",
-    "DeletionByPodGC": "Its node is gone.",
-    "TerminationByKubelet": "Its node ran short of memory, disk or processes, or was shut down.",
-}
-_TOO_MUCH_WRITTEN = re.compile(
-    r"ephemeral local storage usage exceeds|exceeded its local ephemeral storage limit|Usage of EmptyDir volume"
-)
-"""The kubelet's words (`pkg/kubelet/eviction/helpers.go`) where a pod has passed its own limits of disk."""
-_DISK_IS_FULL = re.compile(r"low on resource: (?:ephemeral-storage|inodes)|had condition: \[[^]]*DiskPressure")
-"""The same where the node's disk is full, whoever filled it."""
-_NODE_SAYS = frozenset({"Evicted", "Preempting", "Terminated", "NodeShutdown", "NodeLost", "Shutdown"})
+_BACK_OFF = re.compile(r'Back-off pulling image "[^"]*"(?:: (?:ErrImagePull: )?)?')
+_FAILED_PULL = re.compile(r'Failed to pull image "[^"]*": ')
+"""What kubelets say before the words of the registry; older ones say while they wait that they wait, and no more."""
 _NO_NAME = ("name or service not known", "temporary failure in name resolution", "no address associated with hostname")
-
-
-@dataclass(frozen=True)
-class Hindrance:
-    """Why a task does not begin, or has ended badly. `reason` is a word of `failures`, or empty."""
-
-    reason: str = ""
-    message: str = ""
-
-
-NOTHING = Hindrance()
 
 
 @dataclass(frozen=True)
@@ -85,51 +65,58 @@ def hindrance_of(pod: Raw, events: tuple[Raw, ...] = ()) -> Hindrance:
     """Why a pod that has not begun has not: its container's, its image's, the scheduler's or its node's word."""
     for kind, name in (("initContainerStatuses", "runner"), ("containerStatuses", names.CONTAINER)):
         waiting = container_status(pod, kind, name).get("state", {}).get("waiting") or {}
-        word, message = waiting.get("reason", ""), _short(waiting.get("message", ""))
+        word, message = waiting.get("reason", ""), short(waiting.get("message", ""))
+        if word == "InvalidImageName":
+            return Hindrance("ImageInvalid", message)
         if word in _IMAGE:
-            return Hindrance("ImagePull", message)
+            return Hindrance("ImagePull", _registry_words(message, events))
         if word in _START:
             return Hindrance("StartFailed", f"{word}: {message}")
-    scheduled = condition(pod, "PodScheduled")
-    if scheduled.get("status") == "False":
-        return Hindrance("Unschedulable", _short(scheduled.get("message", "")))
+    placing = placing_of(pod, events)
+    if placing.reason:
+        return placing
     if condition(pod, "PodReadyToStartContainers").get("status") == "True":
         return NOTHING  # what its events say of volumes and network has been overcome
     for event in events:
         message = event.get("message", "")
         if event.get("reason") in _BEFORE_ITS_BEGIN and not _PASSING.search(message):
-            return Hindrance("StartFailed", _short(f"{event['reason']}: {message}"))
+            return Hindrance("StartFailed", short(f"{event['reason']}: {message}"))
     return NOTHING
-
-
-def was_taken_away(pod: Raw) -> bool:
-    """Whether the cluster ended it for its own reasons, which costs the job no restart. What it wrote beyond its limit
-    is no such reason."""
-    return condition(pod, "DisruptionTarget").get("status") == "True" and not has_written_too_much(pod)
-
-
-def has_written_too_much(pod: Raw) -> bool:
-    """Whether its node evicted it because it wrote more to the disk than it may."""
-    status = pod.get("status", {})
-    return status.get("reason") in _NODE_SAYS and bool(_TOO_MUCH_WRITTEN.search(status.get("message") or ""))
 
 
 def wrote_too_much_before(events: tuple[Raw, ...]) -> Hindrance:
     """What its node said of an earlier pod of the same name that wrote too much; nothing where none did."""
     said = (str(one.get("message", "")).strip() for one in events if one.get("reason") == "Evicted")
-    found = next((message for message in said if _TOO_MUCH_WRITTEN.search(message)), "")
-    return Hindrance("ScratchExceeded", _short(found)) if found else NOTHING
+    found = next((message for message in said if disk.TOO_MUCH_WRITTEN.search(message)), "")
+    return Hindrance("ScratchExceeded", short(found)) if found else NOTHING
+
+
+def lacks_words(message: str) -> bool:
+    """Whether a kubelet's message on an image says only that it waits: the words are in an event."""
+    found = _BACK_OFF.match(message)
+    return found is not None and found.end() == len(message)
+
+
+def _registry_words(message: str, events: tuple[Raw, ...]) -> str:
+    """The same while the image is tried and while the next try is waited for."""
+    if not lacks_words(message):
+        return _BACK_OFF.sub("", message, count=1)
+    for event in events:
+        found = _FAILED_PULL.match(str(event.get("message", "")))
+        if event.get("reason") == "Failed" and found is not None:
+            return short(event["message"][found.end() :])
+    return message
 
 
 def ending_of(pod: Raw, memory_limit: int) -> Ending:
     """Of a pod whose phase is Failed."""
     terminated = container_status(pod).get("state", {}).get("terminated") or {}
     ending = ending_of_container(terminated, memory_limit)
-    if was_taken_away(pod) or pod["status"].get("reason") in _NODE_SAYS:
+    if was_taken_away(pod) or pod["status"].get("reason") in disk.NODE_SAYS:
         return Ending(ending.exit_code, _taken_away(pod), ending.started_at, ending.finished_at)
     if not terminated:
         status = pod["status"]
-        message = _short(f"{status.get('reason', '')}: {status.get('message', '')}".strip(": "))
+        message = short(f"{status.get('reason', '')}: {status.get('message', '')}".strip(": "))
         return Ending(None, Hindrance("StartFailed" if message else "Lost", message))
     return ending
 
@@ -145,14 +132,9 @@ def ending_of_container(terminated: Raw, memory_limit: int) -> Ending:
     if code == 0:
         return Ending(0, NOTHING, *times)
     if terminated.get("reason") in ("StartError", "ContainerCannotRun"):
-        return Ending(code, Hindrance("StartFailed", _short(terminated.get("message", ""))), *times)
+        return Ending(code, Hindrance("StartFailed", short(terminated.get("message", ""))), *times)
     output = terminated.get("message") or ""
     return Ending(code, _last_words(code, output), *times, _trace_in(output))
-
-
-def condition(found: Raw, kind: str) -> Raw:
-    """The condition of this type, of any object; empty where it has none."""
-    return next((one for one in found.get("status", {}).get("conditions") or () if one.get("type") == kind), {})
 
 
 def is_ending(live: Raw) -> bool:
@@ -160,16 +142,26 @@ def is_ending(live: Raw) -> bool:
     return "deletionTimestamp" in live["metadata"]
 
 
-def moment(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
+def ended_by_removal(pod: Raw, *, surely: bool = False) -> bool:
+    """Whether somebody deleted the pod, and its container ended of that: not before, nor, `surely`, in the second in
+    which it was deleted."""
+    if not is_ending(pod):
+        return False
+    metadata = pod["metadata"]
+    grace = timedelta(seconds=int(metadata.get("deletionGracePeriodSeconds") or 0))
+    terminated = container_status(pod).get("state", {}).get("terminated") or {}
+    told, ended = moment(metadata["deletionTimestamp"]), moment(terminated.get("finishedAt"))
+    if told is None or ended is None:
+        return not surely
+    return ended > told - grace if surely else ended >= told - grace
 
 
 def _last_words(code: int | None, output: str) -> Hindrance:
     """What the runner said, where it came so far; else the end of what the container printed."""
     found = _NOTE.search(output)
     if found is None or found[1] not in REASONS:
-        return Hindrance(reason_of_exit(code), _short(output.strip()[-300:]))
-    message = _short(found[2].strip())
+        return Hindrance(reason_of_exit(code), short(output.strip()[-300:]))
+    message = short(found[2].strip())
     if any(words in message.lower() for words in _NO_NAME):
         message += " The cluster's DNS does not know that name."
     return Hindrance(found[1], message)
@@ -182,13 +174,8 @@ def _trace_in(output: str) -> Trace:
 
 def _taken_away(pod: Raw) -> Hindrance:
     target = condition(pod, "DisruptionTarget")
-    words = _TAKEN_AWAY.get(target.get("reason", ""), "")
     said = str(pod["status"].get("message") or target.get("message") or "").strip()
-    if has_written_too_much(pod):
-        return Hindrance("ScratchExceeded", _short(said))
-    reason = "MachineDiskFull" if _DISK_IS_FULL.search(said) else "Evicted"
-    return Hindrance(reason, _short(f"{words} {said}".strip()))
-
-
-def _short(text: str) -> str:
-    return text[:_LONGEST_MESSAGE]
+    if disk.has_written_too_much(pod):
+        return Hindrance("ScratchExceeded", short(said))
+    reason = "MachineDiskFull" if disk.IS_FULL.search(said) else "Evicted"
+    return Hindrance(reason, short(f"{taken_words(pod)} {said}".strip()))

@@ -14,7 +14,7 @@ from typing import Any
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.basis import Basis, Memory, ended_in, may_be_believed
-from yardmaster.engines.kubernetes.facts import Seen, needs_events, observation_of
+from yardmaster.engines.kubernetes.facts import Seen, events_wanted, observation_of
 from yardmaster.engines.kubernetes.held_up import HeldUp
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.rolefacts import newest_of
@@ -156,14 +156,16 @@ class Reader:
         self, seen: Mapping[JobKey, Seen], found: Mapping[JobKey, Observation]
     ) -> dict[JobKey, Observation]:
         """The same, with the events of what is held up without saying why."""
-        held_up = [key for key, one in found.items() if needs_events(one)]
+        wanted = {key: fields for key, one in found.items() if (fields := events_wanted(one))}
+        held_up = [*wanted]
         self._held_up.forget(found.keys() - set(held_up))
         if not held_up:
             return dict(found)
         now = time.monotonic()
         known = {key: self._held_up.known(key, now) for key in held_up}
         if unknown := [key for key, events in known.items() if events is None]:
-            events = self._api.find("Event", self._place(unknown), fields="type=Warning")
+            kinds = sorted({fields for key in unknown for fields in wanted[key]})
+            events = [one for fields in kinds for one in self._api.find("Event", self._place(unknown), fields=fields)]
             for key in unknown:
                 known[key] = _about(key, events)
                 self._held_up.keep(key, _about(key, events), now)

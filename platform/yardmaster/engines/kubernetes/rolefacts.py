@@ -11,14 +11,20 @@ from typing import Any
 
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes import podfacts as pods
-from yardmaster.engines.kubernetes.podfacts import Hindrance, Raw
+from yardmaster.engines.kubernetes.disk import has_written_too_much
+from yardmaster.engines.kubernetes.placing import NOTHING, Hindrance, machine_of, was_taken_away
+from yardmaster.engines.kubernetes.podfacts import Raw
 from yardmaster.engines.kubernetes.shape import NEVER, Released, RunShape, Together
 from yardmaster.engines.kubernetes.workloads import HOPELESS
 from yardmaster.failures import REASONS
 from yardmaster.phases import TaskPhase, TaskState
+from yardmaster.placing_words import PLACE_MISSING
 from yardmaster.restarts import SAME_FAILURE
 from yardmaster.spec import Role
 
+REMOVED = "StoppedOutside"
+_NO_ACCOUNT = "error looking up service account"
+"""What admission says of a pod whose account is not in the namespace."""
 OVERDUE = "The portal was away when its time was over; the cluster ended it."
 OVER = ("Succeeded", "Failed")
 """The phases of pods that have ended."""
@@ -112,7 +118,7 @@ def failed_in(found: Iterable[Raw]) -> dict[int, tuple[Raw, ...]]:
     failed: dict[int, tuple[Raw, ...]] = {}
     for pod in sorted(found, key=_age):
         index = _index_of(pod)
-        if index is not None and pod.get("status", {}).get("phase") == "Failed" and not pods.was_taken_away(pod):
+        if index is not None and pod.get("status", {}).get("phase") == "Failed" and not was_taken_away(pod):
             failed[index] = (*failed.get(index, ()), pod)
     return failed
 
@@ -160,18 +166,28 @@ def task_of(one: RoleSeen, index: int) -> TaskState:
     node = pod.get("spec", {}).get("nodeName") or ""
     state = TaskState(one.role, index, TaskPhase.PENDING, restarts=one.restarts_of(pod), node=node)
     phase = pod.get("status", {}).get("phase") or "Pending"
+    if _is_removed(one, pod, phase):
+        return replace(state, phase=TaskPhase.FAILED, reason=REMOVED)
     if phase == "Pending":
-        events = _events_of(one, pod["metadata"]["name"])
-        before = pods.wrote_too_much_before(events) if one.role is Role.PS else pods.NOTHING
+        before = pods.wrote_too_much_before(_events_of(one, pod, earlier=True)) if one.role is Role.PS else NOTHING
         if before.reason:  # a set's pods have one name: this one takes the place of that
             return replace(state, phase=TaskPhase.FAILED, reason=before.reason, message=before.message)
-        why = pods.hindrance_of(pod, events)
+        why = pods.hindrance_of(pod, _events_of(one, pod))
+        is_hopeless = why.reason in REASONS and REASONS[why.reason].permanent
+        state = replace(state, phase=TaskPhase.FAILED) if is_hopeless else state
         return replace(state, reason=why.reason, message=why.message)
     if phase == "Succeeded":
         ending = pods.ending_of_container(_terminated(pod), one.memory)
         done = replace(state, phase=TaskPhase.SUCCEEDED, exit_code=0)
         return replace(done, started_at=ending.started_at, finished_at=ending.finished_at)
     return _failed_pod(one, pod, state) if phase == "Failed" else _living_pod(one, pod, state)
+
+
+def _is_removed(one: RoleSeen, pod: Raw, phase: str) -> bool:
+    """Whether somebody deleted its workload, which takes the pod along: how that ends says nothing of the task."""
+    if one.workload is not None or was_taken_away(pod):
+        return False
+    return pods.ended_by_removal(pod, surely=phase == "Succeeded")
 
 
 def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
@@ -183,16 +199,18 @@ def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     is_repeated = _name(pod) in one.repeated
     reason = SAME_FAILURE if is_repeated else ending.why.reason
     why = replace(state, reason=reason, message=ending.why.message)
+    if not one.is_over and not was_taken_away(pod) and pods.ended_by_removal(pod):
+        why = replace(state, reason=REMOVED, message="Its pod was deleted.")
     is_server = one.role is Role.PS  # its set makes another, whatever it failed of
-    comes_again = not pods.has_written_too_much(pod) and (
+    comes_again = not has_written_too_much(pod) and (
         is_server
         or not (
             one.is_over
             or is_repeated
             or state.index in one.failed
-            or (ending.exit_code in HOPELESS and not pods.was_taken_away(pod))
+            or (ending.exit_code in HOPELESS and not was_taken_away(pod))
             or _failed_for_good(pod)
-            or (_is_spent(one, pod, state.index) and not pods.was_taken_away(pod))
+            or (_is_spent(one, pod, state.index) and not was_taken_away(pod))
         )
     )
     if comes_again and one.workload is not None:
@@ -210,7 +228,7 @@ def _is_spent(one: RoleSeen, pod: Raw, index: int) -> bool:
 
 def _failed_for_good(pod: Raw) -> bool:
     """Whether it failed of what no restart can mend. Its Job does not know that, and may make another all the same."""
-    if pod.get("status", {}).get("phase") != "Failed" or pods.was_taken_away(pod):
+    if pod.get("status", {}).get("phase") != "Failed" or was_taken_away(pod):
         return False
     reason = pods.ending_of(pod, 0).why.reason
     return reason in REASONS and REASONS[reason].permanent
@@ -234,21 +252,22 @@ def _living_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
         return replace(failed, started_at=ending.started_at, finished_at=ending.finished_at)
     if running is None and status.get("state", {}).get("waiting"):
         return why
-    message = "Its node does not answer." if pod["status"].get("phase") == "Unknown" else ""
-    return replace(state, phase=TaskPhase.RUNNING, started_at=_started(pod), message=message)
+    machine = NOTHING if pod["metadata"].get("uid") in one.together.stale else machine_of(pod)
+    running_now = replace(state, phase=TaskPhase.RUNNING, started_at=_started(pod))
+    return replace(running_now, reason=machine.reason, message=machine.message)
 
 
 def _without_pod(one: RoleSeen, index: int) -> TaskState:
     """Not made yet, or refused; or its end was noted by its Job; or somebody else removed it."""
     state = TaskState(one.role, index, TaskPhase.PENDING)
     if one.workload is None:
-        return replace(state, phase=TaskPhase.FAILED, reason="StoppedOutside")
+        return replace(state, phase=TaskPhase.FAILED, reason=REMOVED)
     if index in one.completed:
         return replace(state, phase=TaskPhase.SUCCEEDED, exit_code=0)
     if index in one.failed or one.is_over:
         reason, message = ("DeadlineExceeded", OVERDUE) if one.is_overdue else ("Lost", "Its pod was removed.")
         return replace(state, phase=TaskPhase.FAILED, reason=reason, message=message)
-    why = _refused(_events_of(one, one.workload["metadata"]["name"]))
+    why = _refused(_events_of(one, one.workload))
     return replace(state, reason=why.reason, message=why.message)
 
 
@@ -257,13 +276,18 @@ def _refused(events: Iterable[Raw]) -> Hindrance:
     for event in events:
         if event.get("reason") == "FailedCreate":
             message = str(event.get("message", ""))[:1000]
-            return Hindrance("QuotaRefused" if "exceeded quota" in message else "StartFailed", message)
-    return pods.NOTHING
+            if "exceeded quota" in message:
+                return Hindrance("QuotaRefused", message)
+            return Hindrance(PLACE_MISSING if _NO_ACCOUNT in message else "StartFailed", message)
+    return NOTHING
 
 
-def _events_of(one: RoleSeen, name: str) -> tuple[Raw, ...]:
-    """The events about the object of this name, newest first."""
-    mine = [event for event in one.events if (event.get("involvedObject") or {}).get("name") == name]
+def _events_of(one: RoleSeen, found: Raw, *, earlier: bool = False) -> tuple[Raw, ...]:
+    """The events about this object, newest first; with `earlier` also those about one that had its name before."""
+    uid = found["metadata"].get("uid", "")
+    about = [(event, event.get("involvedObject") or {}) for event in one.events]
+    named = [(event, of.get("uid", "")) for event, of in about if of.get("name") == _name(found)]
+    mine = [event for event, of in named if earlier or of in ("", uid)]
     return tuple(sorted(mine, key=_event_time, reverse=True))
 
 

@@ -1,0 +1,113 @@
+"""What the cluster says of a pod that it has not placed, or is about to take from its machine, in the words of
+`failures`. Pure. The one place for the words of schedulers, autoscalers and drains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from yardmaster.engines.kubernetes.disk import has_written_too_much
+from yardmaster.placing_words import NODE_DRAINED, NODE_NOT_READY, SCALING_UP
+from yardmaster.success import UNSCHEDULABLE
+
+Raw = Mapping[str, Any]
+
+GROWTH_EVENTS = ("TriggeredScaleUp", "NotTriggerScaleUp", "Nominated")
+"""Reasons of events by which autoscalers (of the cluster, Karpenter) say of a pod whether they add a node for it."""
+_NO_GROWTH = "NotTriggerScaleUp"
+_TAKEN_AWAY = {
+    "PreemptionByScheduler": "It made room for a task of higher priority.",
+    "DeletionByTaintManager": "Its node was marked as not to be used.",
+    "EvictionByEvictionAPI": "Its node is being emptied.",
+    "DeletionByPodGC": "Its node is gone.",
+    "TerminationByKubelet": "Its node ran short of memory, disk or processes, or was shut down.",
+}
+_MEANING = (
+    ("were unschedulable", "An unschedulable node is cordoned or being drained: it takes no new tasks."),
+    ("node.kubernetes.io/not-ready", "A node that is not ready takes no tasks."),
+    ("node.kubernetes.io/unreachable", "A node that does not answer takes no tasks."),
+)
+_LONGEST_MESSAGE = 2000
+
+
+@dataclass(frozen=True)
+class Hindrance:
+    """Why a task does not begin, or has ended badly. `reason` is a word of `failures`, or empty."""
+
+    reason: str = ""
+    message: str = ""
+
+
+NOTHING = Hindrance()
+
+
+def condition(found: Raw, kind: str) -> Raw:
+    """The condition of this type, of any object; empty where it has none."""
+    return next((one for one in found.get("status", {}).get("conditions") or () if one.get("type") == kind), {})
+
+
+def was_taken_away(pod: Raw) -> bool:
+    """Whether the cluster ended it for its own reasons, which costs the job no restart. What it wrote beyond its limit
+    is no such reason."""
+    return condition(pod, "DisruptionTarget").get("status") == "True" and not has_written_too_much(pod)
+
+
+def placing_of(pod: Raw, events: Sequence[Raw]) -> Hindrance:
+    """Of a pod without a node: why the scheduler has none for it, and whether there is one to come. `events` are those
+    about the pod, newest first."""
+    scheduled = condition(pod, "PodScheduled")
+    if scheduled.get("status") != "False":
+        return NOTHING
+    said = short(scheduled.get("message", ""))
+    node = pod["status"].get("nominatedNodeName")
+    if node:
+        return Hindrance(SCALING_UP, f"Tasks of lower priority are told to leave {node} for it. {said}".strip())
+    grown = next((one for one in events if one.get("reason") in GROWTH_EVENTS), None)
+    words = "" if grown is None else short(str(grown.get("message", "")))
+    if grown is not None and grown["reason"] != _NO_GROWTH:
+        return Hindrance(SCALING_UP, f"The cluster is adding a machine: {words}")
+    meant = [meaning for tell_tale, meaning in _MEANING if tell_tale in said]
+    if grown is not None:
+        meant.append(f"The cluster adds no machine: {words}")
+    return Hindrance(UNSCHEDULABLE, " ".join((said, *meant)) if said else " ".join(meant))
+
+
+def refused_since(pod: Raw) -> datetime | None:
+    """Since when the scheduler has had no node for the pod; None where it has, or where the pod is held back on purpose
+    (`schedulingGates`)."""
+    scheduled = condition(pod, "PodScheduled")
+    if scheduled.get("status") != "False" or scheduled.get("reason") == "SchedulingGated":
+        return None
+    return moment(scheduled.get("lastTransitionTime") or pod["metadata"].get("creationTimestamp"))
+
+
+def machine_of(pod: Raw) -> Hindrance:
+    """What becomes of a living pod's machine: it is being emptied, or does not answer. A cordoned machine, on which it
+    goes on, is no trouble."""
+    node = pod.get("spec", {}).get("nodeName") or "its node"
+    if was_taken_away(pod):
+        why = condition(pod, "DisruptionTarget").get("reason", "")
+        is_drained = why == "EvictionByEvictionAPI"
+        return Hindrance(NODE_DRAINED if is_drained else "Evicted", f"It is told to leave {node}. {taken_words(pod)}")
+    # Nothing looks whether a task is ready, so that it is as soon as its container runs: the cluster alone takes that
+    # back, when the node has not been heard of, and leaves the word of the containers as it was.
+    is_ready, containers = (condition(pod, kind).get("status") for kind in ("Ready", "ContainersReady"))
+    if (is_ready == "False" and containers == "True") or pod["status"].get("phase") == "Unknown":
+        return Hindrance(NODE_NOT_READY, f"The machine {node} is not ready, or does not answer.")
+    return NOTHING
+
+
+def taken_words(pod: Raw) -> str:
+    """Why the cluster takes the pod away, where it says."""
+    return _TAKEN_AWAY.get(condition(pod, "DisruptionTarget").get("reason", ""), "")
+
+
+def moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def short(text: str) -> str:
+    return text[:_LONGEST_MESSAGE]
