@@ -21,6 +21,7 @@ from apps.jobs import leases, ledger, removal, rivals, setbacks, specs, steps, t
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job
 from apps.jobs.phase_gate import PhaseMoved
+from yardmaster.engines.base import Keeps
 from yardmaster.errors import YardmasterError
 from yardmaster.hindrances import IMAGE_PULL
 from yardmaster.phases import ABSENT, Observation, Phase, Wanted
@@ -99,7 +100,10 @@ def _look(job: Job, clock: Clock) -> tuple[Observation | None, Exception | None]
     """What the engine has of the job, written down; or None, and why that could not be. Whatever it was, even a bug:
     the job's clocks must go on, so that a stop and the limits still end it and return its quota."""
     try:
-        seen = engine_named(job.engine).observe([job.key])[job.key]
+        engine = engine_named(job.engine)
+        seen = engine.observe([job.key])[job.key]
+        if seen == ABSENT and job.phase == Phase.RUNNING.value and isinstance(engine, Keeps):
+            seen = replace(seen, message=engine.missing(job.key))
         if seen.exists and job.submitted_at is None:
             steps.taken(job, clock())
         return task_facts.record(job, seen, clock()), None

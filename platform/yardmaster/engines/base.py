@@ -87,6 +87,15 @@ class Watches(Protocol):
 
 
 @runtime_checkable
+class Keeps(Protocol):
+    """Optional: an engine that has a run until it is told to remove it, whatever becomes of machines and processes: one
+    that is gone was removed by others."""
+
+    def missing(self, key: JobKey) -> str:
+        """Of a run that was there and is not any more: what of it is missing, as a sentence."""
+
+
+@runtime_checkable
 class Outputs(Protocol):
     """Optional: what the engine itself kept of a task's output, for tasks that died before the runner began."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from yardmaster.phases import Observation, TaskPhase, TaskState
+from yardmaster.phases import Observation, Refused, TaskPhase, TaskState
 from yardmaster.placement import Tasks
 from yardmaster.spec import DatasetInput, Paths, Resources, Role, RoleSpec, Strategy, SuccessRule, TrainingSpec
 from yardmaster.strategy import ROLES, never_ending_roles, only_serves
@@ -136,6 +136,10 @@ def task_states(draw: st.DrawFn, role: Role, index: int) -> TaskState:
     )
 
 
+clocks = st.integers(-(10**7), 10**7).map(lambda seconds: NOW + timedelta(seconds=seconds))
+refusals = st.builds(Refused, since=clocks, message=st.sampled_from(["", "0/2 nodes"]), is_growing=st.booleans())
+
+
 @st.composite
 def observations(draw: st.DrawFn, spec: TrainingSpec) -> Observation:
     """Anything an engine might show: tasks missing, out of order, of roles and indices that the spec does not have."""
@@ -144,10 +148,9 @@ def observations(draw: st.DrawFn, spec: TrainingSpec) -> Observation:
     keys = [*spec.tasks(), (Role.EVALUATOR, 7), (Role.PS, 99)]
     shown = draw(st.lists(st.sampled_from(keys), unique=True, max_size=len(keys)))
     tasks = tuple(draw(task_states(*key)) for key in shown)
-    return Observation(True, tasks, draw(st.sampled_from(["", "held up"])), to_restart=draw(st.booleans()))
-
-
-clocks = st.integers(-(10**7), 10**7).map(lambda seconds: NOW + timedelta(seconds=seconds))
+    refused = draw(st.none() | refusals)
+    said = draw(st.sampled_from(["", "held up"]))
+    return Observation(True, tasks, said, to_restart=draw(st.booleans()), refused=refused)
 
 
 def one_task(*sizes: Resources) -> tuple[Tasks, ...]:

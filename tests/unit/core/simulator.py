@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from tests.unit.core.generators import NOW
 from yardmaster.failures import Verdict
-from yardmaster.phases import ABSENT, MOVES, Observation, Phase, TaskPhase, TaskState, Wanted
+from yardmaster.phases import ABSENT, MOVES, Observation, Phase, Refused, TaskPhase, TaskState, Wanted
 from yardmaster.plan import (
     Admit,
     Discard,
@@ -25,6 +25,7 @@ from yardmaster.plan import (
     Step,
     Stop,
     Submit,
+    TakeBack,
     Tidy,
     Timing,
     Wait,
@@ -36,7 +37,7 @@ from yardmaster.success import SUCCEEDED, job_verdict, needed_workers
 
 Key = tuple[Role, int]
 TIMING = Timing()
-NEEDS_THE_ENGINE = (Submit, Discard, Restart, Stop, Release, Tidy)
+NEEDS_THE_ENGINE = (Submit, TakeBack, Discard, Restart, Stop, Release, Tidy)
 
 
 class Health(StrEnum):
@@ -66,6 +67,8 @@ class Engine:
     lost: bool = False
     """A task was lost without which the others cannot go on."""
     restarts: int = 0
+    refuses_since: datetime | None = None
+    """Since when it has had no place for tasks that have not begun."""
     arrives_late: bool = False
     """A submission is under way of which nobody was told."""
 
@@ -97,7 +100,7 @@ class Engine:
                 self.release(self.spec.roles)
             case Release(roles):
                 self.release(roles)
-            case Tidy() | Discard():
+            case Tidy() | Discard() | TakeBack():
                 self.tidy()
 
     def submit(self) -> None:
@@ -122,7 +125,13 @@ class Engine:
     def observe(self) -> Observation | None:
         if self.health is Health.AWAY:
             return None
-        return ABSENT if self.tasks is None else Observation(True, tuple(self.tasks.values()), to_restart=self.lost)
+        if self.tasks is None:
+            return ABSENT
+        is_refused = self.refuses_since is not None and any(
+            one.phase is TaskPhase.PENDING and not one.restarts for one in self.tasks.values()
+        )
+        refused = Refused(self.refuses_since, "no node") if is_refused and self.refuses_since else None
+        return Observation(True, tuple(self.tasks.values()), to_restart=self.lost, refused=refused)
 
     def release(self, roles: Collection[Role]) -> None:
         self.told_to_end |= {key for key in self.tasks or {} if key[0] in roles}
@@ -183,7 +192,7 @@ class World:
             assert (self.engine.observe(), set(self.engine.told_to_end)) == before
         if not crash:
             self._write(step)
-            if twice and not isinstance(step, GiveBack):
+            if twice and not isinstance(step, GiveBack | TakeBack):
                 before_job = self.job
                 self._write(step)
                 assert self.job == before_job
@@ -194,7 +203,7 @@ class World:
 
     def _write(self, step: Step) -> None:
         job = self.job
-        if isinstance(step, Move | GiveBack | Wait | Admit):
+        if isinstance(step, Move | GiveBack | TakeBack | Wait | Admit):
             job = replace(job, failing_since=None)
         match step:
             case Admit() if self.has_room:
@@ -203,6 +212,9 @@ class World:
                 job = replace(job, submitted_at=job.submitted_at or self.now)
             case GiveBack(until):
                 given = {"admitted_at": None, "submitted_at": None, "returns": job.returns + 1}
+                job = replace(job, phase=Phase.QUEUED, reserved=frozenset(), held_back_until=until, **given)
+            case TakeBack(until):
+                given = {"admitted_at": None, "submitted_at": None, "refusals": job.refusals + 1}
                 job = replace(job, phase=Phase.QUEUED, reserved=frozenset(), held_back_until=until, **given)
             case Discard():
                 job = replace(job, held_back_until=None)
@@ -244,6 +256,13 @@ class World:
                 assert self.job.phase is Phase.STARTING
                 assert until > self.now
                 assert self._has_failed_for_long()
+            case TakeBack(until):
+                assert self.job.phase is Phase.STARTING, "work was lost"
+                assert until > self.now
+                assert seen is not None
+                assert seen.refused is not None
+                limit = (self.job.admitted_at or self.job.queued_at) + TIMING.start_timeout
+                assert self.now >= min(limit, seen.refused.since + TIMING.refusal_patience), "there may be room yet"
             case Discard():
                 assert self.job.phase is Phase.QUEUED
                 assert self.job.held_back_until is not None

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.unit.core.generators import NOW, clocks, make_spec, observations, plain_specs
 from tests.unit.core.simulator import NEEDS_THE_ENGINE, Health, World
+from yardmaster.hindrances import Rivals
 from yardmaster.phases import MOVES, Phase, TaskPhase, Wanted
 from yardmaster.plan import (
     Admit,
@@ -23,6 +24,7 @@ from yardmaster.plan import (
     Restart,
     Stop,
     Submit,
+    TakeBack,
     Tidy,
     Wait,
     plan,
@@ -30,7 +32,7 @@ from yardmaster.plan import (
 from yardmaster.spec import Role, Strategy, TrainingSpec
 from yardmaster.strategy import never_ending_roles, only_serves
 
-STEPS = (Admit, Submit, GiveBack, Discard, Move, Restart, Stop, Release, FreeQuota, Tidy, Wait)
+STEPS = (Admit, Submit, GiveBack, TakeBack, Discard, Move, Restart, Stop, Release, FreeQuota, Tidy, Wait)
 
 
 @st.composite
@@ -40,13 +42,15 @@ def memories(draw: st.DrawFn, spec: TrainingSpec) -> Remembered:
         name: draw(st.none() | clocks)
         for name in (
             "admitted_at", "started_at", "stop_sent_at", "decided_at", "released_at", "tidied_at", "submitted_at",
-            "failing_since", "held_back_until",
+            "failing_since", "held_back_until", "image_failing_since",
         )
     }  # fmt: skip
     reserved = draw(st.frozensets(st.sampled_from(list(spec.roles))))
     phase, wanted = draw(st.sampled_from(Phase)), draw(st.sampled_from(Wanted))
     returns = draw(st.integers(0, 20))
-    return Remembered(spec, phase, wanted, queued_at=draw(clocks), reserved=reserved, returns=returns, **times)
+    rivals = Rivals(draw(st.booleans()), draw(st.none() | clocks))
+    more = {"returns": returns, "refusals": draw(st.integers(0, 20)), "rivals": rivals}
+    return Remembered(spec, phase, wanted, queued_at=draw(clocks), reserved=reserved, **more, **times)
 
 
 @settings(max_examples=200)
@@ -135,6 +139,10 @@ class JobLife(RuleBasedStateMachine):
     def the_engine_falls_ill_or_recovers(self, health: Health) -> None:
         self.world.engine.turns(health)
 
+    @rule(refuses=st.booleans())
+    def the_engine_has_no_place_for_what_has_not_begun(self, refuses: bool) -> None:
+        self.world.engine.refuses_since = self.world.now if refuses else None
+
     @rule()
     def the_engine_obeys(self) -> None:
         self.world.engine.obeys()
@@ -159,9 +167,10 @@ class JobLife(RuleBasedStateMachine):
         world = self.world
         world.has_room = True
         world.engine.turns(Health.WELL)
+        world.engine.refuses_since = None
         ends = [key for key in world.spec.tasks() if key[0] not in never_ending_roles(world.spec.strategy)]
         world.now = max(world.now, NOW + timedelta(days=1))
-        for _ in range(6):
+        for _ in range(8):
             if isinstance(step := world.step(), Wait) and step.until is not None:
                 world.now = max(world.now, step.until)
             for key in ends:
@@ -281,6 +290,32 @@ def test_a_job_that_its_engine_never_takes_fails_after_its_returns() -> None:
     assert world.verdict is not None
     assert world.verdict.reason == "EngineUnavailable"
     world.wait_for_an_engine_that_stays_as_it_is()
+
+
+def test_a_job_that_its_engine_has_no_place_for_waits_in_the_queue_for_ever_longer_and_begins_when_there_is_one() -> (
+    None
+):
+    world = World(make_spec())
+    world.engine.refuses_since = NOW
+    held, rests = timedelta(), []
+    while world.now < NOW + timedelta(hours=6):
+        step = world.step()
+        held += timedelta(seconds=15) if world.job.reserved else timedelta()
+        if isinstance(step, TakeBack):
+            rests.append((step.until - world.now).total_seconds() / 60)
+            assert world.engine.tasks is None
+            assert not world.job.reserved
+        world.now += timedelta(seconds=15)
+    assert rests[:6] == [1, 2, 4, 8, 16, 30]
+    assert set(rests[6:]) == {30}
+    assert held < timedelta(hours=6) / 10, "it holds the room that it cannot use for most of the time"
+    assert world.job.queued_at == NOW, "it lost its place in the queue"
+    world.engine.refuses_since = None
+    while not isinstance(world.step(), Submit):
+        world.now += timedelta(minutes=1)
+    for key in world.spec.tasks():
+        world.engine.turn(key, TaskPhase.RUNNING)
+    assert world.step() == Move(Phase.RUNNING)
 
 
 @given(plain_specs().filter(lambda spec: not only_serves(spec.strategy)), st.booleans())

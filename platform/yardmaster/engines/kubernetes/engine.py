@@ -130,6 +130,10 @@ class KubernetesEngine:
         reach = f"Only from pods of the cluster's namespace {self._namespace(key)}."
         return Servers(addresses, reach, f"{WORK_DIR}/data")
 
+    def missing(self, key: JobKey) -> str:
+        """Its owner, without which nothing counts."""
+        return f"The ConfigMap {key.name} is not on the cluster."
+
     def changes(self) -> Iterator[JobKey]:
         """Runs that have changed, for ever, from this call on."""
         return self._watching.keys()

@@ -38,13 +38,18 @@ _EXACT = ("NetworkPolicy", "LimitRange")
 Manifest = dict[str, Any]
 
 
-def base(namespace_id: uuid.UUID, portal_url: str, options: TaskOptions) -> list[Manifest]:
+PULLS = "yardmaster/pull-secrets"
+"""The annotation of the account that says from what the secrets to pull images with were copied."""
+
+
+def base(namespace_id: uuid.UUID, portal_url: str, options: TaskOptions, pulls: str = "") -> list[Manifest]:
     """What every namespace has, whatever its quota, in the order in which it is to be made: the rights to make the
-    rest come second. Raises `Misconfigured` where nobody said at which address pods reach the portal."""
+    rest come second. `pulls` is the digest of its copied secrets. Raises `Misconfigured` where nobody said at which
+    address pods reach the portal."""
     return [
         _namespace(namespace_id, options),
         *([_binding(namespace_id, options)] if options.bound_role else []),
-        _account(namespace_id, options),
+        _account(namespace_id, options, pulls),
         _service(namespace_id, options),
         _policy(namespace_id, options, "default-deny"),
         _policy(
@@ -155,12 +160,15 @@ def _binding(namespace_id: uuid.UUID, options: TaskOptions) -> Manifest:
     }
 
 
-def _account(namespace_id: uuid.UUID, options: TaskOptions) -> Manifest:
+def _account(namespace_id: uuid.UUID, options: TaskOptions, pulls: str) -> Manifest:
     """Whom pods run as: somebody without a token and without any right."""
+    metadata = _metadata(names.ACCOUNT, namespace_id, options)
+    if pulls:
+        metadata["annotations"] = {PULLS: pulls}
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": _metadata(names.ACCOUNT, namespace_id, options),
+        "metadata": metadata,
         "automountServiceAccountToken": False,
     }
 

@@ -34,7 +34,9 @@ class TaskOptions:
     """The tasks' image. It has Python, TensorFlow and, unless `runner_image` is set, the runner."""
     image_pull_policy: str = "IfNotPresent"
     image_pull_secrets: tuple[str, ...] = ()
-    """Secrets that are in every namespace of the portal."""
+    """Secrets that are in every namespace of the portal, or are copied there."""
+    pull_secrets_from: str = ""
+    """The namespace from which `image_pull_secrets` are copied; empty: somebody else puts them where they belong."""
     python: str = "python3"
     """The interpreter, by the image's search path or by its own."""
     runner_path: str = ""
@@ -197,6 +199,8 @@ def _problems(options: TaskOptions) -> list[str]:
     found += _scratch_problems(options)
     if not 1024 <= options.port <= 65_535:
         found.append("port is between 1024 and 65535.")
+    if options.pull_secrets_from and not options.image_pull_secrets:
+        found.append("pull_secrets_from needs image_pull_secrets: which of its Secrets to copy.")
     if options.runner_image and not options.runner_path:
         found.append("runner_image needs runner_path: which folder of it to copy.")
     if bool(options.bound_role) != bool(options.bound_account) or options.bound_account.count("/") not in (0, 1):
@@ -225,7 +229,7 @@ def _network_problems(options: TaskOptions) -> list[str]:
                 ipaddress.ip_network(cidr)
             except ValueError as error:
                 found.append(f"{name} has {cidr!r}: {error}.")
-    for name in ("portal_namespace", "dns_namespace"):
+    for name in ("portal_namespace", "dns_namespace", "pull_secrets_from"):
         value = getattr(options, name)
         if not _LABEL.fullmatch(value) and (value or name == "dns_namespace"):
             found.append(f"{name} is {value!r}: it is the name of a namespace.")

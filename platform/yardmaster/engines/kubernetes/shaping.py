@@ -17,8 +17,9 @@ from yardmaster.engines.kubernetes import names, namespaces
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.podfacts import is_ending
+from yardmaster.engines.kubernetes.pull_secrets import copy_of, digest_of
 from yardmaster.engines.kubernetes.troubles import Conflict, Forbidden
-from yardmaster.errors import Misconfigured, SpecRejected, Unavailable
+from yardmaster.errors import Misconfigured, PlaceMissing, SpecRejected, Unavailable
 from yardmaster.ledger import Quota
 
 _BEFORE_ITS_RIGHTS = ("Namespace", "RoleBinding")
@@ -30,17 +31,22 @@ class Shaper:
 
     def __init__(self, api: Api, options: TaskOptions) -> None:
         self._api, self._options = api, options
-        self._ours: set[uuid.UUID] = set()
 
-    def refuse_anothers(self, namespace_id: uuid.UUID) -> None:
-        """Raises `Misconfigured` where the cluster's namespace is there and somebody else's. Of one that was seen to be
-        ours the server is not asked again, until it is shaped or removed."""
-        if namespace_id in self._ours:
-            return
-        live = self._api.get("Namespace", "", names.namespace_name(namespace_id, self._options))
-        if live is not None:
-            self._must_be_ours(live, namespace_id)
-            self._ours.add(namespace_id)
+    def require(self, namespace_id: uuid.UUID, portal_url: str) -> None:
+        """Raises `PlaceMissing` where the namespace or something of what is in it is not there, `Misconfigured` where
+        it is somebody else's. It may have been deleted, and made by others, at any time: so it is looked at before
+        every run. What its objects say is left to `shape`."""
+        wanted = namespaces.base(namespace_id, portal_url, self._options)
+        for one in [*wanted, *namespaces.bounds(namespace_id, Quota(), self._options)]:
+            kind, metadata = one["kind"], one["metadata"]
+            live = self._api.get(kind, metadata.get("namespace", ""), metadata["name"])
+            if live is None:
+                where = "" if kind == "Namespace" else f" in {metadata['namespace']}"
+                message = f"The cluster has no {kind} {metadata['name']}{where}."
+                raise PlaceMissing(message, remedy="The portal makes it; the job goes on then.")
+            _refuse_ending(live, one)
+            if kind == "Namespace":
+                self._must_be_ours(live, namespace_id)
 
     def is_open(self, namespace_id: uuid.UUID) -> bool:
         """Whether the cluster's namespace is there and, where rights are bound in it, that binding."""
@@ -52,13 +58,15 @@ class Shaper:
     def shape(self, namespace_id: uuid.UUID, quota: Quota, portal_url: str) -> tuple[str, ...]:
         """Everything. Returns what was made or changed. Raises `Misconfigured`, and writes nothing, where a namespace
         of that name is somebody else's."""
-        wanted = namespaces.base(namespace_id, portal_url, self._options)
+        copies = self._pull_secrets(namespace_id)
+        wanted = namespaces.base(namespace_id, portal_url, self._options, digest_of(copies))
+        account = next(at for at, one in enumerate(wanted) if one["kind"] == "ServiceAccount")
+        wanted[account:account] = copies  # before what says that they are there
         return self._mend(namespace_id, [*wanted, *namespaces.bounds(namespace_id, quota, self._options)])
 
     def remove(self, namespace_id: uuid.UUID) -> Remains:
         """Tell the namespace to go, once, and say what there is of it."""
         name = names.namespace_name(namespace_id, self._options)
-        self._ours.discard(namespace_id)
         live = self._api.get("Namespace", "", name)
         refusal = namespaces.why_not_ours(live, namespace_id, self._options) if live is not None else None
         if refusal is not None:
@@ -82,17 +90,27 @@ class Shaper:
     def _must_be_ours(self, live: Mapping[str, Any], namespace_id: uuid.UUID) -> None:
         refusal = namespaces.why_not_ours(live, namespace_id, self._options)
         if refusal is not None:
-            self._ours.discard(namespace_id)
             raise refusal
+
+    def _pull_secrets(self, namespace_id: uuid.UUID) -> list[dict[str, Any]]:
+        """What the namespace's copies should be. Raises `Misconfigured` where one cannot be copied."""
+        place, copies = self._options.pull_secrets_from, []
+        for name in self._options.image_pull_secrets if place else ():
+            source = self._api.get("Secret", place, name)
+            copies.append(copy_of(name, source, namespace_id, self._options))
+        return copies
 
     def _mend(self, namespace_id: uuid.UUID, wanted: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
         changed, to_do, met = [], deque(wanted), set[str]()
         while to_do:
             one = to_do.popleft()
             kind, metadata = one["kind"], one["metadata"]
+            if kind == "Secret":  # which may not be read here: written again, it changes nothing where all is well
+                self._apply(one)
+                continue
             live = self._api.get(kind, metadata.get("namespace", ""), metadata["name"])
-            if live is not None and is_ending(live):
-                raise Unavailable(f"{kind} {metadata['name']} is being removed.", remedy="It is made anew after that.")
+            if live is not None:
+                _refuse_ending(live, one)
             if live is not None and kind == "Namespace":
                 self._must_be_ours(live, namespace_id)
             if live is not None and namespaces.is_kept(one, live):
@@ -131,3 +149,10 @@ class Shaper:
             raise Misconfigured(
                 f"The cluster refuses the {what}: {error.message}", remedy="See docs/kubernetes.md."
             ) from error
+
+
+def _refuse_ending(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Raises `Unavailable` where it is on its way out."""
+    if is_ending(live):
+        what = f"{wanted['kind']} {wanted['metadata']['name']}"
+        raise Unavailable(f"{what} is being removed.", remedy="It is made anew after that.")

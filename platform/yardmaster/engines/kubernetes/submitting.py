@@ -73,10 +73,9 @@ class Submitter:
         return self._api.apply(manifests.owner(spec, key, self._options))
 
     def _ask(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
-        """Let the server judge the workloads before anything is made. Raises what it says, and `Misconfigured` where
-        the namespace is somebody else's. One that is missing is not made here: a submission may come late, when the
-        portal has removed it."""
-        self._shaper.refuse_anothers(key.namespace_id)
+        """Let the server judge the workloads before anything is made. Raises what it says, and what `Shaper.require`
+        does. A place that is missing is not made here: a submission may come late, when the portal has removed it."""
+        self._shaper.require(key.namespace_id, access.portal_url)
         try:
             for one in manifests.workloads(spec, key, access, self._options):
                 self._api.apply(one, dry_run=True)
