@@ -16,6 +16,7 @@ from apps.jobs.silence import REASON, REMEDY, silence
 from apps.logs.store import log_store
 from apps.namespaces.selectors import namespaces_visible
 from yardmaster.errors import Unavailable
+from yardmaster.hindrances import OF_LOST_MACHINES
 from yardmaster.ledger import Code
 from yardmaster.logs.keys import StreamKey
 from yardmaster.phases import Phase
@@ -58,7 +59,8 @@ def why(user: User, job: Job, tasks: Iterable[TaskFact], now: datetime) -> Why:
         return _why_waiting(user, job)
     if job.phase == Phase.FAILED.value:
         return _why_failed(job)
-    if job.phase == Phase.RUNNING.value and (message := silence(tasks, now)):
+    is_explained = job.reason in OF_LOST_MACHINES
+    if job.phase == Phase.RUNNING.value and not is_explained and (message := silence(tasks, now)):
         return Why(job.phase, REASON, message, REMEDY)
     return Why(job.phase, job.reason, job.message, job.remedy)
 

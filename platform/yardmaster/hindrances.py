@@ -23,6 +23,9 @@ _MOST_TELLING = (IMAGE_PULL, PLACE_MISSING, "QuotaRefused", "StartFailed", NODE_
 _OF_MACHINES = frozenset({*_MOST_TELLING, SCALING_UP, "Evicted"})
 """What a job that runs shows: not the failure that a task is just being restarted after, which its log tells."""
 
+OF_LOST_MACHINES = frozenset({NODE_NOT_READY, NODE_DRAINED, "Evicted"})
+"""Reasons that say more of a task that is not heard of than its silence does."""
+
 
 @dataclass(frozen=True)
 class Rivals:

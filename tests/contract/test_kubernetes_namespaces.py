@@ -9,8 +9,9 @@ import pytest
 
 from tests.contract.engine_harness import ACCESS, KubernetesHarness, spec_of
 from yardmaster.engines.base import Namespaces
+from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.names import namespace_name
-from yardmaster.errors import Misconfigured, Unavailable
+from yardmaster.errors import Misconfigured, PlaceMissing, Unavailable
 from yardmaster.ids import JobKey, new_id
 from yardmaster.ledger import Quota
 
@@ -199,12 +200,83 @@ class TestNamespacesOfOthers:
             harness.engine.shape(namespace_id, QUOTA, URL)
         assert '"installation": "former"' in refused.value.remedy
 
-    def test_one_that_was_seen_to_be_ours_is_asked_about_once(self, harness: KubernetesHarness, namespace_id):
+    def test_one_that_somebody_made_where_ours_was_is_left_alone(self, harness: KubernetesHarness, namespace_id, name):
         harness.engine.shape(namespace_id, QUOTA, URL)
-        del harness.api.requests[:]
-        for _ in range(3):
+        harness.engine.submit(spec_of(), JobKey(namespace_id, new_id(), 1), ACCESS)
+        harness.api.store.delete(("namespaces", "", name))
+        somebodys(harness, name)
+        with pytest.raises(Misconfigured, match="left alone"):
             harness.engine.submit(spec_of(), JobKey(namespace_id, new_id(), 1), ACCESS)
-        assert harness.api.requests.count(("get", "namespaces")) <= 1
+
+
+class TestWhatASubmissionMisses:
+    @pytest.mark.parametrize("one", EVERYTHING)
+    def test_what_is_missing_is_said_before_anything_of_the_run_is_made(self, shaped, namespace_id, name, one: str):
+        kind, _, called = one.format(name=name).partition("/")
+        plural = "networkpolicies" if kind == "NetworkPolicy" else f"{kind.lower()}s"
+        shaped.api.store.delete((plural, "" if kind == "Namespace" else name, called))
+        key = JobKey(namespace_id, new_id(), 1)
+        with pytest.raises(PlaceMissing, match=f"{kind} {called}"):
+            KubernetesEngine.submit(shaped.engine, spec_of(), key, ACCESS)
+        assert not shaped.api.store.find("configmaps", name)
+        assert one.format(name=name) in shaped.engine.shape(namespace_id, QUOTA, URL)
+        KubernetesEngine.submit(shaped.engine, spec_of(), key, ACCESS)
+        shaped.let_begin(key)
+
+    def test_nothing_is_written_where_nothing_is_missing(self, shaped: KubernetesHarness, namespace_id):
+        key = JobKey(namespace_id, new_id(), 1)
+        shaped.engine.submit(spec_of(), key, ACCESS)
+        assert writes(shaped) <= 8
+        del shaped.api.requests[:]
+        shaped.engine.submit(spec_of(), key, ACCESS)
+        assert ("get", "serviceaccounts") not in shaped.api.requests
+
+
+class TestPullSecrets:
+    SOURCE = ("secrets", "operators", "registry")
+
+    @pytest.fixture
+    def harness(self) -> Iterator[KubernetesHarness]:
+        made = KubernetesHarness(image_pull_secrets=["registry"], pull_secrets_from="operators")
+        yield made
+        made.close()
+
+    def put(self, harness: KubernetesHarness, word: str, kind: str = "kubernetes.io/dockerconfigjson") -> None:
+        secret = {"kind": "Secret", "metadata": {"namespace": "operators", "name": "registry"}}
+        harness.api.store.write(self.SOURCE, {**secret, "type": kind, "data": {".dockerconfigjson": word}})
+
+    def test_they_are_copied_and_follow_and_come_back(self, harness: KubernetesHarness, namespace_id, name):
+        self.put(harness, "one")
+        assert "ServiceAccount/tasks" in harness.engine.shape(namespace_id, QUOTA, URL)
+        assert self.copy(harness, name)["data"] == {".dockerconfigjson": "one"}
+        assert harness.engine.shape(namespace_id, QUOTA, URL) == ()
+        self.put(harness, "two")
+        assert harness.engine.shape(namespace_id, QUOTA, URL) == ("ServiceAccount/tasks",)
+        assert self.copy(harness, name)["data"] == {".dockerconfigjson": "two"}
+        harness.api.store.delete(("secrets", name, "registry"))
+        harness.engine.shape(namespace_id, QUOTA, URL)
+        assert self.copy(harness, name)["type"] == "kubernetes.io/dockerconfigjson"
+
+    def test_only_access_to_registries_is_copied(self, harness: KubernetesHarness, namespace_id, name):
+        self.put(harness, "the portal's own key", "Opaque")
+        with pytest.raises(Misconfigured, match="is of type 'Opaque'"):
+            harness.engine.shape(namespace_id, QUOTA, URL)
+        assert writes(harness) == 0
+
+    def test_one_that_is_not_there_is_said_with_its_name_and_the_setting(self, harness, namespace_id):
+        with pytest.raises(Misconfigured, match="no Secret registry in the cluster's namespace operators") as refused:
+            harness.engine.shape(namespace_id, QUOTA, URL)
+        assert "image_pull_secrets" in refused.value.remedy
+
+    def test_the_portal_reads_them_only_where_they_come_from(self, harness: KubernetesHarness, namespace_id, name):
+        self.put(harness, "one")
+        for _ in range(2):
+            harness.engine.shape(namespace_id, QUOTA, URL)
+        assert harness.api.requests.count(("get", "secrets")) == 2
+        assert ("list", "secrets") not in harness.api.requests
+
+    def copy(self, harness: KubernetesHarness, name: str):
+        return harness.api.store.get(("secrets", name, "registry"))
 
 
 class TestRemoval:

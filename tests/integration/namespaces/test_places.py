@@ -16,8 +16,10 @@ from apps.namespaces.services import quota_set, team_create
 from celery_worker import tasks
 from tests.integration.jobs.conftest import sent, stores
 from tests.integration.namespaces.placed import placed_world
-from yardmaster.errors import Misconfigured, Unavailable
+from yardmaster.errors import Misconfigured, PlaceMissing, Unavailable
 from yardmaster.ledger import Quota as Bounds
+from yardmaster.phases import TaskPhase
+from yardmaster.spec import Role
 
 __all__ = ["placed_world", "sent", "stores"]
 
@@ -179,6 +181,36 @@ class TestBeforeASubmission:
         placed_world.settle()
         assert placed_world.again(job).message == "the cluster is away"
         placed_world.until_running(job)
+
+    def test_one_that_the_submission_misses_is_made_and_the_submission_goes_on_in_the_same_look(
+        self, placed_world, engine, ada
+    ):
+        places_keep(ada.personal_namespace.pk, clock=placed_world.clock)
+        engine.fail_next("submit", PlaceMissing("The cluster has no ServiceAccount tasks."))
+        job = placed_world.launch(ada)
+        del engine.asked[:]
+        placed_world.settle()
+        assert engine.asked == [("shape", ada.personal_namespace.pk)]
+        assert (placed_world.again(job).phase, placed_world.again(job).setbacks) == ("RUNNING", 0)
+
+    def test_one_that_stays_incomplete_is_said_and_tried_again(self, placed_world, engine, ada):
+        engine.fail_next("submit", *[PlaceMissing("The cluster has no ServiceAccount tasks.")] * 4)
+        job = placed_world.launch(ada)
+        placed_world.settle()
+        assert placed_world.again(job).message == "The cluster has no ServiceAccount tasks."
+        placed_world.until_running(job)
+
+    @pytest.mark.parametrize("reason", ["PlaceMissing", "ImagePull"])
+    def test_tasks_that_lack_something_of_it_have_it_looked_at_once(self, placed_world, engine, ada, reason: str):
+        engine.begin_at_once = False
+        job = placed_world.launch(ada)
+        placed_world.settle()
+        engine.set(job, Role.WORKER, 0, TaskPhase.PENDING, reason=reason, message="not found")
+        placed_world.look(job)
+        assert place_of(ada.personal_namespace).next_look_at == placed_world.now
+        places_keep(ada.personal_namespace.pk, clock=placed_world.clock)
+        placed_world.look(job)
+        assert place_of(ada.personal_namespace).next_look_at > placed_world.now
 
     def test_kubeflow_5269_a_namespace_that_is_removed_does_not_come_back(self, engine, ada):
         Namespace.objects.filter(owner=ada).update(closed_at=timezone.now())

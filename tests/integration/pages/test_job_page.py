@@ -124,6 +124,24 @@ class TestStates:
         assert (told["phase"], told["reason"]) == ("RUNNING", "TasksSilent")
         assert "when it can" in told["remedy"]
 
+    def test_a_running_job_says_that_a_machine_is_not_ready_rather_than_that_its_task_is_silent(
+        self, world, ada, see, client
+    ):
+        job = world.launch(ada)
+        world.until_running(job)
+        TaskFact.objects.filter(job=job).update(reported_at=timezone.now() - timedelta(seconds=90))
+        said = "The machine rack-7 is not ready, or does not answer."
+        world.engine.set(job, TaskRole.WORKER, 1, TaskPhase.RUNNING, reason="NodeNotReady", message=said)
+        world.look(job)
+        words = words_of(see(ada, job))
+        assert f"Worker 1: {said}" in words
+        assert "costs no retry" in words
+        told = client.get(f"/api/v1/jobs/{job.pk}/why/").json()
+        assert (told["phase"], told["reason"]) == ("RUNNING", "NodeNotReady")
+        world.engine.set(job, TaskRole.WORKER, 1, TaskPhase.RUNNING, reason="", message="")
+        world.look(job)
+        assert client.get(f"/api/v1/jobs/{job.pk}/why/").json()["reason"] == "TasksSilent"
+
     def test_a_job_that_succeeded_counts_down_to_the_release_of_its_parameter_servers(self, world, ada, see):
         job = world.launch(ada, reclaim_delay=300)
         world.until_running(job)
