@@ -253,7 +253,7 @@ def test_a_parameter_server_is_started_again_until_its_restarts_are_spent():
 
 def test_a_node_that_does_not_answer_is_said():
     found = worker(pod(Role.WORKER, 0, "Unknown"))
-    assert (found.phase, found.message) == (TaskPhase.RUNNING, "Its node does not answer.")
+    assert (found.phase, found.reason) == (TaskPhase.RUNNING, "NodeNotReady")
 
 
 def test_released_tasks_keep_their_facts_and_show_released_when_they_are_gone():
