@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
 
 import pytest
 
@@ -107,6 +108,7 @@ def test_a_job_that_never_starts_says_what_holds_it_up_and_fails_in_the_end(worl
     world.until_quiet()
     job = world.again(job)
     assert (job.phase, job.reason) == ("FAILED", "ImagePull")
+    assert timedelta(minutes=5) <= job.decided_at - job.admitted_at < timedelta(minutes=6)
     assert job.is_over
 
 
