@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -31,6 +32,11 @@ def problem_response(request: HttpRequest, problem: ApiProblem, template: str = 
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if isinstance(exception, DisallowedHost):
+        # With a code of its own: whoever asks may have reached the portal under another name than it goes by.
+        detail = "The portal is not known by this name."
+        remedy = "Use its own address. An administrator may add the name to YARDMASTER_ALLOWED_HOSTS."
+        return problem_response(request, ApiProblem(400, "host_refused", detail, remedy=remedy))
     problem = problem_of(exception) or ApiProblem(400, "malformed", "The request cannot be read.")
     return problem_response(request, problem)
 

@@ -36,7 +36,7 @@ class ClientErrors(logging.Filter):
         if not _is_a_clients(record):
             return True
         record.levelno, record.levelname, record.exc_info, record.exc_text = logging.INFO, "INFO", None, None
-        record.msg, record.args = f"{shown(record.getMessage(), LONGEST_TEXT)}{_sender(record)}", ()
+        record.msg, record.args = f"{shown(_said(record), LONGEST_TEXT)}{_sender(record)}", ()
         if self._level > logging.INFO:
             return False
         with self._lock:
@@ -80,6 +80,11 @@ def _is_a_clients(record: logging.LogRecord) -> bool:
     if record.name.partition(".")[0] in _OF_THE_SERVER:
         return record.levelno <= logging.WARNING or record.getMessage().startswith(_CLIENTS_FAULTS)
     return False
+
+
+def _said(record: logging.LogRecord) -> str:
+    """What it says. Of a Host that is not answered Django names its own setting, not the portal's."""
+    return record.getMessage().replace(" to ALLOWED_HOSTS", " to YARDMASTER_ALLOWED_HOSTS")
 
 
 def _sender(record: logging.LogRecord) -> str:

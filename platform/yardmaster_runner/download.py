@@ -6,18 +6,23 @@ import contextlib
 import errno
 import hashlib
 import http.client
+import json
 import os
+import re
 import socket
 import threading
 from typing import Callable, Tuple
 from urllib.parse import urljoin
 
+from yardmaster_runner.answers import portals_code
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
 from yardmaster_runner.order import RemoteFile
 
 CHUNK = 1 << 20
 TIMEOUT = 60.0
 REDIRECTS = 5
+LONGEST_REFUSAL = 64 << 10
+REFUSAL_OF_S3 = re.compile(rb"<Error\b[^>]*>.*<Code>\w+</Code>", re.DOTALL)
 
 
 class Corrupt(Exception):
@@ -25,7 +30,7 @@ class Corrupt(Exception):
 
 
 class AddressRefused(Exception):
-    """The store does not serve this address (any more): a new one is needed."""
+    """The store says that it does not serve this address (any more): a new one is needed."""
 
 
 class NoRoom(Exception):
@@ -57,7 +62,7 @@ def download(hosts: Hosts, file: RemoteFile, url: str, destination: str, incomin
 
 
 def _receive(hosts: Hosts, file: RemoteFile, url: str, write: Callable[[bytes], object]) -> Tuple[int, str]:
-    response, url = _open(hosts, url)
+    response, url = _open(hosts, url, file.size)
     digest, size = hashlib.sha256(), 0
     is_whole = False
     try:
@@ -77,16 +82,45 @@ def _receive(hosts: Hosts, file: RemoteFile, url: str, write: Callable[[bytes], 
     return size, digest.hexdigest()
 
 
-def _open(hosts: Hosts, url: str) -> Tuple[http.client.HTTPResponse, str]:
+def _open(hosts: Hosts, url: str, size: int) -> Tuple[http.client.HTTPResponse, str]:
     for _ in range(REDIRECTS):
         response = hosts.request("GET", url, {"Accept-Encoding": "identity"}, None, TIMEOUT)
-        if response.status == 200:
+        if response.status == 200 and _is_the_stores(response, size):
             return response, url
+        status, where = response.status, response.headers.get("Location")
+        is_refusal = 400 <= status < 500 and _is_refusal(response)
         hosts.forget(url)
-        if response.status in (301, 302, 303, 307, 308) and response.headers.get("Location"):
-            url = urljoin(url, response.headers["Location"])
-        elif response.status >= 500 or response.status in (408, 425, 429):
-            raise NetworkTrouble("the store answered %d" % response.status)
+        if status in (301, 302, 303, 307, 308) and where:
+            url = urljoin(url, where)
+        elif is_refusal:
+            raise AddressRefused("the store answered %d" % status)
+        elif status >= 500 or status in (408, 425, 429):
+            raise NetworkTrouble("the store answered %d" % status)
         else:
-            raise AddressRefused("the store answered %d" % response.status)
-    raise AddressRefused("too many redirects")
+            raise NetworkTrouble("%d was answered, and not in the store's words" % status)
+    raise NetworkTrouble("too many redirects")
+
+
+def _is_the_stores(response: http.client.HTTPResponse, size: int) -> bool:
+    """Whether this may be the file. Stores name what they send and how long it is; what is not as long as the file, and
+    has no name or is a page, comes from something in between."""
+    if response.headers.get("Content-Length") == str(size):
+        return True
+    return bool(response.headers.get("ETag")) and response.headers.get_content_type() != "text/html"
+
+
+def _is_refusal(response: http.client.HTTPResponse) -> bool:
+    """Whether the store itself refuses: the portal's in its own words, others as S3 does."""
+    if response.status in (408, 425, 429):
+        return False
+    try:
+        content = response.read(LONGEST_REFUSAL)
+    except (OSError, http.client.HTTPException):
+        return False
+    if REFUSAL_OF_S3.search(content):
+        return True
+    try:
+        answer = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return bool(portals_code(response.status, response.headers.get("Content-Type", ""), answer))

@@ -1,4 +1,4 @@
-"""One call to the portal: address, token, JSON in and out, and what each answer means, as typed errors.
+"""One call to the portal: address, token, JSON in and out, and what each answer means, as typed errors (`answers`).
 
 Not here: which calls there are (`task_api`) and how long to keep trying (each caller's matter).
 """
@@ -11,34 +11,11 @@ import uuid
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 from urllib.parse import urlencode
 
+from yardmaster_runner.answers import PortalAway, PortalRefused, meaning
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble, is_loopback
 
 TIMEOUT = 30.0
 LARGEST_ANSWER = 64 << 20
-
-
-class PortalAway(Exception):
-    """No answer, or one that says "later" (5xx, 429, 408). Try again; `retry_after` where the portal named a time.
-
-    `has_answered`: it is there and will take this later. Of another 5xx nothing says that it will ever."""
-
-    def __init__(self, message: str, retry_after: float = 0.0, *, has_answered: bool = False) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
-        self.has_answered = has_answered
-
-
-class PortalRefused(Exception):
-    """The token is not (or no longer) accepted."""
-
-
-class PortalRejected(Exception):
-    """The portal will not do this, now or later (4xx). `answer` is its JSON, where it sent any."""
-
-    def __init__(self, status: int, message: str, answer: Mapping[str, Any]) -> None:
-        super().__init__("%d %s" % (status, message))
-        self.status = status
-        self.answer = answer
 
 
 class Portal:
@@ -71,12 +48,10 @@ class Portal:
         if body is not None:
             sent.update({"Content-Type": "application/json", "Idempotency-Key": str(uuid.uuid4())})
         for token in self._tokens():
-            status, answer, retry_after = self._exchange(
-                method, url, content, {**sent, "Authorization": token}, timeout
-            )
-            if status != 401:
+            answer = self._exchange(method, url, content, {**sent, "Authorization": token}, timeout)
+            if answer[0] != 401:
                 break
-        return _meaning(status, answer, retry_after, "%s %s" % (method, path))
+        return meaning(*answer, "%s %s" % (method, path))
 
     def _tokens(self) -> Iterator[str]:
         if not self._token:
@@ -96,35 +71,16 @@ class Portal:
 
     def _exchange(
         self, method: str, url: str, content: Optional[bytes], headers: Mapping[str, str], timeout: float
-    ) -> Tuple[int, bytes, str]:
+    ) -> Tuple[int, str, bytes, str]:
         try:
             response = self.hosts.request(method, url, headers, content, timeout)
             answer = response.read(LARGEST_ANSWER)
             if response.will_close or not response.isclosed():
                 self.hosts.forget(url)
-            return response.status, answer, response.headers.get("Retry-After", "")
+            headers_back = response.headers
+            return response.status, headers_back.get("Content-Type", ""), answer, headers_back.get("Retry-After", "")
         except NetworkTrouble as error:
             raise PortalAway(str(error)) from error
         except (OSError, http.client.HTTPException) as error:
             self.hosts.forget(url)
             raise PortalAway("the answer broke off: %s" % (error or type(error).__name__)) from error
-
-
-def _meaning(status: int, content: bytes, retry_after: str, what: str) -> Dict[str, Any]:
-    try:
-        answer = json.loads(content) if content else {}
-    except ValueError:
-        answer = None
-    if 200 <= status < 300:
-        if not isinstance(answer, dict):
-            raise PortalAway("%s was answered by something that is not the portal" % what)
-        return answer
-    known = answer if isinstance(answer, dict) else {}
-    message = "%s: %s" % (what, known.get("detail") or known.get("title") or http.client.responses.get(status, ""))
-    if status >= 500 or status in (408, 425, 429):
-        has_answered = status < 500 or bool(retry_after)
-        wait = float(retry_after) if retry_after.isdigit() else 0.0
-        raise PortalAway("%d %s" % (status, message), wait, has_answered=has_answered)
-    if status in (401, 403):
-        raise PortalRefused("%d %s" % (status, message))
-    raise PortalRejected(status, message, known)

@@ -13,10 +13,10 @@ import time
 import traceback
 from typing import Callable, Optional, Protocol, Sequence, Tuple
 
+from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.backoff import Backoff
 from yardmaster_runner.exits import note
 from yardmaster_runner.patience import AWAY_AFTER, Patience, is_away
-from yardmaster_runner.portal import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.segments import Gap
 from yardmaster_runner.spool import Spool
 
@@ -86,6 +86,8 @@ class Shipper:
         """Why the portal's log takes no more lines; empty while it does. Lines are then counted, not sent."""
         self.is_last = False
         """No more lines come: what is held back is to be sent."""
+        self.is_gone = False
+        """The portal has no such log, and will have none: what is left has nowhere to go."""
         self.trouble = ""
         """What hinders shipping now, in words; empty when it goes well."""
 
@@ -96,8 +98,8 @@ class Shipper:
 
     @property
     def is_away(self) -> bool:
-        """Whether the portal has been asked and has not answered for so long that waiting for it would be in vain."""
-        return is_away(self._unanswered_since, self._clock(), self._away_after)
+        """Whether waiting for the portal would be in vain: it has not answered for so long, or has no such log."""
+        return self.is_gone or is_away(self._unanswered_since, self._clock(), self._away_after)
 
     def step(self) -> float:
         """Exchange at most one message with the portal; how many seconds to wait before the next step."""
@@ -109,7 +111,7 @@ class Shipper:
         except (PortalAway, PortalRefused, PortalRejected) as error:
             return self._later(error)
         self._backoff.reset()
-        self.trouble = ""
+        self.trouble, self.is_gone = "", False
         self._unanswered_since = None
         self._on_success()
         self._save_sometimes()
@@ -171,19 +173,27 @@ class Shipper:
     def _later(self, error: Exception) -> float:
         self._is_agreed = False
         self.trouble = str(error)
+        self.is_gone = isinstance(error, PortalRejected) and error.is_gone
         delay = self._backoff.next()
         if isinstance(error, PortalRejected) or (isinstance(error, PortalAway) and error.has_answered):
             self._unanswered_since = None
+        is_less = self._send_less_after(error)
         if isinstance(error, PortalAway):
             return max(delay, min(error.retry_after, 15.0))
-        if isinstance(error, PortalRejected) and error.status == 413 and self._batch_bytes > SMALLEST_BATCH:
-            self._batch_bytes //= 2
+        if is_less:
             return 0.0
         if isinstance(error, PortalRejected) and error.status in (400, 413, 422):
             self._rejections += 1
             if self._rejections >= REJECTIONS:
                 self._give_up_batch(error)
         return delay
+
+    def _send_less_after(self, error: Exception) -> bool:
+        """Whether smaller batches follow this error. Whoever says 413, there is a limit: a proxy may have its own."""
+        if getattr(error, "status", 0) != 413 or self._batch_bytes <= SMALLEST_BATCH:
+            return False
+        self._batch_bytes //= 2
+        return True
 
     def _give_up_batch(self, error: Exception) -> None:
         """The portal will never take these lines as they are. They must not hold back all that follow."""
@@ -228,15 +238,19 @@ class ShipperThread(threading.Thread):
                 note("shipping stumbled:\n" + traceback.format_exc())
                 time.sleep(1.0)
                 self._spool.arrived.set()
-            if self._is_finishing and not self._patience.may_go_on():
+            if self._is_finishing and self._is_in_vain:
                 return
         self._say_end()
 
     def _ship_until_quiet(self) -> None:
         while not self.shipper.is_done:
             self._pause(self.shipper.step())
-            if self._is_finishing and not self._patience.may_go_on():
+            if self._is_finishing and self._is_in_vain:
                 return
+
+    @property
+    def _is_in_vain(self) -> bool:
+        return self.shipper.is_gone or not self._patience.may_go_on()
 
     def _say_end(self) -> None:
         delay = self.shipper.send_end()

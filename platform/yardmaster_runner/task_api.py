@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from yardmaster_runner.portal import TIMEOUT, Portal, PortalAway
+from yardmaster_runner.answers import PortalAway
+from yardmaster_runner.portal import TIMEOUT, Portal
 
 WORTH_COMPRESSING = 4096
 
@@ -19,12 +20,14 @@ class TaskApi:
         self._who = {"role": role, "index": index}
 
     def order(self) -> Dict[str, Any]:
-        return self.portal.call("GET", "task/order/", self._who, timeout=self.timeout)
+        answer = self.portal.call("GET", "task/order/", self._who, timeout=self.timeout)
+        _field(answer, "spec", dict)
+        return answer
 
     def report(self, facts: Mapping[str, Any]) -> bool:
         """Tell the portal how the task is; whether the portal wants it to stop."""
         answer = self.portal.call("POST", "task/report/", body={**self._who, **facts}, timeout=self.timeout)
-        return bool(answer.get("stop"))
+        return bool(_field(answer, "stop", bool))
 
     def log_place(self, writer: int) -> Tuple[int, Optional[int]]:
         """The portal's next line, and the line after the newest that this writer wrote; None: it has none of them, or
@@ -65,7 +68,9 @@ class TaskApi:
         return self._log_post("task/log/gap/", query, body={"lines": lines, "bytes": size})
 
     def log_end(self, lines: int) -> None:
-        self.portal.call("POST", "task/log/end/", {**self._who, "lines": lines}, raw=b"", timeout=self.timeout)
+        query = {**self._who, "lines": lines}
+        answer = self.portal.call("POST", "task/log/end/", query, raw=b"", timeout=self.timeout)
+        _field(answer, "next_line", int)
 
     def begin_upload(self, kind: str, facts: Mapping[str, Any]) -> Dict[str, Any]:
         """`kind` is `checkpoints` or `model`. The upload as section 4 describes it."""
@@ -84,7 +89,7 @@ class TaskApi:
     def complete_upload(self, upload: str) -> bool:
         """Put the files together; False while the portal is still at it (ask again)."""
         answer = self.portal.call("POST", "task/uploads/%s/complete/" % upload, body={}, timeout=self.timeout)
-        return answer.get("state") != "completing"
+        return bool(_field(answer, "state", str) != "completing")
 
     def _log_post(self, path: str, query: Mapping[str, Any], **content: Any) -> str:
         answer = self.portal.call("POST", path, query, timeout=self.timeout, **content)

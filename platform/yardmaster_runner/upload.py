@@ -11,10 +11,10 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
+from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.backoff import Backoff
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
 from yardmaster_runner.patience import Patience
-from yardmaster_runner.portal import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.task_api import TaskApi
 
 PARTS_PER_CALL = 100
@@ -130,7 +130,8 @@ class Uploader:
         except (NetworkTrouble, OSError):
             self._hosts.forget(str(address["url"]))
             return False
-        return 200 <= response.status < 300
+        # Every store names what it has taken. A page to sign in at does not.
+        return 200 <= response.status < 300 and bool(response.headers.get("ETag"))
 
     def _insist(self, call: Callable[[], Any]) -> Any:
         backoff = Backoff()

@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 TOKEN = "ymt.test"
 Trouble = Callable[[str, str], "str | int | None"]
+OWN_CODES = {401: "not_authenticated", 429: "rate_limited", 500: "error", 503: "unavailable"}
 
 
 class FakeTaskPortal:
@@ -46,7 +47,9 @@ class FakeTaskPortal:
         self.body = b""
         self.trouble: Trouble = lambda method, path: None
         self.trouble_code = "conflict"
-        """What a status that `trouble` gives says in its body."""
+        """What a 4xx that `trouble` gives says in its body; of another status its own code."""
+        self.in_between: Callable[[str, str], tuple[int, str, bytes] | None] = lambda method, path: None
+        """What a proxy answers in the portal's stead: status, type and body; None: it lets the request through."""
         self.retry_after = ""
         """The header of such an answer, where it has one."""
         self._server: ThreadingHTTPServer | None = None
@@ -172,6 +175,10 @@ class _Handler(BaseHTTPRequestHandler):
         path = parts.path.removeprefix("/api/v1/task/")
         self.portal.requests.append((method, path))
         self.portal.body = self.body
+        if (foreign := self.portal.in_between(method, path)) is not None:
+            status, kind, page = foreign
+            self._answer(status, page, kind, is_ours=False)
+            return
         trouble = self.portal.trouble(method, path)
         if trouble == "hang":
             time.sleep(3)
@@ -180,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         if isinstance(trouble, int):
-            self._answer(trouble, {"detail": "trouble", "code": self.portal.trouble_code})
+            self._answer(trouble, {"code": OWN_CODES.get(trouble, self.portal.trouble_code)})
             return
         status, answer = self._route(method, path)
         if trouble == "lose_answer":
@@ -188,11 +195,19 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self._answer(status, answer)
 
-    def _answer(self, status: int, answer: dict | bytes) -> None:
+    def _answer(
+        self, status: int, answer: dict | bytes, kind: str = "application/octet-stream", *, is_ours: bool = True
+    ) -> None:
+        if isinstance(answer, dict):
+            kind = "application/json" if status < 400 else "application/problem+json"
+            answer = answer if status < 400 else {"detail": "trouble", "code": "not_found", **answer, "status": status}
         content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.send_response(status)
+        self.send_header("Content-Type", kind)
+        if is_ours and status < 400 and self.path.startswith(("/objects/", "/parts/")):
+            self.send_header("ETag", '"1"')
         self.send_header("Content-Length", str(len(content)))
-        if status >= 400 and self.portal.retry_after:
+        if status >= 400 and self.portal.retry_after and "problem" in kind:
             self.send_header("Retry-After", self.portal.retry_after)
         self.end_headers()
         self.wfile.write(content)
@@ -209,7 +224,7 @@ class _Handler(BaseHTTPRequestHandler):
             portal.uploads[upload]["content"][int(file)][int(part)] = self.body
             return 200, {}
         if self.headers.get("Authorization") != f"Bearer {portal.token}":
-            return 401, {"detail": "not this token"}
+            return 401, {"detail": "not this token", "code": "not_authenticated"}
         with portal.lock:
             return self._task_call(method, path)
 
@@ -230,7 +245,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._gap(stream)
         if path == "log/end/":
             portal.ends[stream] = int(self.query["lines"])
-            return 200, {}
+            return 200, {"next_line": portal.ends[stream]}
         if path in ("checkpoints/", "model/"):
             return self._begin(path[:-1])
         if match := re.fullmatch(r"uploads/(\w+)/parts/", path):
@@ -253,7 +268,7 @@ class _Handler(BaseHTTPRequestHandler):
         assert body.endswith(b"\n")
         assert body.count(b"\n") == lines
         if first > have:
-            return 409, {"next_line": have}
+            return 409, {"next_line": have, "code": "past_the_end"}
         for mark in self.headers["X-Times"].split(","):
             offset, ms = mark.split(":")
             assert 0 <= int(offset) < lines
@@ -268,7 +283,7 @@ class _Handler(BaseHTTPRequestHandler):
         portal, body = self.portal, json.loads(self.body)
         first, have = int(self.query["first_line"]), portal.counts[stream]
         if first > have:
-            return 409, {"next_line": have}
+            return 409, {"next_line": have, "code": "past_the_end"}
         end = first + body["lines"]
         if end > have:
             portal.gaps[stream].append((have, end - have, body["bytes"]))

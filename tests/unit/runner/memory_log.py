@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from yardmaster_runner.portal import PortalAway, PortalRejected
+from yardmaster_runner.answers import PortalAway, PortalRejected
 
 ANOTHER = 0
 """Some other writer of the same stream."""
