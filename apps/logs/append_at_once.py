@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl
 
 from apps.api.places import Place, Places
 from apps.api.problems import CONTENT_TYPE, ApiProblem, TooMany, body_of
-from apps.logs.intake import MOST_BYTES, Judged, lines_in, times_in
+from apps.logs.intake import MOST_BYTES, Judged, lines_in, times_in, without_token
 from apps.logs.nudges import log_moved
 from apps.logs.store import counted_log
 from apps.logs.task_views import JUDGED, RememberedTaskToken, next_line_json, when_full
@@ -118,7 +118,8 @@ async def _body(receive: Receive) -> tuple[bytes, Receive]:
 def _append(stream: StreamKey, options: dict[str, Any], headers: dict[str, str], body: bytes) -> Written | Judged:
     data = b""
     try:
-        data = lines_in(body, headers.get("content-encoding", "identity").lower())
+        sent = lines_in(body, headers.get("content-encoding", "identity").lower())
+        data = without_token(sent, headers.get("authorization", ""))
         times = times_in(headers.get("x-times", "")) or [(0, time.time_ns() // 1_000_000)]
         written = counted_log().append(stream, data=data, times=times, **options)
     except NeedsGrant:

@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 
 from apps.api.problems import ApiProblem, Gone, body_of
 from apps.jobs.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
-from apps.logs.intake import MOST_BYTES, Judged, lines_in, times_in
+from apps.logs.intake import MOST_BYTES, Judged, lines_in, times_in, without_token
 from apps.logs.nudges import log_moved
 from apps.logs.serializers import EndQuery, GapBody, GapQuery, NextLine, Place, WriteQuery, WriterQuery
 from apps.logs.store import counted_log
@@ -143,7 +143,8 @@ def _lines_of(request: Request) -> bytes:
     if judged is not None:
         return judged.lines()
     raw = request._request.read(MOST_BYTES + 1)
-    return lines_in(raw, request.headers.get("Content-Encoding", "identity").lower())
+    data = lines_in(raw, request.headers.get("Content-Encoding", "identity").lower())
+    return without_token(data, request.headers.get("Authorization", ""))
 
 
 class TaskGapView(TaskLogView):

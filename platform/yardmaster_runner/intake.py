@@ -13,10 +13,11 @@ import select
 import threading
 import time
 import traceback
-from typing import Callable, Optional, Tuple
+from typing import Callable, Iterable, Optional, Tuple
 
 from yardmaster_runner.exits import note
 from yardmaster_runner.lines import LineCutter
+from yardmaster_runner.masking import TokenMask
 from yardmaster_runner.spool import Spool
 
 PIPE_BYTES = 1 << 20
@@ -32,6 +33,7 @@ class Intake(threading.Thread):
     Where the spool has no room, the pipe is left full and the script waits, as long as `may_wait` says that it may:
     lines are dropped only after that. `watch` is given the end of a chunk now and then (at most every second), to look
     for progress.
+    `tokens` are taken out of all that it keeps.
     """
 
     def __init__(
@@ -41,12 +43,14 @@ class Intake(threading.Thread):
         line_bytes: int,
         may_wait: Callable[[], bool],
         watch: Optional[Callable[[bytes], None]] = None,
+        tokens: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         super().__init__(name="intake", daemon=True)
         self._pipe = pipe
         self._spool = spool
         self._cutter = LineCutter(line_bytes)
         self._may_wait = may_wait
+        self._mask = TokenMask(tokens)
         self._watch = watch
         self._watched_at = 0.0
         self._tail = b""
@@ -66,6 +70,7 @@ class Intake(threading.Thread):
     def run(self) -> None:
         while self._read_on():
             pass
+        self._keep(self._mask.finish())
         self._spool.append(self._cutter.finish(), now_ms())
         os.close(self._pipe)
 
@@ -95,11 +100,14 @@ class Intake(threading.Thread):
     def _take(self, chunk: bytes) -> None:
         while not self._spool.has_room and self._may_wait():
             time.sleep(LET_IT_FILL)
-        self._spool.append(self._cutter.feed(chunk), now_ms())
-        self._tail = chunk[-TAIL_BYTES:] if len(chunk) >= TAIL_BYTES else (self._tail + chunk)[-TAIL_BYTES:]
+        self._keep(self._mask.feed(chunk))
         if self._watch is not None and time.monotonic() - self._watched_at >= 1.0:
             self._watched_at = time.monotonic()
             self._watch(self._tail)
+
+    def _keep(self, chunk: bytes) -> None:
+        self._spool.append(self._cutter.feed(chunk), now_ms())
+        self._tail = chunk[-TAIL_BYTES:] if len(chunk) >= TAIL_BYTES else (self._tail + chunk)[-TAIL_BYTES:]
 
 
 def open_pipe() -> Tuple[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import http.client
 import json
 import uuid
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Set, Tuple
 from urllib.parse import urlencode
 
 from yardmaster_runner.answers import PortalAway, PortalRefused, meaning
@@ -27,6 +27,8 @@ class Portal:
         self._base = url.rstrip("/") + "/api/v1/"
         self._token_file = token_file
         self._token = ""
+        self.tokens: Set[str] = set()
+        """All that were read so far: what must not be seen in a log."""
 
     def call(
         self,
@@ -65,9 +67,11 @@ class Portal:
     def _read_token(self) -> str:
         try:
             with open(self._token_file, encoding="utf-8") as file:
-                return "Bearer " + file.read().strip()
+                token = file.read().strip()
         except OSError as error:
             raise PortalRefused("the token file cannot be read: %s" % error) from error
+        self.tokens = {*self.tokens, token} - {""}
+        return "Bearer " + token
 
     def _exchange(
         self, method: str, url: str, content: Optional[bytes], headers: Mapping[str, str], timeout: float

@@ -66,6 +66,12 @@ async def test_a_known_token_s_lines_are_kept_without_django(job, known, store):
     assert [tuple(line) for line in store.read(worker(job), 0, 9).lines] == [(0, 5, b"a"), (1, 50, b"b")]
 
 
+async def test_the_token_itself_is_kept_by_neither_way(job, known, store):
+    answer = await post(AppendAtOnce(no_django), known, PLAIN, b"Bearer " + known.encode() + b"\nb\n")
+    assert answer == (200, {"next_line": 2})
+    assert [line[2] for line in store.read(worker(job), 0, 9).lines] == [b"Bearer [task token]", b"b"]
+
+
 async def test_the_first_request_of_a_token_is_checked_and_the_next_are_short(job, store):
     token = token_of(job.pk, 1)
     assert await post(AppendAtOnce(get_asgi_application()), token, PLAIN, b"a\nb\n") == (200, {"next_line": 2})

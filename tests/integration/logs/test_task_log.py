@@ -11,6 +11,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.jobs.models import Job, JobAttempt
+from apps.jobs.task_auth import token_of
 from apps.logs import intake, volume
 from apps.namespaces.models import Quota
 from apps.uploads.models import StorageAccount
@@ -220,3 +221,9 @@ def test_a_full_quota_drops_lines_and_says_so(job, task, store):
     (gap,) = store.streams(job.pk)[0].gaps
     assert (gap.first_line, gap.lines) == (1000, 1000)
     assert charged_for(job)[1] <= 1 << 20
+
+
+def test_lines_of_a_runner_that_does_not_look_for_its_token_are_kept_without_it(job, task, store):
+    client, data = task(job), f"Bearer {token_of(job.pk, 1)}\nx\n".encode()
+    assert write(client, data).json() == {"next_line": 2}
+    assert [line[2] for line in store.read(worker(job), 0, 10).lines] == [b"Bearer [task token]", b"x"]

@@ -309,3 +309,30 @@ def test_the_packed_runner_needs_nothing_but_python(task, portal, tmp_path):
     task.variables = {"PYTHONPATH": ""}
     assert task.run(sys.executable, "-I", "-S", str(archive)) == 0
     assert portal.lines() == [b"packed"]
+
+
+def test_a_token_that_the_script_prints_is_in_no_log_and_no_message(task, portal):
+    """Read from where the runner has it, printed at once and in pieces, over the length of a line, and at the end."""
+    portal.token = "ymt." + "0123456789abcdef" * 6
+    token_file = task.folder / "its-token"
+    token_file.write_text(portal.token)
+    task.variables["YARDMASTER_TOKEN_FILE"] = str(token_file)
+    portal.orders(
+        f"""
+import os, time
+token = open({str(token_file)!r}).read()
+print("Bearer " + token, flush=True)
+for piece in (token[:7], token[7:30], token[30:], "\\n"):
+    os.write(1, piece.encode())
+    time.sleep(0.1)
+os.write(1, b"x" * 65500 + token.encode() + b"\\n")
+raise ValueError("portal said no to " + token)
+"""
+    )
+    assert task.run() == 1
+    assert portal.lines()[:2] == [b"Bearer [task token]", b"[task token]"]
+    assert portal.token[:20].encode() not in b"\n".join(portal.lines())
+    assert portal.lines()[-1] == b"ValueError: portal said no to [task token]"
+    assert portal.reports[-1]["message"] == "ValueError: portal said no to [task token]"
+    assert portal.token not in (task.work / "exit.json").read_text()
+    assert portal.token.encode() not in task.said
