@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -34,6 +35,14 @@ setting_changed.connect(_forget)
 def engine_named(name: str) -> Engine:
     """The engine of that name. Raises `Misconfigured` when the settings no longer have it, or it cannot be made."""
     return registry().get(name)
+
+
+def portal_seen_from(name: str) -> str:
+    """The portal's address, as tasks on this engine are told it."""
+    engines: Mapping[str, Any] = settings.YARDMASTER_ENGINES
+    tasks = engines.get(name, {}).get("options", {}).get("tasks") or {}
+    own = tasks.get("portal_url") if isinstance(tasks, Mapping) else tasks.portal_url
+    return str(own or settings.TASK_URL)
 
 
 def engine_names() -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from apps.jobs.models import Job, TaskFact
-from apps.jobs.silence import silent_since
+from apps.jobs.silence import silent_since, unreached_since
 from apps.jobs.sparklines import Sparkline, sparkline
 from yardmaster.failures import signal_of, task_name
 from yardmaster.phases import Phase, TaskPhase
@@ -71,6 +71,11 @@ class TaskCard:
     def silent_since(self) -> datetime | None:
         """When it was last heard from, where that is too long ago."""
         return None if self.attempt_is_over else silent_since(self.fact, self.now)
+
+    @property
+    def unreached_since(self) -> datetime | None:
+        """Since when it runs without having reached the portal, where that is too long."""
+        return None if self.attempt_is_over else unreached_since(self.fact, self.now)
 
     @property
     def step(self) -> int | None:

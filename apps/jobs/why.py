@@ -1,5 +1,5 @@
 """Why is this job where it is? Waiting: what lacks, who is ahead, what helps. Failed: what failed, its last words.
-Running: which of its tasks are not heard from.
+Running: which of its tasks are not heard from, or never were.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from datetime import datetime
 from typing import Any
 
 from apps.accounts.models import User
+from apps.jobs.engines import portal_seen_from
 from apps.jobs.models import Job, JobAttempt, TaskFact
 from apps.jobs.never import NEVER, queue_state
-from apps.jobs.silence import REASON, REMEDY, silence
+from apps.jobs.silence import REASON, REMEDY, REMEDY_OF_UNREACHED, UNREACHED, silence, unreached
 from apps.logs.store import log_store
 from apps.namespaces.selectors import namespaces_visible
 from yardmaster.errors import Unavailable
@@ -23,6 +24,7 @@ from yardmaster.phases import Phase
 from yardmaster.spec import known_role
 from yardmaster.tracebacks import Explanation, explain_traceback
 
+_UNDER_WAY = (Phase.STARTING.value, Phase.RUNNING.value)
 LAST_LINES = 40
 LONGEST_LINE = 2_000
 _HELPS = {
@@ -59,8 +61,11 @@ def why(user: User, job: Job, tasks: Iterable[TaskFact], now: datetime) -> Why:
         return _why_waiting(user, job)
     if job.phase == Phase.FAILED.value:
         return _why_failed(job)
-    is_explained = job.reason in OF_LOST_MACHINES
-    if job.phase == Phase.RUNNING.value and not is_explained and (message := silence(tasks, now)):
+    if job.reason in OF_LOST_MACHINES:
+        return Why(job.phase, job.reason, job.message, job.remedy)
+    if job.phase in _UNDER_WAY and (message := unreached(tasks, portal_seen_from(job.engine), now)):
+        return Why(job.phase, UNREACHED, message, REMEDY_OF_UNREACHED)
+    if job.phase == Phase.RUNNING.value and (message := silence(tasks, now)):
         return Why(job.phase, REASON, message, REMEDY)
     return Why(job.phase, job.reason, job.message, job.remedy)
 

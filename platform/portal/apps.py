@@ -11,3 +11,4 @@ class PortalConfig(AppConfig):
         register(checks.engines_can_be_made)
         register(checks.storage_can_be_made)
         register(checks.default_engine_exists)
+        register(checks.tasks_can_reach_the_portal)

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error
 
 from apps.uploads.storage import storage
+from portal.reach import contradictions, reach_of
 from yardmaster.engines.registry import EngineRegistry
 from yardmaster.errors import YardmasterError
 
@@ -23,6 +24,10 @@ def default_engine_exists(**options: Any) -> list[CheckMessage]:
         return []
     hint = f"Set YARDMASTER_DEFAULT_ENGINE to one of: {known}."
     return [Error(f"YARDMASTER_DEFAULT_ENGINE={name!r} names no engine.", hint=hint, id="yardmaster.E002")]
+
+
+def tasks_can_reach_the_portal(**options: Any) -> list[CheckMessage]:
+    return [Error(one.message, hint=one.remedy, id="yardmaster.E004") for one in contradictions(reach_of(settings))]
 
 
 def storage_can_be_made(**options: Any) -> list[CheckMessage]:

@@ -59,7 +59,7 @@ class ScriptRun:
         kills = memory_kills()
         reader, writer = open_pipe()
         line_bytes = min(self._order.limits.line_bytes, LONGEST_LINE)
-        may_wait, tokens = lambda: _may_wait(shipping, switch), lambda: self._api.portal.tokens  # noqa: E731
+        may_wait, tokens = lambda: _may_wait(shipping, switch), lambda: self._api.portal.tokens
         intake = Intake(reader, spool, line_bytes, may_wait, self._progress.see_output, tokens)
         script = self._start(inherited, writer, spool)
         switch.started(script, self._order.grace_period)

@@ -49,9 +49,16 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
+    from django.core.exceptions import ImproperlyConfigured
+
+    from portal import env
+
     parser = argparse.ArgumentParser(prog="portal.up", description="Runs every process of the portal on this machine.")
-    parser.add_argument("--host", default=os.environ.get("YARDMASTER_HOST") or "127.0.0.1")
-    parser.add_argument("--port", type=int, default=int(os.environ.get("YARDMASTER_PORT") or 8080))
+    parser.add_argument("--host", default=env.text("YARDMASTER_HOST", "127.0.0.1"))
+    try:
+        parser.add_argument("--port", type=int, default=env.number("YARDMASTER_PORT", 8080, least=1))
+    except ImproperlyConfigured as error:
+        parser.error(str(error))
     return parser.parse_args()
 
 

@@ -111,6 +111,7 @@ def environment(base: Mapping[str, str], root: Path, home: Path, address: Addres
     result["PYTHONPATH"] = f"{root / 'platform'}:{root}"
     result["PYTHONUNBUFFERED"] = "1"
     result["YARDMASTER_HOME"] = str(home)
+    result["YARDMASTER_HOST"] = address.host
     result.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
     result.setdefault("YARDMASTER_PUBLIC_URL", address.url)
     # Two memory arenas instead of eight per core: idle threads then hold tens of megabytes less.

@@ -142,6 +142,24 @@ class TestStates:
         world.look(job)
         assert client.get(f"/api/v1/jobs/{job.pk}/why/").json()["reason"] == "TasksSilent"
 
+    def test_a_task_that_never_reached_the_portal_is_named_with_the_address_it_tries(self, world, ada, see, client):
+        job = world.launch(ada)
+        world.until_running(job)
+        tasks = TaskFact.objects.filter(job=job)
+        tasks.update(reported_at=timezone.now(), started_at=timezone.now() - timedelta(seconds=75))
+        lost = tasks.filter(role="worker", index=0)
+        lost.update(reported_at=None, started_at=timezone.now() - timedelta(seconds=50))
+        assert "reached the portal" not in words_of(see(ada, job))
+        lost.update(started_at=timezone.now() - timedelta(seconds=75))
+        words = words_of(see(ada, job))
+        assert "worker-0 has not reached the portal yet, after 1 min 15 s, at http://127.0.0.1:8080." in words
+        assert words.count("Has not reached the portal yet") == 1
+        told = client.get(f"/api/v1/jobs/{job.pk}/why/").json()
+        assert (told["phase"], told["reason"]) == ("RUNNING", "PortalNotReached")
+        assert "YARDMASTER_HOST" in told["remedy"]
+        tasks.update(reported_at=timezone.now())
+        assert client.get(f"/api/v1/jobs/{job.pk}/why/").json()["message"] == ""
+
     def test_a_job_that_succeeded_counts_down_to_the_release_of_its_parameter_servers(self, world, ada, see):
         job = world.launch(ada, reclaim_delay=300)
         world.until_running(job)

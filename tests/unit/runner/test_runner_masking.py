@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import pytest
@@ -21,7 +22,7 @@ def masked(pieces: list[bytes], *tokens: bytes) -> bytes:
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
     at = sorted({0, len(data), *(place % (len(data) + 1) for place in places)})
-    return [data[a:b] for a, b in zip(at, at[1:], strict=False)]
+    return [data[a:b] for a, b in itertools.pairwise(at)]
 
 
 PIECES = st.lists(st.sampled_from([TOKEN, OTHER, TOKEN[:-1], TOKEN[:5], b"ymt", b".", b"\n", b"loss 0.1 ", b"\xff"]))
