@@ -60,9 +60,9 @@ def move(
         if not same.update(**changes):
             raise PhaseMoved(f"Job {job.pk} is no longer {was} in attempt {job.attempt}.")
         attempt = JobAttempt.objects.filter(job_id=job.pk, number=job.attempt)
-        if to is Phase.RUNNING:
-            attempt.update(started_at=now)
-        elif to.is_final:
+        if "started_at" in changes:
+            attempt.update(started_at=changes["started_at"])
+        if to.is_final:
             attempt.update(phase=to.value, decided_at=now, **changes_of_verdict(verdict))
             attempt_ended(job, to, now)
         JobEvent.objects.create(

@@ -64,7 +64,7 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
             engine_named(job.engine).tidy(job.key)
             _same(job).filter(phase=Phase.QUEUED.value).update(held_back_until=None)
         case Move(phase, verdict):
-            _move(job, phase, verdict, now)
+            _move(job, phase, verdict, spec, seen, now)
         case Restart():
             _restart(job, now)
         case Stop(grace):
@@ -84,10 +84,19 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
     return None
 
 
-def _move(job: Job, phase: Phase, verdict: Verdict | None, now: datetime) -> None:
-    """A job that has its verdict no longer counts as running: somebody may start for it."""
+def _move(
+    job: Job, phase: Phase, verdict: Verdict | None, spec: TrainingSpec, seen: Observation, now: datetime
+) -> None:
+    """A job that has its verdict no longer counts as running: somebody may start for it. One that was over before it
+    was seen to run began when its tasks did."""
+    columns: dict[str, Any] = {}
+    if job.started_at is None and phase is not Phase.RUNNING:
+        begun = task_facts.begun_at(job, spec.tasks(), seen, now)
+        columns = {} if begun is None else {"started_at": begun}
     with transaction.atomic():
-        phase_gate.move(job, phase, now=now, verdict=verdict)
+        phase_gate.move(job, phase, now=now, verdict=verdict, columns=columns)
+        if verdict is not None and verdict.reason == "Lost" and verdict.role is None:
+            task_facts.mark_lost(job, seen, now)
         if phase.is_final:
             queue.ask_for_room_of(job)
 
@@ -168,6 +177,7 @@ def _tidy(job: Job, spec: TrainingSpec, now: datetime) -> None:
         if not Job.objects.filter(pk=job.pk, attempt=job.attempt, tidied_at__isnull=True).update(tidied_at=now):
             return
         JobAttempt.objects.filter(job=job, number=job.attempt).update(tidied_at=now)
+        task_facts.mark_removed(job, now)
         freed = ledger.release_all(job, now)
         _event(job, now, "tidied", "Everything that was left on the engine was removed.")
         job_changed(job)

@@ -16,7 +16,9 @@ from apps.jobs.models import Job, JobEvent, TaskFact
 from apps.jobs.nudges import job_changed
 from yardmaster.failures import REASONS, task_name
 from yardmaster.phases import Observation, TaskPhase, TaskState
+from yardmaster.spec import Role
 
+_ENDED = [phase.value for phase in TaskPhase if phase.is_ended]
 SEEN = ("phase", "reason", "message", "exit_code", "restarts", "node", "started_at", "finished_at", "peak_memory")
 
 
@@ -54,6 +56,37 @@ def unchanged(seen: Observation, facts: Iterable[TaskFact]) -> Observation | Non
         if fact is None or _differs(fact, task):
             return None
     return replace(seen, tasks=tuple(_with_peak(task, known[task.role.value, task.index]) for task in seen.tasks))
+
+
+def begun_at(job: Job, tasks: Iterable[tuple[Role, int]], seen: Observation, now: datetime) -> datetime | None:
+    """When the whole run had begun, by its tasks' own times: for one that was over before it was looked at. None where
+    a task is not known to have begun."""
+    times = {(task.role, task.index): task.started_at for task in seen.tasks}
+    begun = [times.get(task) for task in tasks]
+    known = [one for one in begun if one is not None]
+    if not known or len(known) < len(begun):
+        return None
+    return min(now, max(*known, job.admitted_at or job.queued_at))
+
+
+def mark_lost(job: Job, seen: Observation, now: datetime) -> None:
+    """The run is gone: of its tasks those that were not seen any more, and had not ended, are gone with it."""
+    there = {(task.role.value, task.index) for task in seen.tasks}
+    rows = [row for row in _not_ended(job) if (row.role, row.index) not in there]
+    message = "It disappeared with the whole run, without saying how it ended."
+    changes = {"phase": TaskPhase.FAILED.value, "reason": "Lost", "message": message, "state": "", "finished_at": now}
+    TaskFact.objects.filter(pk__in=[row.pk for row in rows]).update(**changes)
+
+
+def mark_removed(job: Job, now: datetime) -> None:
+    """Everything of the run was removed: no task of it runs any more, whatever was seen last."""
+    ids = [row.pk for row in _not_ended(job)]
+    TaskFact.objects.filter(pk__in=ids).update(phase=TaskPhase.RELEASED.value, state="", finished_at=now)
+
+
+def _not_ended(job: Job) -> list[TaskFact]:
+    facts = TaskFact.objects.filter(job=job, attempt=job.attempt).exclude(phase__in=_ENDED)
+    return list(facts.only("pk", "role", "index"))
 
 
 def _with_peak(task: TaskState, fact: TaskFact | None) -> TaskState:

@@ -63,17 +63,31 @@ def descendants(root: int) -> List[Process]:
 
 
 def usage_below(root: int) -> Usage:
-    """What the descendants of `root` use, with what this process has reaped already. Shared pages count for each."""
+    """What the descendants of `root` use, with what this process has reaped already. Pages that several of them share,
+    as forked children do with their parent, count once where the kernel tells each one's share."""
     reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
     below = descendants(root)
     cpu = reaped.ru_utime + reaped.ru_stime + sum(one.cpu_seconds for one in below)
-    return Usage(cpu_seconds=round(cpu, 2), memory=sum(one.memory for one in below))
+    living = [one for one in below if not one.is_zombie]
+    # One alone shares with nobody whom we count, and asking for its share would take the kernel longer.
+    memory = sum(map(_share_of, living)) if len(living) > 1 else sum(one.memory for one in living)
+    return Usage(cpu_seconds=round(cpu, 2), memory=memory)
 
 
 def largest_reaped() -> int:
     """The most memory that any single process reaped so far had, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _share_of(process: Process) -> int:
+    """Its memory, with of each shared page the part that is its own."""
+    path = "/proc/%d/smaps_rollup" % process.pid
+    # It may end while we look, or the kernel may not tell us of it.
+    with contextlib.suppress(OSError, ValueError, IndexError), open(path, "rb") as file:
+        shares = [line for line in file if line.startswith(b"Pss:")]
+        return int(shares[0].split()[1]) * 1024
+    return process.memory
 
 
 def _all_processes() -> List[Process]:

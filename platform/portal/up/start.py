@@ -102,7 +102,7 @@ def _prepare(keeper: Keeper) -> Started:
     done = keeper.run([sys.executable, "manage.py", "prepare"])
     output = done.stdout.decode(errors="replace")
     if done.returncode:
-        raise CouldNotStart(f"The database could not be prepared.\n{_tail(output)}")
+        raise CouldNotStart(f"The portal could not be prepared.\n{_tail(output)}")
     return Started(**json.loads(output.strip().splitlines()[-1]))
 
 

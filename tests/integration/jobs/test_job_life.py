@@ -44,6 +44,31 @@ def test_the_verdict_is_there_at_the_first_look_after_the_deciding_role_has_ende
     assert job.decided_at == before
 
 
+@pytest.mark.parametrize("ends_well", [True, False])
+def test_a_job_that_is_over_before_it_was_seen_to_run_has_begun_all_the_same(world, ada, ends_well):
+    """Its tasks say when."""
+    job = world.launch(ada, strategy="single", roles={"worker": {"replicas": 1, "cpu": 1, "memory": "1Gi"}})
+    begun = []
+
+    def quick(verb):
+        if verb != "submit" or begun:
+            return
+        begun.append(world.now + timedelta(seconds=1))
+        phase, code = (TaskPhase.SUCCEEDED, 0) if ends_well else (TaskPhase.FAILED, 1)
+        facts = {"phase": phase, "exit_code": code, "started_at": begun[0], "finished_at": begun[0]}
+        world.engine.set_task(job.key, Role.WORKER, 0, **facts)
+        world.now += timedelta(seconds=5)
+
+    world.engine.after_verb = quick
+    world.settle()
+    world.look(job)
+    job = world.again(job)
+    assert job.phase == ("SUCCEEDED" if ends_well else "FAILED")
+    assert job.started_at == begun[0]
+    assert job.attempts.get(number=1).started_at == begun[0]
+    assert job.admitted_at < job.started_at < job.decided_at
+
+
 def test_parameter_servers_are_released_after_the_delay_and_not_days_later(world, ada):
     """trainer#774, kubeflow#1334: a PS still ran four days after its job was complete."""
     job = world.launch(ada, reclaim_delay=30)

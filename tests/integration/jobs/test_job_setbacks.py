@@ -13,7 +13,7 @@ from apps.jobs.models import Job, QueuePass, Reservation, TaskFact
 from apps.jobs.reconcile import reconcile
 from apps.jobs.services import job_stop
 from yardmaster.errors import Misconfigured, Problem, QuotaFull, SpecRejected, Unavailable
-from yardmaster.phases import TaskPhase
+from yardmaster.phases import TaskPhase, Wanted
 from yardmaster.spec import Role
 
 
@@ -286,6 +286,48 @@ def test_a_run_that_the_engine_has_lost_fails_and_says_so(world, ada):
     world.engine.lose(job.key)
     job = world.look(job)
     assert (job.phase, job.reason) == ("FAILED", "Lost")
+
+
+def test_the_tasks_of_a_lost_run_are_lost_and_not_running(world, ada, client):
+    job = world.launch(ada)
+    world.until_running(job)
+    TaskFact.objects.filter(job=job).update(state="running")
+    world.engine.set(job, Role.WORKER, 1, TaskPhase.SUCCEEDED, exit_code=0)
+    world.look(job)
+    world.engine.lose(job.key)
+    job = world.look(job)
+    assert (job.phase, job.reason) == ("FAILED", "Lost")
+    client.force_login(ada)
+    tasks = {
+        f"{one['role']}-{one['index']}": one for one in client.get(f"/api/v1/jobs/{job.pk}/tasks/").json()["results"]
+    }
+    assert {name: (one["phase"], one["reason"], one["state"]) for name, one in tasks.items()} == {
+        "worker-0": ("FAILED", "Lost", ""),
+        "worker-1": ("SUCCEEDED", "", "running"),
+        "ps-0": ("FAILED", "Lost", ""),
+    }
+    assert tasks["ps-0"]["finished_at"] is not None
+    assert "disappeared" in tasks["ps-0"]["message"]
+    page = client.get(f"/jobs/{job.pk}/").content.decode()
+    assert 'data-phase="RUNNING"' not in page
+
+
+def test_no_task_of_a_run_that_was_removed_is_shown_to_run(world, ada):
+    """An engine that was away for days ends its jobs; what it still has is removed when it is back."""
+    job = world.launch(ada)
+    world.until_running(job)
+    Job.objects.filter(pk=job.pk).update(wanted=Wanted.STOP.value)
+    world.engine.error = Unavailable("away")
+    for _ in range(30):
+        world.look(job)
+        world.now = world.again(job).next_look_at
+    assert world.again(job).phase == "STOPPED"
+    world.engine.error = None
+    world.engine.lose(job.key)
+    world.look(job)
+    world.until_quiet()
+    assert world.again(job).is_over
+    assert set(TaskFact.objects.filter(job=job).values_list("phase", flat=True)) == {"RELEASED"}
 
 
 def test_a_log_store_that_is_full_does_not_hold_quota(world, ada, settings, tmp_path):

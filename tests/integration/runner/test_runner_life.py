@@ -26,6 +26,27 @@ def test_a_script_runs_and_its_lines_and_end_are_told(task, portal):
     assert task.said == b""
 
 
+def test_memory_that_forked_children_share_counts_once(task, portal):
+    forks = """
+        import os, time
+        held = b"x" * (200 << 20)
+        ready, say = os.pipe()
+        for _ in range(4):
+            if os.fork() == 0:
+                os.write(say, b".")
+                time.sleep(9)
+                os._exit(0)
+        for _ in range(4):
+            os.read(ready, 1)
+        time.sleep(8)
+    """
+    portal.orders(script(forks))
+    assert task.run() == 0
+    used = [report["usage"] for report in portal.reports if "usage" in report]
+    assert 200 << 20 < max(one["peak_memory"] for one in used) < 300 << 20
+    assert max(one["memory"] for one in used) < 300 << 20
+
+
 def test_stdout_and_stderr_come_in_the_order_they_were_written(task, portal):
     portal.orders("import sys\nfor i in range(50):\n  print(i, file=(sys.stdout, sys.stderr)[i % 2])\n")
     assert task.run() == 0

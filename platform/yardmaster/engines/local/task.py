@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import Enum, auto
@@ -61,6 +62,7 @@ class SupervisedTask:
         self._group = _group_for(order, folder, self.name)
         self._exit_code: int | None = None
         self._passed_memory = False
+        self._quick_peak = 0
         self._oom_kills = machine_oom_kills()
         self._cleared_by: float | None = None
         self._written = self.facts
@@ -203,8 +205,7 @@ class SupervisedTask:
         if self.stage is not Stage.RUNNING or leader is None or leader.pid not in rows:
             return 0.0
         mine = members(rows, leader, self._mark)
-        used = memory_of(mine, self.resources.memory)
-        self._note_peak(used)
+        used = self._memory_of(mine)
         if used > self.resources.memory:
             below = [row for row in mine if row.pid != leader.pid]
             for row in below if below and not self._passed_memory else mine:
@@ -212,6 +213,17 @@ class SupervisedTask:
             self._passed_memory = True
             self.kill_at = kill_at if self.kill_at is None else min(self.kill_at, kill_at)
         return used / self.resources.memory
+
+    def _memory_of(self, mine: Sequence[Row]) -> int:
+        """What these use together, and a note of the most. The quick sum counts pages that forked children share once
+        for each: it serves while it is no larger than before, and is never noted."""
+        quick = memory_of(mine, sys.maxsize)
+        if quick <= min(self._quick_peak, self.resources.memory):
+            return quick
+        self._quick_peak = quick + quick // 50
+        used = memory_of(mine, 0)
+        self._note_peak(used)
+        return used
 
     def bound_output(self) -> None:
         """Keep what the first process itself printed from filling the disk: the last part stays."""
