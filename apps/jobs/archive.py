@@ -7,20 +7,24 @@ there is. Of a task that was killed nobody else says that no more lines will com
 from __future__ import annotations
 
 import logging
+import signal
 import time
 from collections.abc import Iterable
 from functools import partial
 
 from apps.api.problems import NotFound
-from apps.jobs.models import Job
+from apps.jobs.models import Job, TaskFact
 from apps.logs.nudges import log_moved
 from apps.logs.store import counted_log, log_store
 from apps.logs.volume import charged, log_settle
 from yardmaster.engines.base import Engine, Outputs
 from yardmaster.errors import Unavailable
+from yardmaster.failures import signal_of
 from yardmaster.logs.keys import JobGone, StreamKey
 from yardmaster.logs.store import END_RESERVE
+from yardmaster.phases import TaskPhase
 from yardmaster.spec import TrainingSpec
+from yardmaster_runner.exits import CUT_OFF
 
 log = logging.getLogger(__name__)
 
@@ -35,16 +39,35 @@ def keep_outputs(job: Job, spec: TrainingSpec, engine: Engine) -> None:
     """
     try:
         tasks = list(spec.tasks())
+        killed = _killed(job)
         for role, index in tasks:
             stream = StreamKey(job.pk, job.attempt, role, index)
             lines = log_store().next_line(stream)
             if lines == 0 and isinstance(engine, Outputs):
                 lines = _keep(stream, engine.tail(job.key, role, index, MOST_LINES))
+            elif lines and (role.value, index) in killed:
+                lines = _mark_cut_off(stream, lines)
             charged(stream, partial(counted_log().mark_end, stream, lines, 2 * END_RESERVE * len(tasks)))
             log_moved(job.pk, role, index, lines)
         log_settle(job.pk, job.attempt)
     except (Unavailable, JobGone, NotFound) as error:
         log.error("The last output of job %s could not be kept: %s", job.pk, error)
+
+
+def _killed(job: Job) -> set[tuple[str, int]]:
+    """The tasks that ended without a word of their runner: by the kernel, or with their machine."""
+    failed = TaskFact.objects.filter(job=job, attempt=job.attempt, phase=TaskPhase.FAILED.value).exclude(state="ended")
+    codes = failed.values_list("role", "index", "exit_code")
+    return {(role, index) for role, index, code in codes if code is None or signal_of(code) == signal.SIGKILL}
+
+
+def _mark_cut_off(stream: StreamKey, lines: int) -> int:
+    """A line for what a killed task could not send any more. Returns where the stream ends then."""
+    mark = CUT_OFF.encode()
+    if log_store().head(stream).ended or [line.text for line in log_store().read(stream, -1, 1).lines] == [mark]:
+        return lines
+    times = [(0, time.time_ns() // 1_000_000)]
+    return charged(stream, lambda: counted_log().append(stream, lines, mark + b"\n", times)).next_line
 
 
 def _keep(stream: StreamKey, lines: Iterable[str]) -> int:

@@ -15,8 +15,11 @@ from apps.datasets.selectors import files_of as dataset_files
 from apps.jobs.models import Job, JobAttempt
 from apps.jobs.results import newest_checkpoint
 from apps.jobs.task_auth import TaskIdentity
+from apps.logs.store import log_store
 from apps.uploads.limits import ADDRESS_LIFE
 from apps.uploads.storage import storage
+from yardmaster.errors import Unavailable
+from yardmaster.logs.keys import StreamKey
 from yardmaster.spec import DatasetInput, Role
 from yardmaster.spec_json import spec_to_json
 from yardmaster.spec_stored import stored_spec
@@ -45,7 +48,18 @@ def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
             "spool_bytes": SPOOL_BYTES,
             "away_seconds": settings.YARDMASTER_LOG_WAIT,
         },
+        "was_cut_off": _was_cut_off(StreamKey(job.pk, job.attempt, Role(role), index)),
     }
+
+
+def _was_cut_off(stream: StreamKey) -> bool:
+    """Whether an earlier start of the task sent lines and never said that they were all: it was killed. A log store
+    that does not answer holds no task up."""
+    try:
+        head = log_store().head(stream)
+    except Unavailable:
+        return False
+    return head.next_line > 0 and not head.ended
 
 
 def job_of(identity: TaskIdentity) -> Job:

@@ -53,6 +53,8 @@ class LimitsSerializer(serializers.Serializer[Any]):
 class OrderSerializer(serializers.Serializer[Any]):
     """What the task is to do. The addresses are good for an hour."""
 
+    was_cut_off = serializers.BooleanField(help_text="An earlier start sent lines and not that they were all.")
+
     job = serializers.UUIDField()
     attempt = serializers.IntegerField()
     spec = serializers.DictField()

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Dict, List
 
 PREFIX = "yardmaster-runner: "
+CUT_OFF = "yardmaster: this task was killed, and what it printed last may be missing here"
+"""The line in a log between what a killed runner has sent and what follows. What was never read nobody can count."""
 STAGE_IN_FAILED = 90
 PORTAL_UNREACHABLE = 91
 TOKEN_REFUSED = 92

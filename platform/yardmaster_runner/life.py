@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from typing import Mapping
 
-from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun, Ending, StoppedEarly, last_words, say, write_ending
+from yardmaster_runner.exits import (
+    CUT_OFF,
+    STAGE_IN_FAILED,
+    CannotRun,
+    Ending,
+    StoppedEarly,
+    last_words,
+    say,
+    write_ending,
+)
 from yardmaster_runner.flush import remember_address
 from yardmaster_runner.intake import now_ms
 from yardmaster_runner.launch import Folders
@@ -93,4 +102,6 @@ class Life:
         except SpoolInUse as error:
             raise CannotRun(STAGE_IN_FAILED, "StageInFailed", str(error)) from error
         remember_address(self._settings)
+        if order.was_cut_off:
+            spool.append((CUT_OFF + "\n").encode(), now_ms())
         return spool

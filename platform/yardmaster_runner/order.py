@@ -59,6 +59,8 @@ class Order:
     inputs: Tuple[Bundle, ...]
     checkpoint: Optional[Bundle]
     limits: Limits
+    was_cut_off: bool = False
+    """The task has lines of an earlier start at the portal, which never said that they were all."""
 
     @property
     def runs_server(self) -> bool:
@@ -106,6 +108,7 @@ def _order(answer: Mapping[str, Any]) -> Order:
         inputs=tuple(_bundle(one, str(one.get("name") or "")) for one in answer.get("inputs") or ()),
         checkpoint=_checkpoint(answer) if answer.get("checkpoint") else None,
         limits=Limits(**{k: int(limits[k]) for k in ("line_bytes", "spool_bytes", "away_seconds") if limits.get(k)}),
+        was_cut_off=bool(answer.get("was_cut_off")),
     )
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from apps.jobs import services
+from apps.jobs import archive, services
+from apps.jobs.task_auth import TaskIdentity
+from apps.jobs.task_orders import order_for
 from apps.logs.store import log_store
 from yardmaster.logs.keys import StreamKey
 from yardmaster.phases import TaskPhase
 from yardmaster.spec import Role
 from yardmaster.spec_json import spec_from_json
+from yardmaster_runner.exits import CUT_OFF
 
 
 def write(job, role: Role, index: int, *lines: str) -> StreamKey:
@@ -69,3 +72,27 @@ def test_a_retry_may_have_another_number_of_parameter_servers_trainer_2070(world
     world.until_quiet()
     assert world.again(job).phase == "SUCCEEDED"
     assert text_of(stream) == [b"attempt 1"]
+
+
+def test_a_killed_task_has_a_mark_where_lines_may_be_missing(world, ada):
+    """Its runner died with it, as in a pod of which the kernel kills everything at once."""
+    job = world.launch(ada)
+    world.settle()
+    killed, ended, said = (
+        write(job, Role.WORKER, 0, "a"),
+        write(job, Role.WORKER, 1, "b"),
+        write(job, Role.PS, 0, "c"),
+    )
+    log_store().mark_end(said, 1)
+    order = order_for(TaskIdentity(job.pk, 1, job.namespace_id), "worker", 0)
+    assert order["was_cut_off"], "to its next start"
+    assert not order_for(TaskIdentity(job.pk, 1, job.namespace_id), "ps", 0)["was_cut_off"]
+    world.engine.set(job, Role.WORKER, 0, TaskPhase.FAILED, exit_code=137, reason="OutOfMemory", finished_at=world.now)
+    world.engine.set(job, Role.WORKER, 1, TaskPhase.FAILED, exit_code=1, finished_at=world.now)
+    world.engine.set(job, Role.PS, 0, TaskPhase.FAILED, exit_code=137, finished_at=world.now)
+    world.until_quiet()
+    assert text_of(killed) == [b"a", CUT_OFF.encode()]
+    assert (text_of(ended), text_of(said)) == ([b"b"], [b"c"])
+    assert log_store().head(killed).ended
+    archive.keep_outputs(world.again(job), spec_from_json(job.spec), world.engine)
+    assert text_of(killed) == [b"a", CUT_OFF.encode()], "once"

@@ -475,3 +475,19 @@ def test_the_oldest_python_runs_it(task, portal):
     portal.orders("import sys\nprint(sys.version_info[:2])\n")
     assert task.run(python, "-m", "yardmaster_runner") == 0
     assert portal.lines() == [b"(3, 8)"]
+
+
+def test_a_successor_of_a_killed_runner_marks_where_lines_may_be_missing(task, portal):
+    """Also in a pod that has nothing of its predecessor: the portal knows that its log has no end."""
+    portal.orders("print('first life', flush=True)\nimport time\ntime.sleep(60)\n")
+    process = task.start()
+    wait_for(lambda: portal.lines() == [b"first life"])
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    shutil.rmtree(task.work)
+    portal.orders("print('second life')\n", was_cut_off=True)
+    portal.order["code"]["version"] = "c0de2"
+    assert task.run() == 0
+    first, mark, second = portal.lines()
+    assert (first, second) == (b"first life", b"second life")
+    assert b"may be missing here" in mark
