@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from typing import Dict, List, Mapping
 
@@ -17,6 +18,8 @@ from yardmaster_runner.settings import Settings
 
 SERVER_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "serve.py")
 """In a folder of its own, which becomes the first place to import from: no module of the runner may be found there."""
+
+VARIABLE = re.compile(r"(?P<escape>\$)?\$(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\})")
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,28 @@ def command(settings: Settings, order: Order, folders: Folders) -> List[str]:
         if order.paths[kind + "_flag"]
     ]
     flags = classic_flags(order.strategy, settings.cluster, settings.role, settings.index)
-    return [settings.python, "-u", order.entry_point, *paths, *flags, *order.arguments]
+    known = _folder_variables(order, folders)
+    arguments = [with_folders(one, known) for one in order.arguments]
+    return [settings.python, "-u", order.entry_point, *paths, *flags, *arguments]
+
+
+def with_folders(argument: str, known: Mapping[str, str]) -> str:
+    """The argument with `$NAME` and `${NAME}` of these variables put in, so that it may name a file of the inputs
+    wherever they lie. No shell: all else stays as it is, and `$$NAME` is the text `$NAME`."""
+
+    def put_in(found: "re.Match[str]") -> str:
+        name = found.group("name") or found.group("braced")
+        if name not in known:
+            return found.group(0)
+        return found.group(0)[1:] if found.group("escape") else known[name]
+
+    return VARIABLE.sub(put_in, argument)
+
+
+def _folder_variables(order: Order, folders: Folders) -> Dict[str, str]:
+    """The variables by which the script is told its folders, by the names that the job gives them."""
+    given = (("data", folders.data), ("log", folders.log), ("model", folders.model))
+    return {order.paths[kind + "_env"]: folder for kind, folder in given if order.paths[kind + "_env"]}
 
 
 def environment(settings: Settings, order: Order, folders: Folders, inherited: Mapping[str, str]) -> Dict[str, str]:
@@ -59,9 +83,7 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
     own = own_python.variables(settings.work_dir, inherited) if settings.has_own_python else {}
     result = {**inherited, **own, **order.environment}
     result.pop("YARDMASTER_TOKEN_FILE", None)
-    for kind, folder in (("data", folders.data), ("log", folders.log), ("model", folders.model)):
-        if order.paths[kind + "_env"]:
-            result[order.paths[kind + "_env"]] = folder
+    result.update(_folder_variables(order, folders))
     result["PYTHONPATH"] = os.pathsep.join([folders.code, *_foreign_paths(result.get("PYTHONPATH", ""))])
     replicas = sum(order.replicas.values())
     config = tf_config(order.strategy, settings.cluster, settings.role, settings.index, replicas)

@@ -26,6 +26,14 @@ def test_a_script_runs_and_its_lines_and_end_are_told(task, portal):
     assert task.said == b""
 
 
+def test_an_argument_may_name_a_file_of_the_inputs(task, portal):
+    arguments = ["--table=$DATA_DIR/x.csv", "${LOG_DIR}", "$HOME", "$$DATA_DIR"]
+    portal.orders("import sys\nprint(open(sys.argv[1][8:]).read(), *sys.argv[2:])\n", spec_arguments=arguments)
+    portal.order["inputs"] = [{"version": "d1", "name": "", "files": [portal.add_file("x.csv", b"a,b")]}]
+    assert task.run() == 0, task.said
+    assert portal.lines() == [f"a,b {task.work / 'log'} $HOME $DATA_DIR".encode()]
+
+
 def test_memory_that_forked_children_share_counts_once(task, portal):
     forks = """
         import os, time
