@@ -8,6 +8,7 @@ import itertools
 import re
 import subprocess
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from portal.env import task_python
 from tests.cluster.jobs import TRAINS, WAITS, ended, launch, pod_of, text_of, tidied
 from tests.cluster.reach import Cluster, wait_for
 from tests.real.portal import ROOT, RealPortal
+from yardmaster.engines.kubernetes.environment import TOKEN_DIR, TOKEN_KEY
 from yardmaster_client import PortalError, Yardmaster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
@@ -25,6 +27,11 @@ PRINTS = """
 import sys
 for number in range(int(sys.argv[-1])):
     print("line", number, "of a log that nobody may shorten")
+"""
+TELLS = """
+import sys
+print("Bearer", open(sys.argv[-2]).read().strip())
+print(open(sys.argv[-1].partition("=")[2]).read())
 """
 DRIVES = """
 import sys
@@ -65,6 +72,19 @@ def test_a_million_lines_from_a_pod_arrive_once_each_and_outlive_it(ada: Yardmas
     assert job.id not in cluster.kubectl("get", "pods", "--all-namespaces", "--show-labels")
     numbers = [int(line.split()[1]) for line in text_of(ada, job).splitlines() if line.startswith("line ")]
     assert numbers == list(range(LINES))
+
+
+def test_a_pods_own_token_is_in_no_log_and_an_argument_names_a_file_of_the_inputs(ada: Yardmaster, tmp_path: Path):
+    (tmp_path / "x.csv").write_text("a,b")
+    latest = ada.datasets.put("table", [tmp_path / "x.csv"]).latest
+    assert latest is not None
+    told = [f"{TOKEN_DIR}/{TOKEN_KEY}", "--table=${DATA_DIR}/x.csv"]
+    job = ended(ada, launch(ada, TELLS, *told, inputs=[{"dataset_version": latest.id}]))
+    tidied(ada, job)
+    assert text_of(ada, job).splitlines() == ["Bearer [task token]", "a,b"]
+    (task,) = ada.jobs.tasks(job.id)
+    assert job.started_at is not None
+    assert task["phase"] == "SUCCEEDED"
 
 
 def test_a_worker_whose_pod_is_deleted_goes_on_from_the_checkpoint(ada: Yardmaster, cluster: Cluster, digits):
