@@ -34,8 +34,8 @@ $(VENV)/.assets: $(VENV)/.installed $(shell find frontend -type f -not -path '*/
 
 assets: $(VENV)/.assets ## build style sheets and scripts
 
-up: setup ## run the portal on this machine until Ctrl-C (PORT=8080)
-	@exec $(BIN)/python -m portal.up --port $(PORT)
+up: setup ## run the portal on this machine until Ctrl-C (PORT=8080; ENGINE=kubernetes: with the kubeconfig's cluster)
+	@exec $(BIN)/python -m portal.up --port $(PORT) $(if $(filter kubernetes,$(ENGINE))$(filter 1,$(KUBERNETES)),--engine kubernetes)
 
 # With a cluster of one's own none is brought up.
 OWN_CLUSTER := $(YARDMASTER_KUBECONFIG)

@@ -8,8 +8,10 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
+from portal.cluster.offer import Offer, OfferFailed
 from portal.up import home as portal_home
 from portal.up.health import LIMIT, Health
 from portal.up.keeper import Keeper
@@ -21,7 +23,6 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def main() -> int:
     options = _options()
-    address = Address(options.host, options.port)
     home = Path(os.environ.get("YARDMASTER_HOME") or ROOT / ".yardmaster").resolve()
     stop = _stop_on_signals()
     begun = time.monotonic()
@@ -30,7 +31,8 @@ def main() -> int:
         portal_home.prepare(home)
         with portal_home.lock(home):
             silence, log_keep = _limits()
-            keeper = Keeper(home, ROOT, environment(os.environ, ROOT, home, address), _say, Health(silence), log_keep)
+            address, told = _settle_cluster(options, home, stop)
+            keeper = Keeper(home, ROOT, environment(told, ROOT, home, address), _say, Health(silence), log_keep)
             try:
                 keeper.end_leftovers()
                 if started := bring_up(keeper, home, address, stop):
@@ -42,7 +44,7 @@ def main() -> int:
             _farewell(home)
     except BrokenPipeError:  # the reader of the output has gone; everything is stopped all the same
         return 0
-    except (portal_home.HomeInUse, ServerMissing, CouldNotStart, OSError) as error:
+    except (portal_home.HomeInUse, ServerMissing, CouldNotStart, OfferFailed, OSError) as error:
         print(f"The portal could not start: {error}", file=sys.stderr)
         return 1
     return 0
@@ -54,12 +56,24 @@ def _options() -> argparse.Namespace:
     from portal import env
 
     parser = argparse.ArgumentParser(prog="portal.up", description="Runs every process of the portal on this machine.")
-    parser.add_argument("--host", default=env.text("YARDMASTER_HOST", "127.0.0.1"))
+    parser.add_argument("--host", default=env.text("YARDMASTER_HOST", ""))
     try:
         parser.add_argument("--port", type=int, default=env.number("YARDMASTER_PORT", 8080, least=1))
     except ImproperlyConfigured as error:
         parser.error(str(error))
+    parser.add_argument("--engine", choices=["kubernetes"], help="let jobs run on the kubeconfig's cluster")
     return parser.parse_args()
+
+
+def _settle_cluster(
+    options: argparse.Namespace, home: Path, stop: threading.Event
+) -> tuple[Address, Mapping[str, str]]:
+    """Where to listen, and what the processes are told, once a cluster that this machine knows was thought of."""
+    offer = Offer(
+        ROOT, home, os.environ, options.host, options.port, is_wanted=bool(options.engine), say=_say, stop=stop
+    )
+    settled = offer.settle()
+    return Address(settled.host, options.port), {**os.environ, **settled.settings}
 
 
 def _limits() -> tuple[float, int]:

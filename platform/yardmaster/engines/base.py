@@ -184,3 +184,20 @@ class Namespaces(Protocol):
     def remove(self, namespace_id: uuid.UUID) -> Remains:
         """Begin to remove the place with all that is in it. Returns at once, and is asked again until it is gone.
         Never there: gone."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Whether tasks reach the portal, in words for people. `reached` None: it could not be told."""
+
+    reached: bool | None
+    message: str = ""
+    remedy: str = ""
+
+
+@runtime_checkable
+class TriesReach(Protocol):
+    """Optional: an engine that can try from where tasks run whether they reach the portal."""
+
+    def reach(self, portal_url: str) -> Reach:
+        """Try it now, with what tasks are held to. Takes seconds, a minute at most, and leaves nothing behind."""

@@ -55,6 +55,10 @@ class Api:
     def __init__(self, connection: client.ApiClient) -> None:
         self._connection = connection
 
+    def version(self) -> str:
+        """What the server says of its own release, such as `v1.34.1`."""
+        return str(self._json("GET", "/version", "tell its version").get("gitVersion", ""))
+
     def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
         """The object, or None."""
         try:

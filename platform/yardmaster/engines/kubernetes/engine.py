@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
 
-from yardmaster.engines.base import Capacity, Examined, Remains, Servers, TaskAccess
+from yardmaster.engines.base import Capacity, Examined, Reach, Remains, Servers, TaskAccess
 from yardmaster.engines.kubernetes import manifests, names, process_check
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.capacity import capacity_of
@@ -25,6 +25,7 @@ from yardmaster.engines.kubernetes.connection import connect
 from yardmaster.engines.kubernetes.environment import WORK_DIR
 from yardmaster.engines.kubernetes.facts import due_in, go_with_token, has_left_over, observation_of
 from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.probing import Prober
 from yardmaster.engines.kubernetes.reading import Reader
 from yardmaster.engines.kubernetes.rolefacts import lives
 from yardmaster.engines.kubernetes.shape import (
@@ -215,6 +216,10 @@ class KubernetesEngine:
     def examine(self, namespace_id: uuid.UUID) -> list[Examined]:
         """Whether the nodes bound the processes of a pod."""
         return [process_check.examine(self._api, names.namespace_name(namespace_id, self.options), self.options)]
+
+    def reach(self, portal_url: str) -> Reach:
+        """From a pod in a namespace of its own, which is removed again."""
+        return Prober(self._api, self.options).reach(portal_url)
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
