@@ -14,6 +14,7 @@ from apps.accounts.networks import networks_clean
 from apps.api.idempotency import idempotency_clean
 from apps.audit.services import events_clean
 from apps.jobs.queue_pass import admit_queue
+from apps.jobs.reach import reach_sweep
 from apps.jobs.reconcile import reconcile
 from apps.jobs.results import results_settle, upload_finish_and_settle
 from apps.jobs.sweep import sweep
@@ -88,6 +89,12 @@ def sweep_namespaces() -> None:
     now = timezone.now()
     places_sweep(now)
     removals_sweep(now)
+
+
+@shared_task(name="yardmaster.try_reach")  # type: ignore[untyped-decorator]
+def try_reach() -> None:
+    """Try from engines whether their tasks reach the portal, where that is due."""
+    reach_sweep()
 
 
 @shared_task(name="yardmaster.settle_results")  # type: ignore[untyped-decorator]

@@ -176,8 +176,14 @@ class EngineSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     is_default = serializers.BooleanField()
     allowed = serializers.BooleanField()
-    message = serializers.CharField(help_text="Why not, or why its capacity is unknown.")
+    message = serializers.CharField(
+        help_text="Why not, why its capacity is unknown, or why its tasks would wait for the portal in vain."
+    )
     remedy = serializers.CharField()
+    tasks_reach_portal = serializers.BooleanField(
+        allow_null=True,
+        help_text="Tried from where tasks run. Null: it was not tried, or could not be told. Jobs wait while it is false.",
+    )
     total = ResourcesSerializer(allow_null=True)
     free = ResourcesSerializer(allow_null=True, help_text="What neither strangers nor the portal's own jobs hold.")
     largest_task = ResourcesSerializer(allow_null=True)

@@ -10,6 +10,7 @@ from django.conf import settings
 from apps.accounts.models import User
 from apps.jobs import ledger
 from apps.jobs.engines import engine_named, engine_names, why_not
+from apps.jobs.reach import reach_of
 from yardmaster.engines.base import Engine, Offers
 from yardmaster.errors import YardmasterError
 from yardmaster.spec import Resources
@@ -27,6 +28,8 @@ class EngineShown:
     total: Resources | None = None
     free: Resources | None = None
     largest_task: Resources | None = None
+    tasks_reach_portal: bool | None = None
+    """None: it was not tried, or could not be told."""
     held: Resources | None = None
     """By the portal's own jobs."""
     nodes: int = 0
@@ -58,14 +61,19 @@ def _shown(user: User, name: str) -> EngineShown:
         capacity = engine.capacity()
     except YardmasterError as error:
         return EngineShown(name, is_default, False, error.message, error.remedy)
+    message, remedy = ("", "") if refusal is None else (refusal.detail, refusal.remedy)
+    reach = reach_of(name)
+    if refusal is None and reach is not None and not reach.reached:
+        message, remedy = reach.message, reach.remedy
     reserved = ledger.total_of(ledger.held_on(name))
     free = _less(capacity.free, reserved)
     return EngineShown(
         name=name,
         is_default=is_default,
         allowed=refusal is None,
-        message="" if refusal is None else refusal.detail,
-        remedy="" if refusal is None else refusal.remedy,
+        message=message,
+        remedy=remedy,
+        tasks_reach_portal=None if reach is None else reach.reached,
         total=capacity.total,
         free=free,
         largest_task=capacity.largest_task,

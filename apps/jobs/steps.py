@@ -17,6 +17,7 @@ from apps.jobs import archive, books, ledger, phase_gate, queue, task_facts
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.nudges import job_changed
+from apps.jobs.reach import refuse_unreachable
 from apps.jobs.task_auth import token_of
 from apps.namespaces.places import place_changed, place_lost, place_ready
 from yardmaster.engines.base import Restarts, TaskAccess
@@ -126,6 +127,7 @@ def _submit(job: Job, spec: TrainingSpec, now: datetime) -> None:
     """What is missing of the namespace's place is made when the submission meets it, and the submission then goes
     on."""
     access = TaskAccess(portal_url=settings.TASK_URL, token=token_of(job.pk, job.attempt), user=job.owner_id)
+    refuse_unreachable(job.engine)
     place_ready(job.namespace_id, job.engine)
     try:
         engine_named(job.engine).submit(spec, job.key, access)

@@ -282,6 +282,7 @@ def _context(request: HttpRequest, user: User, answer: Answer) -> dict[str, Any]
         "engines": engines,
         "refusal": None if meant is None or meant.allowed else meant,
         "devices": meant.devices if meant else (),
+        "unreached": meant if meant and meant.allowed and meant.tasks_reach_portal is False else None,
         "launchable": _launchable(request),
         "yaml": text if answer.yaml is None else answer.yaml,
         "yaml_is_own": answer.yaml is not None,

@@ -8,20 +8,23 @@ import signal
 import sys
 import time
 from itertools import pairwise
+from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
 from rich.markup import escape
 
 from portal.demo.cluster import surroundings_for
-from portal.demo.portal import Access, PortalFailed, RunningPortal
+from portal.demo.leaving import leaving_nothing
+from portal.demo.portal import ROOT, Access, PortalFailed, RunningPortal
 from portal.demo.story import LEAST_ACCURACY, NeverFits, Story
 from yardmaster_client import Job, NotReachable, PortalError, Yardmaster
 
 
 def main() -> int:
     options = _options()
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
     console = Console(highlight=False)
     begun = time.monotonic()
     try:
@@ -29,13 +32,21 @@ def main() -> int:
         os.environ.update(around.settings)
         if around.note:
             console.print(around.note, soft_wrap=True)
-        with RunningPortal(options.port, around.host) as running:
+        with (
+            leaving_nothing(options.engine, _home(), console.print) as is_up,
+            RunningPortal(options.port, around.host) as running,
+        ):
+            is_up()
             ready = time.monotonic() - begun
             console.print(f"The portal is up at [bold]{running.url}[/] (after {ready:.1f} s)")
             access = running.access()
             with Yardmaster(running.url, access.token) as portal:
                 story = Story(portal, console, options.engine, took={"start the portal": ready})
-                job = story.tell(options.ps, options.workers)
+                try:
+                    job = story.tell(options.ps, options.workers)
+                except BaseException:
+                    story.end_early()
+                    raise
             _report(console, story, job, running.url, access)
             if sys.stdout.isatty() and not options.exit:
                 console.print("The portal stays up until Ctrl-C.")
@@ -67,6 +78,10 @@ def _options() -> argparse.Namespace:
     options.ps = options.ps or (1 if on_one_machine else 2)
     options.workers = options.workers or (2 if on_one_machine else 3)
     return options
+
+
+def _home() -> Path:
+    return Path(os.environ.get("YARDMASTER_HOME") or ROOT / ".yardmaster").resolve()
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

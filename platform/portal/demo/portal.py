@@ -40,10 +40,15 @@ class RunningPortal:
         # A session of its own, so that Ctrl-C reaches the demonstration first and it can say goodbye in order.
         self._child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True)
         assert self._child.stdout is not None
-        for line in self._child.stdout:
-            if "is ready at" in line:
-                return self
-            print(line, end="")
+        try:
+            for line in self._child.stdout:
+                if "is ready at" in line:
+                    return self
+                print(line, end="")
+        except BaseException:  # Ctrl-C while it starts: a portal of a session of its own would go on
+            self._child.terminate()
+            self._child.communicate(timeout=60)
+            raise
         self._child.wait()
         raise PortalFailed
 

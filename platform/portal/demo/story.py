@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 import tempfile
@@ -19,7 +20,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from portal.demo.portal import ROOT
 from portal.env import task_python
-from yardmaster_client import Job, LogLine, Yardmaster
+from yardmaster_client import Job, LogLine, NotReachable, PortalError, Yardmaster
 
 EXAMPLE = ROOT / "examples" / "digits"
 LEAST_ACCURACY = 0.95
@@ -43,6 +44,7 @@ class Story:
     engine: str
     took: dict[str, float] = field(default_factory=dict)
     accuracy: float | None = None
+    launched: Job | None = None
 
     def tell(self, parameter_servers: int, workers: int) -> Job:
         """From nothing to a kept model; returns the job, which is final."""
@@ -52,7 +54,7 @@ class Story:
             code = self._put_code()
         spec = self._fitting(self._spec(code, data, parameter_servers, workers))
         with self._timed("train"):
-            job = self.portal.jobs.launch(spec, engine=self.engine)
+            job = self.launched = self.portal.jobs.launch(spec, engine=self.engine)
             self.console.print(
                 f"[bold]Launched[/] {job.name} with {parameter_servers} PS and {workers} workers ({job.id})"
             )
@@ -63,6 +65,14 @@ class Story:
         self.console.print(f"The verdict stands: {job.phase}. The parameter server is released {delay} later.")
         with self._timed("release what still ran"):
             return self._until_tidied(job)
+
+    def end_early(self) -> None:
+        """Off this machine no job outlives the demonstration: what is removed under it would count as lost."""
+        if self.engine == "local" or self.launched is None:
+            return
+        with contextlib.suppress(PortalError, NotReachable):
+            self.portal.jobs.stop(self.launched.id)
+            self._until_tidied(self.launched)
 
     @property
     def succeeded(self) -> bool:

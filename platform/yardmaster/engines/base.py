@@ -185,6 +185,9 @@ class Namespaces(Protocol):
         """Begin to remove the place with all that is in it. Returns at once, and is asked again until it is gone.
         Never there: gone."""
 
+    def places(self) -> Collection[uuid.UUID]:
+        """The namespaces that have a place there which this portal made, found by asking the engine."""
+
 
 @dataclass(frozen=True)
 class Reach:

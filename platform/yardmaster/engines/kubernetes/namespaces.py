@@ -82,6 +82,14 @@ def is_kept(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
     return True
 
 
+def id_of(live: Mapping[str, Any]) -> uuid.UUID | None:
+    """Which namespace of a portal it was made for; None where its label says nothing of the kind."""
+    try:
+        return uuid.UUID((live["metadata"].get("labels") or {})[names.NAMESPACE_ID])
+    except (KeyError, ValueError):
+        return None
+
+
 def why_not_ours(live: Mapping[str, Any], namespace_id: uuid.UUID, options: TaskOptions) -> Misconfigured | None:
     """Why this namespace of the cluster is not the one that this portal made for that namespace of its own; None: it
     is. One that no portal signed, but for its other labels, is from a time when none did."""

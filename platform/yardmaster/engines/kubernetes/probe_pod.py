@@ -190,6 +190,8 @@ def reach_of(found: Found, url: str, options: TaskOptions) -> Reach:
         return Reach(None, f"It is not known whether pods reach the portal at {url}. {found.problem}".strip())
     if is_the_portal(seen):
         return Reach(True, f"Pods reach the portal at {url}.")
+    if seen.status == 429 or seen.status >= 500:
+        return Reach(None, f"It is not known whether pods reach the portal at {url}: it answered {seen.status}.")
     host = urlsplit(url).hostname or ""
     if not seen.status:
         message = f"Pods do not reach the portal at {url}: {seen.error}."

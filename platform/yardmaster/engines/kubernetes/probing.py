@@ -10,7 +10,7 @@ import contextlib
 import logging
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from yardmaster.engines.base import Reach
 from yardmaster.engines.kubernetes import names, probe_pod
 from yardmaster.engines.kubernetes.api import Api
+from yardmaster.engines.kubernetes.namespaces import id_of
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.probe_pod import Found
 from yardmaster.engines.kubernetes.shaping import Shaper
@@ -94,8 +95,12 @@ class Prober:
         now = datetime.now(UTC)
         with contextlib.suppress(YardmasterError):
             for one in self._api.find("Namespace", "", names.ours()):
-                if _is_left(one, now) and names.namespace_name(_id_of(one), self._options) == one["metadata"]["name"]:
-                    self._remove(_id_of(one))
+                probe_id = id_of(one)
+                if probe_id is not None and _is_left(one, probe_id, now) and self._is_of_ours(one, probe_id):
+                    self._remove(probe_id)
+
+    def _is_of_ours(self, namespace: Mapping[str, Any], probe_id: uuid.UUID) -> bool:
+        return bool(namespace["metadata"]["name"] == names.namespace_name(probe_id, self._options))
 
 
 def for_candidates(options: TaskOptions, cidrs: Sequence[str], port: int) -> TaskOptions:
@@ -103,14 +108,9 @@ def for_candidates(options: TaskOptions, cidrs: Sequence[str], port: int) -> Tas
     return replace(options, portal_cidrs=tuple(cidrs), portal_port=port, portal_url="")
 
 
-def _id_of(namespace: dict[str, Any]) -> uuid.UUID:
-    return uuid.UUID(namespace["metadata"]["labels"][names.NAMESPACE_ID])
-
-
-def _is_left(namespace: dict[str, Any], now: datetime) -> bool:
+def _is_left(namespace: Mapping[str, Any], probe_id: uuid.UUID, now: datetime) -> bool:
     """Whether it was made for a probe that must have ended long ago."""
-    labels = namespace["metadata"].get("labels") or {}
-    if not probe_pod.is_probe_id(labels.get(names.NAMESPACE_ID, "")):
+    if not probe_pod.is_probe_id(str(probe_id)):
         return False
     made = datetime.fromisoformat(namespace["metadata"]["creationTimestamp"])
     return now - made > LEFT_AFTER and "deletionTimestamp" not in namespace["metadata"]

@@ -87,6 +87,18 @@ class Shaper:
         if self._api.find("Job", name):
             self._api.delete_all("Job", name)
 
+    def places(self) -> tuple[uuid.UUID, ...]:
+        """Of which namespaces of the portal there is one on the cluster that is ours; also one that goes."""
+        found = self._api.find("Namespace", "", names.ours())
+        known = ((namespaces.id_of(one), one) for one in found)
+        return tuple(
+            key
+            for key, one in known
+            if key is not None
+            and one["metadata"]["name"] == names.namespace_name(key, self._options)
+            and namespaces.why_not_ours(one, key, self._options) is None
+        )
+
     def _must_be_ours(self, live: Mapping[str, Any], namespace_id: uuid.UUID) -> None:
         refusal = namespaces.why_not_ours(live, namespace_id, self._options)
         if refusal is not None:

@@ -1,0 +1,65 @@
+"""`manage.py engine_places`: what engines keep for this portal's namespaces, and the end of it. For operators who leave
+a cluster, and for the demonstration, which leaves nothing there.
+
+Prints one line of JSON, `{"kubernetes": ["<namespace id>", …]}`. With `--remove` these places are removed first, but
+for those named by `--keep`, and what is printed is what is still there; jobs in them end with them. No portal may run
+meanwhile: it would make them again.
+"""
+
+import json
+import time
+import uuid
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from apps.jobs.engines import engine_named
+from apps.namespaces.places import keeping_engines, place_lost
+from yardmaster.engines.base import Namespaces, Remains
+from yardmaster.errors import YardmasterError
+
+_LOOK_EVERY = 0.5
+
+
+class Command(BaseCommand):
+    help = "Lists what engines keep for the portal's namespaces, or removes it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--remove", action="store_true", help="remove them; no portal may run meanwhile")
+        parser.add_argument("--keep", default="", help="ids of namespaces whose places stay, separated by commas")
+        parser.add_argument("--patience", type=float, default=90.0, help="seconds to wait until they are gone")
+
+    def handle(self, **options: Any) -> None:
+        keep = {uuid.UUID(one) for one in options["keep"].split(",") if one}
+        found = {}
+        for name in keeping_engines():
+            engine = engine_named(name)
+            assert isinstance(engine, Namespaces), "only such engines keep any"
+            places = set(engine.places())
+            if options["remove"]:
+                self._remove(name, engine, places - keep, options["patience"])
+                places &= set(engine.places())
+            found[name] = sorted(str(one) for one in places)
+        self.stdout.write(json.dumps(found))
+
+    def _remove(self, name: str, engine: Namespaces, ids: set[uuid.UUID], patience: float) -> None:
+        """Until they are gone, or for so long; says what holds up those that stay."""
+        deadline = time.monotonic() + patience
+        left = {one: Remains(gone=False) for one in ids}
+        while left and time.monotonic() < deadline:
+            for one in list(left):
+                left[one] = _removed(engine, one)
+                if left[one].gone:
+                    place_lost(one, name)
+                    del left[one]
+            time.sleep(_LOOK_EVERY if left else 0)
+        for one, remains in left.items():
+            self.stderr.write(f"{one}: {' '.join(remains.left) or 'still there'}")
+
+
+def _removed(engine: Namespaces, namespace_id: uuid.UUID) -> Remains:
+    try:
+        return engine.remove(namespace_id)
+    except YardmasterError as error:
+        return Remains(gone=False, left=(error.message,))
