@@ -182,7 +182,7 @@ class EngineSerializer(serializers.Serializer[Any]):
     remedy = serializers.CharField()
     tasks_reach_portal = serializers.BooleanField(
         allow_null=True,
-        help_text="Tried from where tasks run. Null: it was not tried, or could not be told. Jobs wait while it is false.",
+        help_text="Tried from where tasks run. Null: not tried, or not known. Jobs wait while it is false.",
     )
     total = ResourcesSerializer(allow_null=True)
     free = ResourcesSerializer(allow_null=True, help_text="What neither strangers nor the portal's own jobs hold.")

@@ -46,7 +46,7 @@ def leaving_nothing(engine: str, home: Path, say: Say) -> Iterator[Callable[[], 
 def noted(note: Path, lock: Path) -> list[str] | None:
     """What an earlier demonstration, which was killed, wrote down; None where there is none, or where the home's lock
     was taken after it: then another portal has lived there."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, TypeError):
         if note.stat().st_mtime >= lock.stat().st_mtime:
             return [str(one) for one in json.loads(note.read_text())]
     return None

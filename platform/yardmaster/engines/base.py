@@ -185,8 +185,13 @@ class Namespaces(Protocol):
         """Begin to remove the place with all that is in it. Returns at once, and is asked again until it is gone.
         Never there: gone."""
 
-    def places(self) -> Collection[uuid.UUID]:
-        """The namespaces that have a place there which this portal made, found by asking the engine."""
+
+@runtime_checkable
+class ListsPlaces(Namespaces, Protocol):
+    """Optional: one that can say which places there are, whatever the portal remembers."""
+
+    def places_there(self) -> Collection[uuid.UUID]:
+        """The namespaces of which this portal has made a place that is there, found by asking."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand
 
 from apps.jobs.engines import engine_named
 from apps.namespaces.places import keeping_engines, place_lost
-from yardmaster.engines.base import Namespaces, Remains
+from yardmaster.engines.base import ListsPlaces, Remains
 from yardmaster.errors import YardmasterError
 
 _LOOK_EVERY = 0.5
@@ -35,15 +35,16 @@ class Command(BaseCommand):
         found = {}
         for name in keeping_engines():
             engine = engine_named(name)
-            assert isinstance(engine, Namespaces), "only such engines keep any"
-            places = set(engine.places())
+            if not isinstance(engine, ListsPlaces):
+                continue
+            places = set(engine.places_there())
             if options["remove"]:
                 self._remove(name, engine, places - keep, options["patience"])
-                places &= set(engine.places())
+                places &= set(engine.places_there())
             found[name] = sorted(str(one) for one in places)
         self.stdout.write(json.dumps(found))
 
-    def _remove(self, name: str, engine: Namespaces, ids: set[uuid.UUID], patience: float) -> None:
+    def _remove(self, name: str, engine: ListsPlaces, ids: set[uuid.UUID], patience: float) -> None:
         """Until they are gone, or for so long; says what holds up those that stay."""
         deadline = time.monotonic() + patience
         left = {one: Remains(gone=False) for one in ids}
@@ -58,7 +59,7 @@ class Command(BaseCommand):
             self.stderr.write(f"{one}: {' '.join(remains.left) or 'still there'}")
 
 
-def _removed(engine: Namespaces, namespace_id: uuid.UUID) -> Remains:
+def _removed(engine: ListsPlaces, namespace_id: uuid.UUID) -> Remains:
     try:
         return engine.remove(namespace_id)
     except YardmasterError as error:

@@ -217,9 +217,9 @@ class KubernetesEngine:
         """Whether the nodes bound the processes of a pod."""
         return [process_check.examine(self._api, names.namespace_name(namespace_id, self.options), self.options)]
 
-    def places(self) -> tuple[uuid.UUID, ...]:
+    def places_there(self) -> tuple[uuid.UUID, ...]:
         """From the labels of the cluster's namespaces: those that this portal signed, with its prefix."""
-        return self._shaper.places()
+        return self._shaper.places_there()
 
     def reach(self, portal_url: str) -> Reach:
         """From a pod in a namespace of its own, which is removed again."""

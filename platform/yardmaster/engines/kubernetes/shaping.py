@@ -87,7 +87,7 @@ class Shaper:
         if self._api.find("Job", name):
             self._api.delete_all("Job", name)
 
-    def places(self) -> tuple[uuid.UUID, ...]:
+    def places_there(self) -> tuple[uuid.UUID, ...]:
         """Of which namespaces of the portal there is one on the cluster that is ours; also one that goes."""
         found = self._api.find("Namespace", "", names.ours())
         known = ((namespaces.id_of(one), one) for one in found)
