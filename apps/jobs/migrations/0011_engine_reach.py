@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("jobs", "0009_log_bytes"),
+        ("jobs", "0010_tasks_of_reservations"),
     ]
 
     operations = [
