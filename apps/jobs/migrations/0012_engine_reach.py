@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("jobs", "0010_tasks_of_reservations"),
+        ("jobs", "0011_refusals"),
     ]
 
     operations = [
