@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 
 from apps.api.problems import NotFound
@@ -23,7 +23,7 @@ from yardmaster.failures import signal_of
 from yardmaster.logs.keys import JobGone, StreamKey
 from yardmaster.logs.store import END_RESERVE
 from yardmaster.phases import TaskPhase
-from yardmaster.spec import TrainingSpec
+from yardmaster.spec import Role, TrainingSpec
 from yardmaster_runner.exits import CUT_OFF
 
 log = logging.getLogger(__name__)
@@ -68,6 +68,18 @@ def _mark_cut_off(stream: StreamKey, lines: int) -> int:
         return lines
     times = [(0, time.time_ns() // 1_000_000)]
     return charged(stream, lambda: counted_log().append(stream, lines, mark + b"\n", times)).next_line
+
+
+def keep_silent(job: Job, spec: TrainingSpec, engine: Engine, going: Collection[Role]) -> None:
+    """The same of the tasks of the other roles that have sent no line, without closing anything: the engine is about to
+    forget them while `going` end."""
+    try:
+        for role, index in spec.tasks():
+            stream = StreamKey(job.pk, job.attempt, role, index)
+            if role not in going and isinstance(engine, Outputs) and log_store().next_line(stream) == 0:
+                _keep(stream, engine.tail(job.key, role, index, MOST_LINES))
+    except (Unavailable, JobGone, NotFound) as error:
+        log.error("The last output of job %s could not be kept: %s", job.pk, error)
 
 
 def _keep(stream: StreamKey, lines: Iterable[str]) -> int:

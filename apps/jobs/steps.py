@@ -20,7 +20,7 @@ from apps.jobs.nudges import job_changed
 from apps.jobs.reach import refuse_unreachable
 from apps.jobs.task_auth import token_of
 from apps.namespaces.places import place_changed, place_lost, place_ready
-from yardmaster.engines.base import Restarts, TaskAccess
+from yardmaster.engines.base import Finishes, Restarts, TaskAccess
 from yardmaster.errors import PlaceMissing
 from yardmaster.failures import Verdict
 from yardmaster.hindrances import IMAGE_PULL, shown_hindrance
@@ -72,7 +72,7 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
             engine_named(job.engine).stop(job.key, grace)
             _remember(job, "stop_sent_at", now, "stop_sent", "The tasks were told to stop.")
         case Release(roles):
-            engine_named(job.engine).release(job.key, roles)
+            _release(job, spec, roles)
             names = ", ".join(sorted(role.value for role in roles))
             _remember(job, "released_at", now, "released", f"What still ran was released: {names}.")
         case FreeQuota(roles):
@@ -138,6 +138,16 @@ def _submit(job: Job, spec: TrainingSpec, now: datetime) -> None:
     taken(job, now)
 
 
+def _release(job: Job, spec: TrainingSpec, roles: frozenset[Role]) -> None:
+    """All that still runs, as the verdict is written. Where that takes the ended tasks along, their output is kept."""
+    engine = engine_named(job.engine)
+    if isinstance(engine, Finishes):
+        archive.keep_silent(job, spec, engine, roles)
+        engine.finish(job.key)
+    else:
+        engine.release(job.key, roles)
+
+
 def taken(job: Job, now: datetime) -> None:
     """Write that the engine has taken the run, once: since the answer, or since it was seen there where that was
     lost."""
@@ -176,6 +186,8 @@ def _tidy(job: Job, spec: TrainingSpec, now: datetime) -> None:
     archive.keep_outputs(job, spec, engine)
     engine.tidy(job.key)
     with transaction.atomic():
+        if job.released_at is not None:
+            task_facts.released(job)
         if not Job.objects.filter(pk=job.pk, attempt=job.attempt, tidied_at__isnull=True).update(tidied_at=now):
             return
         JobAttempt.objects.filter(job=job, number=job.attempt).update(tidied_at=now)

@@ -38,6 +38,13 @@ def forget(job: Job) -> None:
     TaskFact.objects.filter(job=job, attempt=job.attempt).update(**unseen, **texts, restarts=0)
 
 
+def released(job: Job) -> None:
+    """What was told to end after success has ended, also where the engine did not show it any more."""
+    ended = [phase.value for phase in TaskPhase if phase.is_ended]
+    left = TaskFact.objects.filter(job=job, attempt=job.attempt).exclude(phase__in=ended)
+    left.update(phase=TaskPhase.RELEASED.value)
+
+
 def facts_of(jobs: Iterable[Job]) -> dict[uuid.UUID, list[TaskFact]]:
     """What is written of the tasks of these jobs' current attempts, in one query."""
     attempts = {job.pk: job.attempt for job in jobs}

@@ -1,8 +1,6 @@
 """The portal's namespaces on a real cluster: what its quota refuses, what admission says, and that they go.
 
-Whether NetworkPolicies hold is the cluster's network's matter. That of `deploy/devcluster` is a plain bridge, which
-enforces none: there the objects are checked, and the test of who reaches whom is skipped with that reason. On a cluster
-whose network enforces them it runs.
+Not here: whether its NetworkPolicies hold (`test_reach_of_pods`).
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.account import Account, shaped
-from tests.cluster.pods import ended, pod
+from tests.cluster.pods import pod
 from tests.cluster.reach import Cluster, Refused, wait_for
 from tests.contract.engine_harness import ACCESS, spec_of, wait_until
 from yardmaster.engines.kubernetes import KubernetesEngine
@@ -30,22 +28,6 @@ pytestmark = pytest.mark.cluster
 URL = ACCESS.portal_url
 TINY = Resources(cpu=0.05, memory=64 << 20)
 QUOTA = Quota(cpu=0.5, memory=256 << 20, gpus=0)
-
-LISTEN = """
-import socket
-server = socket.create_server(("0.0.0.0", 8000))
-while True:
-    server.accept()[0].close()
-"""
-
-KNOCK = """
-import os, socket, sys
-try:
-    socket.create_connection((os.environ["PEER"], 8000), timeout=3).close()
-except OSError as error:
-    print(error)
-    sys.exit(7)
-"""
 
 
 @pytest.fixture
@@ -86,11 +68,13 @@ def test_what_somebody_changed_is_mended_and_a_lifted_limit_is_lifted(cluster: C
     cluster.kubectl("delete", "networkpolicy", "default-deny", "--namespace", name)
     patch = json.dumps({"spec": {"hard": {"limits.cpu": "400"}}})
     cluster.kubectl("patch", "resourcequota", "yardmaster", "--namespace", name, "--type=merge", "-p", patch)
-    open_to_all = json.dumps({"spec": {"egress": [{}]}})
-    cluster.kubectl("patch", "networkpolicy", "tasks", "--namespace", name, "--type=merge", "-p", open_to_all)
+    for way in ("ingress", "egress"):
+        open_to_all = json.dumps({"spec": {way: [{}]}})
+        cluster.kubectl("patch", "networkpolicy", "tasks", "--namespace", name, "--type=merge", "-p", open_to_all)
     changed = engine.shape(namespace_id, QUOTA, URL)
     assert sorted(changed) == ["NetworkPolicy/default-deny", "NetworkPolicy/tasks", "ResourceQuota/yardmaster"]
     assert hard(cluster, name)["limits.cpu"] == "500m"
+    assert not cluster.get("networkpolicy", "tasks", name)["spec"].get("ingress")
     assert list(engine.shape(namespace_id, Quota(memory=QUOTA.memory), URL)) == [
         "ResourceQuota/yardmaster",
         "LimitRange/yardmaster",
@@ -158,29 +142,14 @@ def test_every_strategy_passes_admission_in_a_shaped_namespace(cluster: Cluster,
             assert not [volume for volume in made["spec"]["volumes"] if volume["name"].startswith("kube-api-access")]
 
 
-def test_two_namespaces_do_not_reach_each_other(cluster: Cluster, make):
-    (_, mine), (_, theirs) = make(), make()
-    for name in (mine, theirs):
-        spec = cluster.get("networkpolicy", "default-deny", name)["spec"]
+def test_pods_are_let_through_to_nobody_until_their_run_has_a_policy(cluster: Cluster, make):
+    """Who then reaches whom is tried in `test_reach_of_pods`."""
+    _, name = make()
+    for policy in ("default-deny", "tasks"):
+        spec = cluster.get("networkpolicy", policy, name)["spec"]
         assert (spec["podSelector"], spec["policyTypes"]) == ({}, ["Ingress", "Egress"])
         assert not spec.get("ingress")
-        assert not spec.get("egress")
-        open_to = cluster.get("networkpolicy", "tasks", name)["spec"]["ingress"]
-        assert open_to == [{"from": [{"podSelector": {}}]}]
-    if not enforces_policies(cluster):
-        pytest.skip("this cluster's network enforces no NetworkPolicy (the plain bridge of devcluster does not)")
-    cluster.apply(small(cluster, theirs, "listener", LISTEN))
-    address = wait_for("an address", lambda: cluster.get("pod", "listener", theirs).get("status", {}).get("podIP"))
-    cluster.apply(small(cluster, mine, "stranger", KNOCK, PEER=address))
-    cluster.apply(small(cluster, theirs, "neighbour", KNOCK, PEER=address))
-    assert ended(cluster, mine, "stranger") == 7
-    assert ended(cluster, theirs, "neighbour") == 0
-
-
-def enforces_policies(cluster: Cluster) -> bool:
-    """Whether anything runs that could: the known networks are pods of their own."""
-    said = cluster.kubectl("get", "pods", "--all-namespaces", "-o", "jsonpath={.items[*].spec.containers[*].image}")
-    return any(word in said for word in ("calico", "cilium", "kube-router", "antrea", "ovn", "weave", "kindnet"))
+    assert not cluster.get("networkpolicy", "default-deny", name)["spec"].get("egress")
 
 
 def small(cluster: Cluster, name: str, what: str, script: str, **environment: str):

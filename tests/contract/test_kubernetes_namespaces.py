@@ -105,7 +105,27 @@ def test_what_somebody_edited_is_put_right(shaped: KubernetesHarness, namespace_
 def test_a_job_of_a_shaped_namespace_writes_nothing_of_it(shaped: KubernetesHarness, namespace_id):
     shaped.engine.submit(spec_of(), JobKey(namespace_id, new_id(), 1), ACCESS)
     written = {plural for verb, plural in shaped.api.requests if verb in ("patch", "create")}
-    assert written == {"configmaps", "secrets", "jobs", "statefulsets"}
+    assert written == {"configmaps", "networkpolicies", "secrets", "jobs", "statefulsets"}
+
+
+def test_runs_of_an_earlier_version_speak_on_when_the_namespace_is_closed(
+    shaped: KubernetesHarness, namespace_id, name
+):
+    """Until then all pods of a namespace reached each other, and no run had a policy of its own."""
+    key = JobKey(namespace_id, new_id(), 1)
+    shaped.engine.submit(spec_of(), key, ACCESS)
+    place = ("networkpolicies", name, key.name)
+    policy = shaped.api.store.get(place)
+    shaped.api.store.delete(place)
+    as_before = {"spec": {"ingress": [{"from": [{"podSelector": {}}]}]}}
+    shaped.api.store.merge(("networkpolicies", name, "tasks"), as_before)
+    assert list(shaped.engine.shape(namespace_id, QUOTA, URL)) == ["NetworkPolicy/tasks"]
+    assert not shaped.api.store.get(("networkpolicies", name, "tasks"))["spec"].get("ingress")
+    mended = shaped.api.store.get(place)
+    assert (mended["spec"], mended["metadata"]["ownerReferences"]) == (
+        policy["spec"],
+        policy["metadata"]["ownerReferences"],
+    )
 
 
 def test_rights_come_before_what_they_are_needed_for(namespace_id):

@@ -67,7 +67,8 @@ def answer_to(asked: Asked, store: Store) -> Any:
             found = store.find(plural, namespace, labels, fields)
             return {"kind": "List", "metadata": {"resourceVersion": str(store.version)}, "items": found}
     if asked.verb == "delete":
-        store.delete(asked.place, asked.body.get("gracePeriodSeconds"))
+        last = asked.body.get("propagationPolicy") == "Foreground"
+        store.delete(asked.place, asked.body.get("gracePeriodSeconds"), last=last)
         return {"kind": "Status", "status": "Success"}
     if asked.verb == "deletecollection":
         for one in store.find(plural, namespace, labels):

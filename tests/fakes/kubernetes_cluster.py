@@ -89,9 +89,11 @@ class Cluster:
         with self._store.lock:
             self._store.collect_garbage()
             for job in self._store.find("jobs"):
-                self._care_for_job(job)
+                if "deletionTimestamp" not in job["metadata"]:
+                    self._care_for_job(job)
             for one in self._store.find("statefulsets"):
-                self._care_for_set(one)
+                if "deletionTimestamp" not in one["metadata"]:
+                    self._care_for_set(one)
             for pod in self._store.find("pods"):
                 self._care_for_pod(pod)
 
@@ -178,6 +180,7 @@ class Cluster:
     def _add(self, maker: Object, name: str, labels: dict[str, str], annotations: dict[str, str]) -> Object:
         template, namespace = copied(maker["spec"]["template"]), maker["metadata"]["namespace"]
         owner = {"kind": maker["kind"], "uid": maker["metadata"]["uid"], "name": maker["metadata"]["name"]}
+        owner["blockOwnerDeletion"] = True
         metadata = {
             "name": name,
             "namespace": namespace,

@@ -22,6 +22,7 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
 _LABEL_NAME = re.compile(r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 UNSPACED = ("namespaces", "nodes")
+LAST = "foregroundDeletion"
 
 
 class Refusal(Exception):
@@ -134,7 +135,8 @@ class Store:
             self.objects[place] = new
             return copied(new)
 
-    def delete(self, place: Place, grace: int | None = None) -> None:
+    def delete(self, place: Place, grace: int | None = None, *, last: bool = False) -> None:
+        """`last`: after all that belongs to it."""
         with self.lock:
             found = self.objects.get(place)
             if found is None:
@@ -147,9 +149,11 @@ class Store:
                 self._end_namespace(place[2])
             elif place[0] == "pods" and grace != 0 and found["spec"].get("nodeName"):
                 self._end_gently(place, found, grace)
-            elif found["metadata"].get("finalizers"):
+            elif last or _held(found):
                 new = copied(found)
                 new["metadata"].setdefault("deletionTimestamp", moment())
+                if last:
+                    new["metadata"]["finalizers"] = sorted({*new["metadata"].get("finalizers", ()), LAST})
                 self.write(place, new)
             else:
                 self.remove(place)
@@ -168,10 +172,16 @@ class Store:
         to that is for the next round."""
         with self.lock:
             there = {one["metadata"]["uid"] for one in self.objects.values()}
+            last = {one["metadata"]["uid"] for one in self.objects.values() if LAST in _finalizers(one)}
+            awaited: set[str] = set()
             for place, one in list(self.objects.items()):
-                owners = {owner["uid"] for owner in one["metadata"].get("ownerReferences", ())}
-                if owners and not owners & there:
-                    self.delete(place)
+                references = one["metadata"].get("ownerReferences", ())
+                awaited |= {owner["uid"] for owner in references if owner.get("blockOwnerDeletion")}
+                owners = {owner["uid"] for owner in references}
+                if owners and not owners & there - last and LAST not in _finalizers(one):
+                    self.delete(place, last=bool(owners & last) and place[0] != "pods")
+            for place in [key for key, one in self.objects.items() if one["metadata"]["uid"] in last - awaited]:
+                self.delete(place)
 
     def _end_namespace(self, name: str) -> None:
         """Where it was told to go: what is in it goes, then itself. Finalizers hold both up, and it says which."""
@@ -217,6 +227,15 @@ class Store:
             raise Refusal(403, f"unable to create new content in namespace {namespace} because it is being terminated")
         if not _NAME.fullmatch(name) or len(name) > 63:
             raise Refusal(422, f"{name!r} is no DNS label", [{"field": "metadata.name", "message": "Invalid value"}])
+
+
+def _finalizers(found: Object) -> list[str]:
+    return found["metadata"].get("finalizers") or []
+
+
+def _held(found: Object) -> bool:
+    """By somebody's finalizer: being deleted once more, at once, it no longer waits for what belongs to it."""
+    return any(name != LAST for name in _finalizers(found))
 
 
 def fits(found: Object, selector: str) -> bool:

@@ -2,7 +2,7 @@
 # The programs that make the cluster, as background processes of the node. Everything here runs inside the node, where
 # a process's number is the node's own. Sourced by ../devcluster.
 
-PROGRAMS_IN_ORDER=(etcd apiserver controller-manager scheduler containerd kubelet proxy coredns provisioner)
+PROGRAMS_IN_ORDER=(etcd apiserver controller-manager scheduler containerd kubelet proxy felix coredns provisioner)
 
 start_programs() {
     # containerd and the API server hold a file for every pod and watch; some shells allow 1024 where 100,000 may be had.
@@ -43,5 +43,9 @@ program_status() {
             lacking=1
         fi
     done
+    if is_running felix && ! felix_is_ready; then
+        printf '  %-20s is NOT ready: new policies wait, see %s\n' felix "$STATE/log/felix.log"
+        lacking=1
+    fi
     return $lacking
 }

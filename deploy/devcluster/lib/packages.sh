@@ -2,7 +2,7 @@
 # What is taken from the distribution: the container runtime, etcd, the tools. Sourced by ../devcluster.
 
 PACKAGES=(
-    containerd runc containernetworking-plugins etcd-server iptables iproute2 conntrack procps openssl curl
+    containerd runc containernetworking-plugins etcd-server iptables ipset iproute2 conntrack procps openssl curl
     buildah debootstrap busybox-static
 )
 

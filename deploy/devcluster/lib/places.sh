@@ -11,6 +11,8 @@ NODE_IMAGES=$CACHE/containerd  # containerd's: kept over `down`, so that images 
 # The programs are the same as long as what they are made of is.
 PROGRAMS_KEY=$(cd "$HERE" && cat modules/*/go.mod modules/*/go.sum modules/*/*.go lib/programs.sh | sha256sum | cut -c1-16)
 PROGRAMS=$PROGRAM_CACHE/$PROGRAMS_KEY
+NETWORK_KEY=$(cd "$HERE" && cat network/go.mod network/go.sum lib/network_programs.sh | sha256sum | cut -c1-16)
+NETWORK_PROGRAMS=$PROGRAM_CACHE/network-$NETWORK_KEY
 export KUBECONFIG=$STATE/admin.kubeconfig
 
 NODE=devnode

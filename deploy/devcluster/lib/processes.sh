@@ -19,11 +19,14 @@ start_time() {
     echo "${fields[19]:-ended}"
 }
 
-# Become a command in a session of its own, without our lock. To be called in the background.
+# Become a command in a session of its own, without our lock and whatever else is open: a lock under which somebody
+# called us would be held as long as the cluster lives. To be called in the background.
 detached() {
-    if [ -n "${DEVCLUSTER_LOCK:-}" ]; then
-        exec {DEVCLUSTER_LOCK}>&-
-        unset DEVCLUSTER_LOCK
-    fi
+    local open
+    unset DEVCLUSTER_LOCK
+    for open in "/proc/$BASHPID/fd"/*; do
+        open=${open##*/}
+        [ "$open" -le 2 ] || exec {open}>&-
+    done
     exec setsid "$@" </dev/null
 }

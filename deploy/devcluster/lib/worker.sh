@@ -3,7 +3,7 @@
 
 start_containerd() {
     containerd_settings >containerd.toml
-    pod_network >cni/10-bridge.conflist
+    lay_out_plugins
     run containerd containerd --config containerd.toml
     await 30 containerd ctr --address "$CONTAINERD" version
 }
@@ -23,19 +23,9 @@ state = "/run/containerd"
   # A machine that is itself a container may not lower its own score.
   restrict_oom_score_adj = true
 [plugins."io.containerd.grpc.v1.cri".cni]
-  bin_dir = "/usr/lib/cni"
+  bin_dir = "$NETWORK_PROGRAMS/plugins"
   conf_dir = "$STATE/cni"
 TOML
-}
-
-# A bridge: pods reach each other, the node, and the machine by its end of the cable. No NetworkPolicy is enforced.
-pod_network() {
-    cat <<JSON
-{"cniVersion": "0.4.0", "name": "devcluster", "plugins": [
-  {"type": "bridge", "bridge": "cni0", "isGateway": true, "hairpinMode": true,
-   "ipam": {"type": "host-local", "dataDir": "/run/cni",
-            "ranges": [[{"subnet": "$NODE_PODS"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
-JSON
 }
 
 start_kubelet() {

@@ -114,6 +114,16 @@ class Restarts(Protocol):
 
 
 @runtime_checkable
+class Finishes(Protocol):
+    """Optional: an engine that ends a run as a whole for less than it costs to end a part of it."""
+
+    def finish(self, key: JobKey) -> None:
+        """After the verdict: begin to stop every task (SIGTERM, the spec's grace period, SIGKILL) and to remove the
+        run. Returns at once. From then on `observe` shows the tasks that have not ended, of a run that does not exist;
+        when all have, ABSENT. Asked again, or absent: success."""
+
+
+@runtime_checkable
 class Refuses(Protocol):
     """Optional: an engine that does not run every valid job, whatever there is of it."""
 

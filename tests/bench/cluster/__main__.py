@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from tests.bench import running
-from tests.bench.cluster import drain, kills, submit, writes
+from tests.bench.cluster import drain, kills, reach, submit, writes
 from tests.bench.lines import Measurement
 from tests.cluster.reach import NEEDED, find_cluster
 
@@ -13,6 +13,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "writes": writes.measure,
     "submit": submit.measure,
     "drain": drain.measure,
+    "reach": reach.measure,
     "kills": kills.measure,
 }
 

@@ -50,9 +50,11 @@ class BareClient:
 
     def __init__(self, connection: client.ApiClient) -> None:
         core, batch, apps = client.CoreV1Api(connection), client.BatchV1Api(connection), client.AppsV1Api(connection)
+        networking = client.NetworkingV1Api(connection)
         self.pods = core
         self._creates = {
             "ConfigMap": core.create_namespaced_config_map,
+            "NetworkPolicy": networking.create_namespaced_network_policy,
             "Secret": core.create_namespaced_secret,
             "Job": batch.create_namespaced_job,
             "StatefulSet": apps.create_namespaced_stateful_set,

@@ -54,6 +54,8 @@ def _writes(here: Ground) -> Iterable[Line]:
         yield _life(here, hand, {Role.WORKER: 1}).line("... of a single task")
         coordinated = {Role.CHIEF: 1, Role.WORKER: 2, Role.PS: 1}
         yield _life(here, hand, coordinated).line("... of a chief, 2 workers and a parameter server")
+        every = {**coordinated, Role.EVALUATOR: 1}
+        yield _life(here, hand, every).line("... of a chief, 2 workers, a parameter server and an evaluator")
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Life:
 
 def _life(here: Ground, hand: ClusterHarness, replicas: dict[Role, int]) -> Life:
     """A run that ends well, as the portal ends it: the tasks that decide end by themselves, what then still runs is
-    released, and all is tidied when nothing runs any more."""
+    ended with the run, and all is tidied when nothing runs any more."""
     hand.engine, counter = here.engine(**hand.tasks)
     key, spec = hand.new_key(), _spec(replicas)
     shaped(hand.engine, key.namespace_id, Quota(), ACCESS.portal_url)
@@ -87,8 +89,8 @@ def _life(here: Ground, hand: ClusterHarness, replicas: dict[Role, int]) -> Life
     for index in range(replicas[decides]):
         hand.let_end(key, decides, index, 0)
     seen = wait_until(hand.engine, key, lambda seen: job_verdict(spec, seen) is not None, PATIENCE)
-    if left := {task.role for task in seen.tasks if not task.phase.is_ended}:
-        hand.engine.release(key, left)
+    if not all_ended(seen):
+        hand.engine.finish(key)
     wait_until(hand.engine, key, all_ended, PATIENCE)
     hand.engine.tidy(key)
     ended = counter.taken()

@@ -9,8 +9,11 @@ import pytest
 
 from apps.jobs import services
 from apps.jobs.ledger import held_roles
-from apps.jobs.models import Job, JobAttempt, JobEvent, Reservation
+from apps.jobs.models import Job, JobAttempt, JobEvent, Reservation, TaskFact
 from apps.jobs.selectors import versions_in_use
+from apps.logs.store import log_store
+from yardmaster.engines.fake import FakeEngine
+from yardmaster.logs.keys import StreamKey
 from yardmaster.phases import Phase, TaskPhase
 from yardmaster.spec import Role
 
@@ -67,6 +70,29 @@ def test_a_job_that_is_over_before_it_was_seen_to_run_has_begun_all_the_same(wor
     assert job.started_at == begun[0]
     assert job.attempts.get(number=1).started_at == begun[0]
     assert job.admitted_at < job.started_at < job.decided_at
+
+
+def test_a_run_that_its_engine_ends_as_a_whole_loses_no_output_and_no_task(world, ada):
+    """Then the engine shows nothing of it any more: neither how tasks were, nor what they printed."""
+    asked = []
+
+    def finish(key):
+        asked.append(key)
+        world.engine.kept_output.clear()
+        FakeEngine.tidy(world.engine, key)
+
+    world.engine.finish = finish
+    job = world.launch(ada, reclaim_delay=0)
+    world.settle()
+    world.engine.kept_output[Role.WORKER, 0] = ["said before its runner began"]
+    world.engine.succeed(job)
+    world.until_quiet()
+    job = world.again(job)
+    assert (job.phase, job.is_over, set(asked)) == ("SUCCEEDED", True, {job.key})
+    assert not Reservation.objects.filter(released_at__isnull=True).exists()
+    phases_of = dict(TaskFact.objects.filter(job=job).values_list("role", "phase"))
+    assert phases_of == {"worker": "SUCCEEDED", "ps": "RELEASED"}
+    assert log_store().next_line(StreamKey(job.pk, job.attempt, Role.WORKER, 0)) == 1
 
 
 def test_parameter_servers_are_released_after_the_delay_and_not_days_later(world, ada):

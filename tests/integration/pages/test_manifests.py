@@ -34,14 +34,14 @@ def kinds(text: str) -> list[str]:
     return [one["kind"] for one in yaml.safe_load_all(text)]
 
 
-EXPECTED = ["ConfigMap", "Secret", "StatefulSet", "Job"]
+EXPECTED = ["ConfigMap", "NetworkPolicy", "Secret", "StatefulSet", "Job"]
 
 
 def test_the_page_of_a_job_leads_to_its_manifests_and_to_their_file(world, ada, web, on_kubernetes):
     job = world.launch(ada)
     assert f'href="/jobs/{job.pk}/manifests/"' in web.get(f"/jobs/{job.pk}/").content.decode()
     page = web.get(f"/jobs/{job.pk}/manifests/").content.decode()
-    assert "4 objects on" in page
+    assert "5 objects on" in page
     assert "kind: StatefulSet" in page
     file = web.get(f"/api/v1/jobs/{job.pk}/manifests.yaml")
     assert file["Content-Disposition"] == f'attachment; filename="job-{job.pk}.yaml"'

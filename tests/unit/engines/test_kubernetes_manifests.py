@@ -49,6 +49,7 @@ HOSTILE = "'\"`$(id) $HOME {{ .Values }} ${X} %s\n---\nprivileged: true\n# \u202
 def made_for(spec, options=OPTIONS, access=ACCESS):
     return [
         manifests.owner(spec, KEY, options),
+        *manifests.policies(spec, KEY, options, UID),
         manifests.token(KEY, access, options, UID),
         *manifests.owned_workloads(spec, KEY, access, options, UID, TOKEN_UID),
     ]
@@ -75,7 +76,8 @@ def variables(spec, role, options=OPTIONS):
 def test_any_valid_spec_becomes_objects_that_a_cluster_takes(spec):
     for options in (OPTIONS, EVERY_OPTION):
         made = made_for(spec, options)
-        assert len(made) == 2 + len(spec.roles) <= 6
+        speaks = len(spec.tasks()) > 1 or spec.strategy is Strategy.IN_GRAPH
+        assert len(made) == 2 + speaks + len(spec.roles) <= 7
         assert made[-1]["metadata"]["labels"][names.ROLE] == leading_task(spec)[0].value
         assert len({(one["kind"], one["metadata"]["name"]) for one in made}) == len(made)
         for one in made:
@@ -107,14 +109,37 @@ def test_requests_equal_limits_but_of_disk_and_are_what_the_spec_asks_for(spec):
 def test_the_number_of_objects_does_not_grow_with_the_workers():
     few, many = (make_spec(shape={Role.WORKER: count, Role.PS: count}) for count in (2, 8))
     assert [one["kind"] for one in made_for(few)] == [one["kind"] for one in made_for(many)]
-    assert len(made_for(few)) == 4
+    assert len(made_for(few)) == 5
+
+
+def test_the_tasks_of_a_run_reach_each_other_and_no_other_run():
+    """The namespace's policies forbid all but names and the portal, and policies add up."""
+    (policy,) = [one for one in made_for(make_spec(shape={Role.WORKER: 2})) if one["kind"] == "NetworkPolicy"]
+    mine = {"podSelector": {"matchLabels": {names.RUN: KEY.name}}}
+    assert policy["spec"] == {
+        **mine,
+        "policyTypes": ["Ingress", "Egress"],
+        "ingress": [{"from": [mine]}],
+        "egress": [{"to": [mine]}],
+    }
+    for one in workloads(make_spec(shape={Role.WORKER: 2})).values():
+        assert one["spec"]["template"]["metadata"]["labels"][names.RUN] == KEY.name
+
+
+def test_a_task_that_is_alone_needs_no_policy_unless_it_serves():
+    alone = make_spec(Strategy.SINGLE)
+    assert [one["kind"] for one in made_for(alone)] == ["ConfigMap", "Secret", "Job"]
+    serves = make_spec(Strategy.IN_GRAPH, shape={Role.WORKER: 1})
+    assert "NetworkPolicy" in [one["kind"] for one in made_for(serves)]
 
 
 def test_the_owner_has_the_token_and_the_leading_task_and_the_token_has_the_rest():
     owner, *rest = made_for(make_spec(Strategy.PARAMETER_SERVER))
     assert (owner["kind"], owner["metadata"].get("ownerReferences")) == ("ConfigMap", None)
+    policy, *rest = rest
     of_owner, of_token = ("ConfigMap", KEY.name, UID), ("Secret", rest[0]["metadata"]["name"], TOKEN_UID)
     found = {}
+    assert policy["metadata"]["ownerReferences"] == rest[0]["metadata"]["ownerReferences"]
     for one in rest:
         (reference,) = one["metadata"]["ownerReferences"]
         name = one["metadata"]["name"].removeprefix(KEY.name)

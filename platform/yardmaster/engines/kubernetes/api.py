@@ -101,9 +101,9 @@ class Api:
         query = _given(fieldManager=f"{MANAGER}-notes")
         return self._json("PATCH", path, f"change {GROUPS[kind][1]}", query, change, _MERGE)
 
-    def delete(self, kind: str, namespace: str, name: str) -> None:
-        """Begin its end and that of what belongs to it. Absent: nothing."""
-        body = {"propagationPolicy": "Background"}
+    def delete(self, kind: str, namespace: str, name: str, *, last: bool = False) -> None:
+        """Begin its end and that of what belongs to it; `last`: it stays until that has ended. Absent: nothing."""
+        body = {"propagationPolicy": "Foreground" if last else "Background"}
         try:
             self._json("DELETE", path_of(kind, namespace, name), f"delete {GROUPS[kind][1]}", body=body)
         except Absent:

@@ -23,7 +23,7 @@ from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.capacity import capacity_of
 from yardmaster.engines.kubernetes.connection import connect
 from yardmaster.engines.kubernetes.environment import WORK_DIR
-from yardmaster.engines.kubernetes.facts import due_in, go_with_token, has_left_over, observation_of
+from yardmaster.engines.kubernetes.facts import due_in, go_with_token, goes_by_itself, has_left_over, observation_of
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.probing import Prober
 from yardmaster.engines.kubernetes.reading import Reader
@@ -128,7 +128,9 @@ class KubernetesEngine:
     def servers(self, spec: TrainingSpec, key: JobKey) -> Servers:
         """The tasks' names in the cluster's DNS, which are the same before they are made."""
         addresses = {Role(role): tuple(hosts) for role, hosts in names.cluster_map(spec, key, self.options).items()}
-        reach = f"Only from pods of the cluster's namespace {self._namespace(key)}."
+        reach = (
+            f"Only from pods with the label {names.RUN}={key.name} of the cluster's namespace {self._namespace(key)}."
+        )
         return Servers(addresses, reach, f"{WORK_DIR}/data")
 
     def missing(self, key: JobKey) -> str:
@@ -162,6 +164,12 @@ class KubernetesEngine:
             with self._writing(key):
                 self._end(key, [role for role in shape.roles if role in roles], shape.grace)
 
+    def finish(self, key: JobKey) -> None:
+        """Delete the owner, with one write for any number of roles: the cluster deletes what belongs to it, and the
+        owner when that has ended. Nothing is noted, as nobody asks any more how the tasks were."""
+        with self._writing(key):
+            self._api.delete("ConfigMap", self._namespace(key), key.name, last=True)
+
     def stop(self, key: JobKey, grace: timedelta) -> None:
         """The same for all roles, with this grace period (whole seconds, at least one)."""
         owner = self._owner(key)
@@ -177,7 +185,10 @@ class KubernetesEngine:
             seen = self._reader.see([key])[key]
             if seen.owner is None:
                 return
-            if any(lives(pod) for pod in seen.pods) or has_left_over(seen):
+            some_live = any(lives(pod) for pod in seen.pods)
+            if not some_live and goes_by_itself(seen.owner):
+                return
+            if some_live or has_left_over(seen):
                 self._delete(key, _shape_of(seen.owner).roles, seen.owner["metadata"]["uid"])
                 self._api.delete_pods(namespace, f"{names.RUN}={key.name}", 0)
             self._api.delete("ConfigMap", namespace, key.name)

@@ -14,7 +14,15 @@ from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.budget import with_budget
 from yardmaster.engines.kubernetes.placing import GROWTH_EVENTS, refused_since
 from yardmaster.engines.kubernetes.podfacts import Raw, is_ending, lacks_words
-from yardmaster.engines.kubernetes.rolefacts import RoleSeen, failed_in, newest_of, released_task, repeated_in, task_of
+from yardmaster.engines.kubernetes.rolefacts import (
+    RoleSeen,
+    failed_in,
+    lives,
+    newest_of,
+    released_task,
+    repeated_in,
+    task_of,
+)
 from yardmaster.engines.kubernetes.shape import RECORD, RunShape, Together, in_order_of_application, released_in
 from yardmaster.engines.kubernetes.together import Due, due
 from yardmaster.engines.kubernetes.workloads import workload_kind
@@ -25,6 +33,9 @@ from yardmaster.spec import Role
 from yardmaster.success import UNSCHEDULABLE
 
 _NOT_PLACED = (UNSCHEDULABLE, SCALING_UP)
+
+_AFTER_ALL_ELSE = "foregroundDeletion"
+"""The finalizer of an object that goes when all that belongs to it has gone."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +73,16 @@ def has_left_over(seen: Seen) -> bool:
     return any(_role_of(one) in released for one in seen.workloads)
 
 
+def goes_by_itself(owner: Raw) -> bool:
+    """Whether the run was told to go as a whole, and waits for the last of its pods."""
+    return is_ending(owner) and _AFTER_ALL_ELSE in (owner["metadata"].get("finalizers") or ())
+
+
 def _read(seen: Seen) -> tuple[Observation, Due | None]:
-    if seen.owner is None or is_ending(seen.owner):
+    if seen.owner is None:
         return ABSENT, None
+    if is_ending(seen.owner):
+        return _last_of(seen), None
     data = seen.owner.get("data") or {}
     shape, released, known = RunShape.from_json(data[RECORD]), released_in(data), Together.in_data(data)
     roles = _roles_of(seen, shape, known)
@@ -83,6 +101,17 @@ def _read(seen: Seen) -> tuple[Observation, Due | None]:
     together = None if released else due(shape.strategy, roles, tasks, known)
     refused = None if released else _refused(roles, tasks)
     return Observation(True, tuple(tasks), _said_of(tasks), together is not None, refused), together
+
+
+def _last_of(seen: Seen) -> Observation:
+    """Of a run that was deleted: the tasks that have not ended yet. Where it was not finished, but only a finalizer of
+    others holds it, there are none."""
+    if seen.owner is None or not goes_by_itself(seen.owner):
+        return ABSENT
+    data = seen.owner.get("data") or {}
+    roles = _roles_of(seen, RunShape.from_json(data[RECORD]), Together.in_data(data))
+    living = [(one, index) for one in roles for index, pod in sorted(one.pods.items()) if lives(pod)]
+    return Observation(False, tuple(task_of(one, index) for one, index in living)) if living else ABSENT
 
 
 def _task_to_come(one: RoleSeen, index: int) -> TaskState:

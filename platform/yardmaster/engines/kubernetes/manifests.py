@@ -1,9 +1,9 @@
 """All objects of a run, as plain dicts in the order in which they are applied. Pure.
 
-Their number depends on the roles, never on the replicas: the owner, the token, and one workload per role. The owner
-has the token and the leading task's workload, the token has the other workloads (`ownerReferences`): the owner's end is
-the end of all, and the token's that of all who are done when the leading task is. The last one is there only if all
-are. Not here: applying them.
+Their number depends on the roles, never on the replicas: the owner, the token, one workload per role, and a policy
+where there is somebody to speak to. The owner has the policy, the token and the leading task's workload, the token has
+the other workloads (`ownerReferences`): the owner's end is the end of all, and the token's that of all who are done
+when the leading task is. The last one is there only if all are. Not here: applying them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from yardmaster.engines.kubernetes.workloads import workload
 from yardmaster.errors import Problem
 from yardmaster.ids import JobKey
 from yardmaster.spec import TrainingSpec
+from yardmaster.strategy import only_serves
 
 TO_BE_KNOWN = "known-when-applied"
 """Stands for the owner's uid where the owner does not exist yet."""
@@ -51,6 +52,32 @@ def token(key: JobKey, access: TaskAccess, options: TaskOptions, owner_uid: str)
     }
 
 
+def policies(spec: TrainingSpec, key: JobKey, options: TaskOptions, owner_uid: str) -> list[dict[str, Any]]:
+    """What lets the tasks of the run speak to each other and to nobody else: one, or none where a task is alone. The
+    namespace's own policies let them speak to the portal."""
+    if len(spec.tasks()) == 1 and not only_serves(spec.strategy):
+        return []
+    return [policy(key, options, owner_uid)]
+
+
+def policy(key: JobKey, options: TaskOptions, owner_uid: str) -> dict[str, Any]:
+    """The same of a run of which only the key is known."""
+    metadata = _metadata(key.name, key, options)
+    metadata["ownerReferences"] = [_reference("ConfigMap", key.name, owner_uid)]
+    mine = {"podSelector": {"matchLabels": {names.RUN: key.name}}}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata,
+        "spec": {
+            **mine,
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"from": [mine]}],
+            "egress": [{"to": [mine]}],
+        },
+    }
+
+
 def owned_workloads(
     spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions, owner_uid: str, token_uid: str
 ) -> list[dict[str, Any]]:
@@ -71,6 +98,7 @@ def whole_run(spec: TrainingSpec, key: JobKey, access: TaskAccess, options: Task
     """What `submit` would apply, in its order."""
     return [
         owner(spec, key, options),
+        *policies(spec, key, options, TO_BE_KNOWN),
         token(key, access, options, TO_BE_KNOWN),
         *owned_workloads(spec, key, access, options, TO_BE_KNOWN, TOKEN_TO_BE_KNOWN),
     ]
@@ -102,4 +130,6 @@ def _metadata(name: str, key: JobKey, options: TaskOptions) -> dict[str, Any]:
 
 
 def _reference(kind: str, name: str, uid: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": kind, "name": name, "uid": uid, "controller": True}
+    # A run that is deleted as a whole is there until its last pod has ended.
+    lasts = {"controller": True, "blockOwnerDeletion": True}
+    return {"apiVersion": "v1", "kind": kind, "name": name, "uid": uid, **lasts}

@@ -2,7 +2,8 @@
 Pure. Not here: making and mending it (`shaping`).
 
 Four bounds lie around the pods of a namespace. Pod Security says what they may be, the ResourceQuota what they may hold
-together, the LimitRange what one container may have, the NetworkPolicies whom they may speak to. Nobody but the portal
+together, the LimitRange what one container may have, the NetworkPolicies whom they may speak to (each other: the run's
+own policy, in `manifests`). Nobody but the portal
 makes anything there, and its ledger admits no more than the quota: the cluster's bounds hold where the portal errs.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import ipaddress
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -52,13 +53,7 @@ def base(namespace_id: uuid.UUID, portal_url: str, options: TaskOptions, pulls: 
         _account(namespace_id, options, pulls),
         _service(namespace_id, options),
         _policy(namespace_id, options, "default-deny"),
-        _policy(
-            namespace_id,
-            options,
-            "tasks",
-            ingress=[{"from": [{"podSelector": {}}]}],
-            egress=_egress(options.portal_url or portal_url, options),
-        ),
+        _policy(namespace_id, options, "tasks", _egress(options.portal_url or portal_url, options)),
     ]
 
 
@@ -88,6 +83,11 @@ def id_of(live: Mapping[str, Any]) -> uuid.UUID | None:
         return uuid.UUID((live["metadata"].get("labels") or {})[names.NAMESPACE_ID])
     except (KeyError, ValueError):
         return None
+
+
+def lets_all_speak(live: Mapping[str, Any]) -> bool:
+    """Whether this is the policy of an earlier version, under which all pods of the namespace reached each other."""
+    return live["kind"] == "NetworkPolicy" and bool((live.get("spec") or {}).get("ingress"))
 
 
 def why_not_ours(live: Mapping[str, Any], namespace_id: uuid.UUID, options: TaskOptions) -> Misconfigured | None:
@@ -263,21 +263,21 @@ def _limit_range(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions) ->
     return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": [limit]}}
 
 
-def _policy(namespace_id: uuid.UUID, options: TaskOptions, name: str, **rules: list[Manifest]) -> Manifest:
-    """Of all pods there. Without rules: nothing in, nothing out."""
+def _policy(namespace_id: uuid.UUID, options: TaskOptions, name: str, egress: Sequence[Manifest] = ()) -> Manifest:
+    """Of all pods there: nothing in, and nothing out but this. What is empty is said all the same, so that applying it
+    takes away what somebody added."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
         "metadata": _metadata(name, namespace_id, options),
-        "spec": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"], **rules},
+        "spec": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"], "ingress": [], "egress": [*egress]},
     }
 
 
 def _egress(portal_url: str, options: TaskOptions) -> list[Manifest]:
-    """Their own namespace, names, the portal, and what the operator allows besides."""
+    """Names, the portal, and what the operator allows besides."""
     names_too = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
     found: list[Manifest] = [
-        {"to": [{"podSelector": {}}]},
         {"to": [_in_namespace(options.dns_namespace)], "ports": names_too},
         _to_portal(portal_url, options),
     ]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from yardmaster.engines.base import Remains
-from yardmaster.engines.kubernetes import names, namespaces
+from yardmaster.engines.kubernetes import manifests, names, namespaces
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.podfacts import is_ending
@@ -130,6 +130,8 @@ class Shaper:
             if live is not None and kind == "Namespace" and to_do[0]["kind"] == "RoleBinding":
                 to_do.insert(1, one)  # the right to change it is bound in it
                 continue
+            if live is not None and namespaces.lets_all_speak(live):
+                self._give_runs_policies(metadata["namespace"])
             if not self._apply(one, is_new=live is None, is_last=kind in met):
                 met.add(kind)
                 to_do.appendleft(one)
@@ -138,6 +140,13 @@ class Shaper:
             if kind == "RoleBinding":  # which takes a moment to be heeded
                 raise Unavailable("The cluster's namespace was made just now; the job goes on in a moment.")
         return tuple(changed)
+
+    def _give_runs_policies(self, namespace: str) -> None:
+        """Runs from before each had its own go on under the namespace's, which is about to end that."""
+        for owner in self._api.find("ConfigMap", namespace, names.ours()):
+            key = names.key_from_labels(owner["metadata"].get("labels") or {})
+            if key is not None and not is_ending(owner):
+                self._api.apply(manifests.policy(key, self._options, owner["metadata"]["uid"]))
 
     def _apply(self, manifest: Mapping[str, Any], is_new: bool, is_last: bool) -> bool:
         """Whether it was written. No: another process has made it meanwhile, and it is to be looked at once more. Where

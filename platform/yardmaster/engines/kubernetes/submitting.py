@@ -42,6 +42,8 @@ class Submitter:
         else:
             self._refuse_while_left(key, owner["metadata"]["uid"])
         uid = owner["metadata"]["uid"]
+        for policy in manifests.policies(spec, key, self._options, uid):
+            self._api.apply(policy)  # before the pods that it is about
         token = self._api.apply(manifests.token(key, access, self._options, uid))
         made = manifests.owned_workloads(spec, key, access, self._options, uid, token["metadata"]["uid"])
         self._apply(made, key)
