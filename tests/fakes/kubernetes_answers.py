@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import uuid
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -54,7 +55,7 @@ def asked_of(method: str, address: str, content: bytes, content_type: str) -> As
 def answer_to(asked: Asked, store: Store) -> Any:
     """Do it. Raises `Refusal`. Everything but watches."""
     plural, namespace, name = asked.place
-    labels, fields = asked.query.get("labelSelector", ""), asked.query.get("fieldSelector", "")
+    labels = asked.query.get("labelSelector", "")
     if asked.part == "log":
         store.get(asked.place)
         return store.logs.get((namespace, name), "")
@@ -63,9 +64,7 @@ def answer_to(asked: Asked, store: Store) -> Any:
     if asked.verb == "get":
         return store.get(asked.place)
     if asked.verb == "list":
-        with store.lock:
-            found = store.find(plural, namespace, labels, fields)
-            return {"kind": "List", "metadata": {"resourceVersion": str(store.version)}, "items": found}
+        return _page(asked, store)
     if asked.verb == "delete":
         last = asked.body.get("propagationPolicy") == "Foreground"
         store.delete(asked.place, asked.body.get("gracePeriodSeconds"), last=last)
@@ -80,6 +79,23 @@ def answer_to(asked: Asked, store: Store) -> Any:
     if asked.content_type == APPLY:
         return store.apply(asked.place, asked.body, asked.query["fieldManager"], "dryRun" in asked.query)
     return store.merge(asked.place, asked.body)
+
+
+def _page(asked: Asked, store: Store) -> Object:
+    """The begin of a list, or what comes next of one that was begun: all of it as of the version of its begin."""
+    plural, namespace, _ = asked.place
+    labels, fields = asked.query.get("labelSelector", ""), asked.query.get("fieldSelector", "")
+    token, most = asked.query.get("continue", ""), int(asked.query.get("limit") or 0)
+    with store.lock:
+        if token and token not in store.pages:
+            raise Refusal(410, "The provided continue parameter is too old")
+        begun = (store.version, [] if token else store.find(plural, namespace, labels, fields))
+        version, found = store.pages.get(token, begun)
+        metadata = {"resourceVersion": str(version)}
+        if 0 < most < len(found):
+            metadata["continue"] = str(uuid.uuid4())
+            store.pages[metadata["continue"]] = version, found[most:]
+    return {"kind": "List", "metadata": metadata, "items": found[:most] if most else found}
 
 
 def _evict(asked: Asked, store: Store) -> Object:

@@ -48,6 +48,8 @@ class Store:
         self.gone: dict[Place, int] = {}
         """At which version what is not there went last."""
         self.logs: dict[tuple[str, str], str] = {}
+        self.pages: dict[str, tuple[int, list[Object]]] = {}
+        """What is left of lists that were begun: token → version, objects."""
         self._applied: dict[tuple[Place, str], Object] = {}
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -73,9 +75,10 @@ class Store:
         return [one for (kind, _, _), one in sorted(self.objects.items()) if kind == plural]
 
     def forget_history(self) -> None:
-        """Watches from before now get 410."""
+        """Watches and lists from before now get 410."""
         with self.lock:
             self.events.clear()
+            self.pages.clear()
             self.oldest = self.version
 
     def snapshot(self) -> dict[Place, Object]:

@@ -9,6 +9,7 @@ from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.facts import Seen, observation_of
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.shape import RECORD, RunShape
+from yardmaster.engines.kubernetes.slimming import slimmed
 from yardmaster.ids import JobKey
 from yardmaster.phases import TaskState
 from yardmaster.spec import Role, TrainingSpec
@@ -56,5 +57,9 @@ def terminated(exit_code: int, **more: Any) -> list[Raw]:
 def states(
     spec: TrainingSpec, *pods: Raw, workloads: list[Raw] | None = None, events: list[Raw] = ()
 ) -> list[TaskState]:
+    """Also checks that what is kept of a watched object says the same as the whole object."""
     made = [workload(role, spec.retries) for role in spec.roles] if workloads is None else workloads
-    return list(observation_of(Seen(owner(spec), made, pods, events)).tasks)
+    found = observation_of(Seen(owner(spec), made, pods, events))
+    kept = Seen(slimmed(owner(spec)), [slimmed(one) for one in made], [slimmed(one) for one in pods], events)
+    assert observation_of(kept) == found
+    return list(found.tasks)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.slimming import slimmed
 from yardmaster.engines.kubernetes.troubles import Expired, version_of
 from yardmaster.ids import JobKey
 
@@ -22,8 +23,6 @@ Place = tuple[str, str]
 """Namespace, name."""
 
 KINDS = ("ConfigMap", "Job", "StatefulSet", "Pod")
-_UNREAD = frozenset({"containers", "initContainers", "volumes", "template"})
-"""Of a spec: large, the same in every pod, and no fact is drawn from it."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +76,15 @@ class RunStore:
 
     def replace(self, kind: str, found: Iterable[Raw], version: str) -> set[JobKey]:
         """A whole list, as of `version`: it takes the place of everything known. Returns the runs that are in it, and
-        those that were."""
+        those that were. `found` is read first, and may fail: then nothing changes."""
         fresh = _Kind(mark=version_of(version))
+        slim = [slimmed(one) for one in found]
         with self._lock:
             told = set(self._kinds[kind].of_run)
-            for one in found:
+            for one in slim:
                 run = self._run_of(one)
                 if run is not None:
-                    entry = _Entry(version_of(one["metadata"]["resourceVersion"]), trimmed(one), run)
+                    entry = _Entry(version_of(one["metadata"]["resourceVersion"]), one, run)
                     fresh.put(_place_of(one), entry)
             self._kinds[kind] = fresh
             return {self._keys[run] for run in told | set(fresh.of_run)}
@@ -100,7 +100,7 @@ class RunStore:
             run = self._run_of(found) or (old.run if old else None)
             if run is None:
                 return None
-            known.put(place, _Entry(version, None if happened == "DELETED" else trimmed(found), run))
+            known.put(place, _Entry(version, None if happened == "DELETED" else slimmed(found), run))
             return self._keys[run]
 
     def vouch(self, kind: str, version: str) -> None:
@@ -149,15 +149,6 @@ class RunStore:
     def _forget_runs(self) -> None:
         living = {run for known in self._kinds.values() for run in known.of_run}
         self._keys = {run: key for run, key in self._keys.items() if run in living}
-
-
-def trimmed(found: Raw) -> Raw:
-    """Without what nobody reads: of 1,000 pods it would be most of the memory."""
-    metadata = {name: value for name, value in found["metadata"].items() if name != "managedFields"}
-    slim = {**found, "metadata": metadata}
-    if "spec" in found:
-        slim["spec"] = {name: value for name, value in (found["spec"] or {}).items() if name not in _UNREAD}
-    return slim
 
 
 def _place_of(found: Raw) -> Place:

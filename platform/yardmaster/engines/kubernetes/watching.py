@@ -117,7 +117,7 @@ class KindWatch:
 
     def _list(self) -> None:
         self._is_listed = self._must_list = False  # told to list anew from now on: this list does not count
-        found, version = self._api.find_at(self.kind, labels=self._labels, fields=self._fields)
+        found, version = self._api.find_paged(self.kind, labels=self._labels, fields=self._fields)
         changed = self._store.replace(self.kind, found, version)
         self._list_at = self._clock() + self._pace.list_again * random.uniform(0.8, 1.0)
         self._is_listed, self._broken_at = True, self._clock()
