@@ -71,11 +71,11 @@ class Cluster:
     @contextlib.contextmanager
     def cut_off(self) -> Iterator[None]:
         """Pods do not reach this machine meanwhile. Of the development cluster only."""
-        self._devcluster("cut")
+        self.devcluster("cut")
         try:
             yield
         finally:
-            self._devcluster("mend")
+            self.devcluster("mend")
 
     def answers(self) -> bool:
         try:
@@ -83,8 +83,9 @@ class Cluster:
         except (Refused, subprocess.TimeoutExpired):
             return False
 
-    def _devcluster(self, word: str) -> None:
-        done = subprocess.run([str(DEVCLUSTER), word], capture_output=True, text=True, timeout=60, check=False)
+    def devcluster(self, *words: str, seconds: float = 60) -> None:
+        """A command of the development cluster, which does what it says."""
+        done = subprocess.run([str(DEVCLUSTER), *words], capture_output=True, text=True, timeout=seconds, check=False)
         assert done.returncode == 0, done.stderr
 
 

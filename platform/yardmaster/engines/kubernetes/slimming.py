@@ -47,7 +47,7 @@ def _part(name: str, value: Any) -> Any:
 
 
 def _shared(value: Any) -> Any:
-    """A copy in which equal words are one object: the names of all fields, the labels of a run, the second of a time."""
+    """A copy in which equal words are one object: names of fields, labels of a run, times of the same second."""
     if isinstance(value, str):
         return sys.intern(value) if len(value) <= _LONGEST_WORD else value
     if isinstance(value, Mapping):

@@ -1,0 +1,177 @@
+"""Jobs on fifty nodes of two shapes, which the real scheduler fills: what admission lets in gets its room, whole."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.cluster.fake_nodes import FAKE, NEEDED, fake_nodes, on_fake_nodes, set_failing
+from tests.cluster.pods import pod
+from tests.cluster.reach import Cluster, wait_for
+from tests.contract.engine_harness import ACCESS, InItsPlace, new_key, spec_of, wait_until
+from yardmaster.admission import Admitted, Candidate, Decision, Ledger, Never, Room, admit
+from yardmaster.engines.base import Capacity
+from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.ids import JobKey, new_id
+from yardmaster.phases import Observation, TaskPhase
+from yardmaster.spec import Resources, Role, RoleSpec, TrainingSpec
+
+pytestmark = pytest.mark.cluster
+
+GI = 1 << 30
+SMALL, LARGE = 40, 10
+SHAPES = (
+    f"{SMALL} name=small cpu=8 memory=32Gi",
+    f"{LARGE} name=large cpu=16 memory=64Gi nvidia.com/gpu=4 label=yardmaster-test/gpu=yes",
+)
+PATIENCE = 60.0
+ALL = (SMALL * 8 + LARGE * 16, SMALL * 32 + LARGE * 64, LARGE * 4)
+"""Cores, GiB, GPUs."""
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+HEARD = 10.0
+"""Seconds until a process that watches knows of a change of a node."""
+
+
+@pytest.fixture(scope="module")
+def many(cluster: Cluster) -> Iterator[Cluster]:
+    if not cluster.is_developed:
+        pytest.skip(NEEDED)
+    with fake_nodes(cluster, *SHAPES):
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def prefix(many: Cluster) -> Iterator[str]:
+    """Of the namespaces of this module; they are gone, with their pods, before the nodes are."""
+    made = f"yardmaster-n{secrets.token_hex(2)}-"
+    yield made
+    mine = [name for name in _names(many, "namespaces") if name.startswith(made)]
+    for name in mine:
+        many.remove_namespace(name)
+    wait_for("the end of the namespaces", lambda: not set(mine) & set(_names(many, "namespaces")), 120)
+
+
+def engine_on(cluster: Cluster, prefix: str, *, watch: bool = False, **labels: str) -> KubernetesEngine:
+    tasks = {"image": cluster.probe_image, "namespace_prefix": prefix, **on_fake_nodes(**labels)}
+    return InItsPlace(kubeconfig=cluster.kubeconfig, tasks=tasks, watch=watch)
+
+
+@pytest.fixture
+def engine(many: Cluster, prefix: str) -> Iterator[KubernetesEngine]:
+    made = engine_on(many, prefix)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def watching(many: Cluster, prefix: str) -> Iterator[KubernetesEngine]:
+    """An engine that hears of changes, as the portal's does."""
+    made = engine_on(many, prefix, watch=True)
+    made.capacity()
+    wait_for("the watches of nodes", made._watching.knows_room)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def key(engine: KubernetesEngine) -> Iterator[JobKey]:
+    made = new_key()
+    yield made
+    engine.tidy(made)
+
+
+def _names(cluster: Cluster, kind: str, *words: str) -> list[str]:
+    return [one.partition("/")[2] for one in cluster.kubectl("get", kind, "-o", "name", *words).split()]
+
+
+def _total(capacity: Capacity) -> tuple[float, int, int]:
+    return capacity.total.cpu, capacity.total.memory // GI, capacity.total.gpus
+
+
+def _all_run(seen: Observation) -> bool:
+    return bool(seen.tasks) and all(task.phase is TaskPhase.RUNNING for task in seen.tasks)
+
+
+def _workers(count: int, **each: float) -> TrainingSpec:
+    """A job of that many workers and a small parameter server."""
+    size = Resources(**{"cpu": 1, "memory": GI, **each})
+    return spec_of(roles={Role.WORKER: RoleSpec(count, size), Role.PS: RoleSpec(1, Resources(0.1, GI // 8))})
+
+
+def _decide(spec: TrainingSpec, capacity: Capacity) -> Decision:
+    """What admission says of it as the only job."""
+    candidate = Candidate.of(spec, job_id=new_id(), namespace_id=new_id(), queued_at=NOW)
+    return admit(candidate, [], Ledger(Room(capacity.total, capacity.free, capacity.largest_task)), NOW)
+
+
+def _nodes(seen: Observation, role: Role = Role.WORKER) -> Counter[str]:
+    return Counter(task.node for task in seen.tasks if task.role is role)
+
+
+def test_room_is_that_of_all_nodes_and_of_the_largest(engine: KubernetesEngine):
+    found = engine.capacity()
+    assert _total(found) == ALL
+    assert (found.largest_task.cpu, found.largest_task.memory, found.largest_task.gpus) == (16, 64 * GI, 4)
+
+
+def test_what_does_not_ask_for_them_stays_off_them(many: Cluster, namespace: str):
+    many.apply(pod(many, namespace, "ordinary", "print('here')"))
+    node = wait_for("a node", lambda: many.get("pod", "ordinary", namespace)["spec"].get("nodeName"))
+    assert node not in _names(many, "nodes", "-l", FAKE)
+
+
+def test_a_job_over_all_nodes_is_let_in_and_runs_where_the_scheduler_puts_it(engine: KubernetesEngine, key: JobKey):
+    """Five cores a task: one fits on a small node, three on a large one."""
+    spec = _workers(SMALL + 3 * LARGE, cpu=5)
+    assert isinstance(_decide(spec, engine.capacity()), Admitted)
+    engine.submit(spec, key, ACCESS)
+    found = _nodes(wait_until(engine, key, _all_run, PATIENCE))
+    assert Counter(found.values()) == {1: SMALL, 3: LARGE}
+
+
+def test_accelerators_are_where_the_scheduler_finds_them(engine: KubernetesEngine, key: JobKey):
+    spec = _workers(2 * LARGE, gpus=2)
+    assert isinstance(_decide(spec, engine.capacity()), Admitted)
+    engine.submit(spec, key, ACCESS)
+    found = _nodes(wait_until(engine, key, _all_run, PATIENCE))
+    assert found == {f"fake-large-{index}": 2 for index in range(LARGE)}
+
+
+def test_a_cordoned_node_leaves_the_room_and_comes_back(many: Cluster, watching: KubernetesEngine):
+    many.kubectl("cordon", "fake-large-0")
+    try:
+        wait_for("less room", lambda: _total(watching.capacity()) == (ALL[0] - 16, ALL[1] - 64, ALL[2] - 4), HEARD)
+        assert isinstance(_decide(_workers(LARGE, gpus=4), watching.capacity()), Never)
+    finally:
+        many.kubectl("uncordon", "fake-large-0")
+    wait_for("all the room", lambda: _total(watching.capacity()) == ALL, HEARD)
+    assert isinstance(_decide(_workers(LARGE, gpus=4), watching.capacity()), Admitted)
+
+
+def test_a_node_that_is_not_ready_leaves_the_room_and_comes_back(many: Cluster, watching: KubernetesEngine):
+    set_failing(many, "fake-small-3", True)
+    try:
+        wait_for("less room", lambda: _total(watching.capacity()) == (ALL[0] - 8, ALL[1] - 32, ALL[2]), HEARD)
+    finally:
+        set_failing(many, "fake-small-3", False)
+    wait_for("all the room", lambda: _total(watching.capacity()) == ALL, HEARD)
+
+
+def test_a_drained_node_leaves_the_room_and_its_task_starts_elsewhere(
+    many: Cluster, watching: KubernetesEngine, engine: KubernetesEngine, key: JobKey
+):
+    engine.submit(_workers(3, cpu=5), key, ACCESS)
+    seen = wait_until(engine, key, _all_run, PATIENCE)
+    (node,) = {task.node for task in seen.tasks if task.role is Role.WORKER and task.index == 0}
+    many.kubectl("drain", node, "--force", "--delete-emptydir-data", "--ignore-daemonsets", "--timeout=30s")
+    try:
+        wait_for("less room", lambda: _total(watching.capacity())[0] < ALL[0], HEARD)
+        seen = wait_until(engine, key, lambda seen: _all_run(seen) and not _nodes(seen)[node], PATIENCE)
+        assert sum(_nodes(seen).values()) == 3
+    finally:
+        many.kubectl("uncordon", node)
+    wait_for("all the room", lambda: _total(watching.capacity()) == ALL, HEARD)
