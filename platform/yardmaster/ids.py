@@ -10,6 +10,7 @@ import threading
 import time
 import uuid
 from dataclasses import dataclass
+from functools import lru_cache
 
 _lock = threading.Lock()
 _last = 0
@@ -27,6 +28,7 @@ def new_id() -> uuid.UUID:
     return uuid.UUID(int=milliseconds << 80 | 0x7 << 76 | fraction << 64 | 0b10 << 62 | tail)
 
 
+@lru_cache(maxsize=8192)
 def short(value: uuid.UUID) -> str:
     """26 characters of lower-case base 32: safe as a folder, DNS label or object key; order is kept."""
     return base64.b32hexencode(value.bytes).decode().rstrip("=").lower()

@@ -13,12 +13,12 @@ from tests.cluster.fake_nodes import FAKE, NEEDED, fake_nodes, on_fake_nodes, se
 from tests.cluster.pods import pod
 from tests.cluster.reach import Cluster, wait_for
 from tests.contract.engine_harness import ACCESS, InItsPlace, new_key, spec_of, wait_until
-from yardmaster.admission import Admitted, Candidate, Decision, Ledger, Never, Room, admit
+from yardmaster.admission import Admitted, Candidate, Decision, Holder, Ledger, Never, Room, Waiting, admit
 from yardmaster.engines.base import Capacity
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.ids import JobKey, new_id
 from yardmaster.phases import Observation, TaskPhase
-from yardmaster.spec import Resources, Role, RoleSpec, TrainingSpec
+from yardmaster.spec import NOTHING, Resources, Role, RoleSpec, TrainingSpec
 
 pytestmark = pytest.mark.cluster
 
@@ -88,8 +88,8 @@ def _names(cluster: Cluster, kind: str, *words: str) -> list[str]:
     return [one.partition("/")[2] for one in cluster.kubectl("get", kind, "-o", "name", *words).split()]
 
 
-def _total(capacity: Capacity) -> tuple[float, int, int]:
-    return capacity.total.cpu, capacity.total.memory // GI, capacity.total.gpus
+def _free(capacity: Capacity) -> tuple[float, int, int]:
+    return capacity.free.cpu, capacity.free.memory // GI, capacity.free.gpus
 
 
 def _all_run(seen: Observation) -> bool:
@@ -102,19 +102,22 @@ def _workers(count: int, **each: float) -> TrainingSpec:
     return spec_of(roles={Role.WORKER: RoleSpec(count, size), Role.PS: RoleSpec(1, Resources(0.1, GI // 8))})
 
 
-def _decide(spec: TrainingSpec, capacity: Capacity) -> Decision:
-    """What admission says of it as the only job."""
+def _decide(spec: TrainingSpec, capacity: Capacity, *held: tuple[JobKey, TrainingSpec]) -> Decision:
+    """What admission says of it beside the jobs that run."""
     candidate = Candidate.of(spec, job_id=new_id(), namespace_id=new_id(), queued_at=NOW)
-    return admit(candidate, [], Ledger(Room(capacity.total, capacity.free, capacity.largest_task)), NOW)
+    reserved = sum((one.total() for _, one in held), NOTHING)
+    room = Room(capacity.total, capacity.free, capacity.largest_task, reserved, capacity.nodes)
+    holders = tuple(Holder(key.job_id, key.namespace_id, one.total()) for key, one in held)
+    return admit(candidate, [], Ledger(room, holders=holders), NOW)
 
 
-def _nodes(seen: Observation, role: Role = Role.WORKER) -> Counter[str]:
-    return Counter(task.node for task in seen.tasks if task.role is role)
+def _nodes(seen: Observation, *roles: Role) -> Counter[str]:
+    return Counter(task.node for task in seen.tasks if task.role in (roles or (Role.WORKER,)))
 
 
 def test_room_is_that_of_all_nodes_and_of_the_largest(engine: KubernetesEngine):
     found = engine.capacity()
-    assert _total(found) == ALL
+    assert _free(found) == ALL
     assert (found.largest_task.cpu, found.largest_task.memory, found.largest_task.gpus) == (16, 64 * GI, 4)
 
 
@@ -133,6 +136,25 @@ def test_a_job_over_all_nodes_is_let_in_and_runs_where_the_scheduler_puts_it(eng
     assert Counter(found.values()) == {1: SMALL, 3: LARGE}
 
 
+def test_enough_in_sum_and_not_on_single_nodes_is_never_let_in(engine: KubernetesEngine):
+    """One task more than have a place, though the sum has room for 96 of them."""
+    assert ALL[0] // 5 > SMALL + 3 * LARGE
+    found = _decide(_workers(SMALL + 3 * LARGE + 1, cpu=5), engine.capacity())
+    assert isinstance(found, Never)
+    assert f"take {SMALL + 3 * LARGE + 1} of its {SMALL + 3 * LARGE + 2} tasks" in found.message
+
+
+def test_what_runs_holds_its_places_on_the_nodes_that_the_scheduler_chose(engine: KubernetesEngine, key: JobKey):
+    spec = _workers(SMALL, cpu=5)
+    engine.submit(spec, key, ACCESS)
+    seen = wait_until(engine, key, _all_run, PATIENCE)
+    capacity = engine.capacity()
+    assert {node.name: len(node.bound) for node in capacity.nodes if node.bound} == _nodes(seen, *Role)
+    held = (key, spec)
+    assert isinstance(_decide(_workers(3 * LARGE, cpu=5), capacity, held), Admitted)
+    assert isinstance(_decide(_workers(3 * LARGE + 1, cpu=5), capacity, held), Waiting)
+
+
 def test_accelerators_are_where_the_scheduler_finds_them(engine: KubernetesEngine, key: JobKey):
     spec = _workers(2 * LARGE, gpus=2)
     assert isinstance(_decide(spec, engine.capacity()), Admitted)
@@ -144,21 +166,21 @@ def test_accelerators_are_where_the_scheduler_finds_them(engine: KubernetesEngin
 def test_a_cordoned_node_leaves_the_room_and_comes_back(many: Cluster, watching: KubernetesEngine):
     many.kubectl("cordon", "fake-large-0")
     try:
-        wait_for("less room", lambda: _total(watching.capacity()) == (ALL[0] - 16, ALL[1] - 64, ALL[2] - 4), HEARD)
-        assert isinstance(_decide(_workers(LARGE, gpus=4), watching.capacity()), Never)
+        wait_for("less room", lambda: _free(watching.capacity()) == (ALL[0] - 16, ALL[1] - 64, ALL[2] - 4), HEARD)
+        assert isinstance(_decide(_workers(LARGE, gpus=4), watching.capacity()), Waiting)
     finally:
         many.kubectl("uncordon", "fake-large-0")
-    wait_for("all the room", lambda: _total(watching.capacity()) == ALL, HEARD)
+    wait_for("all the room", lambda: _free(watching.capacity()) == ALL, HEARD)
     assert isinstance(_decide(_workers(LARGE, gpus=4), watching.capacity()), Admitted)
 
 
 def test_a_node_that_is_not_ready_leaves_the_room_and_comes_back(many: Cluster, watching: KubernetesEngine):
     set_failing(many, "fake-small-3", True)
     try:
-        wait_for("less room", lambda: _total(watching.capacity()) == (ALL[0] - 8, ALL[1] - 32, ALL[2]), HEARD)
+        wait_for("less room", lambda: _free(watching.capacity()) == (ALL[0] - 8, ALL[1] - 32, ALL[2]), HEARD)
     finally:
         set_failing(many, "fake-small-3", False)
-    wait_for("all the room", lambda: _total(watching.capacity()) == ALL, HEARD)
+    wait_for("all the room", lambda: _free(watching.capacity()) == ALL, HEARD)
 
 
 def test_a_drained_node_leaves_the_room_and_its_task_starts_elsewhere(
@@ -169,9 +191,9 @@ def test_a_drained_node_leaves_the_room_and_its_task_starts_elsewhere(
     (node,) = {task.node for task in seen.tasks if task.role is Role.WORKER and task.index == 0}
     many.kubectl("drain", node, "--force", "--delete-emptydir-data", "--ignore-daemonsets", "--timeout=30s")
     try:
-        wait_for("less room", lambda: _total(watching.capacity())[0] < ALL[0], HEARD)
+        wait_for("less room", lambda: _free(watching.capacity())[0] < ALL[0], HEARD)
         seen = wait_until(engine, key, lambda seen: _all_run(seen) and not _nodes(seen)[node], PATIENCE)
         assert sum(_nodes(seen).values()) == 3
     finally:
         many.kubectl("uncordon", node)
-    wait_for("all the room", lambda: _total(watching.capacity()) == ALL, HEARD)
+    wait_for("all the room", lambda: _free(watching.capacity()) == ALL, HEARD)

@@ -112,22 +112,31 @@ def requests(pod: Raw, options: TaskOptions, devices: Mapping[str, str] = NO_DEV
     """What a pod asks for: its containers together, or its largest init container."""
     asked = sum((_of_container(one, options, devices) for one in pod["spec"].get("containers") or ()), NOTHING)
     first = [_of_container(one, options, devices) for one in pod["spec"].get("initContainers") or ()]
-    return _most([asked, *first])
+    return _most([asked, *first]) if first else asked
 
 
 def amounts(found: Mapping[str, Any], options: TaskOptions, devices: Mapping[str, str] = NO_DEVICES) -> Resources:
     """A table of Kubernetes amounts as the portal counts them; `devices`: other names for some. Storage and counts of
     pods are not for jobs."""
+    table = tuple((name, str(value)) for name, value in found.items())
+    return _amounts(table, options.gpu_resource, tuple(devices.items()))
+
+
+@lru_cache(maxsize=4096)
+def _amounts(
+    found: tuple[tuple[str, str], ...], gpu_resource: str, devices: tuple[tuple[str, str], ...]
+) -> Resources:
+    """Ten thousand pods, and a thousand nodes, ask for and have few different tables."""
+    table, called = dict(found), dict(devices)
     extended = {
-        devices.get(name, name): int(amount_of(value))
-        for name, value in found.items()
-        if "/" in name and (name in devices or name != options.gpu_resource)
+        called.get(name, name): int(amount_of(value))
+        for name, value in table.items()
+        if "/" in name and (name in called or name != gpu_resource)
     }
-    gpus = 0 if options.gpu_resource in devices else int(amount_of(found.get(options.gpu_resource, 0)))
     return Resources(
-        cpu=round(float(amount_of(found.get("cpu", 0))), 3),
-        memory=int(amount_of(found.get("memory", 0))),
-        gpus=gpus,
+        cpu=round(float(amount_of(table.get("cpu", 0))), 3),
+        memory=int(amount_of(table.get("memory", 0))),
+        gpus=0 if gpu_resource in called else int(amount_of(table.get(gpu_resource, 0))),
         extended=extended,
     )
 
@@ -139,13 +148,7 @@ def _of_container(container: Raw, options: TaskOptions, devices: Mapping[str, st
 def amount_of(text: object) -> Decimal:
     """A quantity as Kubernetes writes it: `1500m`, `32Gi`, `250000000n`, `1e3`. What is none counts as nothing: it
     stands in a stranger's pod."""
-    return _amount_of(str(text))
-
-
-@lru_cache(maxsize=4096)
-def _amount_of(text: str) -> Decimal:
-    """Ten thousand pods name few different amounts."""
-    found = _QUANTITY.fullmatch(text)
+    found = _QUANTITY.fullmatch(str(text))
     if found is None:
         return Decimal(0)
     return Decimal(found[1]) * Decimal(_SCALES[found[2]])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.ids import JobKey, short
@@ -100,9 +101,15 @@ def labels_of_role(role: Role, user: uuid.UUID | None) -> dict[str, str]:
 def key_from_labels(found: Mapping[str, str]) -> JobKey | None:
     """The run that an object belongs to; None where it is none of ours."""
     try:
-        return JobKey(uuid.UUID(found[NAMESPACE_ID]), uuid.UUID(found[JOB_ID]), int(found[ATTEMPT]))
+        return _key(found[NAMESPACE_ID], found[JOB_ID], found[ATTEMPT])
     except (KeyError, ValueError):
         return None
+
+
+@lru_cache(maxsize=8192)
+def _key(namespace_id: str, job_id: str, attempt: str) -> JobKey:
+    """The pods of a run, and the events of a pod, all say the same."""
+    return JobKey(uuid.UUID(namespace_id), uuid.UUID(job_id), int(attempt))
 
 
 def selector(keys: Collection[JobKey]) -> str:

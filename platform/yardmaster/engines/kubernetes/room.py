@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.slimming import shared
 from yardmaster.engines.kubernetes.troubles import Expired, version_of
 from yardmaster.ids import JobKey
 
@@ -48,7 +49,7 @@ class RoomStore:
 
     def replace(self, kind: str, found: Iterable[Raw], version: str) -> set[JobKey]:
         """A whole list, as of `version`: it takes the place of everything known."""
-        fresh = _Kind(version_of(version), {_place_of(one): (_version(one), _SLIM[kind](one)) for one in found})
+        fresh = _Kind(version_of(version), {_place_of(one): (_version(one), shared(_SLIM[kind](one))) for one in found})
         with self._lock:
             self._kinds[kind] = fresh
         return set()
@@ -56,7 +57,7 @@ class RoomStore:
     def take(self, kind: str, happened: str, found: Raw) -> JobKey | None:
         """One event (ADDED, MODIFIED, DELETED)."""
         version, place = _version(found), _place_of(found)
-        slim = None if happened == "DELETED" else _SLIM[kind](found)
+        slim = None if happened == "DELETED" else shared(_SLIM[kind](found))
         with self._lock:
             known = self._kinds[kind]
             if version > known.mark and version > known.entries.get(place, (0, None))[0]:

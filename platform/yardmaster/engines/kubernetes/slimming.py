@@ -32,8 +32,8 @@ def slimmed(found: Raw) -> Raw:
     kept = {name: _part(name, value) for name, value in found.items()}
     if "containers" in (found.get("spec") or {}):
         kept["spec"] = {name: found["spec"][name] for name in _OF_POD_SPEC if name in found["spec"]}
-    shared: Raw = _shared(kept)
-    return shared
+    made: Raw = shared(kept)
+    return made
 
 
 def _part(name: str, value: Any) -> Any:
@@ -46,12 +46,12 @@ def _part(name: str, value: Any) -> Any:
     return rest
 
 
-def _shared(value: Any) -> Any:
+def shared(value: Any) -> Any:
     """A copy in which equal words are one object: names of fields, labels of a run, times of the same second."""
     if isinstance(value, str):
         return sys.intern(value) if len(value) <= _LONGEST_WORD else value
     if isinstance(value, Mapping):
-        return {sys.intern(name): _shared(inner) for name, inner in value.items()}
+        return {sys.intern(name): shared(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_shared(one) for one in value]
+        return [shared(one) for one in value]
     return value
