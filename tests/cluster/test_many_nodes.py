@@ -28,7 +28,7 @@ SHAPES = (
     f"{SMALL} name=small cpu=8 memory=32Gi",
     f"{LARGE} name=large cpu=16 memory=64Gi nvidia.com/gpu=4 label=yardmaster-test/gpu=yes",
 )
-PATIENCE = 60.0
+PATIENCE = 120.0
 ALL = (SMALL * 8 + LARGE * 16, SMALL * 32 + LARGE * 64, LARGE * 4)
 """Cores, GiB, GPUs."""
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

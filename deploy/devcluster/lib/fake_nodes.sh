@@ -45,6 +45,8 @@ build_kwok() {
         -o "$FAKE_BUILT/" sigs.k8s.io/kwok/cmd/kwok
 }
 
+update_kwok() { (cd "$HERE/fake_nodes" && go mod tidy); }
+
 # Inside the node. A lease of 120 s is renewed every 30 s: often enough for the controllers, who wait for 50 s, and a
 # thousand nodes write 33 times a second, not 100. No port: what does not run has no logs.
 start_kwok() {

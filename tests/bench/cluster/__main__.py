@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from tests.bench import running
-from tests.bench.cluster import drain, kills, reach, submit, writes
+from tests.bench.cluster import drain, kills, placement, reach, submit, watched, writes
 from tests.bench.lines import Measurement
 from tests.cluster.reach import NEEDED, find_cluster
 
@@ -15,6 +15,8 @@ MEASUREMENTS: dict[str, Measurement] = {
     "drain": drain.measure,
     "reach": reach.measure,
     "kills": kills.measure,
+    "placement": placement.measure,
+    "watched": watched.measure,
 }
 
 

@@ -1,0 +1,94 @@
+"""How long admission takes for a job of two hundred tasks, on nodes that only seem to be there, and how long the real
+scheduler then takes.
+
+Admission is what a pass of the queue does for one job: count the room, from live watches, and look for a place for all
+tasks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tests.bench.cluster.ground import NOBODY, Ground, ground, shaped_namespace
+from tests.bench.lines import Line, median
+from tests.cluster.fake_nodes import fake_nodes, on_fake_nodes
+from tests.cluster.reach import wait_for
+from tests.contract.engine_harness import spec_of
+from yardmaster.admission import Admitted, Candidate, Ledger, Room, admit
+from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.ids import JobKey, new_id
+from yardmaster.phases import TaskPhase
+from yardmaster.spec import Resources, Role, RoleSpec
+
+GI = 1 << 30
+NODES = (50, 1_000)
+WORKERS, SERVERS = 196, 4
+GOAL = 100.0
+ROUNDS = 15
+PATIENCE = 120.0
+SPEC = spec_of(
+    roles={
+        Role.WORKER: RoleSpec(WORKERS, Resources(1.5, 6 * GI)),
+        Role.PS: RoleSpec(SERVERS, Resources(0.5, 2 * GI)),
+    }
+)
+
+
+def measure() -> Iterable[Line]:
+    with ground() as here:
+        for count in NODES:
+            with fake_nodes(here.cluster, f"{count} name=bench cpu=8 memory=32Gi"):
+                yield from _lines(here, count)
+
+
+def _lines(here: Ground, count: int) -> Iterable[Line]:
+    engine, _ = here.engine(watch=True, **on_fake_nodes())
+    engine.capacity()
+    wait_for("the watches of nodes", engine._watching.knows_room, PATIENCE)
+    tasks = WORKERS + SERVERS
+    found = [_admission(engine) for _ in range(ROUNDS)]
+    sums = [1000 * (one.counted + one.placed) for one in found]
+    note = (
+        f"median of {ROUNDS}: room counted in {1000 * median(one.counted for one in found):.0f}, places found in "
+        f"{1000 * median(one.placed for one in found):.0f}; worst {max(sums):.0f}"
+    )
+    yield Line(f"admission of {tasks} tasks on {count} nodes", median(sums), "ms", at_most=GOAL, note=note)
+    key = shaped_namespace(engine)
+    begun = time.monotonic()
+    engine.submit(SPEC, key, NOBODY)
+    wait_for("all tasks to run", lambda: _all_run(engine, key), PATIENCE)
+    took = time.monotonic() - begun
+    yield Line("... made, bound by the scheduler and running after", took, "s")
+    engine.tidy(key)
+    engine.close()
+
+
+@dataclass(frozen=True)
+class Took:
+    """Seconds."""
+
+    counted: float
+    placed: float
+
+
+def _admission(engine: KubernetesEngine) -> Took:
+    """As a pass of the queue does it, with nothing kept from the one before."""
+    now = datetime.now(UTC)
+    candidate = Candidate.of(SPEC, job_id=new_id(), namespace_id=new_id(), queued_at=now)
+    begun = time.perf_counter()
+    capacity = engine.capacity()
+    counted = time.perf_counter()
+    room = Room(capacity.total, capacity.free, capacity.largest_task, nodes=capacity.nodes)
+    decision = admit(candidate, [], Ledger(room), now)
+    placed = time.perf_counter()
+    if not isinstance(decision, Admitted):
+        raise RuntimeError(f"it was not admitted: {decision}")
+    return Took(counted - begun, placed - counted)
+
+
+def _all_run(engine: KubernetesEngine, key: JobKey) -> bool:
+    tasks = engine.observe([key])[key].tasks
+    return bool(tasks) and all(task.phase is TaskPhase.RUNNING for task in tasks)
