@@ -123,9 +123,7 @@ def amounts(found: Mapping[str, Any], options: TaskOptions, devices: Mapping[str
 
 
 @lru_cache(maxsize=4096)
-def _amounts(
-    found: tuple[tuple[str, str], ...], gpu_resource: str, devices: tuple[tuple[str, str], ...]
-) -> Resources:
+def _amounts(found: tuple[tuple[str, str], ...], gpu_resource: str, devices: tuple[tuple[str, str], ...]) -> Resources:
     """Ten thousand pods, and a thousand nodes, ask for and have few different tables."""
     table, called = dict(found), dict(devices)
     extended = {
