@@ -94,7 +94,7 @@ def test_a_node_that_is_closed_counts_no_more(harness: KubernetesHarness):
         nodes = [place for place in harness.api.store.objects if place[0] == "nodes"]
     for place in nodes:
         harness.api.store.merge(place, {"spec": {"unschedulable": True}})
-    wait_for(lambda: engine.capacity().total.cpu == 0)
+    wait_for(lambda: engine.capacity().free.cpu == 0)
 
 
 @pytest.mark.parametrize("mood", [410, 500, HALF_AN_ANSWER, GONE_IN_THE_MIDDLE, DOUBLED_AND_REORDERED])

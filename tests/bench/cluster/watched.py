@@ -159,7 +159,9 @@ class Herd:
             space, {**_free(job), "spec": {**job["spec"], "managedBy": "yardmaster.local/bench"}}
         )
         for index in range(TASKS):
-            self._core.create_namespaced_pod(space, _pod_of(job, index, f"fake-bench-{(number + index) % NODES}"))
+            pod = _pod_of(job, index, f"fake-bench-{(number + index) % NODES}")
+            # Its answer is not read: the models of the client would cost more than the request.
+            self._core.create_namespaced_pod(space, pod, _preload_content=False).drain_conn()
 
 
 def _free(manifest: dict[str, Any]) -> dict[str, Any]:
