@@ -52,9 +52,9 @@ update_kwok() { (cd "$HERE/fake_nodes" && go mod tidy); }
 # etcd has none of them, and kwok would ask for them again and again, late for everything meanwhile.
 start_kwok() {
     cd "$STATE"
-    run kwok env KWOK_WORKDIR="$STATE/kwok" KUBE_FEATURE_WatchListClient=false "$FAKE_BUILT/kwok" --config="$HERE/fake_nodes/kwok.yaml" \
-        --v=WARN --kubeconfig=admin.kubeconfig --manage-all-nodes=false --manage-nodes-with-label-selector="$FAKE" \
-        --node-lease-duration-seconds=120 --node-port=0
+    run kwok env KWOK_WORKDIR="$STATE/kwok" KUBE_FEATURE_WatchListClient=false "$FAKE_BUILT/kwok" \
+        --config="$HERE/fake_nodes/kwok.yaml" --v=WARN --kubeconfig=admin.kubeconfig \
+        --manage-all-nodes=false --manage-nodes-with-label-selector="$FAKE" --node-lease-duration-seconds=120 --node-port=0
 }
 
 # Inside the node.

@@ -7,6 +7,7 @@ tasks.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from tests.cluster.reach import wait_for
 from tests.contract.engine_harness import spec_of
 from yardmaster.admission import Admitted, Candidate, Ledger, Room, admit
 from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.errors import Unavailable
 from yardmaster.ids import JobKey, new_id
 from yardmaster.phases import TaskPhase
 from yardmaster.spec import Resources, Role, RoleSpec
@@ -62,7 +64,9 @@ def _lines(here: Ground, count: int) -> Iterable[Line]:
     wait_for("all tasks to run", lambda: _all_run(engine, key), PATIENCE)
     took = time.monotonic() - begun
     yield Line("... made, bound by the scheduler and running after", took, "s")
-    engine.tidy(key)
+    # A machine that is busy may need longer for 200 pods than the engine waits; they go with their namespace as well.
+    with contextlib.suppress(Unavailable):
+        engine.tidy(key)
     engine.close()
 
 
