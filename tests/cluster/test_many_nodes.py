@@ -181,19 +181,3 @@ def test_a_node_that_is_not_ready_leaves_the_room_and_comes_back(many: Cluster, 
     finally:
         set_failing(many, "fake-small-3", False)
     wait_for("all the room", lambda: _free(watching.capacity()) == ALL, HEARD)
-
-
-def test_a_drained_node_leaves_the_room_and_its_task_starts_elsewhere(
-    many: Cluster, watching: KubernetesEngine, engine: KubernetesEngine, key: JobKey
-):
-    engine.submit(_workers(3, cpu=5), key, ACCESS)
-    seen = wait_until(engine, key, _all_run, PATIENCE)
-    (node,) = {task.node for task in seen.tasks if task.role is Role.WORKER and task.index == 0}
-    many.kubectl("drain", node, "--force", "--delete-emptydir-data", "--ignore-daemonsets", "--timeout=30s")
-    try:
-        wait_for("less room", lambda: _free(watching.capacity())[0] < ALL[0], HEARD)
-        seen = wait_until(engine, key, lambda seen: _all_run(seen) and not _nodes(seen)[node], PATIENCE)
-        assert sum(_nodes(seen).values()) == 3
-    finally:
-        many.kubectl("uncordon", node)
-    wait_for("all the room", lambda: _free(watching.capacity()) == ALL, HEARD)
