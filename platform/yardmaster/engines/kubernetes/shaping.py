@@ -118,7 +118,7 @@ class Shaper:
             one = to_do.popleft()
             kind, metadata = one["kind"], one["metadata"]
             if kind == "Secret":  # which may not be read here: written again, it changes nothing where all is well
-                self._apply(one)
+                self._apply(one, is_new=False, is_last=True)
                 continue
             live = self._api.get(kind, metadata.get("namespace", ""), metadata["name"])
             if live is not None:
