@@ -40,9 +40,8 @@ def forget(job: Job) -> None:
 
 def released(job: Job) -> None:
     """What was told to end after success has ended, also where the engine did not show it any more."""
-    ended = [phase.value for phase in TaskPhase if phase.is_ended]
-    left = TaskFact.objects.filter(job=job, attempt=job.attempt).exclude(phase__in=ended)
-    left.update(phase=TaskPhase.RELEASED.value)
+    facts = TaskFact.objects.filter(job=job, attempt=job.attempt)
+    TaskFact.objects.filter(pk__in=facts.exclude(phase__in=_ENDED).values("pk")).update(phase=TaskPhase.RELEASED.value)
 
 
 def facts_of(jobs: Iterable[Job]) -> dict[uuid.UUID, list[TaskFact]]:
@@ -81,8 +80,9 @@ def mark_lost(job: Job, seen: Observation, now: datetime) -> None:
     there = {(task.role.value, task.index) for task in seen.tasks}
     rows = [row for row in _not_ended(job) if (row.role, row.index) not in there]
     message = "It disappeared with the whole run, without saying how it ended."
-    changes = {"phase": TaskPhase.FAILED.value, "reason": "Lost", "message": message, "state": "", "finished_at": now}
-    TaskFact.objects.filter(pk__in=[row.pk for row in rows]).update(**changes)
+    TaskFact.objects.filter(pk__in=[row.pk for row in rows]).update(
+        phase=TaskPhase.FAILED.value, reason="Lost", message=message, state="", finished_at=now
+    )
 
 
 def mark_removed(job: Job, now: datetime) -> None:

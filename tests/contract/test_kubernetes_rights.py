@@ -161,6 +161,7 @@ def live_through_everything(harness: KubernetesHarness, key: JobKey) -> None:
     engine.observe([key])
     harness.let_begin(key)
     engine.capacity()
+    engine.places_there()
     engine.tail(key, Role.WORKER, 0, 10)
     changes = engine.changes()
     harness.let_end(key, Role.WORKER, 0, 0)

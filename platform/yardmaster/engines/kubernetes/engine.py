@@ -158,10 +158,10 @@ class KubernetesEngine:
     def release(self, key: JobKey, roles: Collection[Role]) -> None:
         """Note the facts of these roles' tasks, then delete their workloads, or the token where they are all that
         belongs to it; the cluster ends the pods that belong to them, with the spec's grace period."""
-        owner = self._owner(key)
-        if owner is not None:
-            shape = _shape_of(owner)
-            with self._writing(key):
+        with self._writing(key):
+            owner = self._owner(key)
+            if owner is not None:
+                shape = _shape_of(owner)
                 self._end(key, [role for role in shape.roles if role in roles], shape.grace)
 
     def finish(self, key: JobKey) -> None:
@@ -172,9 +172,9 @@ class KubernetesEngine:
 
     def stop(self, key: JobKey, grace: timedelta) -> None:
         """The same for all roles, with this grace period (whole seconds, at least one)."""
-        owner = self._owner(key)
-        if owner is not None:
-            with self._writing(key):
+        with self._writing(key):
+            owner = self._owner(key)
+            if owner is not None:
                 self._end(key, list(_shape_of(owner).roles), ceil(grace.total_seconds()))
 
     def tidy(self, key: JobKey) -> None:
