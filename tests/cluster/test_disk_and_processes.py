@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cluster.account import shaped
 from tests.cluster.engine_on_cluster import ClusterHarness
 from tests.cluster.reach import Cluster, wait_for
 from tests.contract.engine_harness import ACCESS, SMALL, has_phase, spec_of, task_in, wait_until
@@ -89,7 +90,7 @@ def bounds_of_nodes(cluster: Cluster) -> set[int]:
 def test_what_a_pod_finds_of_the_bound_on_processes_is_what_the_kubelets_are_set_to(
     cluster: Cluster, on_cluster: ClusterHarness, key: JobKey
 ):
-    on_cluster.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+    shaped(on_cluster.engine, key.namespace_id, Quota(), ACCESS.portal_url)
     bounds = bounds_of_nodes(cluster)
     if len(bounds) > 1:
         pytest.skip(f"nodes have different bounds on processes: {bounds}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.account import shaped
 from tests.cluster.engine_on_cluster import ClusterHarness
 from tests.cluster.reach import Cluster
 from tests.contract.engine_harness import ACCESS, SMALL, has_phase, spec_of, wait_until
@@ -74,7 +75,7 @@ def hostile_spec(strategy: Strategy, **changes: Any) -> TrainingSpec:
 def place(cluster: Cluster, on_cluster: ClusterHarness) -> JobKey:
     """Of a run in a namespace that is shaped, and so `restricted`."""
     key = on_cluster.new_key()
-    on_cluster.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+    shaped(on_cluster.engine, key.namespace_id, Quota(), ACCESS.portal_url)
     return key
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.cluster.account import shaped
 from tests.cluster.engine_on_cluster import ClusterHarness
 from tests.cluster.reach import Cluster, wait_for
 from tests.contract.engine_harness import ACCESS, spec_of, task_in, wait_until
@@ -141,7 +142,7 @@ def test_an_account_that_was_deleted_is_made_when_a_submission_meets_it(
     cluster: Cluster, on_cluster: ClusterHarness, key: JobKey
 ):
     engine = on_cluster.engine
-    engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+    shaped(engine, key.namespace_id, Quota(), ACCESS.portal_url)
     namespace = namespace_name(key.namespace_id, engine.options)
     cluster.kubectl("delete", "serviceaccount", names.ACCOUNT, "--namespace", namespace)
     with pytest.raises(PlaceMissing, match="ServiceAccount tasks"):
@@ -160,17 +161,34 @@ def test_an_account_that_goes_after_the_submission_is_said(cluster: Cluster, on_
     cluster.kubectl("delete", "pod", server, "--namespace", namespace, "--grace-period=1")
     seen = wait_until(engine, key, lambda seen: task_in(seen, Role.PS, 0).reason == "PlaceMissing", PATIENCE)
     assert "service account" in task_in(seen, Role.PS, 0).message
-    engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+    shaped(engine, key.namespace_id, Quota(), ACCESS.portal_url)
     wait_until(engine, key, lambda seen: task_in(seen, Role.PS, 0).phase is TaskPhase.RUNNING, PATIENCE)
+
+
+def let_read(cluster: Cluster, namespace: str, account: str) -> None:
+    """The right that docs/kubernetes.md names for secrets to pull images with."""
+    home, _, name = account.partition("/")
+    group, rule = "rbac.authorization.k8s.io", {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+    metadata = {"name": "pull-secrets", "namespace": namespace}
+    role = {"kind": "Role", "metadata": metadata, "rules": [{**rule, "resourceNames": ["registry"]}]}
+    binding = {
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": metadata["name"]},
+        "subjects": [{"kind": "ServiceAccount", "namespace": home, "name": name}],
+    }
+    for one in (role, binding):
+        cluster.apply({"apiVersion": f"{group}/v1", **one})
 
 
 def test_secrets_to_pull_with_are_copied_and_an_image_that_is_none_fails_at_once(
     cluster: Cluster, on_cluster: ClusterHarness, namespace: str, key: JobKey
 ):
     put_secret(cluster, namespace, secrets.token_hex(4))
+    let_read(cluster, namespace, on_cluster.engine.options.bound_account)
     more = {"image": "No Image", "image_pull_secrets": ["registry"], "pull_secrets_from": namespace}
     engine = on_cluster.new_engine(**more)
-    engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+    shaped(engine, key.namespace_id, Quota(), ACCESS.portal_url)
     mine = namespace_name(key.namespace_id, engine.options)
     assert data_of(cluster, mine) == data_of(cluster, namespace)
     put_secret(cluster, namespace, "another")
