@@ -71,8 +71,10 @@ class RoleSeen:
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the cluster has ended it, as its time was over and the portal did not (`activeDeadlineSeconds`)."""
-        return pods.condition(self.workload or {}, "Failed").get("reason") == "DeadlineExceeded"
+        """Whether the cluster ends it, as its time was over and the portal did not (`activeDeadlineSeconds`): a Job
+        says so first (`FailureTarget`), then its pods go, and then it has failed."""
+        found = (pods.condition(self.workload or {}, kind) for kind in ("Failed", "FailureTarget"))
+        return any(one.get("reason") == "DeadlineExceeded" for one in found)
 
     def indexes(self) -> range:
         return range(self.shape.roles[self.role].replicas)
