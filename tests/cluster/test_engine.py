@@ -18,7 +18,7 @@ from yardmaster.engines.kubernetes.names import namespace_name
 from yardmaster.failures import REASONS
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
-from yardmaster.phases import ABSENT, TaskPhase
+from yardmaster.phases import ABSENT, Observation, TaskPhase, TaskState
 from yardmaster.spec import Resources, Role, RoleSpec, Strategy
 from yardmaster.success import job_verdict
 
