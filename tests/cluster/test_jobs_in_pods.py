@@ -91,7 +91,7 @@ def test_a_worker_whose_pod_is_deleted_goes_on_from_the_checkpoint(ada: Yardmast
     job = ada.jobs.launch(digits | {"name": "loses a worker"})
     wait_for("a few steps", lambda: text_of(ada, job).count("\nstep ") > 1, TRAINS)
     namespace, name = pod_of(cluster, job, "worker", 0)
-    cluster.kubectl("delete", "pod", name, "--namespace", namespace, "--grace-period=0", "--force")
+    cluster.kubectl("delete", "pod", name, "--namespace", namespace, "--grace-period=1")
     job = ended(ada, job)
     steps = [int(line.split()[1].split("/")[0]) for line in text_of(ada, job).splitlines() if line.startswith("step ")]
     begins = [later for before, later in itertools.pairwise(steps) if later < before]
@@ -125,7 +125,7 @@ def test_tensorflow_7767_a_loss_that_concerns_all_starts_all_anew_from_the_check
     job = ada.jobs.launch(spec | {"arguments": arguments, "roles": roles})
     wait_for("a checkpoint", lambda: ada.transport.get(f"jobs/{job.id}/checkpoints/"), 120)
     namespace, name = pod_of(cluster, job, lost, replicas[lost] - 1)
-    cluster.kubectl("delete", "pod", name, "--namespace", namespace, "--grace-period=0", "--force")
+    cluster.kubectl("delete", "pod", name, "--namespace", namespace, "--grace-period=1")
     job = ended(ada, job)
     events = ada.transport.get(f"jobs/{job.id}/events/")["results"]
     assert [one["kind"] for one in events].count("restarted_together") == 1
