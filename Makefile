@@ -58,7 +58,8 @@ cluster-status: ## say what of it runs
 	@deploy/devcluster/devcluster status
 
 test-cluster: setup $(if $(KUBECONFIG),,cluster) ## run the tests that need a cluster, on KUBECONFIG or else on that of `make cluster`
-	@$(BIN)/python -m pytest -m cluster tests/cluster
+	@status=0; $(BIN)/python -m pytest -m "cluster and not alone" -n 2 --dist loadfile tests/cluster || status=$$?; \
+		$(BIN)/python -m pytest -m "cluster and alone" tests/cluster || status=$$?; exit $$status
 
 # The checks need a secret, not the portal's.
 check: export YARDMASTER_SECRET_KEY := only-for-checks-0123456789-0123456789

@@ -11,7 +11,7 @@ from tests.cluster.jobs import SMALL, TRAINS, WAITS, ended, launch, pod_of, text
 from tests.cluster.reach import DEVCLUSTER, Cluster, wait_for
 from yardmaster_client import Yardmaster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.alone, pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
 
 COUNTS = """
 import time

@@ -21,7 +21,7 @@ from tests.cluster.reach import Cluster, wait_for
 from tests.real.portal import ROOT, free_port
 from yardmaster.engines.kubernetes import KubernetesEngine
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.alone, pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -24,7 +24,7 @@ from yardmaster.phases import ABSENT, Observation, Phase, TaskPhase, Wanted
 from yardmaster.plan import Move, Remembered, Step, TakeBack, Timing, Wait, plan
 from yardmaster.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 TINY = Resources(cpu=0.05, memory=128 << 20)
 PATIENCE = 60.0

@@ -12,7 +12,7 @@ from tests.cluster.jobs import TRAINS, ended, launch, text_of
 from tests.cluster.reach import Cluster, wait_for
 from yardmaster_client import Job, Yardmaster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.alone, pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
 
 LINES = 500
 CUT_FOR = 20.0
