@@ -1,22 +1,15 @@
-"""Jobs of a whole portal on a real cluster: training that goes on, logs that are complete, users who see nothing of
-each other.
-"""
+"""Jobs of a whole portal on a real cluster: logs that are complete, users who see nothing of each other."""
 
 from __future__ import annotations
 
-import itertools
-import re
-import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from portal.env import task_python
 from tests.cluster.jobs import TRAINS, WAITS, ended, launch, pod_of, text_of, tidied
 from tests.cluster.reach import Cluster, wait_for
-from tests.real.portal import ROOT, RealPortal
+from tests.real.portal import RealPortal
 from yardmaster.engines.kubernetes.environment import TOKEN_DIR, TOKEN_KEY
 from yardmaster_client import PortalError, Yardmaster
 
@@ -48,24 +41,6 @@ with tf1.Session(sys.argv[-1]) as session:
 """
 
 
-@pytest.fixture(scope="module")
-def digits(ada: Yardmaster, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The example on parameter servers, so slow that there is time to disturb it."""
-    example, data = ROOT / "examples" / "digits", tmp_path_factory.mktemp("digits")
-    subprocess.run([task_python(), str(example / "prepare.py"), str(data)], check=True, capture_output=True)
-    dataset, code = ada.datasets.put("digits", [data]).latest, ada.code.put("digits", [example]).latest
-    assert dataset is not None
-    assert code is not None
-    task = {"cpu": 0.3, "memory": "1Gi"}
-    return {
-        "strategy": "between_graph", "code": code.id, "entry_point": "between_graph.py",
-        "inputs": [{"dataset_version": dataset.id}], "reclaim_delay": 1, "grace_period": 5, "retries": 3,
-        "environment": {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_USE_LEGACY_KERAS": "1"},
-        "arguments": ["--steps=400", "--checkpoint_every=20", "--step_sleep=0.1"],
-        "roles": {"ps": {"replicas": 1, **task}, "worker": {"replicas": 2, **task}},
-    }  # fmt: skip
-
-
 def test_a_million_lines_from_a_pod_arrive_once_each_and_outlive_it(ada: Yardmaster, cluster: Cluster):
     job = ended(ada, launch(ada, PRINTS, str(LINES)))
     tidied(ada, job)
@@ -85,61 +60,6 @@ def test_a_pods_own_token_is_in_no_log_and_an_argument_names_a_file_of_the_input
     (task,) = ada.jobs.tasks(job.id)
     assert job.started_at is not None
     assert task["phase"] == "SUCCEEDED"
-
-
-def test_a_worker_whose_pod_is_deleted_goes_on_from_the_checkpoint(ada: Yardmaster, cluster: Cluster, digits):
-    job = ada.jobs.launch(digits | {"name": "loses a worker"})
-    wait_for("a few steps", lambda: text_of(ada, job).count("\nstep ") > 1, TRAINS)
-    namespace, name = pod_of(cluster, job, "worker", 0)
-    cluster.kubectl("delete", "pod", name, "--namespace", namespace, "--grace-period=1")
-    job = ended(ada, job)
-    steps = [int(line.split()[1].split("/")[0]) for line in text_of(ada, job).splitlines() if line.startswith("step ")]
-    begins = [later for before, later in itertools.pairwise(steps) if later < before]
-    assert all(step > 0 for step in begins), steps
-    assert "test accuracy" in text_of(ada, job)
-
-
-def test_a_lost_parameter_server_costs_time_and_not_the_job(ada: Yardmaster, cluster: Cluster, digits):
-    """Not by force: what is deleted so vanishes from the network before its connections are closed, and others wait for
-    answers until TCP gives them up."""
-    job = ada.jobs.launch(digits | {"name": "loses a parameter server"})
-    wait_for("a few steps", lambda: text_of(ada, job).count("\nstep ") > 1, TRAINS)
-    namespace, name = pod_of(cluster, job, "ps", 0)
-    cluster.kubectl("delete", "pod", name, "--namespace", namespace, "--grace-period=1")
-    assert "test accuracy" in text_of(ada, ended(ada, job))
-
-
-ANEW = {
-    "a server": ("ps", "parameter_server", ["--steps=3000"], {"chief": 1, "worker": 1, "ps": 1}),
-    "the chief": ("chief", "parameter_server", ["--steps=3000"], {"chief": 1, "worker": 1, "ps": 1}),
-    "a member": ("worker", "multi_worker_mirrored", ["--epochs=40"], {"worker": 2}),
-}
-
-
-@pytest.mark.parametrize(("lost", "strategy", "arguments", "replicas"), ANEW.values(), ids=ANEW)
-def test_tensorflow_7767_a_loss_that_concerns_all_starts_all_anew_from_the_checkpoint(
-    ada: Yardmaster, cluster: Cluster, digits: dict[str, Any], lost: str, strategy: str, arguments, replicas
-):
-    spec = digits | {"name": f"loses its {lost}", "strategy": strategy, "entry_point": f"{strategy}.py"}
-    roles = {role: {"replicas": count, "cpu": 0.3, "memory": "1Gi"} for role, count in replicas.items()}
-    job = ada.jobs.launch(spec | {"arguments": arguments, "roles": roles})
-    wait_for("a checkpoint", lambda: ada.transport.get(f"jobs/{job.id}/checkpoints/"), 120)
-    namespace, name = pod_of(cluster, job, lost, replicas[lost] - 1)
-    cluster.kubectl("delete", "pod", name, "--namespace", namespace, "--grace-period=1")
-    job = ended(ada, job)
-    events = ada.transport.get(f"jobs/{job.id}/events/")["results"]
-    assert [one["kind"] for one in events].count("restarted_together") == 1
-    text = text_of(ada, job, "chief" if "chief" in replicas else "worker")
-    assert "test accuracy" in text
-    steps = [int(step) for step in re.findall(r"^(?:step|Epoch) (\d+)/", text, re.MULTILINE)]
-    lives = text.count("oneDNN custom operations are on")
-    assert went_on(steps), (lives, steps)
-
-
-def went_on(steps: list[int]) -> bool:
-    """Whether no step was skipped, and a task that began a second time did not begin with the first."""
-    size = steps[0]
-    return size not in steps[1:] and all(later <= before + size for before, later in itertools.pairwise(steps))
 
 
 def test_a_portal_that_is_killed_and_comes_back_has_lost_no_line(ada: Yardmaster, portal: RealPortal):
