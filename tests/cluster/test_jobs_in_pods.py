@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.jobs import TRAINS, WAITS, ended, launch, pod_of, text_of, tidied
+from tests.cluster.pods import ended as exit_of
+from tests.cluster.pods import pod
 from tests.cluster.reach import Cluster, wait_for
 from tests.real.portal import RealPortal
 from yardmaster.engines.kubernetes.environment import TOKEN_DIR, TOKEN_KEY
@@ -94,14 +96,21 @@ def test_two_users_see_nothing_of_each_other(ada: Yardmaster, bob: Yardmaster, p
         ended(client, job, "STOPPED")
 
 
-def test_servers_in_pods_are_driven_from_another_pod_of_the_namespace(ada: Yardmaster):
+def test_servers_in_pods_are_driven_from_a_pod_with_the_runs_label(ada: Yardmaster, cluster: Cluster):
     task = {"cpu": 0.2, "memory": "1Gi"}
     roles = {"ps": {"replicas": 1, **task}, "worker": {"replicas": 2, **task}}
     servers = ada.jobs.launch({"name": "servers", "strategy": "in_graph", "roles": roles, "max_runtime": 600})
     wait_for("all serve", lambda: "serves at" in text_of(ada, servers, "worker", 1), TRAINS)
     wait_for("the target", lambda: ada.transport.get(f"jobs/{servers.id}/").get("serving"), TRAINS)
     job = ada.transport.get(f"jobs/{servers.id}/")
-    driver = launch(ada, DRIVES, job["serving"]["target"], roles={"worker": {"replicas": 1, **task}})
-    assert "the servers say 42.0" in text_of(ada, ended(ada, driver))
+    namespace, server = pod_of(cluster, servers, "ps", 0)
+    script = f"import sys; sys.argv.append({job['serving']['target']!r})\n{DRIVES}"
+    driver = pod(cluster, namespace, "driver", script, image=cluster.task_image, memory="1Gi")
+    label = {"yardmaster/run": cluster.get("pod", server, namespace)["metadata"]["labels"]["yardmaster/run"]}
+    driver["metadata"]["labels"] |= label
+    driver["spec"]["securityContext"] |= {"runAsUser": 10_001}
+    cluster.apply(driver)
+    code = exit_of(cluster, namespace, "driver")
+    assert "the servers say 42.0" in cluster.log("driver", namespace), code
     ada.jobs.stop(servers.id)
     ended(ada, servers, "STOPPED")
