@@ -73,7 +73,8 @@ def test_a_task_that_writes_more_than_it_may_fails_for_good_in_words_of_disk(
     on_cluster.portal.orders(WRITES)
     narrow.submit(spec_of(Strategy.SINGLE, roles=ALONE, retries=3), key, ACCESS)
     task = task_in(wait_until(narrow, key, WORKER_FAILED, MEASURED), Role.WORKER, 0)
-    assert (task.reason, task.restarts) == ("ScratchExceeded", 0)
+    assert task.reason == "ScratchExceeded"
+    assert task.restarts <= 1, "its Job may make one more pod before anything looks at the first"
     verdict = verdict_for(task)
     assert "wrote more to the disk" in verdict.message
     assert "exceeds the limit" in verdict.message

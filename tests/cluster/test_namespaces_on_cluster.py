@@ -112,7 +112,10 @@ def test_a_container_that_says_nothing_gets_the_usual_and_no_gpu(cluster: Cluste
     manifest = pod(cluster, name, "silent", "pass")
     del manifest["spec"]["containers"][0]["resources"]
     given = cluster.apply(manifest, "--dry-run=server")["spec"]["containers"][0]["resources"]
-    usual = {"cpu": "1", "memory": str(1 << 30)}, {"cpu": "100m", "memory": str(128 << 20)}
+    usual = (
+        {"cpu": "1", "memory": str(1 << 30), "ephemeral-storage": str(20 << 30)},
+        {"cpu": "100m", "memory": str(128 << 20), "ephemeral-storage": str(1 << 30)},
+    )
     assert (given["limits"], given["requests"]) == usual
 
 
