@@ -20,7 +20,7 @@ from yardmaster.ids import JobKey, new_id
 from yardmaster.phases import Observation, TaskPhase
 from yardmaster.spec import NOTHING, Resources, Role, RoleSpec, TrainingSpec
 
-pytestmark = [pytest.mark.cluster, pytest.mark.alone]
+pytestmark = [pytest.mark.cluster, pytest.mark.alone, pytest.mark.many_nodes]
 
 GI = 1 << 30
 SMALL, LARGE = 40, 10
