@@ -24,6 +24,8 @@ _LOOK_EVERY = 0.5
 
 class Command(BaseCommand):
     help = "Lists what engines keep for the portal's namespaces, or removes it."
+    requires_system_checks = ()
+    """It starts no portal: at which address one would be reached is no matter of it."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--remove", action="store_true", help="remove them; no portal may run meanwhile")
