@@ -7,14 +7,16 @@ import uuid
 from datetime import timedelta
 
 from celery import shared_task
+from celery.signals import worker_ready
+from django.db import connection
 from django.utils import timezone
 
 from apps.accounts.browsers import browsers_clean
 from apps.accounts.networks import networks_clean
 from apps.api.idempotency import idempotency_clean
 from apps.audit.services import events_clean
+from apps.jobs.probes import network_is_due, probes_sweep
 from apps.jobs.queue_pass import admit_queue
-from apps.jobs.reach import reach_sweep
 from apps.jobs.reconcile import reconcile
 from apps.jobs.results import results_settle, upload_finish_and_settle
 from apps.jobs.sweep import sweep
@@ -91,10 +93,17 @@ def sweep_namespaces() -> None:
     removals_sweep(now)
 
 
-@shared_task(name="yardmaster.try_reach")  # type: ignore[untyped-decorator]
-def try_reach() -> None:
-    """Try from engines whether their tasks reach the portal, where that is due."""
-    reach_sweep()
+@shared_task(name="yardmaster.probe_engines")  # type: ignore[untyped-decorator]
+def probe_engines() -> None:
+    """Try what no setting tells of engines, where that is due."""
+    probes_sweep()
+
+
+@worker_ready.connect(weak=False)  # type: ignore[untyped-decorator]
+def network_is_due_again(**_: object) -> None:
+    """With every start of a worker. In the main thread, which asks the database nothing else."""
+    network_is_due()
+    connection.close()
 
 
 @shared_task(name="yardmaster.settle_results")  # type: ignore[untyped-decorator]

@@ -184,6 +184,11 @@ class EngineSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="Tried from where tasks run. Null: not tried, or not known. Jobs wait while it is false.",
     )
+    network_enforced = serializers.BooleanField(
+        allow_null=True,
+        help_text="Whether the network keeps tasks of different jobs apart, as it was tried. Null: not tried, not "
+        "known, or you are no administrator.",
+    )
     total = ResourcesSerializer(allow_null=True)
     free = ResourcesSerializer(allow_null=True, help_text="What neither strangers nor the portal's own jobs hold.")
     largest_task = ResourcesSerializer(allow_null=True)

@@ -10,8 +10,9 @@ from django.conf import settings
 from apps.accounts.models import User
 from apps.jobs import ledger
 from apps.jobs.engines import engine_named, engine_names, why_not
-from apps.jobs.reach import reach_of
-from yardmaster.engines.base import Engine, Offers
+from apps.jobs.models import EngineProbe
+from apps.jobs.probes import known_of
+from yardmaster.engines.base import Engine, Offers, Probe
 from yardmaster.errors import YardmasterError
 from yardmaster.spec import Resources
 
@@ -30,11 +31,17 @@ class EngineShown:
     largest_task: Resources | None = None
     tasks_reach_portal: bool | None = None
     """None: it was not tried, or could not be told."""
+    network: EngineProbe | None = None
+    """What came of trying whether its network keeps tasks apart. For administrators; None: it was not tried."""
     held: Resources | None = None
     """By the portal's own jobs."""
     nodes: int = 0
     """How many machines it has, where they are counted."""
     devices: Sequence[Device] = ()
+
+    @property
+    def network_enforced(self) -> bool | None:
+        return None if self.network is None else self.network.is_well
 
 
 @dataclass(frozen=True)
@@ -62,8 +69,8 @@ def _shown(user: User, name: str) -> EngineShown:
     except YardmasterError as error:
         return EngineShown(name, is_default, False, error.message, error.remedy)
     message, remedy = ("", "") if refusal is None else (refusal.detail, refusal.remedy)
-    reach = reach_of(name)
-    if refusal is None and reach is not None and not reach.reached:
+    reach = known_of(name, Probe.REACH)
+    if refusal is None and reach is not None and not reach.is_well:
         message, remedy = reach.message, reach.remedy
     reserved = ledger.total_of(ledger.held_on(name))
     free = _less(capacity.free, reserved)
@@ -73,7 +80,8 @@ def _shown(user: User, name: str) -> EngineShown:
         allowed=refusal is None,
         message=message,
         remedy=remedy,
-        tasks_reach_portal=None if reach is None else reach.reached,
+        tasks_reach_portal=None if reach is None else reach.is_well,
+        network=known_of(name, Probe.NETWORK) if user.is_staff else None,
         total=capacity.total,
         free=free,
         largest_task=capacity.largest_task,

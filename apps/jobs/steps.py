@@ -17,7 +17,7 @@ from apps.jobs import archive, books, ledger, phase_gate, queue, task_facts
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.nudges import job_changed
-from apps.jobs.reach import refuse_unreachable
+from apps.jobs.probes import refuse_unreachable
 from apps.jobs.task_auth import token_of
 from apps.namespaces.places import place_changed, place_lost, place_ready
 from yardmaster.engines.base import Finishes, Restarts, TaskAccess

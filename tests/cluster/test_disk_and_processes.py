@@ -7,16 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.account import shaped
 from tests.cluster.engine_on_cluster import ClusterHarness
-from tests.cluster.reach import Cluster, wait_for
+from tests.cluster.reach import Cluster
 from tests.contract.engine_harness import ACCESS, SMALL, has_phase, spec_of, task_in, wait_until
+from yardmaster.engines.base import Probe
 from yardmaster.engines.kubernetes import KubernetesEngine
-from yardmaster.engines.kubernetes.names import namespace_name
-from yardmaster.engines.kubernetes.process_check import CHECK, MOST
+from yardmaster.engines.kubernetes.probes.processes import MOST
 from yardmaster.failures import verdict_for
 from yardmaster.ids import JobKey
-from yardmaster.ledger import Quota
 from yardmaster.phases import TaskPhase
 from yardmaster.spec import Role, RoleSpec, Strategy
 
@@ -89,17 +87,14 @@ def bounds_of_nodes(cluster: Cluster) -> set[int]:
 
 
 def test_what_a_pod_finds_of_the_bound_on_processes_is_what_the_kubelets_are_set_to(
-    cluster: Cluster, on_cluster: ClusterHarness, key: JobKey
+    cluster: Cluster, on_cluster: ClusterHarness
 ):
-    shaped(on_cluster.engine, key.namespace_id, Quota(), ACCESS.portal_url)
     bounds = bounds_of_nodes(cluster)
     if len(bounds) > 1:
         pytest.skip(f"nodes have different bounds on processes: {bounds}")
-    (found,) = on_cluster.engine.examine(key.namespace_id)
+    found = on_cluster.engine.probe(Probe.PROCESSES, ACCESS.portal_url)
     assert found.is_well == (0 < max(bounds) <= MOST), found.message
     assert ("nothing stopped it" in found.message) != found.is_well
-    place = namespace_name(key.namespace_id, on_cluster.engine.options)
-    wait_for("the check's end", lambda: CHECK not in cluster.kubectl("get", "pods", "-n", place, "--show-labels"), 60)
 
 
 def test_a_task_that_begins_threads_without_end_is_stopped_by_the_bound_and_takes_nothing_else_along(

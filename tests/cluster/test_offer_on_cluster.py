@@ -19,6 +19,7 @@ import pytest
 from portal.cluster.trying import reach
 from tests.cluster.reach import Cluster, wait_for
 from tests.real.portal import ROOT, free_port
+from yardmaster.engines.base import Probe
 from yardmaster.engines.kubernetes import KubernetesEngine
 
 pytestmark = [pytest.mark.alone, pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
@@ -69,17 +70,19 @@ class TestTrying:
     def test_a_portal_that_is_not_there_is_said_with_its_address_and_the_remedy(self, cluster: Cluster, prefix: str):
         engine = KubernetesEngine(kubeconfig=cluster.kubeconfig, tasks=tasks(cluster, prefix))
         url = f"http://{cluster.own_address}:{free_port()}"
-        found = engine.reach(url)
-        assert found.reached is False
+        found = engine.probe(Probe.REACH, url)
+        assert found.is_well is False
         assert url in found.message
         assert "YARDMASTER_HOST" in found.remedy
         wait_for("the end of the try's namespace", lambda: not there(cluster, prefix), 90)
 
     def test_an_image_that_no_node_has_says_nothing_against_the_portal(self, cluster: Cluster, prefix: str):
         told = {**tasks(cluster, prefix), "image": "localhost/no/such:image", "image_pull_policy": "Never"}
-        found = KubernetesEngine(kubeconfig=cluster.kubeconfig, tasks=told).reach(f"http://{cluster.own_address}:1")
-        assert found.reached is None
-        assert "ErrImageNeverPull" in found.message
+        engine = KubernetesEngine(kubeconfig=cluster.kubeconfig, tasks=told)
+        found = engine.probe(Probe.REACH, f"http://{cluster.own_address}:1")
+        assert found.is_well is None
+        assert "could not begin" in found.message
+        assert "no/such:image" in found.message
         wait_for("the end of the try's namespace", lambda: not there(cluster, prefix), 90)
 
 

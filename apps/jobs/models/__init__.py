@@ -1,7 +1,7 @@
 """What the portal remembers of jobs. A job's phase is assigned in `apps.jobs.phase_gate` and nowhere else."""
 
 from apps.jobs.models.attempt import Checkpoint, JobAttempt, ScalarPoint, TaskFact
-from apps.jobs.models.engine_reach import EngineReach
+from apps.jobs.models.engine_probe import EngineProbe
 from apps.jobs.models.job import Job, JobEvent, JobVersion
 from apps.jobs.models.leadership import Leadership
 from apps.jobs.models.ledger import AdmissionLock, QueuePass, Reservation
@@ -9,7 +9,7 @@ from apps.jobs.models.ledger import AdmissionLock, QueuePass, Reservation
 __all__ = [
     "AdmissionLock",
     "Checkpoint",
-    "EngineReach",
+    "EngineProbe",
     "Job",
     "JobAttempt",
     "JobEvent",

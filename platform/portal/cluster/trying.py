@@ -23,8 +23,8 @@ from portal.cluster.choice import bracketed
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.connection import connect
 from yardmaster.engines.kubernetes.options import TaskOptions
-from yardmaster.engines.kubernetes.probe_pod import PROBLEM_TYPE, Seen, is_the_portal
-from yardmaster.engines.kubernetes.probing import Prober, for_candidates
+from yardmaster.engines.kubernetes.probes import Prober
+from yardmaster.engines.kubernetes.probes.reach import PROBLEM_TYPE, Seen, for_candidates, is_the_portal, try_all
 from yardmaster.errors import YardmasterError
 
 
@@ -64,7 +64,7 @@ def reach(asked: Mapping[str, Any]) -> dict[str, Any]:
         urls = {_url(host, port): host for host in hosts if host not in outcomes}
         if urls:
             prober = Prober(Api(connect(asked["kubeconfig"], asked["context"])), options)
-            found = prober.try_all(list(urls), float(asked["patience"]))
+            found = try_all(prober, list(urls), float(asked["patience"]))
             if found.problem:
                 return {"problem": found.problem}
             outcomes |= {host: trouble_of(found.seen.get(url), word) for url, host in urls.items()}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 from yardmaster.errors import Problem
@@ -158,21 +159,34 @@ class Serves(Protocol):
         """The servers of this run, whether they answer yet or not; None where they have no addresses (any more)."""
 
 
-@dataclass(frozen=True)
-class Examined:
-    """One thing about an engine that was tried, for its operator: whether it is as it should be, and what to do."""
+class Probe(StrEnum):
+    """What no setting tells of an engine, so that it is tried from where its tasks run."""
 
-    is_well: bool
+    REACH = "reach"
+    """Tasks reach the portal."""
+    NETWORK = "network"
+    """Tasks reach nothing that they must not."""
+    PROCESSES = "processes"
+    """One task cannot take all processes of its machine."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came of a probe, for the operator: whether it is as it should be, and what to do. `is_well` None: it could
+    not be told."""
+
+    is_well: bool | None
     message: str
     remedy: str = ""
 
 
 @runtime_checkable
-class Examines(Protocol):
-    """Optional: an engine that can try what no setting tells."""
+class Probes(Protocol):
+    """Optional: an engine that can try such things."""
 
-    def examine(self, namespace_id: uuid.UUID) -> Sequence[Examined]:
-        """Try it, in this namespace's place, which is there. Takes up to some minutes; nothing of it stays."""
+    def probe(self, probe: Probe, portal_url: str) -> Finding:
+        """Try it now, with what tasks are held to. Takes seconds, two minutes at most, and leaves nothing behind.
+        Raises `Unavailable` and `Misconfigured`, which tell nothing of what was to be tried."""
 
 
 @dataclass(frozen=True)
@@ -202,20 +216,3 @@ class ListsPlaces(Namespaces, Protocol):
 
     def places_there(self) -> Collection[uuid.UUID]:
         """The namespaces of which this portal has made a place that is there, found by asking."""
-
-
-@dataclass(frozen=True)
-class Reach:
-    """Whether tasks reach the portal, in words for people. `reached` None: it could not be told."""
-
-    reached: bool | None
-    message: str = ""
-    remedy: str = ""
-
-
-@runtime_checkable
-class TriesReach(Protocol):
-    """Optional: an engine that can try from where tasks run whether they reach the portal."""
-
-    def reach(self, portal_url: str) -> Reach:
-        """Try it now, with what tasks are held to. Takes seconds, a minute at most, and leaves nothing behind."""

@@ -7,10 +7,9 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.namespaces.places import places_keep
 from tests.integration.jobs.conftest import stores
 from tests.integration.namespaces.placed import PlacedEngine, placed_world
-from yardmaster.engines.base import Examined
+from yardmaster.engines.base import Finding, Probe
 from yardmaster.errors import Unavailable
 
 __all__ = ["placed_world", "stores"]
@@ -28,40 +27,43 @@ def doctor() -> tuple[str, str]:
 
 @pytest.fixture
 def tries(monkeypatch, placed_world):
-    """An engine that finds this when it is asked in the namespace's place."""
-    asked, found = [], [Examined(True, "Processes are bounded.")]
+    """An engine that finds this, by probe."""
+    found = {probe: Finding(True, f"The {probe} is as it should be.") for probe in Probe}
 
-    def examine(self, namespace_id):
-        asked.append(namespace_id)
-        return found
+    def probe(self, which, portal_url):
+        said = found[which]
+        if isinstance(said, Exception):
+            raise said
+        return said
 
-    monkeypatch.setattr(PlacedEngine, "examine", examine, raising=False)
-    return asked, found
+    monkeypatch.setattr(PlacedEngine, "probe", probe, raising=False)
+    return found
 
 
-def test_what_is_well_is_said_and_tried_in_a_place_that_is_there(tries, ada):
-    asked, _ = tries
-    places_keep(ada.personal_namespace.pk)
+def test_what_is_well_is_said_of_every_probe(tries):
     said, wrong = doctor()
-    assert "well   placed: Processes are bounded." in said
-    assert asked == [ada.personal_namespace.pk]
+    assert [line for line in said.splitlines() if "placed" in line] == [
+        "well   placed: It answers.",
+        *(f"well   placed: The {probe} is as it should be." for probe in ("reach", "network", "processes")),
+    ]
     assert wrong == ""
 
 
-def test_what_is_wrong_is_said_with_its_remedy_and_counted(tries, ada):
-    _, found = tries
-    found[:] = [Examined(False, "Nothing stopped it.", "Set podPidsLimit.")]
-    places_keep(ada.personal_namespace.pk)
+def test_what_is_wrong_is_said_with_its_remedy_and_counted(tries):
+    tries[Probe.PROCESSES] = Finding(False, "Nothing stopped it.", "Set podPidsLimit.")
     said, wrong = doctor()
     assert "WRONG  placed: Nothing stopped it.\n       Set podPidsLimit.\n" in said
     assert wrong == "1 thing is not as it should be."
 
 
-def test_without_a_place_nothing_is_called_well_that_was_not_tried(tries):
-    asked, _ = tries
+def test_nothing_is_called_well_that_could_not_be_tried(tries):
+    tries[Probe.NETWORK] = Finding(None, "It is not known.")
+    tries[Probe.REACH] = Unavailable("The cluster forbids it.", remedy="Give the right.")
     said, wrong = doctor()
-    assert "nothing can be tried there" in said
-    assert (asked, wrong) == ([], "1 thing is not as it should be.")
+    assert "WRONG  placed: It is not known." in said
+    tried = "It could not be tried whether tasks reach the portal: The cluster forbids it.\n       Give the right."
+    assert f"WRONG  placed: {tried}" in said
+    assert wrong == "2 things are not as it should be."
 
 
 def test_an_engine_that_does_not_answer_and_settings_that_contradict_are_findings(placed_world, monkeypatch, settings):

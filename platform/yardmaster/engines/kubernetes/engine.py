@@ -17,15 +17,14 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
 
-from yardmaster.engines.base import Capacity, Examined, Reach, Remains, Servers, TaskAccess
-from yardmaster.engines.kubernetes import manifests, names, process_check
+from yardmaster.engines.base import Capacity, Finding, Probe, Remains, Servers, TaskAccess
+from yardmaster.engines.kubernetes import manifests, names, probes
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.capacity import capacity_of
 from yardmaster.engines.kubernetes.connection import connect
 from yardmaster.engines.kubernetes.environment import WORK_DIR
 from yardmaster.engines.kubernetes.facts import due_in, go_with_token, goes_by_itself, has_left_over, observation_of
 from yardmaster.engines.kubernetes.options import TaskOptions
-from yardmaster.engines.kubernetes.probing import Prober
 from yardmaster.engines.kubernetes.reading import Reader
 from yardmaster.engines.kubernetes.rolefacts import lives
 from yardmaster.engines.kubernetes.shape import (
@@ -224,17 +223,13 @@ class KubernetesEngine:
         """Delete the namespace; its controllers delete what is in it. What holds that up is named."""
         return self._shaper.remove(namespace_id)
 
-    def examine(self, namespace_id: uuid.UUID) -> list[Examined]:
-        """Whether the nodes bound the processes of a pod."""
-        return [process_check.examine(self._api, names.namespace_name(namespace_id, self.options), self.options)]
-
     def places_there(self) -> tuple[uuid.UUID, ...]:
         """From the labels of the cluster's namespaces: those that this portal signed, with its prefix."""
         return self._shaper.places_there()
 
-    def reach(self, portal_url: str) -> Reach:
-        """From a pod in a namespace of its own, which is removed again."""
-        return Prober(self._api, self.options).reach(portal_url)
+    def probe(self, probe: Probe, portal_url: str) -> Finding:
+        """With pods in a namespace of its own, which is removed again."""
+        return probes.run(probe, probes.Prober(self._api, self.options), portal_url)
 
     # --- parts -------------------------------------------------------------------------------------------------------
 

@@ -104,8 +104,10 @@ def bare_pod(command: list[str], amounts: dict[str, str], options: TaskOptions) 
                 "image": options.image,
                 "imagePullPolicy": options.image_pull_policy,
                 "command": command,
+                "workingDir": "/",
                 "resources": _with_disk(amounts, options),
                 "securityContext": _LOCKED,
+                "terminationMessagePolicy": "FallbackToLogsOnError",
             }
         ],
         **_where(None, options),

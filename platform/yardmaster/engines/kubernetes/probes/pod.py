@@ -1,0 +1,114 @@
+"""The Job of a probe, and what is read from its pod. Pure.
+
+It runs in a namespace of its own that is shaped as every namespace of the portal is, so that it is held to the same
+bounds, and it runs the tasks' image. What it saw stands in its termination message: reading it takes no right that the
+portal lacks. Not here: making and removing it (`prober`).
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.placing import short
+from yardmaster.engines.kubernetes.podfacts import container_status, ending_of_container, hindrance_of
+from yardmaster.engines.kubernetes.pods import bare_pod
+
+PROBE = "yardmaster/probe"
+"""The label of a Job and its pod. Not that of what the portal's watches follow: a probe is no run."""
+SMALL: Mapping[str, str] = {"cpu": "100m", "memory": "96Mi"}
+_FIRST = uuid.UUID("00000000-0000-8000-8000-000000000000").int
+_CANNOT_BEGIN = ("ImagePull", "ImageInvalid", "StartFailed")
+
+
+@dataclass(frozen=True)
+class Told:
+    """How a pod ended. With a `problem` it told nothing that may be believed."""
+
+    message: str = ""
+    exit_code: int | None = None
+    problem: str = ""
+
+
+def new_probe_id() -> uuid.UUID:
+    """What stands for a namespace of the portal. No other id has its first half, and no two probes have the same."""
+    return uuid.UUID(int=_FIRST | int.from_bytes(os.urandom(7), "big"))
+
+
+def is_probe_id(value: str) -> bool:
+    """Whether a namespace with this id was made for a probe."""
+    return value.startswith(str(uuid.UUID(int=_FIRST))[:19])
+
+
+def metadata(name: str, probe_id: uuid.UUID, options: TaskOptions) -> dict[str, Any]:
+    """Of an object of this probe; `labels` is what selects the pod of the Job of this name."""
+    return {"name": name, "namespace": names.namespace_name(probe_id, options), "labels": {PROBE: name}}
+
+
+def job(
+    name: str, probe_id: uuid.UUID, command: Sequence[str], options: TaskOptions, amounts: Mapping[str, str] = SMALL
+) -> dict[str, Any]:
+    """Its one pod runs Python with these arguments, once. It ends by itself, whatever becomes of who asked."""
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata(name, probe_id, options),
+        "spec": {
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": 600,
+            "ttlSecondsAfterFinished": 60,
+            "template": {
+                "metadata": {"labels": {PROBE: name}},
+                "spec": bare_pod([options.python, *command], dict(amounts), options),
+            },
+        },
+    }
+
+
+def told_by(pods: Sequence[Mapping[str, Any]]) -> Told | None:
+    """What the Job's pod has told, or why it never will; None: it may yet."""
+    for pod in pods:
+        ended = container_status(pod).get("state", {}).get("terminated") or {}
+        if ended:
+            said = str(ended.get("message") or "")
+            return Told(said, ended.get("exitCode"), "" if said else _ended_silent(ended))
+        status = pod.get("status") or {}
+        if status.get("phase") == "Failed":
+            said = f"{status.get('reason', '')} {status.get('message', '')}".strip()
+            return Told(problem=f"The pod that was to try it failed: {short(said) or 'nothing says why'}.")
+        why = hindrance_of(pod)
+        if why.reason in _CANNOT_BEGIN:
+            return Told(problem=f"The pod that was to try it could not begin: {why.message}")
+    return None
+
+
+def address_in(pods: Sequence[Mapping[str, Any]]) -> Told | None:
+    """Of a Job whose pod is to stay: where it runs, as the message, or why it does not; None: it may yet."""
+    ended = told_by(pods)
+    if ended is not None:
+        return Told(problem=nonsense(ended))
+    running = (one["status"] for one in pods if (one.get("status") or {}).get("phase") == "Running")
+    return next((Told(status["podIP"]) for status in running if status.get("podIP")), None)
+
+
+def nonsense(told: Told) -> str:
+    """What is said of a pod that ended with words that are not its program's."""
+    return told.problem or f"The pod that was to try it ended with {told.exit_code}: {short(told.message)}"
+
+
+def why_late(pods: Sequence[Mapping[str, Any]], seconds: float) -> str:
+    """What is known of a probe that has not told anything in time."""
+    if not pods:
+        return f"The cluster has made no pod to try it with within {seconds:g} s."
+    why = hindrance_of(pods[0]).message
+    return f"The pod that was to try it has not ended within {seconds:g} s. {why}".strip()
+
+
+def _ended_silent(ended: Mapping[str, Any]) -> str:
+    why = ending_of_container(ended, 0).why.message or ended.get("reason") or "nothing says why"
+    return f"The pod that was to try it ended with {ended.get('exitCode')}: {short(str(why))}"
