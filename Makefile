@@ -11,7 +11,7 @@ export PYTHONPATH := $(CURDIR)/platform:$(CURDIR)
 PORT ?= 8080
 ENGINE ?= local
 
-.PHONY: help setup assets up demo stop-jobs test check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster test-nodes bench-cluster
+.PHONY: help setup assets up demo stop-jobs test check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster bench-cluster
 
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,10 +59,7 @@ cluster-status: ## say what of it runs
 
 test-cluster: setup $(if $(KUBECONFIG),,cluster) ## run the tests that need a cluster, on KUBECONFIG or else on that of `make cluster`
 	@status=0; $(BIN)/python -m pytest -m "cluster and not alone" -n 2 --dist loadfile tests/cluster || status=$$?; \
-		$(BIN)/python -m pytest -m "cluster and alone and not many_nodes" tests/cluster || status=$$?; exit $$status
-
-test-nodes: setup $(if $(KUBECONFIG),,cluster) ## run the tests on fake nodes (builds kwok once)
-	@$(BIN)/python -m pytest -m many_nodes tests/cluster
+		$(BIN)/python -m pytest -m "cluster and alone" tests/cluster || status=$$?; exit $$status
 
 # The checks need a secret, not the portal's.
 check: export YARDMASTER_SECRET_KEY := only-for-checks-0123456789-0123456789

@@ -20,7 +20,7 @@ from yardmaster.ids import JobKey, new_id
 from yardmaster.phases import Observation, TaskPhase
 from yardmaster.spec import NOTHING, Resources, Role, RoleSpec, TrainingSpec
 
-pytestmark = [pytest.mark.cluster, pytest.mark.alone, pytest.mark.many_nodes]
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 GI = 1 << 30
 SMALL, LARGE = 40, 10
@@ -181,3 +181,43 @@ def test_a_node_that_is_not_ready_leaves_the_room_and_comes_back(many: Cluster, 
     finally:
         set_failing(many, "fake-small-3", False)
     wait_for("all the room", lambda: _free(watching.capacity()) == ALL, HEARD)
+
+
+def test_a_drained_node_is_left_by_its_tasks_which_go_on_elsewhere(many: Cluster, watching: KubernetesEngine):
+    key = new_key()
+    watching.submit(_workers(LARGE, gpus=2), key, ACCESS)
+    try:
+        node = next(iter(_nodes(wait_until(watching, key, _all_run, PATIENCE))))
+        _drain(many, node)
+        seen = wait_until(watching, key, lambda now: _all_run(now) and node not in _nodes(now, *Role), PATIENCE)
+        assert {task.restarts for task in seen.tasks if task.role is Role.WORKER} == {0, 1}
+        assert _free(watching.capacity())[2] == ALL[2] - 4
+    finally:
+        many.kubectl("uncordon", node)
+        watching.tidy(key)
+
+
+def test_tasks_of_a_drained_node_that_fit_nowhere_else_say_so(many: Cluster, watching: KubernetesEngine):
+    """Within seconds, and the rest of the job holds its places."""
+    key = new_key()
+    watching.submit(_workers(LARGE, gpus=4), key, ACCESS)
+    try:
+        seen = wait_until(watching, key, _all_run, PATIENCE)
+        node = next(iter(_nodes(seen)))
+        _drain(many, node)
+        waits = wait_until(watching, key, lambda now: _reasons(now)["Unschedulable"] == 1, HEARD)
+        assert len(_nodes(waits) - Counter([""])) >= LARGE - 1
+        many.kubectl("uncordon", node)
+        wait_until(watching, key, _all_run, PATIENCE)
+    finally:
+        many.kubectl("uncordon", node)
+        watching.tidy(key)
+
+
+def _drain(cluster: Cluster, node: str) -> None:
+    """As an operator does. Returns when the pods that were there have ended."""
+    cluster.kubectl("drain", node, "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=50s")
+
+
+def _reasons(seen: Observation) -> Counter[str]:
+    return Counter(task.reason for task in seen.tasks)

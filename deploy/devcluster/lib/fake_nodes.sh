@@ -48,11 +48,10 @@ build_kwok() {
 update_kwok() { (cd "$HERE/fake_nodes" && go mod tidy); }
 
 # Inside the node. A lease of 120 s is renewed every 30 s: often enough for the controllers, who wait for 50 s, and a
-# thousand nodes write 33 times a second, not 100. No port: what does not run has no logs. Watches without lists: Debian's
-# etcd has none of them, and kwok would ask for them again and again, late for everything meanwhile.
+# thousand nodes write 33 times a second, not 100. No port: what does not run has no logs.
 start_kwok() {
     cd "$STATE"
-    run kwok env KWOK_WORKDIR="$STATE/kwok" KUBE_FEATURE_WatchListClient=false "$FAKE_BUILT/kwok" \
+    run kwok env KWOK_WORKDIR="$STATE/kwok" "$FAKE_BUILT/kwok" \
         --config="$HERE/fake_nodes/kwok.yaml" --v=WARN --kubeconfig=admin.kubeconfig \
         --manage-all-nodes=false --manage-nodes-with-label-selector="$FAKE" --node-lease-duration-seconds=120 --node-port=0
 }
