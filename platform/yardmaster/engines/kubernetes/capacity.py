@@ -17,7 +17,8 @@ from yardmaster.engines.base import Capacity
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.node_pools import is_passing, pool_without_device, selects
 from yardmaster.engines.kubernetes.options import TaskOptions
-from yardmaster.placement import Bound, Kind, Node
+from yardmaster.packing import Kind
+from yardmaster.placement import Bound, Node
 from yardmaster.spec import NOTHING, Resources, Role
 
 Raw = Mapping[str, Any]
