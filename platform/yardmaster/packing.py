@@ -88,6 +88,8 @@ def _put(spaces: Spaces, before: Space, after: Space, nodes: int) -> None:
 
 def search(spaces: Spaces, groups: Sequence[Group]) -> Spaces | None:
     """What is left beside a packing of all, or None where there is none or none was found within `MOST_STEPS`."""
+    if any(group.count > sum(group.times(space) * spaces[space] for space in spaces) for group in groups):
+        return None  # this group alone has no place: the usual case, and soon found
     some = [space for space in spaces if any(group.times(space) for group in groups)]
     useful = [space for space in some for _ in range(spaces[space])]
     choices = _Search(useful, groups).run() if useful else None
