@@ -19,18 +19,21 @@ from typing import Any
 
 from tests.bench.lines import Line, interleaved, median
 from yardmaster.admission import Admitted, Candidate, Ledger, admit
+from yardmaster.engines.base import Capacity
 from yardmaster.engines.kubernetes import KubernetesEngine, names
 from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.watching import Watching
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Holder, Room
 from yardmaster.placement import Tasks
-from yardmaster.spec import Resources
+from yardmaster.spec import NOTHING, Resources, Role, RoleSpec
 
 GI = 1 << 30
 NODES, RUNS, TASKS = 1_000, 500, 20
 PODS = RUNS * TASKS
-ASKED = (Tasks("worker", Resources(1.5, 6 * GI), 196), Tasks("ps", Resources(0.5, 2 * GI), 4))
+ROLES = {Role.WORKER: RoleSpec(196, Resources(1.5, 6 * GI)), Role.PS: RoleSpec(4, Resources(0.5, 2 * GI))}
+"""Of the job that is admitted."""
+ASKED = sum(one.replicas for one in ROLES.values())
 AT_ONCE = 200
 """Pods that have changed since the last look: those of a job of that many tasks."""
 ROUNDS = 15
@@ -45,7 +48,7 @@ def measure() -> Iterable[Line]:
     full, empty = Cluster(RUNS), Cluster(0)
     once = _milliseconds(full.admit)
     crowded, bare = interleaved(full.changed_and_admitted, lambda: _milliseconds(empty.admit), ROUNDS)
-    yield Line(f"admission of 200 tasks, {NODES:,} nodes with {PODS:,} pods, {AT_ONCE} changed", median(crowded), "ms",
+    yield Line(f"admission of {ASKED} tasks, {NODES:,} nodes with {PODS:,} pods, {AT_ONCE} changed", median(crowded), "ms",
                at_most=GOAL, note=f"of the processor; median of {ROUNDS}, worst {max(crowded):.0f}")  # fmt: skip
     yield Line("... the first of a process", once, "ms", at_most=GOAL)
     yield Line("... times that on as many empty nodes", median(crowded) / median(bare), "", note="in turn")
@@ -59,6 +62,17 @@ def _milliseconds(work: Callable[[], object]) -> float:
     begun = time.process_time()
     work()
     return 1000 * (time.process_time() - begun)
+
+
+def place(capacity: Capacity, holders: tuple[Holder, ...] = ()) -> None:
+    """Places for all tasks of the job, as a pass of the queue looks for them. Raises where it is not admitted."""
+    total = sum((one.resources * one.replicas for one in ROLES.values()), NOTHING)
+    tasks = tuple(Tasks(role.value, one.resources, one.replicas) for role, one in ROLES.items())
+    room = Room(capacity.total, capacity.free, capacity.largest_task, nodes=capacity.nodes)
+    one = Candidate(uuid.UUID(int=7), uuid.UUID(int=8), NOW, 0, total, tasks)
+    decision = admit(one, [], Ledger(room, holders=holders), NOW)
+    if not isinstance(decision, Admitted):
+        raise RuntimeError(f"it was not admitted: {decision}")
 
 
 class AsTold(Watching):
@@ -91,12 +105,7 @@ class Cluster:
 
     def admit(self) -> None:
         """As a pass of the queue does it, for one job."""
-        capacity = self.engine.capacity()
-        room = Room(capacity.total, capacity.free, capacity.largest_task, nodes=capacity.nodes)
-        one = Candidate(uuid.UUID(int=7), uuid.UUID(int=8), NOW, 0, Resources(296, 1184 * GI), ASKED)
-        decision = admit(one, [], Ledger(room, holders=self._holders), NOW)
-        if not isinstance(decision, Admitted):
-            raise RuntimeError(f"it was not admitted: {decision}")
+        place(self.engine.capacity(), self._holders)
 
     def changed_and_admitted(self) -> float:
         """Milliseconds, after some pods have gone to other nodes."""
