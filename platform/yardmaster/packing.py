@@ -92,7 +92,7 @@ def search(spaces: Spaces, groups: Sequence[Group]) -> Spaces | None:
         return None  # this group alone has no place: the usual case, and soon found
     some = [space for space in spaces if any(group.times(space) for group in groups)]
     useful = [space for space in some for _ in range(spaces[space])]
-    choices = _Search(useful, groups).run() if useful else None
+    choices = _Search(useful, groups).run()
     if choices is None:
         return None
     rest = dict(spaces)
