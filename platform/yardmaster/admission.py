@@ -33,11 +33,11 @@ from yardmaster.pools import (
     Shortage,
     exceeding,
     quota_limits,
-    units_of,
 )
 from yardmaster.quantity import format_amount
 from yardmaster.spec import Resources
 from yardmaster.turns import in_order
+from yardmaster.units import units_of
 
 __all__ = [
     "DEFAULT_PATIENCE",

@@ -13,8 +13,9 @@ from enum import StrEnum
 from yardmaster.admission import DEFAULT_PATIENCE, Admitted, Line, Never, admit, answer
 from yardmaster.ledger import Candidate, Code, Ledger
 from yardmaster.placement import Tasks
-from yardmaster.pools import Needs, Shortage, units_of
+from yardmaster.pools import Needs, Shortage
 from yardmaster.spec import NOTHING, Resources, Role, TrainingSpec
+from yardmaster.units import units_of
 
 _SHRINKING = frozenset({Role.WORKER, Role.PS})
 """Roles that a smaller shape has fewer of; every other role has one task, or none."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from yardmaster.ledger import RUNNING_JOBS, Candidate, Ledger, Quota, Usage
 from yardmaster.placement import Board, Tasks
-from yardmaster.spec import Resources
+from yardmaster.units import to_amount, to_units, units_of
 
 CAPACITY = "capacity"
 QUOTA = "quota"
@@ -62,20 +62,6 @@ class Needs:
 
     def keys(self) -> KeysView[PoolKey]:
         return self.units.keys()
-
-
-def to_units(amounts: Mapping[str, float]) -> dict[str, int]:
-    """Whole units of each resource."""
-    return {name: round(amount * 1000) if name == "cpu" else int(amount) for name, amount in amounts.items()}
-
-
-def to_amount(resource: str, units: int) -> float:
-    """What people call this many units of a resource."""
-    return units / 1000 if resource == "cpu" else units
-
-
-def units_of(resources: Resources) -> dict[str, int]:
-    return to_units(resources.as_amounts())
 
 
 def exceeding(pool: str, needs: Mapping[str, int], limits: Mapping[str, int]) -> tuple[Shortage, ...]:

@@ -11,32 +11,22 @@ import contextlib
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from tests.bench.cluster.ground import NOBODY, Ground, ground, shaped_namespace
 from tests.bench.lines import Line, median
+from tests.bench.many_pods import ASKED, GOAL, ROLES, place
 from tests.cluster.fake_nodes import fake_nodes, on_fake_nodes
 from tests.cluster.reach import wait_for
 from tests.contract.engine_harness import spec_of
-from yardmaster.admission import Admitted, Candidate, Ledger, Room, admit
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.errors import Unavailable
-from yardmaster.ids import JobKey, new_id
+from yardmaster.ids import JobKey
 from yardmaster.phases import TaskPhase
-from yardmaster.spec import Resources, Role, RoleSpec
 
-GI = 1 << 30
 NODES = (50, 1_000)
-WORKERS, SERVERS = 196, 4
-GOAL = 100.0
 ROUNDS = 15
 PATIENCE = 120.0
-SPEC = spec_of(
-    roles={
-        Role.WORKER: RoleSpec(WORKERS, Resources(1.5, 6 * GI)),
-        Role.PS: RoleSpec(SERVERS, Resources(0.5, 2 * GI)),
-    }
-)
+SPEC = spec_of(roles=ROLES)
 
 
 def measure() -> Iterable[Line]:
@@ -50,14 +40,13 @@ def _lines(here: Ground, count: int) -> Iterable[Line]:
     engine, _ = here.engine(watch=True, **on_fake_nodes())
     engine.capacity()
     wait_for("the watches of nodes", engine._watching.knows_room, PATIENCE)
-    tasks = WORKERS + SERVERS
     found = [_admission(engine) for _ in range(ROUNDS)]
     sums = [1000 * (one.counted + one.placed) for one in found]
     note = (
         f"median of {ROUNDS}: room counted in {1000 * median(one.counted for one in found):.0f}, places found in "
         f"{1000 * median(one.placed for one in found):.0f}; worst {max(sums):.0f}"
     )
-    yield Line(f"admission of {tasks} tasks on {count} nodes", median(sums), "ms", at_most=GOAL, note=note)
+    yield Line(f"admission of {ASKED} tasks on {count} nodes", median(sums), "ms", at_most=GOAL, note=note)
     key = shaped_namespace(engine)
     begun = time.monotonic()
     engine.submit(SPEC, key, NOBODY)
@@ -79,17 +68,11 @@ class Took:
 
 
 def _admission(engine: KubernetesEngine) -> Took:
-    """As a pass of the queue does it, with nothing kept from the one before."""
-    now = datetime.now(UTC)
-    candidate = Candidate.of(SPEC, job_id=new_id(), namespace_id=new_id(), queued_at=now)
     begun = time.perf_counter()
     capacity = engine.capacity()
     counted = time.perf_counter()
-    room = Room(capacity.total, capacity.free, capacity.largest_task, nodes=capacity.nodes)
-    decision = admit(candidate, [], Ledger(room), now)
+    place(capacity)
     placed = time.perf_counter()
-    if not isinstance(decision, Admitted):
-        raise RuntimeError(f"it was not admitted: {decision}")
     return Took(counted - begun, placed - counted)
 
 

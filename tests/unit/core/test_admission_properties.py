@@ -15,8 +15,8 @@ from tests.unit.core.generators import NOW, make_spec, one_task, plain_specs, re
 from yardmaster.admission import Admitted, Candidate, Ledger, Never, Quota, Room, Usage, Waiting, admit
 from yardmaster.fitting import Fit, check, largest_fit
 from yardmaster.placement import Node
-from yardmaster.pools import units_of
 from yardmaster.spec import NOTHING, Resources, Role, TrainingSpec
+from yardmaster.units import units_of
 
 GI = 1 << 30
 NAMESPACES = tuple(uuid.UUID(int=n) for n in (1, 2, 3))

@@ -9,8 +9,9 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yardmaster.placement import Board, Bound, Node, Tasks, units
+from yardmaster.placement import Board, Bound, Node, Tasks
 from yardmaster.spec import NOTHING, Resources
+from yardmaster.units import units_of
 
 GI = 1 << 30
 JOB = uuid.UUID(int=7)
@@ -58,7 +59,7 @@ def tasks(count: int, cpu: float, gpus: int = 0, role: str = "worker") -> tuple[
 
 def brute_force(nodes: tuple[Node, ...], wanted: tuple[Tasks, ...]) -> bool:
     """Every task on every node, one after another."""
-    each = [(one.kind, tuple(sorted(units(one.size).items()))) for one in wanted for _ in range(one.count)]
+    each = [(one.kind, tuple(sorted(units_of(one.size).items()))) for one in wanted for _ in range(one.count)]
     takes = [one.takes for one in nodes]
 
     @cache
@@ -76,7 +77,7 @@ def brute_force(nodes: tuple[Node, ...], wanted: tuple[Tasks, ...]) -> bool:
                     return True
         return False
 
-    return can(0, tuple(tuple(sorted(units(one.free).items())) for one in nodes))
+    return can(0, tuple(tuple(sorted(units_of(one.free).items())) for one in nodes))
 
 
 @settings(max_examples=400, deadline=None)

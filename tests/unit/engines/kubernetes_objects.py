@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
+from yardmaster.engines.base import Capacity
 from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.capacity import Count
 from yardmaster.engines.kubernetes.facts import Seen, observation_of
+from yardmaster.engines.kubernetes.holdings import held_by, node_as_counted
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.shape import RECORD, RunShape
 from yardmaster.engines.kubernetes.slimming import slimmed
@@ -63,3 +67,8 @@ def states(
     kept = Seen(slimmed(owner(spec)), [slimmed(one) for one in made], [slimmed(one) for one in pods], events)
     assert observation_of(kept) == found
     return list(found.tasks)
+
+
+def capacity_of(nodes: Iterable[Raw], pods: Iterable[Raw], options: TaskOptions) -> Capacity:
+    """Counted once, and nothing before."""
+    return Count(options).of(map(node_as_counted, nodes), filter(None, map(held_by, pods)))

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.fakes.kubernetes_cluster import node
-from tests.unit.engines.kubernetes_objects import KEY, OPTIONS
-from yardmaster.engines.kubernetes.capacity import amounts, capacity_of
+from tests.unit.engines.kubernetes_objects import KEY, OPTIONS, capacity_of
 from yardmaster.engines.kubernetes.connection import connect
 from yardmaster.engines.kubernetes.names import ROLE, labels, namespace_name
 from yardmaster.engines.registry import engine_from
@@ -107,7 +106,7 @@ def test_gpus_and_extended_resources_are_counted_by_their_names():
 
 @pytest.mark.parametrize(("cpu", "cores"), [("8", 8), ("3920m", 3.92), ("1500000u", 1.5), ("250000000n", 0.25), (2, 2)])
 def test_cores_as_kubernetes_writes_them(cpu, cores):
-    assert amounts({"cpu": cpu}, OPTIONS).cpu == cores
+    assert capacity_of([node("a", cpu=cpu)], [], OPTIONS).total.cpu == cores
 
 
 @pytest.mark.parametrize(
@@ -115,7 +114,7 @@ def test_cores_as_kubernetes_writes_them(cpu, cores):
     [("32Gi", 32 * GIB), ("16384Ki", 16 << 20), ("128974848000m", 128974848), ("1e3", 1000), ("1.2.3", 0), ("odd", 0)],
 )
 def test_memory_as_kubernetes_writes_it(memory, size):
-    assert amounts({"memory": memory}, OPTIONS).memory == size
+    assert capacity_of([node("a", memory=memory)], [], OPTIONS).total.memory == size
 
 
 def test_a_kubeconfig_that_is_not_there_is_the_operators_to_mend(tmp_path):

@@ -6,8 +6,7 @@ import pytest
 
 from tests.fakes.kubernetes_cluster import node
 from tests.unit.core.generators import make_spec
-from tests.unit.engines.kubernetes_objects import KEY
-from yardmaster.engines.kubernetes.capacity import capacity_of
+from tests.unit.engines.kubernetes_objects import KEY, capacity_of
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.pods import pod_template
 from yardmaster.errors import Misconfigured

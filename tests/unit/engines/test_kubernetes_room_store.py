@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+import tracemalloc
 
 import pytest
 
-from tests.unit.engines.kubernetes_objects import OPTIONS
-from yardmaster.engines.kubernetes.capacity import capacity_of
-from yardmaster.engines.kubernetes.room import RoomStore, slim_node, slim_pod
+from tests.unit.engines.kubernetes_objects import OPTIONS, capacity_of
+from yardmaster.engines.base import Capacity
+from yardmaster.engines.kubernetes.capacity import Count
+from yardmaster.engines.kubernetes.holdings import node_as_counted
+from yardmaster.engines.kubernetes.room import RoomStore
 from yardmaster.engines.kubernetes.troubles import Expired
 
 IMAGES = [{"names": [f"registry.example/{n}"] * 2, "sizeBytes": 1 << 30} for n in range(50)]
@@ -33,12 +36,36 @@ def pod(name: str, version: int = 1, cpu: str = "500m", kind: str = "ReplicaSet"
     return {"metadata": metadata, "spec": spec, "status": {"phase": "Running"}}
 
 
-def test_less_is_kept_and_the_capacity_is_the_same():
-    nodes = [node("a"), node("b", taints=[{"key": "gpu", "effect": "NoSchedule"}]), node("c", unschedulable=True)]
-    pods = [pod("one"), pod("two", kind="DaemonSet"), pod("three", cpu="2", at="c")]
-    slim_nodes, slim_pods = [slim_node(one) for one in nodes], [slim_pod(one) for one in pods]
-    assert capacity_of(slim_nodes, slim_pods, OPTIONS) == capacity_of(nodes, pods, OPTIONS)
-    assert len(json.dumps([slim_nodes, slim_pods])) < len(json.dumps([nodes, pods])) / 5
+def counted(store: RoomStore) -> Capacity:
+    return Count(OPTIONS).of(*store.known())
+
+
+def test_little_is_kept_of_a_node_and_nothing_that_changes_all_the_time():
+    kept = node_as_counted(node("a"))
+    assert len(json.dumps(kept)) < 400
+    later = node("a", 2)
+    later["status"]["conditions"] = [
+        {"type": "MemoryPressure", "status": "False", "lastHeartbeatTime": "2026-01-01T00:00:00Z"},
+        {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z"},
+    ]
+    assert node_as_counted(later) == kept
+
+
+def test_a_pod_takes_a_few_hundred_bytes_of_the_room():
+    store, number = RoomStore(), 1000
+    store.replace("Node", [node("a")], "1")
+    told = [json.dumps(pod(f"pod-{at}", at + 2, at=f"node-{at % 50}")) for at in range(number)]
+    store.take("Pod", "ADDED", json.loads(told[0]))
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for one in told:
+            store.take("Pod", "ADDED", json.loads(one))
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(store.known()[1]) == number
+    assert (after - before) / number < 600
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -55,10 +82,10 @@ def test_events_in_any_order_and_however_often_end_in_the_newest_version(seed: i
     for happened, found in chance.sample(events * 2, len(events) * 2):
         store.take("Pod", happened, found)
     expected = capacity_of([node("a")], [pod("one", 5, cpu="2")], OPTIONS)
-    assert capacity_of(*store.known(), OPTIONS) == expected
+    assert counted(store) == expected
     store.vouch("Pod", "6")
     store.take("Pod", "ADDED", pod("two", 4))
-    assert capacity_of(*store.known(), OPTIONS) == expected
+    assert counted(store) == expected
     assert (store.mark("Pod"), store.mark("Node")) == (6, 1)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from yardmaster.engines.base import Capacity, Finding, Probe, Remains, Servers, TaskAccess
 from yardmaster.engines.kubernetes import manifests, names, probes
 from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.capacity import capacity_of
+from yardmaster.engines.kubernetes.capacity import Count
 from yardmaster.engines.kubernetes.connection import connect
 from yardmaster.engines.kubernetes.environment import WORK_DIR
 from yardmaster.engines.kubernetes.facts import due_in, go_with_token, goes_by_itself, has_left_over, observation_of
@@ -75,6 +75,7 @@ class KubernetesEngine:
         self._api = api or Api(connect(str(kubeconfig), context))
         self._watches = watch
         self._lock = threading.Lock()
+        self._count = Count(self.options)
         self._shaper = Shaper(self._api, self.options)
         self._submitter = Submitter(self._api, self.options, self._shaper)
         self._begin(watching)
@@ -98,7 +99,7 @@ class KubernetesEngine:
     def capacity(self) -> Capacity:
         """What the nodes have that tasks may use, less what others' pods ask for: from this process's watches, where
         they are live, else from two lists."""
-        return capacity_of(*self._reader.room(), self.options)
+        return self._count.of(*self._reader.room())
 
     def devices(self) -> dict[str, str]:
         """Those of the operator's pools."""

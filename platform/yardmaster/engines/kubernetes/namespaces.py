@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from yardmaster.accelerators import DEVICE
 from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.capacity import amount_of
+from yardmaster.engines.kubernetes.amounts import amount_of
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.pods import EPHEMERAL
 from yardmaster.errors import Misconfigured

@@ -16,9 +16,10 @@ from yardmaster.engines.kubernetes.api import Api
 from yardmaster.engines.kubernetes.basis import Basis, Memory, ended_in, may_be_believed
 from yardmaster.engines.kubernetes.facts import Seen, events_wanted, observation_of
 from yardmaster.engines.kubernetes.held_up import HeldUp
+from yardmaster.engines.kubernetes.holdings import Held
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.rolefacts import newest_of
-from yardmaster.engines.kubernetes.room import SELECTORS
+from yardmaster.engines.kubernetes.room import SELECTORS, RoomStore
 from yardmaster.engines.kubernetes.store import KINDS, Raw
 from yardmaster.engines.kubernetes.troubles import version_of
 from yardmaster.engines.kubernetes.watching import Watching
@@ -75,14 +76,16 @@ class Reader:
             found.update(self._observe(ordered[start : start + _AT_ONCE]))
         return found
 
-    def room(self) -> tuple[list[Raw], list[Raw]]:
-        """The nodes, and the pods on them: as the watches told, where they are live; else two lists."""
+    def room(self) -> tuple[list[Raw], list[Held]]:
+        """The nodes, and what pods hold of them: as the watches told, where they are live; else two lists."""
         if self._watching is not None:
             self._watching.start_room()
             if self._watching.knows_room():
                 return self._watching.room.known()
-        nodes, pods = (self._api.find(kind, "", labels, fields) for kind, (labels, fields) in SELECTORS.items())
-        return list(nodes), list(pods)
+        listed = RoomStore()
+        for kind, (labels, fields) in SELECTORS.items():
+            listed.replace(kind, *self._api.find_paged(kind, "", labels, fields))
+        return listed.known()
 
     def wrote(self, key: JobKey) -> None:
         """The run was changed by us, just now: what was seen or told before is not enough any more."""

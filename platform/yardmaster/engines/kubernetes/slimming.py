@@ -1,8 +1,8 @@
 """What is kept of an object that a watch told: without what no fact is drawn from, and each word that many objects
 share only once. Pure.
 
-Of 10,000 pods all else would be most of the memory of every process that watches them. Not here: what is kept of nodes
-and of others' pods, which is less (`room`).
+Of 10,000 pods all else would be most of the memory of every process that watches them. Not here: what is kept of nodes,
+and of every pod for the room that it takes, which is less (`holdings`).
 """
 
 from __future__ import annotations
