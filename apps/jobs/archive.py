@@ -70,13 +70,13 @@ def _mark_cut_off(stream: StreamKey, lines: int) -> int:
     return charged(stream, lambda: counted_log().append(stream, lines, mark + b"\n", times)).next_line
 
 
-def keep_silent(job: Job, spec: TrainingSpec, engine: Engine, going: Collection[Role]) -> None:
-    """The same of the tasks of the other roles that have sent no line, without closing anything: the engine is about to
-    forget them while `going` end."""
+def keep_silent(job: Job, spec: TrainingSpec, engine: Engine, going: Collection[tuple[Role, int]]) -> None:
+    """The same of the tasks that have ended without a line, without closing anything: the engine is about to forget
+    them while `going` end, which may still send theirs."""
     try:
         for role, index in spec.tasks():
             stream = StreamKey(job.pk, job.attempt, role, index)
-            if role not in going and isinstance(engine, Outputs) and log_store().next_line(stream) == 0:
+            if (role, index) not in going and isinstance(engine, Outputs) and log_store().next_line(stream) == 0:
                 _keep(stream, engine.tail(job.key, role, index, MOST_LINES))
     except (Unavailable, JobGone, NotFound) as error:
         log.error("The last output of job %s could not be kept: %s", job.pk, error)

@@ -6,7 +6,7 @@ Every deed may be repeated. Killed between deed and trace, the same step is name
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -20,7 +20,7 @@ from apps.jobs.nudges import job_changed
 from apps.jobs.probes import refuse_unreachable
 from apps.jobs.task_auth import token_of
 from apps.namespaces.places import place_changed, place_lost, place_ready
-from yardmaster.engines.base import Finishes, Restarts, TaskAccess
+from yardmaster.engines.base import Engine, Finishes, Restarts, TaskAccess
 from yardmaster.errors import PlaceMissing
 from yardmaster.failures import Verdict
 from yardmaster.hindrances import IMAGE_PULL, shown_hindrance
@@ -69,10 +69,10 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
         case Restart():
             _restart(job, now)
         case Stop(grace):
-            engine_named(job.engine).stop(job.key, grace)
+            _stop(job, spec, grace, seen)
             _remember(job, "stop_sent_at", now, "stop_sent", "The tasks were told to stop.")
         case Release(roles):
-            _release(job, spec, roles)
+            _release(job, spec, roles, seen)
             names = ", ".join(sorted(role.value for role in roles))
             _remember(job, "released_at", now, "released", f"What still ran was released: {names}.")
         case FreeQuota(roles):
@@ -138,14 +138,29 @@ def _submit(job: Job, spec: TrainingSpec, now: datetime) -> None:
     taken(job, now)
 
 
-def _release(job: Job, spec: TrainingSpec, roles: frozenset[Role]) -> None:
-    """All that still runs, as the verdict is written. Where that takes the ended tasks along, their output is kept."""
+def _stop(job: Job, spec: TrainingSpec, grace: timedelta, seen: Observation) -> None:
+    """All of it: how it ended is known here, so that the engine need not remember it."""
     engine = engine_named(job.engine)
-    if isinstance(engine, Finishes):
-        archive.keep_silent(job, spec, engine, roles)
-        engine.finish(job.key)
-    else:
+    if not _finished(engine, job, spec, seen):
+        engine.stop(job.key, grace)
+
+
+def _release(job: Job, spec: TrainingSpec, roles: frozenset[Role], seen: Observation) -> None:
+    """All that still runs, as the verdict is written."""
+    engine = engine_named(job.engine)
+    if not _finished(engine, job, spec, seen):
         engine.release(job.key, roles)
+
+
+def _finished(engine: Engine, job: Job, spec: TrainingSpec, seen: Observation) -> bool:
+    """End the run as a whole where the engine can, with the spec's grace period. That takes the ended tasks along, so
+    what only the engine has of their output is kept first."""
+    if not isinstance(engine, Finishes):
+        return False
+    going = {(one.role, one.index) for one in seen.tasks if not one.phase.is_ended}
+    archive.keep_silent(job, spec, engine, going)
+    engine.finish(job.key)
+    return True
 
 
 def taken(job: Job, now: datetime) -> None:
@@ -186,8 +201,6 @@ def _tidy(job: Job, spec: TrainingSpec, now: datetime) -> None:
     archive.keep_outputs(job, spec, engine)
     engine.tidy(job.key)
     with transaction.atomic():
-        if job.released_at is not None:
-            task_facts.released(job)
         if not Job.objects.filter(pk=job.pk, attempt=job.attempt, tidied_at__isnull=True).update(tidied_at=now):
             return
         JobAttempt.objects.filter(job=job, number=job.attempt).update(tidied_at=now)

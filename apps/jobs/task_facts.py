@@ -38,12 +38,6 @@ def forget(job: Job) -> None:
     TaskFact.objects.filter(job=job, attempt=job.attempt).update(**unseen, **texts, restarts=0)
 
 
-def released(job: Job) -> None:
-    """What was told to end after success has ended, also where the engine did not show it any more."""
-    facts = TaskFact.objects.filter(job=job, attempt=job.attempt)
-    TaskFact.objects.filter(pk__in=facts.exclude(phase__in=_ENDED).values("pk")).update(phase=TaskPhase.RELEASED.value)
-
-
 def facts_of(jobs: Iterable[Job]) -> dict[uuid.UUID, list[TaskFact]]:
     """What is written of the tasks of these jobs' current attempts, in one query."""
     attempts = {job.pk: job.attempt for job in jobs}

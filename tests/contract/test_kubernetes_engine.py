@@ -203,6 +203,24 @@ def test_a_stop_between_two_of_its_writes_is_not_undone(harness: KubernetesHarne
     assert of_kind(harness, "jobs") == []
 
 
+@pytest.mark.parametrize("before", ["ConfigMap", "NetworkPolicy", "Secret", "StatefulSet"])
+def test_a_run_that_is_finished_while_it_is_submitted_goes_with_all_that_came_too_late(harness, key: JobKey, before):
+    """What is made of an owner that goes is garbage, also where it has gone."""
+    api, apply = harness.engine._api, harness.engine._api.apply
+
+    def applied(manifest, **more):
+        made = apply(manifest, **more)
+        if manifest["kind"] == before and not more:
+            harness.engine.finish(key)
+        return made
+
+    harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+    api.apply = applied
+    harness.engine.submit(spec_of(), key, ACCESS)
+    wait_for(lambda: not any(of_kind(harness, one) for one in OF_RUNS))
+    assert harness.engine.observe([key])[key] == ABSENT
+
+
 def test_a_stop_that_was_cut_off_is_finished_by_the_next(harness: KubernetesHarness, key: JobKey):
     running(harness, key)
     harness.api.refuse("delete", "jobs", 500)

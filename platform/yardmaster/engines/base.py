@@ -119,9 +119,9 @@ class Finishes(Protocol):
     """Optional: an engine that ends a run as a whole for less than it costs to end a part of it."""
 
     def finish(self, key: JobKey) -> None:
-        """After the verdict: begin to stop every task (SIGTERM, the spec's grace period, SIGKILL) and to remove the
-        run. Returns at once. From then on `observe` shows the tasks that have not ended, of a run that does not exist;
-        when all have, ABSENT. Asked again, or absent: success."""
+        """Begin to stop every task (SIGTERM, the spec's grace period, SIGKILL) and to remove the run: for those who
+        know how it ended, or that it is to be stopped. Returns at once. From then on `observe` shows the tasks that
+        have not ended, of a run that does not exist; when all have, ABSENT. Asked again, or absent: success."""
 
 
 @runtime_checkable

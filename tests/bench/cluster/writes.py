@@ -56,6 +56,7 @@ def _writes(here: Ground) -> Iterable[Line]:
         yield _life(here, hand, coordinated).line("... of a chief, 2 workers and a parameter server")
         every = {**coordinated, Role.EVALUATOR: 1}
         yield _life(here, hand, every).line("... of a chief, 2 workers, a parameter server and an evaluator")
+        yield _life(here, hand, every, is_stopped=True).line("... of the same, stopped while it runs")
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,9 @@ class Life:
         return Line(name, self.written, at_most=MOST, note=note)
 
 
-def _life(here: Ground, hand: ClusterHarness, replicas: dict[Role, int]) -> Life:
-    """A run that ends well, as the portal ends it: the tasks that decide end by themselves, what then still runs is
-    ended with the run, and all is tidied when nothing runs any more."""
+def _life(here: Ground, hand: ClusterHarness, replicas: dict[Role, int], *, is_stopped: bool = False) -> Life:
+    """A run as the portal ends it. The tasks that decide end well by themselves, unless it is stopped; what then still
+    runs is ended with the run, and all is tidied when nothing runs any more."""
     hand.engine, counter = here.engine(**hand.tasks)
     key, spec = hand.new_key(), _spec(replicas)
     shaped(hand.engine, key.namespace_id, Quota(), ACCESS.portal_url)
@@ -86,9 +87,9 @@ def _life(here: Ground, hand: ClusterHarness, replicas: dict[Role, int]) -> Life
     begun = counter.taken()
     hand.let_begin(key)
     decides = Role.CHIEF if Role.CHIEF in replicas else Role.WORKER
-    for index in range(replicas[decides]):
+    for index in range(0 if is_stopped else replicas[decides]):
         hand.let_end(key, decides, index, 0)
-    seen = wait_until(hand.engine, key, lambda seen: job_verdict(spec, seen) is not None, PATIENCE)
+    seen = wait_until(hand.engine, key, lambda seen: is_stopped or job_verdict(spec, seen) is not None, PATIENCE)
     if not all_ended(seen):
         hand.engine.finish(key)
     wait_until(hand.engine, key, all_ended, PATIENCE)
