@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from tests.cluster.account import Account
 from tests.cluster.reach import Cluster
@@ -62,11 +62,19 @@ class ClusterHarness:
             "portal_port": int(port),
         }
         self._namespace_id = new_id()
+        self._engines: list[KubernetesEngine] = []
         self.order_stand_in()
         self.engine = self.new_engine()
 
     def new_engine(self, *, watch: bool = False, **tasks: object) -> KubernetesEngine:
-        return InItsPlace(kubeconfig=self._kubeconfig, tasks={**self.tasks, **tasks}, watch=watch)
+        """Closed with this."""
+        self._engines.append(InItsPlace(kubeconfig=self._kubeconfig, tasks={**self.tasks, **tasks}, watch=watch))
+        return self._engines[-1]
+
+    def close(self) -> None:
+        """End the watches of all engines."""
+        for engine in self._engines:
+            engine.close()
 
     def new_key(self) -> JobKey:
         return JobKey(self._namespace_id, new_id(), 1)
@@ -109,7 +117,8 @@ def cluster_harness(cluster: Cluster, account: Account) -> Iterator[ClusterHarne
     prefix = f"{account.prefix}e{secrets.token_hex(2)}-"
     with FakeTaskPortal(cluster.own_address, ACCESS.token) as portal:
         try:
-            yield ClusterHarness(cluster, account, portal, prefix)
+            with closing(ClusterHarness(cluster, account, portal, prefix)) as harness:
+                yield harness
         finally:
             for name in cluster.kubectl("get", "namespaces", "-o", "name").split():
                 if (bare := name.removeprefix("namespace/")).startswith(prefix):

@@ -24,6 +24,7 @@ from tests.fakes.kubernetes_api import DOUBLED_AND_REORDERED, GONE_IN_THE_MIDDLE
 from yardmaster.engines.kubernetes import KubernetesEngine, names
 from yardmaster.engines.kubernetes.held_up import HeldUp
 from yardmaster.engines.kubernetes.troubles import Busy, trouble_of
+from yardmaster.engines.kubernetes.watching import Pace, Watching
 from yardmaster.ids import JobKey
 from yardmaster.phases import ABSENT, TaskPhase
 from yardmaster.spec import Role
@@ -223,6 +224,47 @@ def test_a_forked_process_begins_with_watches_of_its_own(harness: KubernetesHarn
     harness.engine.close()
     monkeypatch.undo()
     parents._watching.close()
+
+
+# --- how they end ----------------------------------------------------------------------------------------------------
+
+
+def test_a_watch_that_hears_nothing_ends_in_the_ordinary_way(harness: KubernetesHarness, key: JobKey, caplog):
+    """Servers send no bookmark of a kind of which nothing has happened since they began."""
+    harness.engine.close()
+    hold_watches(harness)
+    pace = Pace(lasts=1, quiet=2.5, stale_after=0.5, shortest_pause=0.2, longest_pause=0.5)
+    watching = Watching(harness.engine._api, harness.engine.options.namespace_prefix, pace)
+    watching.start()
+    wait_for(watching.is_live)
+    lists, watches = harness.api.count("list"), harness.api.count("watch")
+    wait_for(lambda: harness.api.count("watch") >= watches + 2 * len(KINDS))
+    assert watching.is_live()
+    assert harness.api.count("list") == lists
+    watching.close()
+    assert caplog.messages == []
+
+
+def test_the_server_ends_a_watch_before_it_is_taken_for_dead():
+    usual = Pace()
+    assert usual.lasts + 10 <= usual.quiet
+    assert usual.lasts > usual.longest_pause  # so that no pause follows one that stood to its end
+
+
+def test_a_closed_engine_has_no_watch_left_and_says_nothing(harness: KubernetesHarness, key: JobKey, caplog):
+    before = set(threading.enumerate())
+    other = harness.another_process()
+    watched(harness, other, key)
+    other.capacity()
+    changes = other.changes()
+    hold_watches(harness)
+    mine = [one for one in set(threading.enumerate()) - before if one.name.startswith("watch-")]
+    assert len(mine) == len(KINDS) + 2
+    other.close()
+    assert not any(one.is_alive() for one in mine)
+    assert list(changes) == [key]
+    assert caplog.messages == []
+    assert {task.phase for task in other.observe([key])[key].tasks} == {TaskPhase.RUNNING}
 
 
 def namespace(harness: KubernetesHarness, key: JobKey) -> str:

@@ -155,9 +155,10 @@ class Api:
     @contextlib.contextmanager
     def watch(
         self, kind: str, labels: str, version: str, seconds: int, quiet: float, fields: str = ""
-    ) -> Iterator[Iterator[dict[str, Any]]]:
+    ) -> Iterator[Stream]:
         """A context in which the server tells the events after `version`, `ERROR` and `BOOKMARK` among them, until it
-        ends the stream. Raises `Unavailable` where the stream breaks, or says nothing for `quiet` seconds."""
+        ends the stream, after `seconds`. Raises `Unavailable` where the stream breaks, or says nothing for `quiet`
+        seconds."""
         query = _given(
             watch="true", labelSelector=labels, fieldSelector=fields, resourceVersion=version,
             allowWatchBookmarks="true", timeoutSeconds=str(seconds),
@@ -166,7 +167,7 @@ class Api:
         with self._answer("GET", path_of(kind), query, {"Accept": _JSON}, timeout=(_TIMEOUT[0], quiet)) as answer:
             if answer.status >= 300:
                 raise _refused(answer, answer.read(1 << 16), what)
-            yield _lines_of(answer, what)
+            yield Stream(answer, what)
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
@@ -226,6 +227,21 @@ class Api:
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise no_answer(error, f"{method} {path}") from error
         return contextlib.closing(answer)
+
+
+class Stream:
+    """The events of one watch, as they come."""
+
+    def __init__(self, answer: urllib3.BaseHTTPResponse, what: str) -> None:
+        self._answer, self._what = answer, what
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return _lines_of(self._answer, self._what)
+
+    def cut(self) -> None:
+        """From another thread: to the reader the stream breaks now."""
+        with contextlib.suppress(ValueError, RuntimeError, OSError):  # it has ended by itself
+            self._answer.shutdown()
 
 
 def _given(**parameters: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.api import Api
+from yardmaster.engines.kubernetes.api import Api, Stream
 from yardmaster.engines.kubernetes.room import SELECTORS, RoomStore
 from yardmaster.engines.kubernetes.store import KINDS, Raw, RunStore
 from yardmaster.engines.kubernetes.troubles import Busy, Expired, trouble_of
@@ -29,6 +29,9 @@ from yardmaster.ids import JobKey
 
 log = logging.getLogger(__name__)
 
+_TO_CLOSE = 2.0
+"""Seconds."""
+
 Clock = Callable[[], float]
 
 
@@ -36,10 +39,11 @@ Clock = Callable[[], float]
 class Pace:
     """The clockwork of a watch, in seconds."""
 
-    lasts: int = 300
-    """After which the server is asked to end it."""
+    lasts: int = 75
+    """After which the server is asked to end it. Less than `quiet`: of a kind of which nothing has happened since it
+    began, a server sends no bookmark either, and such a watch is not dead."""
     quiet: float = 90.0
-    """After which one that says nothing is taken for dead: servers send a bookmark every minute."""
+    """After which one that says nothing, and has not ended, is taken for dead."""
     stale_after: float = 4.0
     """How long after a break what it told is still used."""
     list_again: float = 1800.0
@@ -75,9 +79,11 @@ class KindWatch:
         self._api, self._store, self._tell, self._pace, self._clock = api, store, tell, pace, clock
         self._is_listed, self._must_list = False, True
         self._list_at = 0.0
-        self._is_open, self._broken_at = False, 0.0
-        self.has_heard = False
-        """Whether the last stream told anything."""
+        self._stream: Stream | None = None
+        """The one that is open."""
+        self._is_closed, self._broken_at = False, 0.0
+        self.has_stood = False
+        """Whether the last stream stood for longer than any pause lasts."""
         self.has_listed = False
         """Whether the last stream began with a list."""
 
@@ -85,25 +91,34 @@ class KindWatch:
         """Whether what it told is complete, and not older than a moment."""
         if self._must_list or not self._is_listed:
             return False
-        return self._is_open or self._clock() - self._broken_at < self._pace.stale_after
+        return self._stream is not None or self._clock() - self._broken_at < self._pace.stale_after
 
     def list_anew(self) -> None:
         """Believe nothing of what was told before, from now on."""
         self._must_list = True
 
+    def close(self) -> None:
+        """End the stream, from another thread."""
+        self._is_closed = True
+        stream = self._stream
+        if stream is not None:
+            stream.cut()
+
     def once(self) -> None:
         """List where that is due, then follow. Returns when the server ends the stream; raises where it breaks."""
-        self.has_heard = False
+        self.has_heard = self.has_stood = False
         self.has_listed = self._must_list or not self._is_listed or self._clock() >= self._list_at
         if self.has_listed:
             self._list()
-        version = str(self._store.mark(self.kind))
+        version, opened_at = str(self._store.mark(self.kind)), self._clock()
         try:
             with self._api.watch(
                 self.kind, self._labels, version, self._pace.lasts, self._pace.quiet, self._fields
-            ) as events:
-                self._is_open = True
-                for event in events:
+            ) as stream:
+                self._stream = stream
+                if self._is_closed:
+                    return
+                for event in stream:
                     self._take(event)
                     self.has_heard = True
                     if self._must_list:
@@ -112,8 +127,9 @@ class KindWatch:
             self._must_list = True
             raise
         finally:
-            if self._is_open:
-                self._is_open, self._broken_at = False, self._clock()
+            if self._stream is not None:
+                self._stream, self._broken_at = None, self._clock()
+                self.has_stood = self._broken_at - opened_at > self._pace.longest_pause
 
     def _list(self) -> None:
         self._is_listed = self._must_list = False  # told to list anew from now on: this list does not count
@@ -145,7 +161,7 @@ class Watching:
     ) -> None:
         self._pace = pace or Pace()
         self._lock = threading.Lock()
-        self._closed, self._started = threading.Event(), set[KindWatch]()
+        self._closed, self._threads = threading.Event(), dict[KindWatch, threading.Thread]()
         self._readers: list[queue.SimpleQueue[JobKey | None]] = []
         self.store = RunStore(namespace_prefix)
         self.watches = tuple(KindWatch(api, kind, self.store, self._tell, self._pace, clock) for kind in KINDS)
@@ -190,18 +206,27 @@ class Watching:
         return self._read(mine)
 
     def close(self) -> None:
-        """Each watch ends when it next hears of something, or by itself; readers end at once."""
+        """Readers and open streams end at once. What is being listed is waited for, a moment."""
         self._closed.set()
         with self._lock:
+            threads = [*self._threads.items()]
             for reader in self._readers:
                 reader.put(None)
+        for watch, _ in threads:
+            watch.close()
+        deadline = time.monotonic() + _TO_CLOSE
+        for _, thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _start(self, watches: Iterable[KindWatch]) -> None:
         with self._lock:
-            fresh = [one for one in watches if one not in self._started]
-            self._started.update(fresh)
-        for watch in fresh:
-            threading.Thread(target=self._follow, args=(watch,), name=f"watch-{watch.kind}", daemon=True).start()
+            for watch in watches:
+                if watch not in self._threads and not self._closed.is_set():
+                    thread = threading.Thread(
+                        target=self._follow, args=(watch,), name=f"watch-{watch.kind}", daemon=True
+                    )
+                    self._threads[watch] = thread
+                    thread.start()
 
     def _read(self, mine: queue.SimpleQueue[JobKey | None]) -> Iterator[JobKey]:
         try:
@@ -227,18 +252,20 @@ class Watching:
         """None where it went well: the next may begin at once. Else how long the server wants to be left alone."""
         try:
             watch.once()
-        except Expired as error:
-            log.info("The watch of %s begins anew: %s", watch.kind, error)
-            return None if watch.has_heard or not watch.has_listed else 0.0
-        except Busy as error:
-            log.warning("The watch of %s broke: %s", watch.kind, error)
-            return error.seconds
-        except YardmasterError as error:
-            log.warning("The watch of %s broke: %s", watch.kind, error)
-            return 0.0
-        except Exception:  # the top of the loop: an odd event must not end the watching
-            log.exception("Watching %s failed", watch.kind)
-            watch.list_anew()
-            return 0.0
-        # After one that told nothing comes a pause: neither watches nor lists shall come as a storm.
-        return None if watch.has_heard else 0.0
+        except Exception as error:  # noqa: BLE001 - the top of the loop: what it is, is told there
+            return 0.0 if self._closed.is_set() else _after_trouble(watch, error)
+        # After one that ended without a word, and soon, comes a pause: neither watches nor lists shall come as a storm.
+        return None if watch.has_heard or watch.has_stood else 0.0
+
+
+def _after_trouble(watch: KindWatch, error: Exception) -> float | None:
+    """The same after a stream that broke. An odd event must not end the watching."""
+    if isinstance(error, Expired):
+        log.info("The watch of %s begins anew: %s", watch.kind, error)
+        return None if watch.has_heard or not watch.has_listed else 0.0
+    if isinstance(error, YardmasterError):
+        log.warning("The watch of %s broke: %s", watch.kind, error)
+        return error.seconds if isinstance(error, Busy) else 0.0
+    log.error("Watching %s failed", watch.kind, exc_info=error)
+    watch.list_anew()
+    return 0.0
