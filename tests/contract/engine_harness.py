@@ -200,6 +200,11 @@ class KubernetesHarness:
         self.engines.append(InItsPlace(tasks=self.tasks, api=api, watch=watch, watching=watching))
         return self.engines[-1]
 
+    def as_offered(self) -> dict[str, object]:
+        """This cluster's entry in the portal's settings of engines."""
+        options = {"tasks": self.tasks, "api": Api(connect_to(self.api.url))}
+        return {"class": "yardmaster.engines.kubernetes.KubernetesEngine", "options": options}
+
     def let_begin(self, key: JobKey) -> None:
         self.cluster.let_begin(key.name)
         wait_until(self.engine, key, lambda seen: all(task.phase is TaskPhase.RUNNING for task in seen.tasks))

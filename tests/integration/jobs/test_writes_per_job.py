@@ -17,9 +17,6 @@ from celery_worker import tasks
 from tests.contract.engine_harness import KubernetesHarness
 from tests.integration.jobs.conftest import stores
 from tests.integration.jobs.world import World
-from yardmaster.engines.kubernetes import KubernetesEngine
-from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.connection import connect_to
 from yardmaster.logs.keys import StreamKey
 from yardmaster.spec import Role, Strategy
 from yardmaster.strategy import ROLES, never_ending_roles
@@ -49,10 +46,7 @@ SETS = sets_of_roles()
 @pytest.fixture
 def harness(settings, stores) -> Iterator[KubernetesHarness]:
     made = KubernetesHarness(lives=False)
-    options = {"tasks": {"image": "tasks:1"}, "api": Api(connect_to(made.api.url))}
-    settings.YARDMASTER_ENGINES = {
-        "cluster": {"class": "yardmaster.engines.kubernetes.KubernetesEngine", "options": options}
-    }
+    settings.YARDMASTER_ENGINES = {"cluster": made.as_offered()}
     settings.YARDMASTER_DEFAULT_ENGINE = "cluster"
     settings.TASK_URL = "http://10.0.0.1:8080"
     yield made
@@ -64,7 +58,7 @@ class Life:
 
     def __init__(self, harness: KubernetesHarness, user, roles: frozenset[Role], **changes: object) -> None:
         self.harness, self.strategy, self.roles = harness, SETS[roles], roles
-        self.world = World(KubernetesEngine(tasks={"image": "tasks:1"}, api=Api(connect_to(harness.api.url))))  # type: ignore[arg-type]
+        self.world = World(harness.engine)  # type: ignore[arg-type]
         tasks.keep_namespace(str(user.personal_namespace.pk))
         self.world.now = timezone.now()
         wanted = {role.value: {"replicas": 1, "cpu": 1, "memory": "1Gi"} for role in Role if role in roles}

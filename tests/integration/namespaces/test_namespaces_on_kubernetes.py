@@ -15,8 +15,6 @@ from celery_worker import tasks
 from tests.contract.engine_harness import KubernetesHarness
 from tests.integration.jobs.conftest import sent, stores
 from tests.integration.jobs.world import World
-from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.connection import connect_to
 from yardmaster.engines.kubernetes.names import namespace_name
 
 __all__ = ["sent", "stores"]
@@ -29,10 +27,7 @@ WRITES = ("patch", "delete", "deletecollection")
 @pytest.fixture
 def harness(settings, stores) -> Iterator[KubernetesHarness]:
     made = KubernetesHarness()
-    options = {"tasks": {"image": "tasks:1"}, "api": Api(connect_to(made.api.url))}
-    settings.YARDMASTER_ENGINES = {
-        "cluster": {"class": "yardmaster.engines.kubernetes.KubernetesEngine", "options": options}
-    }
+    settings.YARDMASTER_ENGINES = {"cluster": made.as_offered()}
     settings.YARDMASTER_DEFAULT_ENGINE = "cluster"
     settings.TASK_URL = "http://10.0.0.1:8080"
     yield made

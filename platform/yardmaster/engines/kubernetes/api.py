@@ -236,7 +236,14 @@ class Stream:
         self._answer, self._what = answer, what
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return _lines_of(self._answer, self._what)
+        """One JSON object per line. What follows the last whole line was cut off and is dropped."""
+        rest = b""
+        try:
+            for chunk in self._answer.stream(_CHUNK):
+                *whole, rest = (rest + chunk).split(b"\n")
+                yield from (json.loads(line) for line in whole if line.strip())
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            raise no_answer(error, self._what) from error
 
     def cut(self) -> None:
         """From another thread: to the reader the stream breaks now."""
@@ -257,14 +264,3 @@ def _text_of(answer: urllib3.BaseHTTPResponse) -> str:
         return answer.read(_MOST_OUTPUT).decode(errors="replace")
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise no_answer(error, "read pod logs") from error
-
-
-def _lines_of(answer: urllib3.BaseHTTPResponse, what: str) -> Iterator[dict[str, Any]]:
-    """One JSON object per line. What follows the last whole line was cut off and is dropped."""
-    rest = b""
-    try:
-        for chunk in answer.stream(_CHUNK):
-            *whole, rest = (rest + chunk).split(b"\n")
-            yield from (json.loads(line) for line in whole if line.strip())
-    except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-        raise no_answer(error, what) from error

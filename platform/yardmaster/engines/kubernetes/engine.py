@@ -159,10 +159,7 @@ class KubernetesEngine:
         """Note the facts of these roles' tasks, then delete their workloads, or the token where they are all that
         belongs to it; the cluster ends the pods that belong to them, with the spec's grace period."""
         with self._writing(key):
-            owner = self._owner(key)
-            if owner is not None:
-                shape = _shape_of(owner)
-                self._end(key, [role for role in shape.roles if role in roles], shape.grace)
+            self._end(key, roles)
 
     def finish(self, key: JobKey) -> None:
         """Delete the owner, with one write for any number of roles: the cluster deletes what belongs to it, and the
@@ -173,9 +170,7 @@ class KubernetesEngine:
     def stop(self, key: JobKey, grace: timedelta) -> None:
         """The same for all roles, with this grace period (whole seconds, at least one)."""
         with self._writing(key):
-            owner = self._owner(key)
-            if owner is not None:
-                self._end(key, list(_shape_of(owner).roles), ceil(grace.total_seconds()))
+            self._end(key, tuple(Role), ceil(grace.total_seconds()))
 
     def tidy(self, key: JobKey) -> None:
         """Delete the owner: its end takes everything along. Where pods still live, or may be made anew, first their
@@ -245,26 +240,27 @@ class KubernetesEngine:
     def _namespace(self, key: JobKey) -> str:
         return names.namespace_name(key.namespace_id, self.options)
 
-    def _owner(self, key: JobKey) -> dict[str, Any] | None:
-        return self._api.find_named("ConfigMap", self._namespace(key), key.name)
-
     def _settle(self, key: JobKey, owner: Mapping[str, Any]) -> None:
         """What was told to end meanwhile ends again: some of it may have been made only afterwards. Tidied meanwhile:
         what was made belongs to nobody and goes by itself."""
-        now = self._owner(key)
+        now = self._submitter.owner(key)
         if now is None or now["metadata"]["uid"] != owner["metadata"]["uid"]:
             return
         ended = released_in(now.get("data") or {})
         if ended:
             self._delete(key, ended, now["metadata"]["uid"])
 
-    def _end(self, key: JobKey, roles: Collection[Role], grace: int) -> None:
-        """Note, then delete. Who comes second finds it noted and deletes again, which hastens and harms nothing."""
+    def _end(self, key: JobKey, wanted: Collection[Role], grace: int | None = None) -> None:
+        """Note, then delete. Who comes second finds it noted and deletes again, which hastens and harms nothing.
+        `grace` None: the spec's."""
         for _ in range(_TRIES):
             seen = self._reader.see([key])[key]
-            if seen.owner is None or not roles:
+            if seen.owner is None:
                 return
             shape, data, observed = _shape_of(seen.owner), seen.owner.get("data") or {}, observation_of(seen).tasks
+            roles = [role for role in shape.roles if role in wanted]
+            if not roles:
+                return
             now, known = datetime.now(UTC), released_in(data)
             notes = {
                 released_key(role): release_of(role, now, observed).to_json() for role in roles if role not in known
@@ -276,11 +272,12 @@ class KubernetesEngine:
                 continue
             except Absent:
                 return
-            is_usual = grace == shape.grace and len(notes) == len(roles)
+            seconds = shape.grace if grace is None else grace
+            is_usual = seconds == shape.grace and len(notes) == len(roles)
             if is_usual and go_with_token(seen, roles):
                 self._api.delete("Secret", self._namespace(key), names.token_name(key))
             else:
-                self._delete(key, roles, seen.owner["metadata"]["uid"], None if is_usual else grace)
+                self._delete(key, roles, seen.owner["metadata"]["uid"], None if is_usual else seconds)
             return
         raise _changes_all_the_time(key)
 
@@ -293,9 +290,9 @@ class KubernetesEngine:
     def _delete(self, key: JobKey, roles: Iterable[Role], owner_uid: str, grace: int | None = None) -> None:
         """The workloads: the cluster ends their pods at once, with the spec's grace period. Then the pods, where they
         are to have another `grace`, or some may have begun to end with another."""
-        namespace, some = self._namespace(key), sorted(role.value for role in roles)
+        namespace, some = self._namespace(key), sorted(roles)
         for role in some:
-            self._api.delete(workload_kind(Role(role)), namespace, names.workload_name(key, Role(role)))
+            self._api.delete(workload_kind(role), namespace, names.workload_name(key, role))
         if grace is not None:
             labels = f"{names.OWNER}={owner_uid},{names.ROLE} in ({','.join(some)})"
             self._api.delete_pods(namespace, labels, max(1, grace))

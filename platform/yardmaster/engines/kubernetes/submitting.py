@@ -33,7 +33,7 @@ class Submitter:
 
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> dict[str, Any] | None:
         """Returns the owner of what was made; None where there was nothing to do."""
-        owner = self._owner(key)
+        owner = self.owner(key)
         if owner is not None and self._is_settled(key, owner):
             return None
         self.refuse_impossible(spec)
@@ -49,6 +49,10 @@ class Submitter:
         self._apply(made, key)
         return owner
 
+    def owner(self, key: JobKey) -> dict[str, Any] | None:
+        """As it is now; None where it is not there."""
+        return self._api.find_named("ConfigMap", self._namespace(key), key.name)
+
     def refuse_impossible(self, spec: TrainingSpec) -> None:
         """Raises `SpecRejected` for what can be told without asking the server."""
         problems = manifests.refused_resources(spec, self._options)
@@ -60,16 +64,13 @@ class Submitter:
     def _namespace(self, key: JobKey) -> str:
         return names.namespace_name(key.namespace_id, self._options)
 
-    def _owner(self, key: JobKey) -> dict[str, Any] | None:
-        return self._api.find_named("ConfigMap", self._namespace(key), key.name)
-
     def _make_owner(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> dict[str, Any]:
         """Where nothing is in its way, and the server takes what is to follow."""
         try:
             self._refuse_while_left(key)
             self._ask(spec, key, access)
         except (Left, SpecRejected):
-            if self._owner(key) is None:
+            if self.owner(key) is None:
                 raise
             # Another process makes the run just now: what is there already cannot be tried again.
         return self._api.apply(manifests.owner(spec, key, self._options))
