@@ -163,7 +163,7 @@ class KubernetesEngine:
 
     def finish(self, key: JobKey) -> None:
         """Delete the owner, with one write for any number of roles: the cluster deletes what belongs to it, and the
-        owner when that has ended. Nothing is noted, as nobody asks any more how the tasks were."""
+        owner when that has ended. Nothing is noted: the caller knows how the tasks were."""
         with self._writing(key):
             self._api.delete("ConfigMap", self._namespace(key), key.name, last=True)
 
