@@ -11,11 +11,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from yardmaster.engines.kubernetes import disk, names
-from yardmaster.engines.kubernetes.placing import NOTHING, Hindrance, placing_of, short, taken_words
-from yardmaster.engines.kubernetes.placing import condition as condition
-from yardmaster.engines.kubernetes.placing import moment as moment
-from yardmaster.engines.kubernetes.placing import was_taken_away as was_taken_away
+from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.placing import (
+    DISK_IS_FULL,
+    NODE_SAYS,
+    NOTHING,
+    TOO_MUCH_WRITTEN,
+    Hindrance,
+    condition,
+    has_written_too_much,
+    moment,
+    placing_of,
+    short,
+    taken_words,
+    was_taken_away,
+)
 from yardmaster.failures import REASONS, reason_of_exit
 from yardmaster.quantity import format_bytes
 from yardmaster.restarts import NO_TRACE, Trace
@@ -87,7 +97,7 @@ def hindrance_of(pod: Raw, events: tuple[Raw, ...] = ()) -> Hindrance:
 def wrote_too_much_before(events: tuple[Raw, ...]) -> Hindrance:
     """What its node said of an earlier pod of the same name that wrote too much; nothing where none did."""
     said = (str(one.get("message", "")).strip() for one in events if one.get("reason") == "Evicted")
-    found = next((message for message in said if disk.TOO_MUCH_WRITTEN.search(message)), "")
+    found = next((message for message in said if TOO_MUCH_WRITTEN.search(message)), "")
     return Hindrance("ScratchExceeded", short(found)) if found else NOTHING
 
 
@@ -112,7 +122,7 @@ def ending_of(pod: Raw, memory_limit: int) -> Ending:
     """Of a pod whose phase is Failed."""
     terminated = container_status(pod).get("state", {}).get("terminated") or {}
     ending = ending_of_container(terminated, memory_limit)
-    if was_taken_away(pod) or pod["status"].get("reason") in disk.NODE_SAYS:
+    if was_taken_away(pod) or pod["status"].get("reason") in NODE_SAYS:
         return Ending(ending.exit_code, _taken_away(pod), ending.started_at, ending.finished_at)
     if not terminated:
         status = pod["status"]
@@ -175,7 +185,7 @@ def _trace_in(output: str) -> Trace:
 def _taken_away(pod: Raw) -> Hindrance:
     target = condition(pod, "DisruptionTarget")
     said = str(pod["status"].get("message") or target.get("message") or "").strip()
-    if disk.has_written_too_much(pod):
+    if has_written_too_much(pod):
         return Hindrance("ScratchExceeded", short(said))
-    reason = "MachineDiskFull" if disk.IS_FULL.search(said) else "Evicted"
+    reason = "MachineDiskFull" if DISK_IS_FULL.search(said) else "Evicted"
     return Hindrance(reason, short(f"{taken_words(pod)} {said}".strip()))

@@ -11,8 +11,15 @@ from typing import Any
 
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes import podfacts as pods
-from yardmaster.engines.kubernetes.disk import has_written_too_much
-from yardmaster.engines.kubernetes.placing import NOTHING, Hindrance, machine_of, was_taken_away
+from yardmaster.engines.kubernetes.placing import (
+    NOTHING,
+    Hindrance,
+    condition,
+    has_written_too_much,
+    machine_of,
+    moment,
+    was_taken_away,
+)
 from yardmaster.engines.kubernetes.podfacts import Raw
 from yardmaster.engines.kubernetes.shape import NEVER, Released, RunShape, Together
 from yardmaster.engines.kubernetes.workloads import HOPELESS
@@ -67,13 +74,13 @@ class RoleSeen:
     def is_over(self) -> bool:
         """Whether its controller makes no more pods."""
         found = self.workload or {}
-        return any(pods.condition(found, kind).get("status") == "True" for kind in ("Failed", "Complete"))
+        return any(condition(found, kind).get("status") == "True" for kind in ("Failed", "Complete"))
 
     @property
     def is_overdue(self) -> bool:
         """Whether the cluster ends it, as its time was over and the portal did not (`activeDeadlineSeconds`): a Job
         says so first (`FailureTarget`), then its pods go, and then it has failed."""
-        found = (pods.condition(self.workload or {}, kind) for kind in ("Failed", "FailureTarget"))
+        found = (condition(self.workload or {}, kind) for kind in ("Failed", "FailureTarget"))
         return any(one.get("reason") == "DeadlineExceeded" for one in found)
 
     def indexes(self) -> range:
@@ -306,4 +313,4 @@ def _started(pod: Raw) -> Any:
     """When its container began: also of one that has ended a moment ago, which its pod does not say yet."""
     state = pods.container_status(pod).get("state", {})
     begun = state.get("running") or state.get("terminated") or {}
-    return pods.moment(begun.get("startedAt") or pod.get("status", {}).get("startTime"))
+    return moment(begun.get("startedAt") or pod.get("status", {}).get("startTime"))
