@@ -16,6 +16,7 @@ from yardmaster.spec import Role, TrainingSpec
 from yardmaster.strategy import only_serves
 from yardmaster.success import (
     STOPPED_OUTSIDE,
+    SUCCEEDED,
     away_verdict,
     deadline_verdict,
     job_verdict,
@@ -90,14 +91,18 @@ class Timing:
     def pause_after_return(self, returns: int) -> timedelta:
         """How long a job rests after so many returns: with five minutes of patience 1, 2, 4, … minutes, half an hour
         at most."""
-        doublings: int = 2 ** min(max(returns, 1) - 1, 5)
-        return min(6 * self.engine_patience, self.engine_patience / 5 * doublings)
+        return _doubled(self.engine_patience / 5, returns)
 
     def pause_after_refusal(self, refusals: int) -> timedelta:
         """How long a job rests after so many refusals: with a minute of patience 1, 2, 4, … minutes, half an hour at
         most. A job waits for room without end; it only asks for it less and less often."""
-        doublings: int = 2 ** min(max(refusals, 1) - 1, 5)
-        return min(30 * self.refusal_patience, self.refusal_patience * doublings)
+        return _doubled(self.refusal_patience, refusals)
+
+
+def _doubled(first: timedelta, times: int) -> timedelta:
+    """The pause after so many times: twice as long each time, thirty times the first at most."""
+    factor: int = 2 ** min(max(times, 1) - 1, 5)
+    return first * min(factor, 30)
 
 
 @dataclass(frozen=True)
@@ -256,7 +261,7 @@ def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing
     from outside is no verdict on a job that is to stop, but the stop itself."""
     verdict = job_verdict(job.spec, facts.seen)
     if verdict is not None and not (job.wanted is Wanted.STOP and verdict.reason == STOPPED_OUTSIDE):
-        return Move(Phase.SUCCEEDED if verdict.reason == "Succeeded" else Phase.FAILED, verdict)
+        return _ends(verdict)
     if job.wanted is Wanted.STOP:
         return Move(Phase.STOPPING)
     if _fails_for(job, now, timing.away_limit):
@@ -264,7 +269,7 @@ def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing
     if job.image_failing_since is not None and now >= job.image_failing_since + timing.image_patience:
         verdict = image_verdict(job.spec, job.phase, facts.seen)
         if verdict is not None:
-            return Move(Phase.SUCCEEDED if verdict.reason == "Succeeded" else Phase.FAILED, verdict)
+            return _ends(verdict)
     if facts.seen.to_restart and not _is_overdue(job, now, timing):
         return Restart()
     if job.phase is Phase.STARTING:
@@ -278,6 +283,10 @@ def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing
             Move(Phase.STOPPING) if only_serves(job.spec.strategy) else Move(Phase.FAILED, deadline_verdict(job.spec))
         )
     return Wait(_earliest(now + timing.look_again, deadline))
+
+
+def _ends(verdict: Verdict) -> Move:
+    return Move(Phase.SUCCEEDED if verdict.reason == SUCCEEDED else Phase.FAILED, verdict)
 
 
 def _deadline(job: Remembered) -> datetime | None:

@@ -19,7 +19,7 @@ from tests.unit.engines.kubernetes_objects import (
     workload,
 )
 from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.facts import Seen, needs_events, observation_of
+from yardmaster.engines.kubernetes.facts import Seen, events_wanted, observation_of
 from yardmaster.engines.kubernetes.rolefacts import indexes
 from yardmaster.engines.kubernetes.shape import release_of, released_key
 from yardmaster.failures import REASONS, verdict_for
@@ -65,7 +65,7 @@ def test_a_submission_that_was_cut_off_is_as_good_as_absent_and_says_what_is_mis
     phases = {(task.role, task.index): task.phase for task in found.tasks}
     assert phases.pop((Role.PS, 0)) is TaskPhase.RUNNING
     assert set(phases.values()) == {TaskPhase.PENDING}
-    assert not needs_events(found)
+    assert events_wanted(found) == []
 
 
 def test_it_is_there_with_its_last_workload_or_once_something_was_released():

@@ -123,11 +123,6 @@ def _task_to_come(one: RoleSeen, index: int) -> TaskState:
     return state
 
 
-def needs_events(seen: Observation) -> bool:
-    """Whether some task is held up by what only an event tells."""
-    return bool(events_wanted(seen))
-
-
 def events_wanted(seen: Observation) -> list[str]:
     """The field selectors of the events that may say more of why tasks have not begun."""
     pending = [one for one in seen.tasks if one.phase is TaskPhase.PENDING] if seen.exists else []

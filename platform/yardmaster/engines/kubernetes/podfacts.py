@@ -27,6 +27,7 @@ from yardmaster.engines.kubernetes.placing import (
     was_taken_away,
 )
 from yardmaster.failures import REASONS, reason_of_exit
+from yardmaster.hindrances import IMAGE_PULL
 from yardmaster.quantity import format_bytes
 from yardmaster.restarts import NO_TRACE, Trace
 
@@ -79,7 +80,7 @@ def hindrance_of(pod: Raw, events: tuple[Raw, ...] = ()) -> Hindrance:
         if word == "InvalidImageName":
             return Hindrance("ImageInvalid", message)
         if word in _IMAGE:
-            return Hindrance("ImagePull", _registry_words(message, events))
+            return Hindrance(IMAGE_PULL, _registry_words(message, events))
         if word in _START:
             return Hindrance("StartFailed", f"{word}: {message}")
     placing = placing_of(pod, events)

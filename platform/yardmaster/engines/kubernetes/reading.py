@@ -26,10 +26,10 @@ from yardmaster.engines.kubernetes.watching import Watching
 from yardmaster.ids import JobKey
 from yardmaster.phases import ABSENT, Observation
 from yardmaster.spec import Role
+from yardmaster.success import STOPPED_OUTSIDE
 
 _AT_ONCE = 100
 """Runs per list: their names stand in the address."""
-_REMOVED = "StoppedOutside"
 _ASK_AGAIN = 5.0
 """Seconds until the events of a run that is held up are asked for again, where it is not asked about at each look."""
 
@@ -189,7 +189,7 @@ class Reader:
 
 def _lacks_something(found: Observation) -> bool:
     """Whether a workload is not there that nobody was seen to release."""
-    return not found.exists or any(task.reason == _REMOVED for task in found.tasks)
+    return not found.exists or any(task.reason == STOPPED_OUTSIDE for task in found.tasks)
 
 
 def _name(found: Raw) -> str:

@@ -28,8 +28,8 @@ from yardmaster.phases import TaskPhase, TaskState
 from yardmaster.placing_words import PLACE_MISSING
 from yardmaster.restarts import SAME_FAILURE
 from yardmaster.spec import Role
+from yardmaster.success import STOPPED_OUTSIDE
 
-REMOVED = "StoppedOutside"
 _NO_ACCOUNT = "error looking up service account"
 """What admission says of a pod whose account is not in the namespace."""
 OVERDUE = "The portal was away when its time was over; the cluster ended it."
@@ -176,7 +176,7 @@ def task_of(one: RoleSeen, index: int) -> TaskState:
     state = TaskState(one.role, index, TaskPhase.PENDING, restarts=one.restarts_of(pod), node=node)
     phase = pod.get("status", {}).get("phase") or "Pending"
     if _is_removed(one, pod, phase):
-        return replace(state, phase=TaskPhase.FAILED, reason=REMOVED)
+        return replace(state, phase=TaskPhase.FAILED, reason=STOPPED_OUTSIDE)
     if phase == "Pending":
         before = pods.wrote_too_much_before(_events_of(one, pod, earlier=True)) if one.role is Role.PS else NOTHING
         if before.reason:  # a set's pods have one name: this one takes the place of that
@@ -209,7 +209,7 @@ def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     reason = SAME_FAILURE if is_repeated else ending.why.reason
     why = replace(state, reason=reason, message=ending.why.message)
     if not one.is_over and not was_taken_away(pod) and pods.ended_by_removal(pod):
-        why = replace(state, reason=REMOVED, message="Its pod was deleted.")
+        why = replace(state, reason=STOPPED_OUTSIDE, message="Its pod was deleted.")
     is_server = one.role is Role.PS  # its set makes another, whatever it failed of
     comes_again = not has_written_too_much(pod) and (
         is_server
@@ -270,7 +270,7 @@ def _without_pod(one: RoleSeen, index: int) -> TaskState:
     """Not made yet, or refused; or its end was noted by its Job; or somebody else removed it."""
     state = TaskState(one.role, index, TaskPhase.PENDING)
     if one.workload is None:
-        return replace(state, phase=TaskPhase.FAILED, reason=REMOVED)
+        return replace(state, phase=TaskPhase.FAILED, reason=STOPPED_OUTSIDE)
     if index in one.completed:
         return replace(state, phase=TaskPhase.SUCCEEDED, exit_code=0)
     if index in one.failed or one.is_over:
