@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,6 +23,7 @@ from yardmaster.engines.local.processes import (
     identify,
     machine_oom_kills,
     members,
+    memory_at_most,
     memory_of,
     send_signal,
 )
@@ -217,11 +217,11 @@ class SupervisedTask:
     def _memory_of(self, mine: Sequence[Row]) -> int:
         """What these use together, and a note of the most. The quick sum counts pages that forked children share once
         for each: it serves while it is no larger than before, and is never noted."""
-        quick = memory_of(mine, sys.maxsize)
+        quick = memory_at_most(mine)
         if quick <= min(self._quick_peak, self.resources.memory):
             return quick
         self._quick_peak = quick + quick // 50
-        used = memory_of(mine, 0)
+        used = memory_of(mine)
         self._note_peak(used)
         return used
 
