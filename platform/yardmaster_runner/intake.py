@@ -32,8 +32,7 @@ class Intake(threading.Thread):
 
     Where the spool has no room, the pipe is left full and the script waits, as long as `may_wait` says that it may:
     lines are dropped only after that. `watch` is given the end of a chunk now and then (at most every second), to look
-    for progress.
-    `tokens` are taken out of all that it keeps.
+    for progress. `tokens` are taken out of all that it keeps.
     """
 
     def __init__(
