@@ -111,6 +111,4 @@ def cluster_harness(cluster: Cluster, account: Account) -> Iterator[ClusterHarne
         try:
             yield ClusterHarness(cluster, account, portal, prefix)
         finally:
-            for name in cluster.kubectl("get", "namespaces", "-o", "name").split():
-                if (bare := name.removeprefix("namespace/")).startswith(prefix):
-                    cluster.remove_namespace(bare)
+            cluster.remove_namespaces(prefix)

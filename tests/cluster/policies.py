@@ -164,9 +164,7 @@ def surroundings(cluster: Cluster) -> Iterator[Surroundings]:
             made.listen()
             yield made
     finally:
-        for name in cluster.kubectl("get", "namespaces", "-o", "jsonpath={.items[*].metadata.name}").split():
-            if name.startswith(prefix):
-                cluster.remove_namespace(name)
+        cluster.remove_namespaces(prefix)
 
 
 @contextlib.contextmanager
