@@ -146,7 +146,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Restart:
-    """Tell the engine to start all tasks anew together: one was lost without which the others cannot go on."""
+    """Tell the engine to start all tasks again together: one was lost without which the others cannot go on."""
 
 
 @dataclass(frozen=True)
@@ -205,8 +205,8 @@ class _Facts:
 
 def plan(job: Remembered, seen: Observation | None, now: datetime, timing: Timing = Timing()) -> Step:
     """The next step. Performing it (or failing to) and asking again always ends in a final job that holds no quota, and
-    in a tidied one as soon as its engine answers. `seen` None: the engine could not be asked; no step that is given
-    then needs it."""
+    of which nothing is left as soon as its engine answers. `seen` None: the engine could not be asked; no step that is
+    given then needs it."""
     if job.phase.is_final:
         return _after_verdict(job, seen, now, timing)
     if job.phase is Phase.STOPPING:
@@ -334,13 +334,13 @@ def _refused(job: Remembered, refused: Refused, now: datetime, timing: Timing) -
 
 
 def _stopping(job: Remembered, seen: Observation | None, now: datetime, timing: Timing) -> Step:
-    """What an engine that is away may still run is removed when it is back; nobody waits for that with their quota."""
+    """What an engine that is away may still run is removed when it is back; no quota is held until then."""
     if _fails_for(job, now, timing.engine_patience):
         return Move(Phase.STOPPED, stopped_unseen_verdict(timing.engine_patience))
     if seen is None:
         return Wait(now + timing.look_again)
     if _Facts(seen).all_gone:
-        # That nobody wanted it stopped means that its time was over.
+        # That no user wanted it stopped means that its time was over.
         return Move(Phase.STOPPED, deadline_verdict(job.spec) if job.wanted is Wanted.RUN else None)
     if job.stop_sent_at is None:
         return Stop(job.spec.grace_period)
@@ -350,7 +350,7 @@ def _stopping(job: Remembered, seen: Observation | None, now: datetime, timing: 
 
 def _after_verdict(job: Remembered, seen: Observation | None, now: datetime, timing: Timing) -> Step:
     """The verdict stands; what still runs is released, its quota returned, the rest removed. An engine that does not
-    do that keeps the job from being tidied, but not its quota from others."""
+    do that may keep what is left of the run, but not its quota from others."""
     if job.tidied_at is not None:
         return FreeQuota(job.reserved) if job.reserved else Wait(None)
     if job.reserved and _fails_for(job, now, timing.engine_patience):

@@ -62,7 +62,7 @@ class Intake(threading.Thread):
         return self._tail
 
     def stop_reading(self, within: float) -> None:
-        """After `within` seconds take only what is in the pipe already: it may be held open by somebody who is not the
+        """After `within` seconds take only what is in the pipe already: it may be held open by what is not the
         script's. Nothing that the script wrote is lost by this, however late we are."""
         self._stop_at = time.monotonic() + within
 
@@ -76,7 +76,7 @@ class Intake(threading.Thread):
     def _read_on(self) -> bool:
         try:
             return self._read_some()
-        except Exception:  # noqa: BLE001 - the script must not block for ever on a pipe that nobody reads
+        except Exception:  # noqa: BLE001 - the script must not block for ever on a pipe that is not read
             note("reading the output stumbled:\n" + traceback.format_exc())
             time.sleep(0.1)
             return time.monotonic() < self._stop_at

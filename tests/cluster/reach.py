@@ -32,7 +32,7 @@ class Cluster:
     probe_image: str
     task_image: str
     own_address: str
-    """Where pods reach this machine, or empty where nobody said so."""
+    """Where pods reach this machine, or empty where that is not known."""
     is_developed: bool = False
     """Whether it is the one of `make cluster`, whose network may be disturbed."""
 

@@ -56,7 +56,7 @@ def cordoned(cluster: Cluster) -> Iterator[None]:
 
 
 def test_half_a_gang_goes_back_to_the_queue_and_leaves_the_node(cluster: Cluster, on_cluster: ClusterHarness, key):
-    """Two tasks that fit in sum on no node together, as where somebody else took the room after it was counted."""
+    """Two tasks that fit in sum on no node together, as where others took the room after it was counted."""
     engine = on_cluster.engine
     most = engine.capacity().largest_task
     two = {Role.WORKER: RoleSpec(2, Resources(cpu=round(most.cpu * 0.6, 2), memory=128 << 20))}

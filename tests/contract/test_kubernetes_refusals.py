@@ -96,7 +96,7 @@ def test_a_node_that_is_not_ready_is_said_and_heard_of(harness: KubernetesHarnes
 def test_whatever_others_delete_of_a_running_job_was_stopped_outside(
     harness: KubernetesHarness, key: JobKey, what: str
 ):
-    """The pods are told to end, and their scripts end badly of it: that is nobody's error in the script."""
+    """The pods are told to end, and their scripts end badly of it: that is no error of the script's."""
     spec = spec_of()
     harness.engine.submit(spec, key, ACCESS)
     harness.let_begin(key)

@@ -86,7 +86,7 @@ def granted() -> set[tuple[str, str]]:
 
 
 def change_what_the_rights_are_about(harness: KubernetesHarness, key: JobKey) -> None:
-    """Somebody edits the namespace, and the binding in it."""
+    """The namespace is edited, and the binding in it."""
     name = of(harness, key)
     labels = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}
     harness.api.store.merge(("namespaces", "", name), labels)

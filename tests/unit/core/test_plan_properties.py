@@ -156,7 +156,7 @@ class JobLife(RuleBasedStateMachine):
         self.verdict = now
 
     def teardown(self) -> None:
-        """Once every task that can has ended, the job ends, is tidied, and holds no quota; nothing of it is left."""
+        """Once every task that can has ended, the job ends, is removed, and holds no quota; nothing of it is left."""
         if not hasattr(self, "world"):
             return
         world = self.world

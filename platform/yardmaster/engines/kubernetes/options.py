@@ -36,7 +36,7 @@ class TaskOptions:
     image_pull_secrets: tuple[str, ...] = ()
     """Secrets that are in every namespace of the portal, or are copied there."""
     pull_secrets_from: str = ""
-    """The namespace from which `image_pull_secrets` are copied; empty: somebody else puts them where they belong."""
+    """The namespace from which `image_pull_secrets` are copied; empty: they are there already."""
     python: str = "python3"
     """The interpreter, by the image's search path or by its own."""
     runner_path: str = ""
@@ -182,7 +182,7 @@ def _problems(options: TaskOptions) -> list[str]:
     if options.topology_key and not _LABEL_NAME.fullmatch(options.topology_key):
         found.append(f"topology_key is {options.topology_key!r}: it is the name of a label of nodes.")
     if options.user < 1:
-        found.append("user is root: tasks run as somebody else.")
+        found.append("user is root: tasks run as any other user.")
     if options.deadline_margin < 1:
         found.append(f"deadline_margin is {options.deadline_margin}: it is at least 1 second.")
     found += _network_problems(options)

@@ -1,6 +1,6 @@
 """What one pod says about its task, in the vocabulary of `failures`. Pure: raw JSON in, values out.
 
-Not here: whether a failed pod is made anew, and what no pod at all means (`facts`).
+Not here: whether a failed pod is made again, and what no pod at all means (`facts`).
 """
 
 from __future__ import annotations
@@ -149,12 +149,12 @@ def ending_of_container(terminated: Raw, memory_limit: int) -> Ending:
 
 
 def is_ending(live: Raw) -> bool:
-    """Whether somebody has told it to go."""
+    """Whether it was told to go."""
     return "deletionTimestamp" in live["metadata"]
 
 
 def ended_by_removal(pod: Raw, *, surely: bool = False) -> bool:
-    """Whether somebody deleted the pod, and its container ended of that: not before, nor, `surely`, in the second in
+    """Whether the pod was deleted, and its container ended of that: not before, nor, `surely`, in the second in
     which it was deleted."""
     if not is_ending(pod):
         return False

@@ -193,7 +193,7 @@ def task_of(one: RoleSeen, index: int) -> TaskState:
 
 
 def _is_removed(one: RoleSeen, pod: Raw, phase: str) -> bool:
-    """Whether somebody deleted its workload, which takes the pod along: how that ends says nothing of the task."""
+    """Whether its workload was deleted, which takes the pod along: how that ends says nothing of the task."""
     if one.workload is not None or was_taken_away(pod):
         return False
     return pods.ended_by_removal(pod, surely=phase == "Succeeded")
@@ -224,7 +224,7 @@ def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     )
     if comes_again and one.workload is not None:
         if pod["metadata"].get("uid") in one.together.stale:
-            why = replace(state, message="It starts anew together with the others.")
+            why = replace(state, message="It starts again together with the others.")
         return replace(why, restarts=state.restarts + 1)
     failed = replace(why, phase=TaskPhase.FAILED, exit_code=ending.exit_code)
     return replace(failed, started_at=ending.started_at, finished_at=ending.finished_at)
@@ -267,7 +267,7 @@ def _living_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
 
 
 def _without_pod(one: RoleSeen, index: int) -> TaskState:
-    """Not made yet, or refused; or its end was noted by its Job; or somebody else removed it."""
+    """Not made yet, or refused; or its end was noted by its Job; or it was removed from outside."""
     state = TaskState(one.role, index, TaskPhase.PENDING)
     if one.workload is None:
         return replace(state, phase=TaskPhase.FAILED, reason=STOPPED_OUTSIDE)

@@ -1,6 +1,6 @@
-"""One task under supervision: its stage, its process, and what is remembered of it. Deeds only on this one task.
+"""One task under supervision: its stage, its process, and what is remembered of it. It acts only on this one task.
 
-Not here: when a task is to start, to end or to start anew, which needs the view of the whole run (`supervisor`).
+Not here: when a task is to start, to end or to start again, which needs the view of the whole run (`supervisor`).
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class SupervisedTask:
         return len(living)
 
     def first_process_ended(self, exit_code: int | None, peak_memory: int = 0) -> None:
-        """Its first process is gone; `exit_code` None: somebody else's child, nobody was told."""
+        """Its first process is gone; `exit_code` None: another process's child, which alone was told."""
         self._exit_code = exit_code
         self._note_peak(max(peak_memory, self._group.peak() if self._group else 0))
         self._passed_memory = self._passed_memory or self._was_killed_by_kernel()
@@ -171,7 +171,7 @@ class SupervisedTask:
         self.facts = replace(ended, leader=None, recalled=False)
 
     def restart_at(self, moment: float, ending: Ending, *, spends: bool) -> None:
-        """Start it anew at `moment`; until then the reason of its end shows. `spends` one of the job's restarts."""
+        """Start it again at `moment`; until then the reason of its end shows. `spends` one of the job's restarts."""
         self.stage = Stage.WAITING
         again = self.facts.with_state(
             phase=TaskPhase.PENDING,
@@ -185,7 +185,7 @@ class SupervisedTask:
             self.facts = replace(self.facts, spent=self.facts.spent + 1, trace=ending.trace)
 
     def recall(self, kill_at: float, start_at: float) -> None:
-        """End it because the whole cluster starts anew, at `start_at` or when all of it has ended."""
+        """End it because the whole cluster starts again, at `start_at` or when all of it has ended."""
         self.facts = replace(self.facts, recalled=self.stage is not Stage.WAITING, start_at=start_at)
         if self.stage is Stage.RUNNING:
             self.end_gently(kill_at)
