@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from yardmaster.engines.kubernetes import podfacts as pods
-from yardmaster.engines.kubernetes.placing import moment, was_taken_away
+from yardmaster.engines.kubernetes.placing import has_failed, moment
 from yardmaster.engines.kubernetes.podfacts import Raw
 from yardmaster.engines.kubernetes.rolefacts import RoleSeen, failures_of_pod
 from yardmaster.engines.kubernetes.shape import Together
@@ -105,8 +105,7 @@ def failures_so_far(one: RoleSeen, pod: Raw) -> int:
     """How often its task failed so far, this pod's own end included."""
     if one.role is Role.PS:
         return int(pods.container_status(pod).get("restartCount") or 0)
-    is_failed = pod.get("status", {}).get("phase") == "Failed" and not was_taken_away(pod)
-    return failures_of_pod(pod) + is_failed
+    return failures_of_pod(pod) + has_failed(pod)
 
 
 def _ended(pod: Raw) -> datetime | None:

@@ -69,6 +69,11 @@ def was_taken_away(pod: Raw) -> bool:
     return condition(pod, "DisruptionTarget").get("status") == "True" and not has_written_too_much(pod)
 
 
+def has_failed(pod: Raw) -> bool:
+    """Whether it failed, and not because the cluster took it away."""
+    return pod.get("status", {}).get("phase") == "Failed" and not was_taken_away(pod)
+
+
 def placing_of(pod: Raw, events: Sequence[Raw]) -> Hindrance:
     """Of a pod without a node: why the scheduler has none for it, and whether there is one to come. `events` are those
     about the pod, newest first."""

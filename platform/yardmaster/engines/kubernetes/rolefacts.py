@@ -15,6 +15,7 @@ from yardmaster.engines.kubernetes.placing import (
     NOTHING,
     Hindrance,
     condition,
+    has_failed,
     has_written_too_much,
     machine_of,
     moment,
@@ -127,7 +128,7 @@ def failed_in(found: Iterable[Raw]) -> dict[int, tuple[Raw, ...]]:
     failed: dict[int, tuple[Raw, ...]] = {}
     for pod in sorted(found, key=_age):
         index = _index_of(pod)
-        if index is not None and pod.get("status", {}).get("phase") == "Failed" and not was_taken_away(pod):
+        if index is not None and has_failed(pod):
             failed[index] = (*failed.get(index, ()), pod)
     return failed
 
@@ -182,9 +183,8 @@ def task_of(one: RoleSeen, index: int) -> TaskState:
         if before.reason:  # a set's pods have one name: this one takes the place of that
             return replace(state, phase=TaskPhase.FAILED, reason=before.reason, message=before.message)
         why = pods.hindrance_of(pod, _events_of(one, pod))
-        is_hopeless = why.reason in REASONS and REASONS[why.reason].permanent
-        state = replace(state, phase=TaskPhase.FAILED) if is_hopeless else state
-        return replace(state, reason=why.reason, message=why.message)
+        phase_now = TaskPhase.FAILED if _is_permanent(why.reason) else TaskPhase.PENDING
+        return replace(state, phase=phase_now, reason=why.reason, message=why.message)
     if phase == "Succeeded":
         ending = pods.ending_of_container(_terminated(pod), one.memory)
         done = replace(state, phase=TaskPhase.SUCCEEDED, exit_code=0)
@@ -205,29 +205,31 @@ def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     if one.is_overdue and pods.is_ending(pod):
         overdue = replace(state, phase=TaskPhase.FAILED, reason="DeadlineExceeded", message=OVERDUE)
         return replace(overdue, started_at=ending.started_at, finished_at=ending.finished_at)
-    is_repeated = _name(pod) in one.repeated
-    reason = SAME_FAILURE if is_repeated else ending.why.reason
+    reason = SAME_FAILURE if _name(pod) in one.repeated else ending.why.reason
     why = replace(state, reason=reason, message=ending.why.message)
     if not one.is_over and not was_taken_away(pod) and pods.ended_by_removal(pod):
         why = replace(state, reason=STOPPED_OUTSIDE, message="Its pod was deleted.")
-    is_server = one.role is Role.PS  # its set makes another, whatever it failed of
-    comes_again = not has_written_too_much(pod) and (
-        is_server
-        or not (
-            one.is_over
-            or is_repeated
-            or state.index in one.failed
-            or (ending.exit_code in HOPELESS and not was_taken_away(pod))
-            or _failed_for_good(pod)
-            or (_is_spent(one, pod, state.index) and not was_taken_away(pod))
-        )
-    )
-    if comes_again and one.workload is not None:
+    if one.workload is not None and _comes_again(one, pod, state.index, ending.exit_code):
         if pod["metadata"].get("uid") in one.together.stale:
             why = replace(state, message="It starts again together with the others.")
         return replace(why, restarts=state.restarts + 1)
+    return _for_good(why, ending)
+
+
+def _for_good(why: TaskState, ending: pods.Ending) -> TaskState:
     failed = replace(why, phase=TaskPhase.FAILED, exit_code=ending.exit_code)
     return replace(failed, started_at=ending.started_at, finished_at=ending.finished_at)
+
+
+def _comes_again(one: RoleSeen, pod: Raw, index: int, exit_code: int | None) -> bool:
+    """Whether its controller makes another, and that one counts."""
+    if has_written_too_much(pod):
+        return False
+    if one.role is Role.PS:  # its set makes another, whatever it failed of
+        return True
+    if one.is_over or _name(pod) in one.repeated or index in one.failed:
+        return False
+    return was_taken_away(pod) or not (exit_code in HOPELESS or _failed_for_good(pod) or _is_spent(one, pod, index))
 
 
 def _is_spent(one: RoleSeen, pod: Raw, index: int) -> bool:
@@ -237,9 +239,10 @@ def _is_spent(one: RoleSeen, pod: Raw, index: int) -> bool:
 
 def _failed_for_good(pod: Raw) -> bool:
     """Whether it failed of what no restart can mend. Its Job does not know that, and may make another all the same."""
-    if pod.get("status", {}).get("phase") != "Failed" or was_taken_away(pod):
-        return False
-    reason = pods.ending_of(pod, 0).why.reason
+    return has_failed(pod) and _is_permanent(pods.ending_of(pod, 0).why.reason)
+
+
+def _is_permanent(reason: str) -> bool:
     return reason in REASONS and REASONS[reason].permanent
 
 
@@ -255,10 +258,8 @@ def _living_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     ending = pods.ending_of_container(last, one.memory)
     running = status.get("state", {}).get("running")
     why = replace(state, reason=ending.why.reason, message=ending.why.message)
-    hopeless = ending.why.reason in REASONS and REASONS[ending.why.reason].permanent
-    if last and ending.exit_code != 0 and (hopeless or state.index in one.exhausted):
-        failed = replace(why, phase=TaskPhase.FAILED, exit_code=ending.exit_code)
-        return replace(failed, started_at=ending.started_at, finished_at=ending.finished_at)
+    if last and ending.exit_code != 0 and (_is_permanent(ending.why.reason) or state.index in one.exhausted):
+        return _for_good(why, ending)
     if running is None and status.get("state", {}).get("waiting"):
         return why
     machine = NOTHING if pod["metadata"].get("uid") in one.together.stale else machine_of(pod)

@@ -18,7 +18,7 @@ from datetime import timedelta
 
 from yardmaster.engines.kubernetes import podfacts as pods
 from yardmaster.engines.kubernetes.budget import failed_together, failures_so_far
-from yardmaster.engines.kubernetes.placing import moment, was_taken_away
+from yardmaster.engines.kubernetes.placing import has_failed, moment
 from yardmaster.engines.kubernetes.podfacts import Raw
 from yardmaster.engines.kubernetes.rolefacts import RoleSeen, failures_of_pod, lives, restarts_of_pod
 from yardmaster.engines.kubernetes.shape import Together
@@ -112,8 +112,7 @@ def _is_over(pod: Raw) -> bool:
 
 def _failures(pod: Raw) -> int:
     """What its Job counts of the task that this is the newest pod of."""
-    failed = pod.get("status", {}).get("phase") == "Failed" and not was_taken_away(pod)
-    return failures_of_pod(pod) + failed
+    return failures_of_pod(pod) + has_failed(pod)
 
 
 def _is_another_server(pod: Raw, chief: Raw | None, one: RoleSeen, known: Together) -> bool:
