@@ -3,8 +3,8 @@
 No cluster says of a resource what it is: all that there is of it is the name under which a device plugin counts it. The
 names here are those that the plugins register, each as its maker documents it: NVIDIA's (`gpu`, shared and MIG ones),
 AMD's (`gpu`, and its partitions), Intel's (GPU, NPU, Gaudi, FPGA), Google's and AWS's accelerators, and those of others
-on the list that Kubernetes keeps of device plugins. Names of plugins that share GPUs have `gpu` in them, whoever made
-them.
+on the list that Kubernetes keeps of device plugins. Names of plugins that share GPUs have `gpu` in them, of any
+maker.
 
 Not here: which of them jobs may ask for (the engine's options), and how many (`ledger.Quota`).
 """
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 DEVICE = "device/"
 """Begins the name of a device that the operator named, with a pool of nodes that have it: jobs ask for it and quotas
-bound it by that name, whoever made it."""
+bound it by that name, of any maker."""
 _OF_MAKERS = re.compile(
     r"""
       (?: nvidia | amd | xilinx | cambricon | iluvatar | mthreads | metax-tech | enflame | hygon | qualcomm )\.com/.+

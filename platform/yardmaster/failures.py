@@ -39,7 +39,7 @@ _LONGEST_SAID = 300
 
 
 class Blame(StrEnum):
-    """Whose a failure is: the script's author, the platform's, or a limit that somebody set."""
+    """Whose a failure is: the script's author, the platform's, or a limit that was set."""
 
     USER = "user"
     PLATFORM = "platform"
@@ -151,8 +151,8 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             _USER,
             "Killed by a signal",
             "{task} was killed by {signal}{peak}.",
-            "If nobody sent it: SIGKILL is mostly the system being out of memory, SIGSEGV and SIGABRT are crashes in "
-            "native code. Ask for more memory, or run one task alone to see the crash.",
+            "Unless it was sent on purpose: SIGKILL is mostly the system being out of memory, SIGSEGV and SIGABRT are "
+            "crashes in native code. Ask for more memory, or run one task alone to see the crash.",
         ),
         "RestartsSpent": Reason(
             _USER,
@@ -160,7 +160,7 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "{task} failed again and the job's restarts are spent; at last with {exit}.",
             "Correct the cause shown in its log. If it is an unreliable machine, allow more retries.",
         ),
-        # A limit that somebody set.
+        # A limit that was set.
         "OutOfMemory": Reason(
             _LIMIT,
             "Out of memory",

@@ -1,9 +1,9 @@
 """What keeps a run from going on that its engine took: which of it the job shows, when the job goes back to the queue
 for it, and when it has failed of it. Pure. Not here: the step that follows (`plan`).
 
-Going back. Admission counts, an engine places: between the two somebody else may take the room, or what fits in sum
+Going back. Admission counts, an engine places: between the two others may take the room, or what fits in sum
 fits on no machine. Of several jobs that hold each other up in this way the one that was admitted last goes back first,
-and the others are given their time anew: so one of them has the room in the end, and they never take turns.
+and for the others the time begins again: so one of them has the room in the end, and they never take turns.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class Refused:
 @dataclass(frozen=True)
 class Observation:
     """What an engine really has of one run. `exists` is False when the engine knows nothing of it (never submitted,
-    or tidied), and while a part of it is missing that a repeated submission makes: then `tasks` and `message` say what
+    or removed), and while a part of it is missing that a repeated submission makes: then `tasks` and `message` say what
     there is and what is not. Tasks not (yet) created are simply absent."""
 
     exists: bool
@@ -121,7 +121,7 @@ class Observation:
     message: str = ""
     """What hinders the whole run, in the engine's words, where it says."""
     to_restart: bool = False
-    """A task was lost without which the others cannot go on, and the engine waits to be told to start them all anew
+    """A task was lost without which the others cannot go on, and the engine waits to be told to start them all again
     (`engines.base.Restarts`). An engine that does so by itself never says this."""
     refused: Refused | None = None
     """Where the engine places tasks one by one: that it has no place for some of them now."""

@@ -31,6 +31,6 @@ PLACING: Mapping[str, tuple[str, str, str]] = {
     PLACE_MISSING: (
         "Its namespace on the cluster lacks something",
         "{task} could not be started: something is missing in the cluster's namespace.",
-        "Nothing to do: the portal makes it anew, and the cluster then starts the task.",
+        "Nothing to do: the portal makes it again, and the cluster then starts the task.",
     ),
 }

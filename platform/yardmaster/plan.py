@@ -16,6 +16,7 @@ from yardmaster.spec import Role, TrainingSpec
 from yardmaster.strategy import only_serves
 from yardmaster.success import (
     STOPPED_OUTSIDE,
+    SUCCEEDED,
     away_verdict,
     deadline_verdict,
     job_verdict,
@@ -90,14 +91,18 @@ class Timing:
     def pause_after_return(self, returns: int) -> timedelta:
         """How long a job rests after so many returns: with five minutes of patience 1, 2, 4, … minutes, half an hour
         at most."""
-        doublings: int = 2 ** min(max(returns, 1) - 1, 5)
-        return min(6 * self.engine_patience, self.engine_patience / 5 * doublings)
+        return _doubled(self.engine_patience / 5, returns)
 
     def pause_after_refusal(self, refusals: int) -> timedelta:
         """How long a job rests after so many refusals: with a minute of patience 1, 2, 4, … minutes, half an hour at
         most. A job waits for room without end; it only asks for it less and less often."""
-        doublings: int = 2 ** min(max(refusals, 1) - 1, 5)
-        return min(30 * self.refusal_patience, self.refusal_patience * doublings)
+        return _doubled(self.refusal_patience, refusals)
+
+
+def _doubled(first: timedelta, times: int) -> timedelta:
+    """The pause after so many times: twice as long each time, thirty times the first at most."""
+    factor: int = 2 ** min(max(times, 1) - 1, 5)
+    return first * min(factor, 30)
 
 
 @dataclass(frozen=True)
@@ -141,7 +146,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Restart:
-    """Tell the engine to start all tasks anew together: one was lost without which the others cannot go on."""
+    """Tell the engine to start all tasks again together: one was lost without which the others cannot go on."""
 
 
 @dataclass(frozen=True)
@@ -200,8 +205,8 @@ class _Facts:
 
 def plan(job: Remembered, seen: Observation | None, now: datetime, timing: Timing = Timing()) -> Step:
     """The next step. Performing it (or failing to) and asking again always ends in a final job that holds no quota, and
-    in a tidied one as soon as its engine answers. `seen` None: the engine could not be asked; no step that is given
-    then needs it."""
+    of which nothing is left as soon as its engine answers. `seen` None: the engine could not be asked; no step that is
+    given then needs it."""
     if job.phase.is_final:
         return _after_verdict(job, seen, now, timing)
     if job.phase is Phase.STOPPING:
@@ -256,7 +261,7 @@ def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing
     from outside is no verdict on a job that is to stop, but the stop itself."""
     verdict = job_verdict(job.spec, facts.seen)
     if verdict is not None and not (job.wanted is Wanted.STOP and verdict.reason == STOPPED_OUTSIDE):
-        return Move(Phase.SUCCEEDED if verdict.reason == "Succeeded" else Phase.FAILED, verdict)
+        return _ends(verdict)
     if job.wanted is Wanted.STOP:
         return Move(Phase.STOPPING)
     if _fails_for(job, now, timing.away_limit):
@@ -264,7 +269,7 @@ def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing
     if job.image_failing_since is not None and now >= job.image_failing_since + timing.image_patience:
         verdict = image_verdict(job.spec, job.phase, facts.seen)
         if verdict is not None:
-            return Move(Phase.SUCCEEDED if verdict.reason == "Succeeded" else Phase.FAILED, verdict)
+            return _ends(verdict)
     if facts.seen.to_restart and not _is_overdue(job, now, timing):
         return Restart()
     if job.phase is Phase.STARTING:
@@ -278,6 +283,10 @@ def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing
             Move(Phase.STOPPING) if only_serves(job.spec.strategy) else Move(Phase.FAILED, deadline_verdict(job.spec))
         )
     return Wait(_earliest(now + timing.look_again, deadline))
+
+
+def _ends(verdict: Verdict) -> Move:
+    return Move(Phase.SUCCEEDED if verdict.reason == SUCCEEDED else Phase.FAILED, verdict)
 
 
 def _deadline(job: Remembered) -> datetime | None:
@@ -325,13 +334,13 @@ def _refused(job: Remembered, refused: Refused, now: datetime, timing: Timing) -
 
 
 def _stopping(job: Remembered, seen: Observation | None, now: datetime, timing: Timing) -> Step:
-    """What an engine that is away may still run is removed when it is back; nobody waits for that with their quota."""
+    """What an engine that is away may still run is removed when it is back; no quota is held until then."""
     if _fails_for(job, now, timing.engine_patience):
         return Move(Phase.STOPPED, stopped_unseen_verdict(timing.engine_patience))
     if seen is None:
         return Wait(now + timing.look_again)
     if _Facts(seen).all_gone:
-        # That nobody wanted it stopped means that its time was over.
+        # That no user wanted it stopped means that its time was over.
         return Move(Phase.STOPPED, deadline_verdict(job.spec) if job.wanted is Wanted.RUN else None)
     if job.stop_sent_at is None:
         return Stop(job.spec.grace_period)
@@ -341,7 +350,7 @@ def _stopping(job: Remembered, seen: Observation | None, now: datetime, timing: 
 
 def _after_verdict(job: Remembered, seen: Observation | None, now: datetime, timing: Timing) -> Step:
     """The verdict stands; what still runs is released, its quota returned, the rest removed. An engine that does not
-    do that keeps the job from being tidied, but not its quota from others."""
+    do that may keep what is left of the run, but not its quota from others."""
     if job.tidied_at is not None:
         return FreeQuota(job.reserved) if job.reserved else Wait(None)
     if job.reserved and _fails_for(job, now, timing.engine_patience):

@@ -6,7 +6,7 @@ The precedence, first that applies:
    rule `chief`; under the rule `workers` the chief, where there is one, and `success_percent` of the workers, rounded
    up. Workers that never end by themselves (`parameter_server`) are not waited for: there the chief alone decides.
    Whatever else failed, the training is done: success wins over every failure that is seen with it. Servers that
-   somebody outside drives (`in_graph`) never succeed: being stopped is their normal end.
+   a program outside drives (`in_graph`) never succeed: being stopped is their normal end.
 2. Failure. A task has failed for good (the engine does not start it again) and the job needs it. The evaluator is
    never needed. Under the rule `workers` a worker is needed only while the percentage cannot be reached without it.
    Every other task is needed, and where there are only servers each must go on. Of several failures one that others
@@ -33,7 +33,7 @@ SERVER_ENDED = "ServerEnded"
 ENGINE_AWAY = "EngineUnavailable"
 UNSCHEDULABLE = "Unschedulable"
 STOPPED_OUTSIDE = "StoppedOutside"
-"""The reason of a verdict on tasks that somebody ended on the engine itself."""
+"""The reason of a verdict on tasks that were ended on the engine itself."""
 
 
 def job_verdict(spec: TrainingSpec, seen: Observation) -> Verdict | None:
@@ -79,7 +79,7 @@ def _fatal_failures(spec: TrainingSpec, tasks: Sequence[TaskState]) -> list[Task
 
 
 def _can_no_longer_succeed(spec: TrainingSpec, task: TaskState) -> bool:
-    """Failed; or ended by a stop that was not ours, of a task that the verdict waits for: nobody would ever decide.
+    """Failed; or ended by a stop that was not ours, of a task that the verdict waits for: nothing would ever decide.
     Where there are only servers, whichever has ended."""
     if only_serves(spec.strategy):
         return task.phase.is_ended
@@ -140,7 +140,7 @@ def deadline_verdict(spec: TrainingSpec) -> Verdict:
 
 def lost_verdict(missing: str = "") -> Verdict:
     """The engine no longer knows the run, or shows nothing that could still decide it. `missing` is what it misses of a
-    run that it knows: somebody else removed that."""
+    run that it knows: that was removed from outside."""
     if missing:
         outside = REASONS[STOPPED_OUTSIDE]
         message = f"{missing} It was removed, but not through Yardmaster."
@@ -152,7 +152,7 @@ def lost_verdict(missing: str = "") -> Verdict:
 
 
 def away_verdict(limit: timedelta) -> Verdict:
-    """The engine could not be asked for so long that nobody waits for it any more."""
+    """The engine could not be asked for so long that it is not waited for any more."""
     known = REASONS[ENGINE_AWAY]
     message = f"The engine could not be reached for {_time_words(limit)}."
     return Verdict(ENGINE_AWAY, message, known.remedy, known.blame)

@@ -13,6 +13,8 @@ import json
 from typing import Any, Dict, Mapping, Optional
 
 PROBLEM = "application/problem+json"
+LATER_STATUSES = (408, 425, 429)
+"""Below 500, and to be tried again all the same."""
 
 TOKEN_CODES = frozenset({"not_authenticated", "permission_denied"})
 """The token is not, or no longer, good."""
@@ -99,7 +101,7 @@ class PortalRejected(Exception):
 
 def meaning(status: int, kind: str, content: bytes, retry_after: str, what: str) -> Dict[str, Any]:
     """The JSON object of a 2xx answer; `kind` is its Content-Type. Raises what any other answer means."""
-    answer = _json_object(content)
+    answer = json_object(content)
     if 200 <= status < 300:
         if answer is None:
             raise PortalAway("%s was answered by something that is not the portal" % what, status=status)
@@ -111,7 +113,7 @@ def meaning(status: int, kind: str, content: bytes, retry_after: str, what: str)
         raise PortalAway(message, wait, status=status)
     problem = answer or {}
     message = "%s: %s" % (what, problem.get("detail") or problem.get("title") or code)
-    if code in LATER_CODES or status >= 500 or status in (408, 425, 429):
+    if code in LATER_CODES or status >= 500 or status in LATER_STATUSES:
         has_answered = status < 500 or bool(retry_after)
         raise PortalAway("%d %s" % (status, message), wait, has_answered=has_answered, status=status)
     if code in TOKEN_CODES:
@@ -128,7 +130,8 @@ def portals_code(status: int, kind: str, answer: Any) -> str:
     return str(code) if is_whole and code in CODES else ""
 
 
-def _json_object(content: bytes) -> Optional[Dict[str, Any]]:
+def json_object(content: bytes) -> Optional[Dict[str, Any]]:
+    """What an answer says; None where that is anything else."""
     try:
         answer = json.loads(content)
     except (ValueError, RecursionError):

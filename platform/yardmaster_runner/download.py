@@ -6,7 +6,6 @@ import contextlib
 import errno
 import hashlib
 import http.client
-import json
 import os
 import re
 import socket
@@ -14,7 +13,7 @@ import threading
 from typing import Callable, Tuple
 from urllib.parse import urljoin
 
-from yardmaster_runner.answers import portals_code
+from yardmaster_runner.answers import LATER_STATUSES, json_object, portals_code
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
 from yardmaster_runner.order import RemoteFile
 
@@ -94,7 +93,7 @@ def _open(hosts: Hosts, url: str, size: int) -> Tuple[http.client.HTTPResponse, 
             url = urljoin(url, where)
         elif is_refusal:
             raise AddressRefused("the store answered %d" % status)
-        elif status >= 500 or status in (408, 425, 429):
+        elif status >= 500 or status in LATER_STATUSES:
             raise NetworkTrouble("the store answered %d" % status)
         else:
             raise NetworkTrouble("%d was answered, and not in the store's words" % status)
@@ -111,7 +110,7 @@ def _is_the_stores(response: http.client.HTTPResponse, size: int) -> bool:
 
 def _is_refusal(response: http.client.HTTPResponse) -> bool:
     """Whether the store itself refuses: the portal's in its own words, others as S3 does."""
-    if response.status in (408, 425, 429):
+    if response.status in LATER_STATUSES:
         return False
     try:
         content = response.read(LONGEST_REFUSAL)
@@ -119,8 +118,4 @@ def _is_refusal(response: http.client.HTTPResponse) -> bool:
         return False
     if REFUSAL_OF_S3.search(content):
         return True
-    try:
-        answer = json.loads(content)
-    except (ValueError, RecursionError):
-        return False
-    return bool(portals_code(response.status, response.headers.get("Content-Type", ""), answer))
+    return bool(portals_code(response.status, response.headers.get("Content-Type", ""), json_object(content)))

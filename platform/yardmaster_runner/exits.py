@@ -12,7 +12,7 @@ from typing import Any, Dict, List
 
 PREFIX = "yardmaster-runner: "
 CUT_OFF = "yardmaster: this task was killed, and what it printed last may be missing here"
-"""The line in a log between what a killed runner has sent and what follows. What was never read nobody can count."""
+"""The line in a log between what a killed runner has sent and what follows. What was never read cannot be counted."""
 STAGE_IN_FAILED = 90
 PORTAL_UNREACHABLE = 91
 TOKEN_REFUSED = 92
@@ -83,4 +83,4 @@ def say(text: str) -> None:
     try:
         os.write(2, line)
     except OSError:
-        return  # nobody can be told: stderr is closed or its disk is full
+        return  # it cannot be told: stderr is closed or its disk is full

@@ -32,8 +32,7 @@ class Intake(threading.Thread):
 
     Where the spool has no room, the pipe is left full and the script waits, as long as `may_wait` says that it may:
     lines are dropped only after that. `watch` is given the end of a chunk now and then (at most every second), to look
-    for progress.
-    `tokens` are taken out of all that it keeps.
+    for progress. `tokens` are taken out of all that it keeps.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class Intake(threading.Thread):
         return self._tail
 
     def stop_reading(self, within: float) -> None:
-        """After `within` seconds take only what is in the pipe already: it may be held open by somebody who is not the
+        """After `within` seconds take only what is in the pipe already: it may be held open by what is not the
         script's. Nothing that the script wrote is lost by this, however late we are."""
         self._stop_at = time.monotonic() + within
 
@@ -77,7 +76,7 @@ class Intake(threading.Thread):
     def _read_on(self) -> bool:
         try:
             return self._read_some()
-        except Exception:  # noqa: BLE001 - the script must not block for ever on a pipe that nobody reads
+        except Exception:  # noqa: BLE001 - the script must not block for ever on a pipe that is not read
             note("reading the output stumbled:\n" + traceback.format_exc())
             time.sleep(0.1)
             return time.monotonic() < self._stop_at

@@ -69,7 +69,7 @@ def usage_below(root: int) -> Usage:
     below = descendants(root)
     cpu = reaped.ru_utime + reaped.ru_stime + sum(one.cpu_seconds for one in below)
     living = [one for one in below if not one.is_zombie]
-    # One alone shares with nobody whom we count, and asking for its share would take the kernel longer.
+    # One alone shares with none that we count, and asking for its share would take the kernel longer.
     memory = sum(map(_share_of, living)) if len(living) > 1 else sum(one.memory for one in living)
     return Usage(cpu_seconds=round(cpu, 2), memory=memory)
 

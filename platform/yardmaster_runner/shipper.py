@@ -189,7 +189,7 @@ class Shipper:
         return delay
 
     def _send_less_after(self, error: Exception) -> bool:
-        """Whether smaller batches follow this error. Whoever says 413, there is a limit: a proxy may have its own."""
+        """Whether smaller batches follow this error. A 413 from anywhere tells of a limit: a proxy may have its own."""
         if getattr(error, "status", 0) != 413 or self._batch_bytes <= SMALLEST_BATCH:
             return False
         self._batch_bytes //= 2

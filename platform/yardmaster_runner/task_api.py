@@ -31,7 +31,7 @@ class TaskApi:
 
     def log_place(self, writer: int) -> Tuple[int, Optional[int]]:
         """The portal's next line, and the line after the newest that this writer wrote; None: it has none of them, or
-        the writer is 0, which is nobody."""
+        the writer is 0, which no writer is."""
         answer = self.portal.call("GET", "task/log/", {**self._who, "writer": writer}, timeout=self.timeout)
         next_line = int(_field(answer, "next_line", int))
         if writer and "mine" not in answer:

@@ -73,9 +73,7 @@ def portal_account(cluster: Cluster, prefix: str) -> Iterator[Account]:
             wait_for("the policy to hold", lambda: _is_held(account), 30)
             yield account
         finally:
-            for name in cluster.kubectl("get", "namespaces", "-o", "name").split():
-                if (bare := name.removeprefix("namespace/")).startswith(prefix):
-                    cluster.remove_namespace(bare)
+            cluster.remove_namespaces(prefix)
             for one in given:
                 place = ("--namespace", one["metadata"].get("namespace", "default"))
                 cluster.kubectl("delete", one["kind"], one["metadata"]["name"], "--wait=false", "--ignore-not-found",

@@ -15,6 +15,7 @@ from tests.cluster.account import Account, portal_account
 from tests.cluster.engine_on_cluster import ClusterHarness, cluster_harness
 from tests.cluster.reach import NEEDED, Cluster, find_cluster
 from tests.real.portal import WHOLE, RealPortal, real_portal
+from yardmaster.ids import JobKey
 from yardmaster_client import Yardmaster
 
 
@@ -27,6 +28,14 @@ def cluster() -> Cluster:
             pytest.fail(NEEDED)
         pytest.skip(NEEDED)
     return found
+
+
+@pytest.fixture(scope="session")
+def own_address(cluster: Cluster) -> str:
+    """Where pods reach this machine."""
+    if not cluster.own_address:
+        pytest.skip("nothing says at which address pods reach this machine: set YARDMASTER_TEST_OWN_ADDRESS")
+    return cluster.own_address
 
 
 @pytest.fixture(scope="session")
@@ -50,34 +59,37 @@ def namespace(cluster: Cluster) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def on_cluster(cluster: Cluster, account: Account) -> Iterator[ClusterHarness]:
+def on_cluster(cluster: Cluster, account: Account, own_address: str) -> Iterator[ClusterHarness]:
     """The engine, and a hand in its tasks. The runs of a module share a namespace, which is removed at the end."""
-    if not cluster.own_address:
-        pytest.skip("nobody said at which address pods reach this machine: set YARDMASTER_TEST_OWN_ADDRESS")
     with cluster_harness(cluster, account) as harness:
         yield harness
 
 
+@pytest.fixture
+def key(on_cluster: ClusterHarness) -> Iterator[JobKey]:
+    """Of a run that is removed, whatever its tasks were told to do."""
+    made = on_cluster.new_key()
+    yield made
+    on_cluster.engine.tidy(made)
+    on_cluster.order_stand_in()
+
+
 @pytest.fixture(scope="module")
-def portal(cluster: Cluster, account: Account) -> Iterator[RealPortal]:
+def portal(cluster: Cluster, account: Account, own_address: str) -> Iterator[RealPortal]:
     """A whole portal that listens where pods reach it, with a prefix of its own for its namespaces, which are removed
     at the end."""
-    if not cluster.own_address:
-        pytest.skip("nobody said at which address pods reach this machine: set YARDMASTER_TEST_OWN_ADDRESS")
     prefix = f"{account.prefix}p{secrets.token_hex(2)}-"
     settings = {
         "YARDMASTER_KUBECONFIG": account.cluster.kubeconfig,
         "YARDMASTER_KUBERNETES_IMAGE": cluster.task_image,
         "YARDMASTER_KUBERNETES_TASKS": json.dumps({**account.options, "namespace_prefix": prefix}),
         "YARDMASTER_DEFAULT_ENGINE": "kubernetes",
-        "YARDMASTER_ALLOWED_HOSTS": f"127.0.0.1,localhost,{cluster.own_address}",
+        "YARDMASTER_ALLOWED_HOSTS": f"127.0.0.1,localhost,{own_address}",
     }
     with tempfile.TemporaryDirectory(prefix="yardmaster-cluster-") as folder:
-        with real_portal(Path(folder), WHOLE, settings, cluster.own_address) as running:
+        with real_portal(Path(folder), WHOLE, settings, own_address) as running:
             yield running
-        for name in cluster.kubectl("get", "namespaces", "-o", "name").split():
-            if (bare := name.removeprefix("namespace/")).startswith(prefix):
-                cluster.remove_namespace(bare)
+        cluster.remove_namespaces(prefix)
 
 
 @pytest.fixture(scope="module")

@@ -120,6 +120,4 @@ def cluster_harness(cluster: Cluster, account: Account) -> Iterator[ClusterHarne
             with closing(ClusterHarness(cluster, account, portal, prefix)) as harness:
                 yield harness
         finally:
-            for name in cluster.kubectl("get", "namespaces", "-o", "name").split():
-                if (bare := name.removeprefix("namespace/")).startswith(prefix):
-                    cluster.remove_namespace(bare)
+            cluster.remove_namespaces(prefix)

@@ -2,7 +2,7 @@
 and from where no policy holds.
 
 Tried, never looked up: what enforces NetworkPolicy on a cluster may be no pod at all. A refused connection counts as
-one that got through, since somebody has answered. Not here: what is made of it (the tests, the benchmark).
+one that got through, since it was answered. Not here: what is made of it (the tests, the benchmark).
 """
 
 from __future__ import annotations
@@ -164,14 +164,12 @@ def surroundings(cluster: Cluster) -> Iterator[Surroundings]:
             made.listen()
             yield made
     finally:
-        for name in cluster.kubectl("get", "namespaces", "-o", "jsonpath={.items[*].metadata.name}").split():
-            if name.startswith(prefix):
-                cluster.remove_namespace(name)
+        cluster.remove_namespaces(prefix)
 
 
 @contextlib.contextmanager
 def _listener(address: str) -> Iterator[int]:
-    """A port of this machine where somebody takes connections."""
+    """A port of this machine that takes connections."""
     with socket.create_server((address, 0), backlog=512) as server:
         server.settimeout(0.2)
         ends = threading.Event()
@@ -190,7 +188,7 @@ def _accept(server: socket.socket, ends: threading.Event) -> None:
 
 @contextlib.contextmanager
 def _metadata_of_the_node() -> Iterator[None]:
-    """Somebody who answers at that address, within the node: else nothing would get through in any case."""
+    """A server that answers at that address, within the node: else nothing would get through in any case."""
     address = [f"{METADATA}/32", "dev", "lo"]
     listen = f"import http.server as h; h.HTTPServer(('{METADATA}', 80), h.BaseHTTPRequestHandler).serve_forever()"
     subprocess.run([DEVCLUSTER, "enter", "ip", "address", "replace", *address], check=True, timeout=30)

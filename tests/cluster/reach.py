@@ -32,7 +32,7 @@ class Cluster:
     probe_image: str
     task_image: str
     own_address: str
-    """Where pods reach this machine, or empty where nobody said so."""
+    """Where pods reach this machine, or empty where that is not known."""
     is_developed: bool = False
     """Whether it is the one of `make cluster`, whose network may be disturbed."""
 
@@ -62,6 +62,19 @@ class Cluster:
 
     def log(self, pod: str, namespace: str) -> str:
         return self.kubectl("logs", pod, "--namespace", namespace)
+
+    def names(self, kind: str, *words: str) -> list[str]:
+        """Of all objects of this kind, or of those that these words of kubectl choose."""
+        return [one.partition("/")[2] for one in self.kubectl("get", kind, "-o", "name", *words).split()]
+
+    def namespaces(self, prefix: str) -> list[str]:
+        """Of which the names begin so."""
+        return [name for name in self.names("namespaces") if name.startswith(prefix)]
+
+    def remove_namespaces(self, prefix: str) -> None:
+        """The same as `remove_namespace` of all of which the names begin so."""
+        for name in self.namespaces(prefix):
+            self.remove_namespace(name)
 
     def remove_namespace(self, name: str) -> None:
         """Begin its end, and see to it that no Job and its last pod wait for each other in it. Absent: nothing."""

@@ -128,12 +128,10 @@ def test_a_service_has_an_address_of_its_own(cluster: Cluster, namespace: str) -
     assert "Directory listing" in cluster.log("reader", namespace)
 
 
-def test_pods_reach_this_machine(cluster: Cluster, namespace: str) -> None:
-    if not cluster.own_address:
-        pytest.skip("where pods reach this machine is not known: set YARDMASTER_TEST_OWN_ADDRESS")
-    with ThreadingHTTPServer((cluster.own_address, 0), _Greeting) as server:
+def test_pods_reach_this_machine(cluster: Cluster, namespace: str, own_address: str) -> None:
+    with ThreadingHTTPServer((own_address, 0), _Greeting) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        url = f"http://{cluster.own_address}:{server.server_port}/"
+        url = f"http://{own_address}:{server.server_port}/"
         cluster.apply(pod(cluster, namespace, "caller", FETCH, environment={"URL": url}))
         assert ended(cluster, namespace, "caller") == 0
         server.shutdown()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -57,14 +56,6 @@ def narrow(on_cluster: ClusterHarness) -> KubernetesEngine:
     return on_cluster.new_engine(scratch="32Mi", scratch_request="1Mi")
 
 
-@pytest.fixture
-def key(on_cluster: ClusterHarness) -> Iterator[JobKey]:
-    made = on_cluster.new_key()
-    yield made
-    on_cluster.engine.tidy(made)
-    on_cluster.order_stand_in()
-
-
 def test_a_task_that_writes_more_than_it_may_fails_for_good_in_words_of_disk(
     on_cluster: ClusterHarness, narrow: KubernetesEngine, key: JobKey
 ):
@@ -81,8 +72,8 @@ def test_a_task_that_writes_more_than_it_may_fails_for_good_in_words_of_disk(
 
 def bounds_of_nodes(cluster: Cluster) -> set[int]:
     """What the kubelets say: an administrator may ask them."""
-    nodes = [one["metadata"]["name"] for one in json.loads(cluster.kubectl("get", "nodes", "-o", "json"))["items"]]
-    told = [json.loads(cluster.kubectl("get", "--raw", f"/api/v1/nodes/{name}/proxy/configz")) for name in nodes]
+    configs = (f"/api/v1/nodes/{name}/proxy/configz" for name in cluster.names("nodes"))
+    told = [json.loads(cluster.kubectl("get", "--raw", config)) for config in configs]
     return {int(one["kubeletconfig"].get("podPidsLimit", -1)) for one in told}
 
 

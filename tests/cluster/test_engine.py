@@ -111,7 +111,7 @@ def others(seen: Observation) -> list[TaskState]:
 
 
 def test_the_cluster_ends_what_the_portal_did_not_and_its_own_words_say_so(account: Account, key: JobKey):
-    """As of a portal that is away: nobody observes or stops the run until its time is over for the cluster, too."""
+    """As of a portal that is away: the run is not observed or stopped until its time is over for the cluster, too."""
     tasks = {"image": account.cluster.probe_image, **account.options, "deadline_margin": 8}
     engine = InItsPlace(kubeconfig=account.cluster.kubeconfig, tasks=tasks)
     engine.submit(replace(small_spec(), max_runtime=timedelta(seconds=1)), key, ACCESS)

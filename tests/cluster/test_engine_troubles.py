@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -21,14 +20,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 PATIENCE = 60.0
 ALONE = {Role.WORKER: RoleSpec(1, SMALL)}
 WORKER_FAILED = has_phase(Role.WORKER, 0, TaskPhase.FAILED)
-
-
-@pytest.fixture
-def key(on_cluster: ClusterHarness) -> Iterator[JobKey]:
-    made = on_cluster.new_key()
-    yield made
-    on_cluster.engine.tidy(made)
-    on_cluster.order_stand_in()
 
 
 def submit_alone(harness: ClusterHarness, key: JobKey) -> TaskState:

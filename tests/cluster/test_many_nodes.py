@@ -49,10 +49,8 @@ def prefix(many: Cluster) -> Iterator[str]:
     """Of the namespaces of this module; they are gone, with their pods, before the nodes are."""
     made = f"yardmaster-n{secrets.token_hex(2)}-"
     yield made
-    mine = [name for name in _names(many, "namespaces") if name.startswith(made)]
-    for name in mine:
-        many.remove_namespace(name)
-    wait_for("the end of the namespaces", lambda: not set(mine) & set(_names(many, "namespaces")), 120)
+    many.remove_namespaces(made)
+    wait_for("the end of the namespaces", lambda: not many.namespaces(made), 120)
 
 
 def engine_on(cluster: Cluster, prefix: str, *, watch: bool = False, **labels: str) -> KubernetesEngine:
@@ -82,10 +80,6 @@ def key(engine: KubernetesEngine) -> Iterator[JobKey]:
     made = new_key()
     yield made
     engine.tidy(made)
-
-
-def _names(cluster: Cluster, kind: str, *words: str) -> list[str]:
-    return [one.partition("/")[2] for one in cluster.kubectl("get", kind, "-o", "name", *words).split()]
 
 
 def _free(capacity: Capacity) -> tuple[float, int, int]:
@@ -124,7 +118,7 @@ def test_room_is_that_of_all_nodes_and_of_the_largest(engine: KubernetesEngine):
 def test_what_does_not_ask_for_them_stays_off_them(many: Cluster, namespace: str):
     many.apply(pod(many, namespace, "ordinary", "print('here')"))
     node = wait_for("a node", lambda: many.get("pod", "ordinary", namespace)["spec"].get("nodeName"))
-    assert node not in _names(many, "nodes", "-l", FAKE)
+    assert node not in many.names("nodes", "-l", FAKE)
 
 
 def test_a_job_over_all_nodes_is_let_in_and_runs_where_the_scheduler_puts_it(engine: KubernetesEngine, key: JobKey):

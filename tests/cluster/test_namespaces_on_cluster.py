@@ -57,7 +57,7 @@ def hard(cluster: Cluster, name: str) -> dict[str, str]:
 
 
 def test_a_second_look_writes_nothing(cluster: Cluster, engine, make):
-    """What a real server adds and rewrites (defaults, amounts) must not look like somebody's edit."""
+    """What a real server adds and rewrites (defaults, amounts) must not look like an edit."""
     for quota in (QUOTA, Quota(), Quota(cpu=1.5, memory=1_000_000_000, gpus=3), Quota(cpu=0, memory=0)):
         namespace_id, _ = make(quota)
         assert list(engine.shape(namespace_id, quota, URL)) == []
@@ -169,7 +169,7 @@ def staging(account: Account) -> KubernetesEngine:
 
 @pytest.fixture
 def by_hand(cluster: Cluster, engine: KubernetesEngine) -> Iterator[tuple[uuid.UUID, str]]:
-    """A namespace of a name that the portal will want, made by somebody else."""
+    """A namespace of a name that the portal will want, made by others."""
     namespace_id = new_id()
     name = namespace_name(namespace_id, engine.options)
     cluster.kubectl("create", "namespace", name)

@@ -22,14 +22,13 @@ from tests.real.portal import ROOT, free_port
 from yardmaster.engines.base import Probe
 from yardmaster.engines.kubernetes import KubernetesEngine
 
-pytestmark = [pytest.mark.alone, pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_address(cluster: Cluster) -> str:
-    if not cluster.own_address:
-        pytest.skip("nothing says at which address pods reach this machine: set YARDMASTER_TEST_OWN_ADDRESS")
-    return cluster.own_address
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.cluster,
+    pytest.mark.slow,
+    pytest.mark.timeout(400),
+    pytest.mark.usefixtures("own_address"),
+]
 
 
 @pytest.fixture
@@ -37,13 +36,7 @@ def prefix(cluster: Cluster) -> Iterator[str]:
     """Of the namespaces of one test, which are removed whatever the test finds."""
     prefix = f"yt-{os.urandom(3).hex()}-"
     yield prefix
-    for name in there(cluster, prefix):
-        cluster.remove_namespace(name)
-
-
-def there(cluster: Cluster, prefix: str) -> list[str]:
-    names = [one.removeprefix("namespace/") for one in cluster.kubectl("get", "namespaces", "-o", "name").split()]
-    return [one for one in names if one.startswith(prefix)]
+    cluster.remove_namespaces(prefix)
 
 
 def of_the_whole_cluster(cluster: Cluster) -> list[str]:
@@ -65,7 +58,7 @@ class TestTrying:
         outcomes = reach(asked)["outcomes"]
         assert outcomes[cluster.own_address] == ""
         assert "did not reach" in outcomes["127.0.0.1"]
-        wait_for("the end of the try's namespace", lambda: not there(cluster, prefix), 90)
+        wait_for("the end of the try's namespace", lambda: not cluster.namespaces(prefix), 90)
 
     def test_a_portal_that_is_not_there_is_said_with_its_address_and_the_remedy(self, cluster: Cluster, prefix: str):
         engine = KubernetesEngine(kubeconfig=cluster.kubeconfig, tasks=tasks(cluster, prefix))
@@ -74,7 +67,7 @@ class TestTrying:
         assert found.is_well is False
         assert url in found.message
         assert "YARDMASTER_HOST" in found.remedy
-        wait_for("the end of the try's namespace", lambda: not there(cluster, prefix), 90)
+        wait_for("the end of the try's namespace", lambda: not cluster.namespaces(prefix), 90)
 
     def test_an_image_that_no_node_has_says_nothing_against_the_portal(self, cluster: Cluster, prefix: str):
         told = {**tasks(cluster, prefix), "image": "localhost/no/such:image", "image_pull_policy": "Never"}
@@ -83,7 +76,7 @@ class TestTrying:
         assert found.is_well is None
         assert "could not begin" in found.message
         assert "no/such:image" in found.message
-        wait_for("the end of the try's namespace", lambda: not there(cluster, prefix), 90)
+        wait_for("the end of the try's namespace", lambda: not cluster.namespaces(prefix), 90)
 
 
 @pytest.fixture
@@ -153,7 +146,7 @@ class TestMakeUp:
             assert "`make up ENGINE=kubernetes` lets jobs run there" in said
         finally:
             ended(child)
-        assert there(cluster, prefix) == []
+        assert cluster.namespaces(prefix) == []
 
 
 @pytest.mark.parametrize("end", ["Ctrl-C", "to its end"])
@@ -168,7 +161,7 @@ def test_a_demonstration_leaves_nothing_on_the_cluster(cluster: Cluster, prefix:
     words = ["--port", str(free_port()), "--engine", "kubernetes", "--ps", "1", "--workers", "1", "--exit"]
     child = started(told, "portal.demo", *words)
     said = until(child, "Launched")
-    wait_for("its namespace", lambda: there(cluster, prefix), 60)
+    wait_for("its namespace", lambda: cluster.namespaces(prefix), 60)
     if end == "Ctrl-C":
         said += ended(child)
         assert child.returncode == 130, said
@@ -176,5 +169,5 @@ def test_a_demonstration_leaves_nothing_on_the_cluster(cluster: Cluster, prefix:
         said += child.communicate(timeout=300)[0]
         assert child.returncode == 0, said
     assert "Nothing is left of it there." in said
-    assert there(cluster, prefix) == []
+    assert cluster.namespaces(prefix) == []
     assert of_the_whole_cluster(cluster) == before

@@ -31,13 +31,6 @@ PATIENCE = 60.0
 SECONDS = Timing(refusal_patience=timedelta(seconds=3))
 
 
-@pytest.fixture
-def key(on_cluster: ClusterHarness) -> Iterator[JobKey]:
-    made = on_cluster.new_key()
-    yield made
-    on_cluster.engine.tidy(made)
-
-
 def small(**changes) -> TrainingSpec:
     return spec_of(roles={Role.WORKER: RoleSpec(1, TINY), Role.PS: RoleSpec(1, TINY)}, retries=2, **changes)
 
@@ -52,7 +45,7 @@ def step_for(spec: TrainingSpec, phase: Phase, seen: Observation) -> Step:
 
 @contextlib.contextmanager
 def cordoned(cluster: Cluster) -> Iterator[None]:
-    nodes = [one["metadata"]["name"] for one in json.loads(cluster.kubectl("get", "nodes", "-o", "json"))["items"]]
+    nodes = cluster.names("nodes")
     try:
         for node in nodes:
             cluster.kubectl("cordon", node)
@@ -63,7 +56,7 @@ def cordoned(cluster: Cluster) -> Iterator[None]:
 
 
 def test_half_a_gang_goes_back_to_the_queue_and_leaves_the_node(cluster: Cluster, on_cluster: ClusterHarness, key):
-    """Two tasks that fit in sum on no node together, as where somebody else took the room after it was counted."""
+    """Two tasks that fit in sum on no node together, as where others took the room after it was counted."""
     engine = on_cluster.engine
     most = engine.capacity().largest_task
     two = {Role.WORKER: RoleSpec(2, Resources(cpu=round(most.cpu * 0.6, 2), memory=128 << 20))}

@@ -13,9 +13,7 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
-def around(cluster: Cluster) -> Iterator[Surroundings]:
-    if not cluster.own_address:
-        pytest.skip("nobody said at which address pods reach this machine: set YARDMASTER_TEST_OWN_ADDRESS")
+def around(cluster: Cluster, own_address: str) -> Iterator[Surroundings]:
     with surroundings(cluster) as made:
         yield made
 

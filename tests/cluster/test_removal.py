@@ -1,4 +1,4 @@
-"""The portal and a real cluster: a quota that somebody saves, and a user who goes with a job that runs."""
+"""The portal and a real cluster: a quota that is saved, and a user who goes with a job that runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def world(account: Account, settings, stores, sent) -> World:
         "cluster": {"class": "yardmaster.engines.kubernetes.KubernetesEngine", "options": options}
     }
     settings.YARDMASTER_DEFAULT_ENGINE = "cluster"
-    settings.TASK_URL = "http://192.0.2.1:8080"  # nobody answers there: the tasks wait for it
+    settings.TASK_URL = "http://192.0.2.1:8080"  # nothing answers there: the tasks wait for it
     return World(engine_named("cluster"))  # type: ignore[arg-type]
 
 

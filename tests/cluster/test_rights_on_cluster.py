@@ -38,7 +38,7 @@ RBAC = "rbac.authorization.k8s.io"
 
 @pytest.fixture(scope="module")
 def account(cluster: Cluster) -> Iterator[Account]:
-    """Beside it, in its home, which is no namespace that it made, a pod of somebody else."""
+    """Beside it, in its home, which is no namespace that it made, a pod of others."""
     with portal_account(cluster, f"ym-rights-{secrets.token_hex(2)}-") as made:
         cluster.kubectl("wait", "--for=create", "serviceaccount/default", "--namespace", made.home, "--timeout=30s")
         cluster.apply(pod(cluster, made.home, "sleeper", "import time; time.sleep(600)"))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.contract.engine_harness import ACCESS, KubernetesHarness, new_key, spec_of, task_in, wait_until
+from tests.contract.engine_harness import ACCESS, KubernetesHarness, new_key, spec_of, task_in, wait_for, wait_until
 from tests.fakes.kubernetes_store import moment
 from yardmaster.engines.base import Keeps
 from yardmaster.engines.kubernetes import names
@@ -40,17 +40,9 @@ def change_pods(harness: KubernetesHarness, key: JobKey, role: Role, **status: o
 
 def refuse(harness: KubernetesHarness, key: JobKey, role: Role = Role.WORKER) -> None:
     wait_until(harness.engine, key, lambda seen: seen.exists)
-    _pods_there(harness, key)
+    wait_for(lambda: len(harness.api.store.find("pods", labels=f"{names.RUN}={key.name}")) == 3)
     scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": FULL}
     change_pods(harness, key, role, conditions=[{**scheduled, "lastTransitionTime": moment()}])
-
-
-def _pods_there(harness: KubernetesHarness, key: JobKey) -> None:
-    for _ in range(500):
-        if len(harness.api.store.find("pods", labels=f"{names.RUN}={key.name}")) == 3:
-            return
-        harness.cluster._closed.wait(0.01)
-    pytest.fail("no pods")
 
 
 def is_refused(seen: Observation) -> bool:
@@ -70,12 +62,7 @@ def test_a_run_that_the_scheduler_refuses_is_taken_off_whole_and_may_come_again(
     assert FULL in step.why.message
     harness.engine.tidy(key)
     wait_until(harness.engine, key, lambda seen: not seen.exists)
-    for _ in range(500):
-        left = [place for place in harness.api.store.objects if key.name in place[2]]
-        if not left:
-            break
-        harness.cluster._closed.wait(0.01)
-    assert left == []
+    wait_for(lambda: not any(key.name in name for _, _, name in list(harness.api.store.objects)))
     harness.engine.submit(spec_of(), key, ACCESS)
     harness.let_begin(key)
 
@@ -109,7 +96,7 @@ def test_a_node_that_is_not_ready_is_said_and_heard_of(harness: KubernetesHarnes
 def test_whatever_others_delete_of_a_running_job_was_stopped_outside(
     harness: KubernetesHarness, key: JobKey, what: str
 ):
-    """The pods are told to end, and their scripts end badly of it: that is nobody's error in the script."""
+    """The pods are told to end, and their scripts end badly of it: that is no error of the script's."""
     spec = spec_of()
     harness.engine.submit(spec, key, ACCESS)
     harness.let_begin(key)
@@ -121,14 +108,9 @@ def test_whatever_others_delete_of_a_running_job_was_stopped_outside(
         "workers": ("jobs", namespace, names.workload_name(key, Role.WORKER)),
     }[what]
     harness.api.store.delete(place)
-    verdict = None
-    for _ in range(1000):
-        verdict = _verdict(harness, key, spec)
-        if verdict is not None:
-            break
-        harness.cluster._closed.wait(0.01)
-    assert verdict is not None
-    assert verdict.reason == "StoppedOutside"
+    found = []
+    wait_for(lambda: found.append(_verdict(harness, key, spec)) or found[-1] is not None)
+    assert found[-1].reason == "StoppedOutside"
 
 
 def _verdict(harness: KubernetesHarness, key: JobKey, spec):

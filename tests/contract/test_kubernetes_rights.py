@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -31,6 +32,13 @@ COORDINATED = {role: RoleSpec(1, SMALL) for role in (Role.CHIEF, Role.WORKER, Ro
 
 
 @pytest.fixture
+def harness() -> Iterator[KubernetesHarness]:
+    made = KubernetesHarness(**BOUND)
+    yield made
+    made.close()
+
+
+@pytest.fixture
 def key() -> JobKey:
     return new_key()
 
@@ -45,20 +53,16 @@ def run(harness: KubernetesHarness, key: JobKey, spec: TrainingSpec) -> None:
     harness.let_begin(key)
 
 
-def test_the_rights_that_are_shipped_are_those_that_are_used_and_no_other(key: JobKey):
-    harness = KubernetesHarness(**BOUND)
-    try:
-        with pytest.raises(Unavailable, match="just now"):
-            harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+def test_the_rights_that_are_shipped_are_those_that_are_used_and_no_other(harness: KubernetesHarness, key: JobKey):
+    with pytest.raises(Unavailable, match="just now"):
         harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
-        change_what_the_rights_are_about(harness, key)
-        harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
-        live_through_everything(harness, key)
-        leave_a_job(harness, key)
-        harness.engine.remove(key.namespace_id)
-        used = {(verb.replace("dry-run", "patch"), plural) for verb, plural in harness.api.requests}
-    finally:
-        harness.close()
+    harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+    change_what_the_rights_are_about(harness, key)
+    harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+    live_through_everything(harness, key)
+    leave_a_job(harness, key)
+    harness.engine.remove(key.namespace_id)
+    used = {(verb.replace("dry-run", "patch"), plural) for verb, plural in harness.api.requests}
     applied = {plural for verb, plural in used if verb == "patch"}
     assert granted() == used | {("create", plural) for plural in applied} | {("bind", "clusterroles")}
 
@@ -82,7 +86,7 @@ def granted() -> set[tuple[str, str]]:
 
 
 def change_what_the_rights_are_about(harness: KubernetesHarness, key: JobKey) -> None:
-    """Somebody edits the namespace, and the binding in it."""
+    """The namespace is edited, and the binding in it."""
     name = of(harness, key)
     labels = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}
     harness.api.store.merge(("namespaces", "", name), labels)
@@ -92,67 +96,55 @@ def change_what_the_rights_are_about(harness: KubernetesHarness, key: JobKey) ->
 
 
 @pytest.mark.parametrize("gone", ["namespaces", "rolebindings"])
-def test_without_its_rights_a_namespace_is_missing_and_made_anew(key: JobKey, gone: str):
+def test_without_its_rights_a_namespace_is_missing_and_made_anew(harness: KubernetesHarness, key: JobKey, gone: str):
     """They are bound in it, so that the server speaks of them where namespace or binding is gone."""
-    harness = KubernetesHarness(**BOUND)
-    try:
-        harness.engine.submit(spec_of(), key, ACCESS)
-        name, other = of(harness, key), JobKey(key.namespace_id, new_key().job_id, 1)
-        harness.api.store.delete((gone, "", name) if gone == "namespaces" else (gone, name, names.US))
-        with pytest.raises(PlaceMissing):
-            KubernetesEngine.submit(harness.engine, spec_of(), other, ACCESS)
-        harness.engine.submit(spec_of(), other, ACCESS)
-        harness.let_begin(other)
-    finally:
-        harness.close()
+    harness.engine.submit(spec_of(), key, ACCESS)
+    name, other = of(harness, key), JobKey(key.namespace_id, new_key().job_id, 1)
+    harness.api.store.delete((gone, "", name) if gone == "namespaces" else (gone, name, names.US))
+    with pytest.raises(PlaceMissing):
+        KubernetesEngine.submit(harness.engine, spec_of(), other, ACCESS)
+    harness.engine.submit(spec_of(), other, ACCESS)
+    harness.let_begin(other)
 
 
-def test_a_right_that_is_missing_in_a_namespace_that_is_there_is_the_operators_matter(key: JobKey):
-    harness = KubernetesHarness(**BOUND)
-    try:
-        harness.engine.submit(spec_of(), key, ACCESS)
-        harness.api.rights.roles["yardmaster-tasks"].discard(("patch", "jobs"))
-        with pytest.raises(Misconfigured, match=r"cannot patch resource \"jobs\""):
-            harness.engine.submit(spec_of(), JobKey(key.namespace_id, new_key().job_id, 1), ACCESS)
-    finally:
-        harness.close()
+def test_a_right_that_is_missing_in_a_namespace_that_is_there_is_the_operators_matter(
+    harness: KubernetesHarness, key: JobKey
+):
+    harness.engine.submit(spec_of(), key, ACCESS)
+    harness.api.rights.roles["yardmaster-tasks"].discard(("patch", "jobs"))
+    with pytest.raises(Misconfigured, match=r"cannot patch resource \"jobs\""):
+        harness.engine.submit(spec_of(), JobKey(key.namespace_id, new_key().job_id, 1), ACCESS)
 
 
-def test_a_namespace_that_the_portal_may_not_make_is_asked_for_and_used_when_it_is_there(key: JobKey):
-    harness = KubernetesHarness(**BOUND)
+def test_a_namespace_that_the_portal_may_not_make_is_asked_for_and_used_when_it_is_there(
+    harness: KubernetesHarness, key: JobKey
+):
     harness.api.rights.everywhere -= harness.api.rights.roles["yardmaster-namespaces"]
     engine = KubernetesEngine(tasks={"image": "tasks:1"}, api=Api(connect_to(harness.api.url)))
-    try:
-        with pytest.raises(Misconfigured, match="may not make it") as refused:
-            engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
-        name = of(harness, key)
-        words = refused.value.remedy.partition(f"kubectl label namespace {name} ")[2]
-        labels = dict(word.split("=") for word in words.split())
-        harness.api.store.write(
-            ("namespaces", "", name), {"kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-        )
-        binding = {"metadata": {"name": "by-hand"}, "roleRef": {"name": "yardmaster-tasks"}}
-        harness.api.store.write(("rolebindings", name, "by-hand"), binding)
-        assert len(engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)) == 6
-        engine.submit(spec_of(), key, ACCESS)
-        harness.let_begin(key)
-    finally:
-        harness.close()
+    with pytest.raises(Misconfigured, match="may not make it") as refused:
+        engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+    name = of(harness, key)
+    words = refused.value.remedy.partition(f"kubectl label namespace {name} ")[2]
+    labels = dict(word.split("=") for word in words.split())
+    harness.api.store.write(
+        ("namespaces", "", name), {"kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+    )
+    binding = {"metadata": {"name": "by-hand"}, "roleRef": {"name": "yardmaster-tasks"}}
+    harness.api.store.write(("rolebindings", name, "by-hand"), binding)
+    assert len(engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)) == 6
+    engine.submit(spec_of(), key, ACCESS)
+    harness.let_begin(key)
 
 
-def test_a_namespace_whose_rights_went_first_is_still_removed(key: JobKey):
+def test_a_namespace_whose_rights_went_first_is_still_removed(harness: KubernetesHarness, key: JobKey):
     """The cluster deletes what is in a namespace in its own order."""
-    harness = KubernetesHarness(**BOUND)
-    try:
-        harness.engine.submit(spec_of(), key, ACCESS)
-        leave_a_job(harness, key)
-        assert not harness.engine.remove(key.namespace_id).gone
-        assert not harness.api.store.find("rolebindings")
-        assert "example.org/held" in harness.engine.remove(key.namespace_id).left[0]
-        harness.api.store.merge(("jobs", of(harness, key), "left"), {"metadata": {"finalizers": None}})
-        assert harness.engine.remove(key.namespace_id).gone
-    finally:
-        harness.close()
+    harness.engine.submit(spec_of(), key, ACCESS)
+    leave_a_job(harness, key)
+    assert not harness.engine.remove(key.namespace_id).gone
+    assert not harness.api.store.find("rolebindings")
+    assert "example.org/held" in harness.engine.remove(key.namespace_id).left[0]
+    harness.api.store.merge(("jobs", of(harness, key), "left"), {"metadata": {"finalizers": None}})
+    assert harness.engine.remove(key.namespace_id).gone
 
 
 def live_through_everything(harness: KubernetesHarness, key: JobKey) -> None:
@@ -193,14 +185,12 @@ def lose_a_chief(harness: KubernetesHarness, key: JobKey) -> None:
     harness.engine.tidy(key)
 
 
-def test_what_another_process_makes_meanwhile_is_looked_at_and_a_conflict_that_stays_is_told(key: JobKey):
-    harness = KubernetesHarness(**BOUND)
-    try:
-        harness.api.refuse("create", "namespaces", 409)
-        with pytest.raises(Unavailable, match="just now"):
-            harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
-        harness.api.refuse("create", "namespaces", 409, times=1000)
-        with pytest.raises(Unavailable, match="409"):
-            harness.engine.shape(new_key().namespace_id, Quota(), ACCESS.portal_url)
-    finally:
-        harness.close()
+def test_what_another_process_makes_meanwhile_is_looked_at_and_a_conflict_that_stays_is_told(
+    harness: KubernetesHarness, key: JobKey
+):
+    harness.api.refuse("create", "namespaces", 409)
+    with pytest.raises(Unavailable, match="just now"):
+        harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+    harness.api.refuse("create", "namespaces", 409, times=1000)
+    with pytest.raises(Unavailable, match="409"):
+        harness.engine.shape(new_key().namespace_id, Quota(), ACCESS.portal_url)

@@ -19,8 +19,8 @@ start_time() {
     echo "${fields[19]:-ended}"
 }
 
-# Become a command in a session of its own, without our lock and whatever else is open: a lock under which somebody
-# called us would be held as long as the cluster lives. To be called in the background.
+# Become a command in a session of its own, without our lock and whatever else is open: a lock under which we
+# were called would be held as long as the cluster lives. To be called in the background.
 detached() {
     local open
     unset DEVCLUSTER_LOCK

@@ -47,7 +47,7 @@ staticPodPath: $STATE/manifests
 volumePluginDir: $STATE/kubelet/volume-plugins
 clusterDomain: cluster.local
 clusterDNS: [$DNS_SERVICE]
-# Names outside the cluster are nobody's business here, and the machine's own resolver may not be reachable from pods.
+# Names outside the cluster do not matter here, and the machine's own resolver may not be reachable from pods.
 resolvConf: /dev/null
 # Works with and without systemd, on both generations of control groups.
 cgroupDriver: cgroupfs

@@ -241,7 +241,7 @@ class EngineThatRefuses(FakeEngine):
 
 
 class EngineThatLosesAnswers(FakeEngine):
-    """Every deed is done and then reported as failed, once: the connection broke before the answer came."""
+    """Every call is carried out and then reported as failed, once: the connection broke before the answer came."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

@@ -70,7 +70,7 @@ class Engine:
     refuses_since: datetime | None = None
     """Since when it has had no place for tasks that have not begun."""
     arrives_late: bool = False
-    """A submission is under way of which nobody was told."""
+    """A submission is under way, and its answer was lost."""
 
     def called(self, verb: Step) -> None:
         """Do what the step asks for, as far as the engine's health lets it. Raises `Unavailable`."""
@@ -84,7 +84,7 @@ class Engine:
             raise Unavailable
 
     def turns(self, health: Health) -> None:
-        """Once anything gets through again, so has the submission of which nobody was told."""
+        """Once anything gets through again, so has the submission whose answer was lost."""
         self.health = health
         if self.arrives_late and health is not Health.AWAY:
             self.submit()

@@ -19,20 +19,15 @@ from yardmaster.plan import (
     FreeQuota,
     GiveBack,
     Move,
-    Release,
     Remembered,
-    Restart,
-    Stop,
+    Step,
     Submit,
     TakeBack,
-    Tidy,
     Wait,
     plan,
 )
 from yardmaster.spec import Role, Strategy, TrainingSpec
 from yardmaster.strategy import never_ending_roles, only_serves
-
-STEPS = (Admit, Submit, GiveBack, TakeBack, Discard, Move, Restart, Stop, Release, FreeQuota, Tidy, Wait)
 
 
 @st.composite
@@ -59,7 +54,7 @@ def test_any_memory_any_observation_and_any_clock_give_a_legal_step(data: st.Dat
     spec = data.draw(plain_specs())
     job, seen, now = data.draw(memories(spec)), data.draw(st.none() | observations(spec)), data.draw(clocks)
     step = plan(job, seen, now)
-    assert isinstance(step, STEPS)
+    assert isinstance(step, Step)
     if seen is None and job.phase is not Phase.QUEUED:
         assert not isinstance(step, NEEDS_THE_ENGINE)
     if isinstance(step, Move):
@@ -161,7 +156,7 @@ class JobLife(RuleBasedStateMachine):
         self.verdict = now
 
     def teardown(self) -> None:
-        """Once every task that can has ended, the job ends, is tidied, and holds no quota; nothing of it is left."""
+        """Once every task that can has ended, the job ends, is removed, and holds no quota; nothing of it is left."""
         if not hasattr(self, "world"):
             return
         world = self.world

@@ -58,6 +58,13 @@ def terminated(exit_code: int, **more: Any) -> list[Raw]:
     return container(state={"terminated": ended})
 
 
+def event(about: Raw, reason: str, message: str, uid: str = "", at: str = BEGUN) -> Raw:
+    """Of an object; with `uid` of the one that had its name then."""
+    of = {"name": about["metadata"]["name"], "uid": uid}
+    return {"metadata": {"creationTimestamp": BEGUN}, "involvedObject": of, "reason": reason, "message": message,
+            "lastTimestamp": at}  # fmt: skip
+
+
 def states(
     spec: TrainingSpec, *pods: Raw, workloads: list[Raw] | None = None, events: list[Raw] = ()
 ) -> list[TaskState]:

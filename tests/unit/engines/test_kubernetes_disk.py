@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.core.generators import make_spec
-from tests.unit.engines.kubernetes_objects import BEGUN, pod, states, workload
+from tests.unit.engines.kubernetes_objects import event, pod, states, workload
 from yardmaster.failures import REASONS, Blame, verdict_for
 from yardmaster.phases import TaskPhase
 from yardmaster.remedies import known_change
@@ -48,10 +48,9 @@ def test_the_pod_that_its_job_makes_of_it_all_the_same_changes_nothing():
 
 def test_a_server_that_is_there_again_after_it_wrote_too_much_has_failed_all_the_same():
     again = pod(Role.PS, 0, "Pending")
-    event = {"metadata": {"creationTimestamp": BEGUN}, "involvedObject": {"name": again["metadata"]["name"]},
-             "reason": "Evicted", "message": TOO_MUCH["of a folder"]}  # fmt: skip
+    evicted = event(again, "Evicted", TOO_MUCH["of a folder"])
     assert task(Role.PS, again).phase is TaskPhase.PENDING
-    found = task(Role.PS, again, events=[event])
+    found = task(Role.PS, again, events=[evicted])
     assert (found.phase, found.reason) == (TaskPhase.FAILED, "ScratchExceeded")
 
 

@@ -12,6 +12,7 @@ from tests.unit.engines.kubernetes_objects import (
     BEGUN,
     KEY,
     container,
+    event,
     owner,
     pod,
     states,
@@ -19,7 +20,7 @@ from tests.unit.engines.kubernetes_objects import (
     workload,
 )
 from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.facts import Seen, needs_events, observation_of
+from yardmaster.engines.kubernetes.facts import Seen, events_wanted, observation_of
 from yardmaster.engines.kubernetes.rolefacts import indexes
 from yardmaster.engines.kubernetes.shape import release_of, released_key
 from yardmaster.failures import REASONS, verdict_for
@@ -34,11 +35,6 @@ QUOTA = 'pods "x" is forbidden: exceeded quota: tasks, requested: cpu=1, used: c
 
 def waiting(reason, message=""):
     return container(state={"waiting": {"reason": reason, "message": message}})
-
-
-def event(name, reason, message):
-    return {"metadata": {"creationTimestamp": BEGUN}, "involvedObject": {"name": name}, "reason": reason,
-            "message": message, "lastTimestamp": BEGUN}  # fmt: skip
 
 
 def worker(*pods, spec=ONE, **more):
@@ -65,7 +61,7 @@ def test_a_submission_that_was_cut_off_is_as_good_as_absent_and_says_what_is_mis
     phases = {(task.role, task.index): task.phase for task in found.tasks}
     assert phases.pop((Role.PS, 0)) is TaskPhase.RUNNING
     assert set(phases.values()) == {TaskPhase.PENDING}
-    assert not needs_events(found)
+    assert events_wanted(found) == []
 
 
 def test_it_is_there_with_its_last_workload_or_once_something_was_released():
@@ -108,7 +104,7 @@ def test_what_no_node_can_take_says_why():
 
 
 def test_notebooks_64_a_quota_that_refuses_is_not_a_generic_message():
-    events = [event(f"{KEY.name}-worker", "FailedCreate", QUOTA)]
+    events = [event(workload(Role.WORKER), "FailedCreate", QUOTA)]
     found = worker(events=events)
     assert (found.phase, found.reason) == (TaskPhase.PENDING, "QuotaRefused")
     assert "requested: cpu=1" in found.message
@@ -117,7 +113,7 @@ def test_notebooks_64_a_quota_that_refuses_is_not_a_generic_message():
 
 def test_a_volume_that_cannot_be_mounted_is_said():
     starting = pod(Role.WORKER, 0, "Pending", containerStatuses=waiting("ContainerCreating"))
-    found = worker(starting, events=[event(starting["metadata"]["name"], "FailedMount", "no such secret")])
+    found = worker(starting, events=[event(starting, "FailedMount", "no such secret")])
     assert (found.reason, found.message) == ("StartFailed", "FailedMount: no such secret")
 
 
@@ -126,8 +122,7 @@ def test_what_a_busy_node_overcomes_by_itself_is_no_reason():
         'MountVolume.SetUp failed for volume "token" : failed to sync secret cache: timed out waiting for the condition'
     )
     starting = pod(Role.WORKER, 0, "Pending", containerStatuses=waiting("ContainerCreating"))
-    name = starting["metadata"]["name"]
-    passing, lasting = event(name, "FailedMount", words), event(name, "FailedMount", "no such secret")
+    passing, lasting = event(starting, "FailedMount", words), event(starting, "FailedMount", "no such secret")
     assert worker(starting, events=[passing]).reason == ""
     assert worker(starting, events=[passing, lasting]).message == "FailedMount: no such secret"
     ready = [{"type": "PodReadyToStartContainers", "status": "True"}]

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.core.generators import make_spec
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.kubernetes import manifests, names, namespaces
-from yardmaster.engines.kubernetes.node_pools import pool_from
+from yardmaster.engines.kubernetes.node_pools import pools_from
 from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.errors import Misconfigured
 from yardmaster.ids import JobKey
@@ -131,7 +131,7 @@ DEVICES = [{"name": name, "device": True, "node_selector": {"type": name}} for n
     ],
 )
 def test_devices_that_are_one_resource_of_the_cluster_are_bounded_together(quota, hard):
-    found = made(quota, pools=tuple(map(pool_from, DEVICES)))["ResourceQuota/yardmaster"]["spec"]["hard"]
+    found = made(quota, pools=pools_from(DEVICES))["ResourceQuota/yardmaster"]["spec"]["hard"]
     assert found.get("requests.nvidia.com/gpu") == hard
     assert "device" not in "".join(found)
 

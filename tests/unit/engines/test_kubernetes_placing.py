@@ -12,6 +12,7 @@ from tests.unit.engines.kubernetes_objects import (
     BEGUN,
     KEY,
     container,
+    event,
     owner,
     pod,
     states,
@@ -41,11 +42,6 @@ def refused_pod(words: str = FULL, reason: str = "Unschedulable", index: int = 0
     made["spec"].pop("nodeName")
     made["metadata"]["uid"] = uid
     return made
-
-
-def event(about: Raw, reason: str, message: str, uid: str = "", at: str = BEGUN) -> Raw:
-    of = {"name": about["metadata"]["name"], "uid": uid}
-    return {"metadata": {}, "involvedObject": of, "reason": reason, "message": message, "lastTimestamp": at}
 
 
 def seen(*pods: Raw, spec=ONE, events: list[Raw] = (), workloads: list[Raw] | None = None) -> Observation:

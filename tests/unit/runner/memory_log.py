@@ -13,7 +13,7 @@ BETWEEN = b"a line of another writer"
 
 class MemoryLog:
     """Keeps lines by number; None stands for a line lost in a gap. Each call takes the next of `troubles`:
-    "away" (nothing happens), "lost" (it happens, but the answer is lost), "another" (somebody else writes a line just
+    "away" (nothing happens), "lost" (it happens, but the answer is lost), "another" (another writer adds a line just
     before), or "" (all is well)."""
 
     def __init__(self, troubles: Iterable[str] = ()) -> None:

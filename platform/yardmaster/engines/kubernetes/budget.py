@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from yardmaster.engines.kubernetes import podfacts as pods
+from yardmaster.engines.kubernetes.placing import has_failed, moment
 from yardmaster.engines.kubernetes.podfacts import Raw
 from yardmaster.engines.kubernetes.rolefacts import RoleSeen, failures_of_pod
 from yardmaster.engines.kubernetes.shape import Together
@@ -104,14 +105,13 @@ def failures_so_far(one: RoleSeen, pod: Raw) -> int:
     """How often its task failed so far, this pod's own end included."""
     if one.role is Role.PS:
         return int(pods.container_status(pod).get("restartCount") or 0)
-    is_failed = pod.get("status", {}).get("phase") == "Failed" and not pods.was_taken_away(pod)
-    return failures_of_pod(pod) + is_failed
+    return failures_of_pod(pod) + has_failed(pod)
 
 
 def _ended(pod: Raw) -> datetime | None:
     status = pods.container_status(pod)
     ended = status.get("state", {}).get("terminated") or status.get("lastState", {}).get("terminated") or {}
-    return pods.moment(ended.get("finishedAt"))
+    return moment(ended.get("finishedAt"))
 
 
 def _by_time(failure: Failure) -> tuple[bool, float, int, str, int]:

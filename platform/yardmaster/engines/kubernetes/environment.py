@@ -35,7 +35,7 @@ def task_environment(
         "HOME": WORK_DIR,
         "OMP_NUM_THREADS": threads,
         "TF_NUM_INTRAOP_THREADS": threads,
-        # Some images show every GPU of the node to whoever asks for none; a slice, or another maker's, is one too.
+        # Some images show every GPU of the node to a task that asks for none; a slice, or another maker's, is one too.
         **(
             {} if asks_for_one(asked.as_amounts()) else {"CUDA_VISIBLE_DEVICES": "-1", "NVIDIA_VISIBLE_DEVICES": "void"}
         ),

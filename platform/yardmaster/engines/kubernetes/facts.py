@@ -50,7 +50,7 @@ class Seen:
 
 def observation_of(seen: Seen) -> Observation:
     """One state per task, in the spec's order. While the last workload is missing, and nothing was told to end, the run
-    does not exist: it is being submitted, or that was cut off, or somebody else deleted the workload."""
+    does not exist: it is being submitted, or that was cut off, or the workload was deleted from outside."""
     return _read(seen)[0]
 
 
@@ -123,11 +123,6 @@ def _task_to_come(one: RoleSeen, index: int) -> TaskState:
     return state
 
 
-def needs_events(seen: Observation) -> bool:
-    """Whether some task is held up by what only an event tells."""
-    return bool(events_wanted(seen))
-
-
 def events_wanted(seen: Observation) -> list[str]:
     """The field selectors of the events that may say more of why tasks have not begun."""
     pending = [one for one in seen.tasks if one.phase is TaskPhase.PENDING] if seen.exists else []
@@ -138,7 +133,7 @@ def events_wanted(seen: Observation) -> list[str]:
 
 def _refused(roles: Sequence[RoleSeen], tasks: Sequence[TaskState]) -> Refused | None:
     """Where the scheduler has no node for tasks that have never begun. One that comes back from a lost node, or is made
-    anew, waits for its place: the others have work to lose."""
+    again, waits for its place: the others have work to lose."""
     of_role = {one.role: one for one in roles}
     found: list[tuple[TaskState, datetime]] = []
     for task in tasks:

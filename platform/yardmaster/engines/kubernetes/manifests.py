@@ -1,7 +1,7 @@
 """All objects of a run, as plain dicts in the order in which they are applied. Pure.
 
 Their number depends on the roles, never on the replicas: the owner, the token, one workload per role, and a policy
-where there is somebody to speak to. The owner has the policy, the token and the leading task's workload, the token has
+unless a task is alone. The owner has the policy, the token and the leading task's workload, the token has
 the other workloads (`ownerReferences`): the owner's end is the end of all, and the token's that of all who are done
 when the leading task is. The last one is there only if all are. Not here: applying them.
 """
@@ -53,8 +53,8 @@ def token(key: JobKey, access: TaskAccess, options: TaskOptions, owner_uid: str)
 
 
 def policies(spec: TrainingSpec, key: JobKey, options: TaskOptions, owner_uid: str) -> list[dict[str, Any]]:
-    """What lets the tasks of the run speak to each other and to nobody else: one, or none where a task is alone. The
-    namespace's own policies let them speak to the portal."""
+    """What lets the tasks of the run speak to each other, and to no other pod: one, or none where a task is
+    alone. The namespace's own policies let them speak to the portal."""
     if len(spec.tasks()) == 1 and not only_serves(spec.strategy):
         return []
     return [policy(key, options, owner_uid)]

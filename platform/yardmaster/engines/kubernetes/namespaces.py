@@ -3,8 +3,8 @@ Pure. Not here: making and mending it (`shaping`).
 
 Four bounds lie around the pods of a namespace. Pod Security says what they may be, the ResourceQuota what they may hold
 together, the LimitRange what one container may have, the NetworkPolicies whom they may speak to (each other: the run's
-own policy, in `manifests`). Nobody but the portal
-makes anything there, and its ledger admits no more than the quota: the cluster's bounds hold where the portal errs.
+own policy, in `manifests`). Only the portal makes anything there, and its ledger admits no more than the quota: the
+cluster's bounds hold where the portal errs.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ USUAL_CPU, USUAL_MEMORY = 1.0, 1 << 30
 USUAL_REQUEST_CPU, USUAL_REQUEST_MEMORY = 0.1, 128 << 20
 OUR_WORDS = "yardmaster/hard"
 """The annotation of the ResourceQuota that lists what of it is the portal's: so a limit that was lifted is seen."""
+PULLS = "yardmaster/pull-secrets"
+"""The annotation of the account that says from what the secrets to pull images with were copied."""
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _COUNTED = frozenset({"cpu", "memory", "gpus", RUNNING_JOBS})
 """What of a quota has words of its own in a ResourceQuota, or none."""
@@ -39,13 +41,9 @@ _EXACT = ("NetworkPolicy", "LimitRange")
 Manifest = dict[str, Any]
 
 
-PULLS = "yardmaster/pull-secrets"
-"""The annotation of the account that says from what the secrets to pull images with were copied."""
-
-
 def base(namespace_id: uuid.UUID, portal_url: str, options: TaskOptions, pulls: str = "") -> list[Manifest]:
     """What every namespace has, whatever its quota, in the order in which it is to be made: the rights to make the
-    rest come second. `pulls` is the digest of its copied secrets. Raises `Misconfigured` where nobody said at which
+    rest come second. `pulls` is the digest of its copied secrets. Raises `Misconfigured` where nothing says at which
     address pods reach the portal."""
     return [
         _namespace(namespace_id, options),
@@ -169,7 +167,7 @@ def _binding(namespace_id: uuid.UUID, options: TaskOptions) -> Manifest:
 
 
 def _account(namespace_id: uuid.UUID, options: TaskOptions, pulls: str) -> Manifest:
-    """Whom pods run as: somebody without a token and without any right."""
+    """Whom pods run as: an account without a token and without any right."""
     metadata = _metadata(names.ACCOUNT, namespace_id, options)
     if pulls:
         metadata["annotations"] = {PULLS: pulls}
@@ -265,7 +263,7 @@ def _limit_range(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions) ->
 
 def _policy(namespace_id: uuid.UUID, options: TaskOptions, name: str, egress: Sequence[Manifest] = ()) -> Manifest:
     """Of all pods there: nothing in, and nothing out but this. What is empty is said all the same, so that applying it
-    takes away what somebody added."""
+    takes away what was added."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",

@@ -53,8 +53,19 @@ class NodePool:
         return self.label or self.name
 
 
-def pool_from(table: Any) -> NodePool:
-    """One of the setting's `pools`. Raises `Misconfigured` with the name of what is wrong."""
+def pools_from(value: Any) -> tuple[NodePool, ...]:
+    """The setting's `pools`. Raises `Misconfigured` with the name of what is wrong."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise _wrong(f"pools is {value!r}: it is a list.")
+    pools = tuple(map(_pool_from, value))
+    names = [one.name for one in pools]
+    for name in names:
+        if names.count(name) > 1:
+            raise _wrong(f"pools has {name!r} twice.")
+    return pools
+
+
+def _pool_from(table: Any) -> NodePool:
     if not isinstance(table, Mapping):
         raise _wrong(f"pools has {table!r}: each is a table.")
     known = {one.name: one for one in fields(NodePool)}
@@ -69,12 +80,6 @@ def pool_from(table: Any) -> NodePool:
     for problem in _problems(pool):
         raise _wrong(f"pools.{name}.{problem}")
     return pool
-
-
-def repeated(pools: Sequence[NodePool]) -> str:
-    """A name that two pools have; empty: none."""
-    names = [one.name for one in pools]
-    return next((name for name in names if names.count(name) > 1), "")
 
 
 def _problems(pool: NodePool) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from yardmaster.accelerators import DEVICE, is_device
-from yardmaster.engines.kubernetes.node_pools import NodePool, pool_for, pool_from, repeated
+from yardmaster.engines.kubernetes.node_pools import NodePool, pool_for, pools_from
 from yardmaster.errors import Misconfigured
 from yardmaster.quantity import NotAQuantity, parse_memory
 from yardmaster.spec import Resources
@@ -36,7 +36,7 @@ class TaskOptions:
     image_pull_secrets: tuple[str, ...] = ()
     """Secrets that are in every namespace of the portal, or are copied there."""
     pull_secrets_from: str = ""
-    """The namespace from which `image_pull_secrets` are copied; empty: somebody else puts them where they belong."""
+    """The namespace from which `image_pull_secrets` are copied; empty: they are there already."""
     python: str = "python3"
     """The interpreter, by the image's search path or by its own."""
     runner_path: str = ""
@@ -113,7 +113,7 @@ class TaskOptions:
             raise Misconfigured("The Kubernetes engine's tasks lack an image.", remedy="Set tasks.image.")
         chosen: dict[str, Any] = {name: _frozen(value) for name, value in table.items()}
         if "pools" in table:
-            chosen["pools"] = _pools(table["pools"])
+            chosen["pools"] = pools_from(table["pools"])
         return cls(**chosen)
 
     def chosen(self, pool: NodePool | None) -> tuple[Mapping[str, str], Sequence[Mapping[str, Any]]]:
@@ -156,14 +156,6 @@ class TaskOptions:
         return parse_memory(self.scratch_in_namespace) if self.scratch_in_namespace else one[1] * self.most_pods
 
 
-def _pools(value: Any) -> tuple[NodePool, ...]:
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise Misconfigured(
-            f"The Kubernetes engine's tasks.pools is {value!r}: it is a list.", remedy="See docs/kubernetes.md."
-        )
-    return tuple(map(pool_from, value))
-
-
 def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
 
@@ -187,12 +179,10 @@ def _problems(options: TaskOptions) -> list[str]:
         )
     if options.service_domain and not _DOMAIN.fullmatch(options.service_domain):
         found.append("service_domain is no DNS name.")
-    if name := repeated(options.pools):
-        found.append(f"pools has {name!r} twice.")
     if options.topology_key and not _LABEL_NAME.fullmatch(options.topology_key):
         found.append(f"topology_key is {options.topology_key!r}: it is the name of a label of nodes.")
     if options.user < 1:
-        found.append("user is root: tasks run as somebody else.")
+        found.append("user is root: tasks run as any other user.")
     if options.deadline_margin < 1:
         found.append(f"deadline_margin is {options.deadline_margin}: it is at least 1 second.")
     found += _network_problems(options)

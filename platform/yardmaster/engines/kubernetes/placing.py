@@ -1,15 +1,15 @@
-"""What the cluster says of a pod that it has not placed, or is about to take from its machine, in the words of
-`failures`. Pure. The one place for the words of schedulers, autoscalers and drains.
+"""What the cluster says of a pod that it has not placed, or takes from its machine, in the words of `failures`. Pure.
+The one place for the words of schedulers, autoscalers, drains and evictions.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from yardmaster.engines.kubernetes.disk import has_written_too_much
 from yardmaster.placing_words import NODE_DRAINED, NODE_NOT_READY, SCALING_UP
 from yardmaster.success import UNSCHEDULABLE
 
@@ -25,6 +25,14 @@ _TAKEN_AWAY = {
     "DeletionByPodGC": "Its node is gone.",
     "TerminationByKubelet": "Its node ran short of memory, disk or processes, or was shut down.",
 }
+NODE_SAYS = frozenset({"Evicted", "Preempting", "Terminated", "NodeShutdown", "NodeLost", "Shutdown"})
+"""Reasons of a pod's status by which its node says that it ended the pod."""
+TOO_MUCH_WRITTEN = re.compile(
+    r"ephemeral local storage usage exceeds|exceeded its local ephemeral storage limit|Usage of EmptyDir volume"
+)
+"""The kubelet's words (`pkg/kubelet/eviction/helpers.go`) where a pod has passed its own limits of disk."""
+DISK_IS_FULL = re.compile(r"low on resource: (?:ephemeral-storage|inodes)|had condition: \[[^]]*DiskPressure")
+"""The same where the node's disk is full, whatever filled it."""
 _MEANING = (
     ("were unschedulable", "An unschedulable node is cordoned or being drained: it takes no new tasks."),
     ("node.kubernetes.io/not-ready", "A node that is not ready takes no tasks."),
@@ -49,10 +57,21 @@ def condition(found: Raw, kind: str) -> Raw:
     return next((one for one in found.get("status", {}).get("conditions") or () if one.get("type") == kind), {})
 
 
+def has_written_too_much(pod: Raw) -> bool:
+    """Whether its node evicted it because it wrote more to the disk than it may."""
+    status = pod.get("status", {})
+    return status.get("reason") in NODE_SAYS and bool(TOO_MUCH_WRITTEN.search(status.get("message") or ""))
+
+
 def was_taken_away(pod: Raw) -> bool:
     """Whether the cluster ended it for its own reasons, which costs the job no restart. What it wrote beyond its limit
     is no such reason."""
     return condition(pod, "DisruptionTarget").get("status") == "True" and not has_written_too_much(pod)
+
+
+def has_failed(pod: Raw) -> bool:
+    """Whether it failed, and not because the cluster took it away."""
+    return pod.get("status", {}).get("phase") == "Failed" and not was_taken_away(pod)
 
 
 def placing_of(pod: Raw, events: Sequence[Raw]) -> Hindrance:

@@ -1,6 +1,6 @@
 """What one pod says about its task, in the vocabulary of `failures`. Pure: raw JSON in, values out.
 
-Not here: whether a failed pod is made anew, and what no pod at all means (`facts`).
+Not here: whether a failed pod is made again, and what no pod at all means (`facts`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,23 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from yardmaster.engines.kubernetes import disk, names
-from yardmaster.engines.kubernetes.placing import NOTHING, Hindrance, placing_of, short, taken_words
-from yardmaster.engines.kubernetes.placing import condition as condition
-from yardmaster.engines.kubernetes.placing import moment as moment
-from yardmaster.engines.kubernetes.placing import was_taken_away as was_taken_away
+from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.placing import (
+    DISK_IS_FULL,
+    NODE_SAYS,
+    NOTHING,
+    TOO_MUCH_WRITTEN,
+    Hindrance,
+    condition,
+    has_written_too_much,
+    moment,
+    placing_of,
+    short,
+    taken_words,
+    was_taken_away,
+)
 from yardmaster.failures import REASONS, reason_of_exit
+from yardmaster.hindrances import IMAGE_PULL
 from yardmaster.quantity import format_bytes
 from yardmaster.restarts import NO_TRACE, Trace
 
@@ -69,7 +80,7 @@ def hindrance_of(pod: Raw, events: tuple[Raw, ...] = ()) -> Hindrance:
         if word == "InvalidImageName":
             return Hindrance("ImageInvalid", message)
         if word in _IMAGE:
-            return Hindrance("ImagePull", _registry_words(message, events))
+            return Hindrance(IMAGE_PULL, _registry_words(message, events))
         if word in _START:
             return Hindrance("StartFailed", f"{word}: {message}")
     placing = placing_of(pod, events)
@@ -87,7 +98,7 @@ def hindrance_of(pod: Raw, events: tuple[Raw, ...] = ()) -> Hindrance:
 def wrote_too_much_before(events: tuple[Raw, ...]) -> Hindrance:
     """What its node said of an earlier pod of the same name that wrote too much; nothing where none did."""
     said = (str(one.get("message", "")).strip() for one in events if one.get("reason") == "Evicted")
-    found = next((message for message in said if disk.TOO_MUCH_WRITTEN.search(message)), "")
+    found = next((message for message in said if TOO_MUCH_WRITTEN.search(message)), "")
     return Hindrance("ScratchExceeded", short(found)) if found else NOTHING
 
 
@@ -112,7 +123,7 @@ def ending_of(pod: Raw, memory_limit: int) -> Ending:
     """Of a pod whose phase is Failed."""
     terminated = container_status(pod).get("state", {}).get("terminated") or {}
     ending = ending_of_container(terminated, memory_limit)
-    if was_taken_away(pod) or pod["status"].get("reason") in disk.NODE_SAYS:
+    if was_taken_away(pod) or pod["status"].get("reason") in NODE_SAYS:
         return Ending(ending.exit_code, _taken_away(pod), ending.started_at, ending.finished_at)
     if not terminated:
         status = pod["status"]
@@ -138,12 +149,12 @@ def ending_of_container(terminated: Raw, memory_limit: int) -> Ending:
 
 
 def is_ending(live: Raw) -> bool:
-    """Whether somebody has told it to go."""
+    """Whether it was told to go."""
     return "deletionTimestamp" in live["metadata"]
 
 
 def ended_by_removal(pod: Raw, *, surely: bool = False) -> bool:
-    """Whether somebody deleted the pod, and its container ended of that: not before, nor, `surely`, in the second in
+    """Whether the pod was deleted, and its container ended of that: not before, nor, `surely`, in the second in
     which it was deleted."""
     if not is_ending(pod):
         return False
@@ -175,7 +186,7 @@ def _trace_in(output: str) -> Trace:
 def _taken_away(pod: Raw) -> Hindrance:
     target = condition(pod, "DisruptionTarget")
     said = str(pod["status"].get("message") or target.get("message") or "").strip()
-    if disk.has_written_too_much(pod):
+    if has_written_too_much(pod):
         return Hindrance("ScratchExceeded", short(said))
-    reason = "MachineDiskFull" if disk.IS_FULL.search(said) else "Evicted"
+    reason = "MachineDiskFull" if DISK_IS_FULL.search(said) else "Evicted"
     return Hindrance(reason, short(f"{taken_words(pod)} {said}".strip()))

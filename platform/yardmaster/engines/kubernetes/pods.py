@@ -5,6 +5,7 @@ Not here: who makes pods of it and how often (`workloads`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from yardmaster.engines.kubernetes import environment as env
@@ -25,32 +26,29 @@ _LOCKED = {
 }
 
 
+_LAST_WORDS = "FallbackToLogsOnError"
+"""The end of its output is the container's message: that is how a failure says why."""
+
+
 def pod_template(
     spec: TrainingSpec, key: JobKey, role: Role, portal_url: str, options: TaskOptions, labels: dict[str, str]
 ) -> dict[str, Any]:
     """The template of all pods of a role."""
     is_named, asked = bool(server_roles(spec)), spec.roles[role].resources
     pool = options.pool_for(role.value, asked)
+    image, command = (pool.image if pool else "") or options.image, [options.python, "-m", "yardmaster_runner"]
+    bounds = _bounds(options)
+    bounds["securityContext"] |= {"fsGroup": options.user, "fsGroupChangePolicy": "OnRootMismatch"}
     pod: dict[str, Any] = {
-        "serviceAccountName": names.ACCOUNT,
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
+        **bounds,
         **({"subdomain": names.SERVICE} if is_named else {}),
         "restartPolicy": "Always" if role is Role.PS else "Never",
         # A pod told to end in 0 s would vanish from the API before its containers have ended.
         "terminationGracePeriodSeconds": max(1, int(spec.grace_period.total_seconds())),
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": options.user,
-            "runAsGroup": options.user,
-            "fsGroup": options.user,
-            "fsGroupChangePolicy": "OnRootMismatch",
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
         "containers": [
             {
-                **_container(spec, key, role, portal_url, options),
-                **({"image": pool.image} if pool and pool.image else {}),
+                **_container(names.CONTAINER, image, command, resources(asked, options), options),
+                **_of_a_task(spec, key, role, portal_url, options),
             }
         ],
         "volumes": _volumes(key, options),
@@ -61,19 +59,54 @@ def pod_template(
     return {"metadata": {"labels": {**labels, **({names.NAMED: names.SERVICE} if is_named else {})}}, "spec": pod}
 
 
-def _container(spec: TrainingSpec, key: JobKey, role: Role, portal_url: str, options: TaskOptions) -> dict[str, Any]:
+def bare_pod(command: list[str], amounts: dict[str, str], options: TaskOptions) -> dict[str, Any]:
+    """A pod of the tasks' image that runs this once, where tasks run and as restricted as they are; of no job."""
+    once = _container(names.CONTAINER, options.image, command, _with_disk(amounts, options), options)
     return {
-        "name": names.CONTAINER,
-        "image": options.image,
+        **_bounds(options),
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 1,
+        "containers": [{**once, "workingDir": "/", "terminationMessagePolicy": _LAST_WORDS}],
+        **_where(None, options),
+    }
+
+
+def _bounds(options: TaskOptions) -> dict[str, Any]:
+    """Of every pod: it has no token of the cluster's, and is nothing that a node or its kernel knows."""
+    return {
+        "serviceAccountName": names.ACCOUNT,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": options.user,
+            "runAsGroup": options.user,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }
+
+
+def _container(
+    name: str, image: str, command: list[str], amounts: Mapping[str, Any], options: TaskOptions
+) -> dict[str, Any]:
+    """What every container has."""
+    return {
+        "name": name,
+        "image": image,
         "imagePullPolicy": options.image_pull_policy,
-        "command": [options.python, "-m", "yardmaster_runner"],
+        "command": command,
+        "resources": amounts,
+        "securityContext": _LOCKED,
+    }
+
+
+def _of_a_task(spec: TrainingSpec, key: JobKey, role: Role, portal_url: str, options: TaskOptions) -> dict[str, Any]:
+    """What a task's container has besides."""
+    return {
         "workingDir": env.WORK_DIR,
         "env": env.task_environment(spec, key, role, portal_url, options),
         "ports": [{"name": "tensorflow", "containerPort": options.port, "protocol": "TCP"}],
-        "resources": resources(spec.roles[role].resources, options),
-        "securityContext": _LOCKED,
-        # The runner's last words are the end of its output: that is how a failure says why.
-        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "terminationMessagePolicy": _LAST_WORDS,
         "volumeMounts": [
             {"name": "work", "mountPath": env.WORK_DIR},
             {"name": "tmp", "mountPath": "/tmp"},
@@ -81,36 +114,6 @@ def _container(spec: TrainingSpec, key: JobKey, role: Role, portal_url: str, opt
             {"name": "token", "mountPath": env.TOKEN_DIR, "readOnly": True},
             *([{"name": "runner", "mountPath": env.RUNNER_DIR, "readOnly": True}] if options.runner_image else []),
         ],
-    }
-
-
-def bare_pod(command: list[str], amounts: dict[str, str], options: TaskOptions) -> dict[str, Any]:
-    """A pod of the tasks' image that runs this once, where tasks run and as restricted as they are; of no job."""
-    return {
-        "serviceAccountName": names.ACCOUNT,
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "restartPolicy": "Never",
-        "terminationGracePeriodSeconds": 1,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": options.user,
-            "runAsGroup": options.user,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-        "containers": [
-            {
-                "name": names.CONTAINER,
-                "image": options.image,
-                "imagePullPolicy": options.image_pull_policy,
-                "command": command,
-                "workingDir": "/",
-                "resources": _with_disk(amounts, options),
-                "securityContext": _LOCKED,
-                "terminationMessagePolicy": "FallbackToLogsOnError",
-            }
-        ],
-        **_where(None, options),
     }
 
 
@@ -152,15 +155,9 @@ def _runner_copy(asked: Resources, options: TaskOptions) -> dict[str, Any]:
     """Brings the runner into a pod whose image lacks it. Never asks for more than the task: a pod counts as much as
     the larger of the two, and the portal's ledger counts the task."""
     small = {"cpu": format_cpu(min(0.1, asked.cpu)), "memory": str(min(64 << 20, asked.memory))}
-    return {
-        "name": "runner",
-        "image": options.runner_image,
-        "imagePullPolicy": options.image_pull_policy,
-        "command": ["cp", "-R", f"{options.runner_path.rstrip('/')}/.", env.RUNNER_DIR],
-        "resources": _with_disk(small, options),
-        "securityContext": _LOCKED,
-        "volumeMounts": [{"name": "runner", "mountPath": env.RUNNER_DIR}],
-    }
+    command = ["cp", "-R", f"{options.runner_path.rstrip('/')}/.", env.RUNNER_DIR]
+    made = _container("runner", options.runner_image, command, _with_disk(small, options), options)
+    return {**made, "volumeMounts": [{"name": "runner", "mountPath": env.RUNNER_DIR}]}
 
 
 def _placement(key: JobKey, pool: NodePool | None, options: TaskOptions) -> dict[str, Any]:

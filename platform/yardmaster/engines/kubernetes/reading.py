@@ -26,10 +26,10 @@ from yardmaster.engines.kubernetes.watching import Watching
 from yardmaster.ids import JobKey
 from yardmaster.phases import ABSENT, Observation
 from yardmaster.spec import Role
+from yardmaster.success import STOPPED_OUTSIDE
 
 _AT_ONCE = 100
 """Runs per list: their names stand in the address."""
-_REMOVED = "StoppedOutside"
 _ASK_AGAIN = 5.0
 """Seconds until the events of a run that is held up are asked for again, where it is not asked about at each look."""
 
@@ -160,19 +160,18 @@ class Reader:
     ) -> dict[JobKey, Observation]:
         """The same, with the events of what is held up without saying why."""
         wanted = {key: fields for key, one in found.items() if (fields := events_wanted(one))}
-        held_up = [*wanted]
-        self._held_up.forget(found.keys() - set(held_up))
-        if not held_up:
+        self._held_up.forget(found.keys() - wanted.keys())
+        if not wanted:
             return dict(found)
         now = time.monotonic()
-        known = {key: self._held_up.known(key, now) for key in held_up}
+        known = {key: self._held_up.known(key, now) for key in wanted}
         if unknown := [key for key, events in known.items() if events is None]:
             kinds = sorted({fields for key in unknown for fields in wanted[key]})
             events = [one for fields in kinds for one in self._api.find("Event", self._place(unknown), fields=fields)]
             for key in unknown:
-                known[key] = _about(key, events)
-                self._held_up.keep(key, _about(key, events), now)
-        return {**found, **{key: observation_of(replace(seen[key], events=known[key] or ())) for key in held_up}}
+                known[key] = mine = _about(key, events)
+                self._held_up.keep(key, mine, now)
+        return {**found, **{key: observation_of(replace(seen[key], events=known[key] or ())) for key in wanted}}
 
     def _by_run(self, kind: str, keys: Collection[JobKey]) -> tuple[dict[str, list[Raw]], int]:
         found: dict[str, list[Raw]] = {key.name: [] for key in keys}
@@ -189,7 +188,7 @@ class Reader:
 
 def _lacks_something(found: Observation) -> bool:
     """Whether a workload is not there that nobody was seen to release."""
-    return not found.exists or any(task.reason == _REMOVED for task in found.tasks)
+    return not found.exists or any(task.reason == STOPPED_OUTSIDE for task in found.tasks)
 
 
 def _name(found: Raw) -> str:

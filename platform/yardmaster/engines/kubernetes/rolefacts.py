@@ -11,8 +11,16 @@ from typing import Any
 
 from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes import podfacts as pods
-from yardmaster.engines.kubernetes.disk import has_written_too_much
-from yardmaster.engines.kubernetes.placing import NOTHING, Hindrance, machine_of, was_taken_away
+from yardmaster.engines.kubernetes.placing import (
+    NOTHING,
+    Hindrance,
+    condition,
+    has_failed,
+    has_written_too_much,
+    machine_of,
+    moment,
+    was_taken_away,
+)
 from yardmaster.engines.kubernetes.podfacts import Raw
 from yardmaster.engines.kubernetes.shape import NEVER, Released, RunShape, Together
 from yardmaster.engines.kubernetes.workloads import HOPELESS
@@ -21,8 +29,8 @@ from yardmaster.phases import TaskPhase, TaskState
 from yardmaster.placing_words import PLACE_MISSING
 from yardmaster.restarts import SAME_FAILURE
 from yardmaster.spec import Role
+from yardmaster.success import STOPPED_OUTSIDE
 
-REMOVED = "StoppedOutside"
 _NO_ACCOUNT = "error looking up service account"
 """What admission says of a pod whose account is not in the namespace."""
 OVERDUE = "The portal was away when its time was over; the cluster ended it."
@@ -67,13 +75,13 @@ class RoleSeen:
     def is_over(self) -> bool:
         """Whether its controller makes no more pods."""
         found = self.workload or {}
-        return any(pods.condition(found, kind).get("status") == "True" for kind in ("Failed", "Complete"))
+        return any(condition(found, kind).get("status") == "True" for kind in ("Failed", "Complete"))
 
     @property
     def is_overdue(self) -> bool:
         """Whether the cluster ends it, as its time was over and the portal did not (`activeDeadlineSeconds`): a Job
         says so first (`FailureTarget`), then its pods go, and then it has failed."""
-        found = (pods.condition(self.workload or {}, kind) for kind in ("Failed", "FailureTarget"))
+        found = (condition(self.workload or {}, kind) for kind in ("Failed", "FailureTarget"))
         return any(one.get("reason") == "DeadlineExceeded" for one in found)
 
     def indexes(self) -> range:
@@ -120,7 +128,7 @@ def failed_in(found: Iterable[Raw]) -> dict[int, tuple[Raw, ...]]:
     failed: dict[int, tuple[Raw, ...]] = {}
     for pod in sorted(found, key=_age):
         index = _index_of(pod)
-        if index is not None and pod.get("status", {}).get("phase") == "Failed" and not was_taken_away(pod):
+        if index is not None and has_failed(pod):
             failed[index] = (*failed.get(index, ()), pod)
     return failed
 
@@ -169,15 +177,14 @@ def task_of(one: RoleSeen, index: int) -> TaskState:
     state = TaskState(one.role, index, TaskPhase.PENDING, restarts=one.restarts_of(pod), node=node)
     phase = pod.get("status", {}).get("phase") or "Pending"
     if _is_removed(one, pod, phase):
-        return replace(state, phase=TaskPhase.FAILED, reason=REMOVED)
+        return replace(state, phase=TaskPhase.FAILED, reason=STOPPED_OUTSIDE)
     if phase == "Pending":
         before = pods.wrote_too_much_before(_events_of(one, pod, earlier=True)) if one.role is Role.PS else NOTHING
         if before.reason:  # a set's pods have one name: this one takes the place of that
             return replace(state, phase=TaskPhase.FAILED, reason=before.reason, message=before.message)
         why = pods.hindrance_of(pod, _events_of(one, pod))
-        is_hopeless = why.reason in REASONS and REASONS[why.reason].permanent
-        state = replace(state, phase=TaskPhase.FAILED) if is_hopeless else state
-        return replace(state, reason=why.reason, message=why.message)
+        phase_now = TaskPhase.FAILED if _is_permanent(why.reason) else TaskPhase.PENDING
+        return replace(state, phase=phase_now, reason=why.reason, message=why.message)
     if phase == "Succeeded":
         ending = pods.ending_of_container(_terminated(pod), one.memory)
         done = replace(state, phase=TaskPhase.SUCCEEDED, exit_code=0)
@@ -186,7 +193,7 @@ def task_of(one: RoleSeen, index: int) -> TaskState:
 
 
 def _is_removed(one: RoleSeen, pod: Raw, phase: str) -> bool:
-    """Whether somebody deleted its workload, which takes the pod along: how that ends says nothing of the task."""
+    """Whether its workload was deleted, which takes the pod along: how that ends says nothing of the task."""
     if one.workload is not None or was_taken_away(pod):
         return False
     return pods.ended_by_removal(pod, surely=phase == "Succeeded")
@@ -198,29 +205,31 @@ def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     if one.is_overdue and pods.is_ending(pod):
         overdue = replace(state, phase=TaskPhase.FAILED, reason="DeadlineExceeded", message=OVERDUE)
         return replace(overdue, started_at=ending.started_at, finished_at=ending.finished_at)
-    is_repeated = _name(pod) in one.repeated
-    reason = SAME_FAILURE if is_repeated else ending.why.reason
+    reason = SAME_FAILURE if _name(pod) in one.repeated else ending.why.reason
     why = replace(state, reason=reason, message=ending.why.message)
     if not one.is_over and not was_taken_away(pod) and pods.ended_by_removal(pod):
-        why = replace(state, reason=REMOVED, message="Its pod was deleted.")
-    is_server = one.role is Role.PS  # its set makes another, whatever it failed of
-    comes_again = not has_written_too_much(pod) and (
-        is_server
-        or not (
-            one.is_over
-            or is_repeated
-            or state.index in one.failed
-            or (ending.exit_code in HOPELESS and not was_taken_away(pod))
-            or _failed_for_good(pod)
-            or (_is_spent(one, pod, state.index) and not was_taken_away(pod))
-        )
-    )
-    if comes_again and one.workload is not None:
+        why = replace(state, reason=STOPPED_OUTSIDE, message="Its pod was deleted.")
+    if one.workload is not None and _comes_again(one, pod, state.index, ending.exit_code):
         if pod["metadata"].get("uid") in one.together.stale:
-            why = replace(state, message="It starts anew together with the others.")
+            why = replace(state, message="It starts again together with the others.")
         return replace(why, restarts=state.restarts + 1)
+    return _for_good(why, ending)
+
+
+def _for_good(why: TaskState, ending: pods.Ending) -> TaskState:
     failed = replace(why, phase=TaskPhase.FAILED, exit_code=ending.exit_code)
     return replace(failed, started_at=ending.started_at, finished_at=ending.finished_at)
+
+
+def _comes_again(one: RoleSeen, pod: Raw, index: int, exit_code: int | None) -> bool:
+    """Whether its controller makes another, and that one counts."""
+    if has_written_too_much(pod):
+        return False
+    if one.role is Role.PS:  # its set makes another, whatever it failed of
+        return True
+    if one.is_over or _name(pod) in one.repeated or index in one.failed:
+        return False
+    return was_taken_away(pod) or not (exit_code in HOPELESS or _failed_for_good(pod) or _is_spent(one, pod, index))
 
 
 def _is_spent(one: RoleSeen, pod: Raw, index: int) -> bool:
@@ -230,9 +239,10 @@ def _is_spent(one: RoleSeen, pod: Raw, index: int) -> bool:
 
 def _failed_for_good(pod: Raw) -> bool:
     """Whether it failed of what no restart can mend. Its Job does not know that, and may make another all the same."""
-    if pod.get("status", {}).get("phase") != "Failed" or was_taken_away(pod):
-        return False
-    reason = pods.ending_of(pod, 0).why.reason
+    return has_failed(pod) and _is_permanent(pods.ending_of(pod, 0).why.reason)
+
+
+def _is_permanent(reason: str) -> bool:
     return reason in REASONS and REASONS[reason].permanent
 
 
@@ -248,10 +258,8 @@ def _living_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     ending = pods.ending_of_container(last, one.memory)
     running = status.get("state", {}).get("running")
     why = replace(state, reason=ending.why.reason, message=ending.why.message)
-    hopeless = ending.why.reason in REASONS and REASONS[ending.why.reason].permanent
-    if last and ending.exit_code != 0 and (hopeless or state.index in one.exhausted):
-        failed = replace(why, phase=TaskPhase.FAILED, exit_code=ending.exit_code)
-        return replace(failed, started_at=ending.started_at, finished_at=ending.finished_at)
+    if last and ending.exit_code != 0 and (_is_permanent(ending.why.reason) or state.index in one.exhausted):
+        return _for_good(why, ending)
     if running is None and status.get("state", {}).get("waiting"):
         return why
     machine = NOTHING if pod["metadata"].get("uid") in one.together.stale else machine_of(pod)
@@ -260,10 +268,10 @@ def _living_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
 
 
 def _without_pod(one: RoleSeen, index: int) -> TaskState:
-    """Not made yet, or refused; or its end was noted by its Job; or somebody else removed it."""
+    """Not made yet, or refused; or its end was noted by its Job; or it was removed from outside."""
     state = TaskState(one.role, index, TaskPhase.PENDING)
     if one.workload is None:
-        return replace(state, phase=TaskPhase.FAILED, reason=REMOVED)
+        return replace(state, phase=TaskPhase.FAILED, reason=STOPPED_OUTSIDE)
     if index in one.completed:
         return replace(state, phase=TaskPhase.SUCCEEDED, exit_code=0)
     if index in one.failed or one.is_over:
@@ -306,4 +314,4 @@ def _started(pod: Raw) -> Any:
     """When its container began: also of one that has ended a moment ago, which its pod does not say yet."""
     state = pods.container_status(pod).get("state", {})
     begun = state.get("running") or state.get("terminated") or {}
-    return pods.moment(begun.get("startedAt") or pod.get("status", {}).get("startTime"))
+    return moment(begun.get("startedAt") or pod.get("status", {}).get("startTime"))

@@ -1,5 +1,5 @@
 """Submit a run: make its objects in order, or finish what was begun before. The last write is the leading task's
-workload, so that whoever sees it knows that all are there.
+workload, so that all are there when it is seen.
 
 Nothing is made beside what the cluster is still deleting, nor where the portal has made no place. Not here: what the
 objects are (`manifests`), and what becomes of a run that was told to end meanwhile (`engine`).

@@ -18,6 +18,7 @@ from datetime import timedelta
 
 from yardmaster.engines.kubernetes import podfacts as pods
 from yardmaster.engines.kubernetes.budget import failed_together, failures_so_far
+from yardmaster.engines.kubernetes.placing import has_failed, moment
 from yardmaster.engines.kubernetes.podfacts import Raw
 from yardmaster.engines.kubernetes.rolefacts import RoleSeen, failures_of_pod, lives, restarts_of_pod
 from yardmaster.engines.kubernetes.shape import Together
@@ -111,8 +112,7 @@ def _is_over(pod: Raw) -> bool:
 
 def _failures(pod: Raw) -> int:
     """What its Job counts of the task that this is the newest pod of."""
-    failed = pod.get("status", {}).get("phase") == "Failed" and not pods.was_taken_away(pod)
-    return failures_of_pod(pod) + failed
+    return failures_of_pod(pod) + has_failed(pod)
 
 
 def _is_another_server(pod: Raw, chief: Raw | None, one: RoleSeen, known: Together) -> bool:
@@ -121,7 +121,7 @@ def _is_another_server(pod: Raw, chief: Raw | None, one: RoleSeen, known: Togeth
     if _is_over(pod) or _has_failed(pod, known):
         return True
     running = pods.container_status(chief or {}).get("state", {}).get("running") or {}
-    made, begun = pods.moment(pod["metadata"].get("creationTimestamp")), pods.moment(running.get("startedAt"))
+    made, begun = moment(pod["metadata"].get("creationTimestamp")), moment(running.get("startedAt"))
     if made is None or begun is None or pods.is_ending(chief or pod):
         return False
     return made > begun + timedelta(seconds=one.shape.grace) + LATE

@@ -1,7 +1,7 @@
 """What an answer of the API server that is no success means, as typed errors. Pure.
 
-`Absent`, `Conflict`, `Left`, `Expired` and `Busy` have a meaning within the engine; to everybody else they say: try
-again. `Forbidden` has one, too; to everybody else it is the operator's matter.
+`Absent`, `Conflict`, `Left`, `Expired` and `Busy` have a meaning within the engine; to all others they say: try
+again. `Forbidden` has one, too; to all others it is the operator's matter.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Left(Unavailable):
 
     def __init__(self, name: str) -> None:
         message = f"The cluster is still deleting what was there before under the name {name}."
-        super().__init__(message, remedy="It is made anew after that.")
+        super().__init__(message, remedy="It is made again after that.")
 
 
 class Expired(Unavailable):
@@ -55,7 +55,7 @@ def version_of(text: str) -> int:
 
 
 def trouble_of(status: int, body: bytes, what: str, retry_after: str | None = None) -> YardmasterError:
-    """The error for an answer with this status; `what` is the deed, for people ("create pods")."""
+    """The error for an answer with this status; `what` was asked, for people ("create pods")."""
     answer = _status_object(body)
     message = str(answer.get("message") or body[:300].decode(errors="replace") or f"HTTP {status}")
     details = answer.get("details")

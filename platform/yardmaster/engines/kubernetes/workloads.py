@@ -1,6 +1,6 @@
 """Who makes and re-makes the pods of a role: an Indexed Job, or for parameter servers a StatefulSet.
 
-Restarts. A failed pod is made anew with its index, after a back-off. The spec's `retries` count the restarts of all
+Restarts. A failed pod is made again with its index, after a back-off. The spec's `retries` count the restarts of all
 tasks of the job together, which no Job can: its limit for each index is the same number, which no task passes, and
 whose failure is one too many is told from what shows of all (`budget`). A pod that the cluster itself took away
 (eviction, preemption, a drained node: the condition `DisruptionTarget`) costs nothing. Exit codes of the runner that a

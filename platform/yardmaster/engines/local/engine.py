@@ -1,6 +1,6 @@
 """The engine that runs a job's tasks as processes of this machine. Linux, and nothing installed beside Python.
 
-It isolates nobody: tasks run as the portal's own user and can read what the portal can. Who may use it is the portal's
+It isolates no task: they run as the portal's own user and can read what the portal can. Who may use it is the portal's
 matter (`isolates`). The verbs here only write files and wake or start the run's supervisor, which does the rest; the
 truth of a run is in its folder, so that any process of the portal may call any verb at any time.
 """
@@ -115,7 +115,7 @@ class LocalEngine:
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
         """One pass over the runs' files. Where a run should go on but its supervisor was killed or the machine was
-        started anew, another supervisor is started, which goes on from the files."""
+        started again, another supervisor is started, which goes on from the files."""
         with translated(self.root):
             return {key: self._observe(self._layout.run(key)) for key in keys}
 
@@ -129,7 +129,7 @@ class LocalEngine:
         """One entry per process, in the order in which they start. Ports and GPUs are given out only by `submit`."""
         self._refuse_impossible(spec)
         folder, order = self._layout.run(key), self._order(spec, key, "<the portal's address>", {}, {})
-        # Whoever may see the job may see this, and what the operator passes on may be a secret.
+        # All who may see the job may see this, and what the operator passes on may be a secret.
         hidden = dict.fromkeys(order.environment, "<as the portal has it>")
         order = dataclasses.replace(order, environment=hidden)
         entries = []
@@ -159,7 +159,7 @@ class LocalEngine:
         return text[-lines:] if lines > 0 else []
 
     def servers(self, spec: TrainingSpec, key: JobKey) -> Servers | None:
-        """The ports that `submit` gave out; None before that, and when the run is tidied."""
+        """The ports that `submit` gave out; None before that, and when the run was removed."""
         folder = self._layout.run(key)
         with translated(self.root):
             order = folder.read_order()
@@ -175,7 +175,7 @@ class LocalEngine:
         """Runs that have changed, for ever, within about 0.05 s."""
         return Journal(self._layout.journal).follow()
 
-    # --- deeds -------------------------------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------------------------
 
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
         """Make the run's folder in one step, whole or not at all, and start its supervisor."""

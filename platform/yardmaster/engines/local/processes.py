@@ -112,15 +112,15 @@ def descendants(rows: Mapping[int, Row], roots: Iterable[int]) -> set[int]:
     return found
 
 
-def memory_of(rows: Iterable[Row], limit: int) -> int:
-    """Bytes that these processes use together.
+def memory_of(rows: Iterable[Row]) -> int:
+    """Bytes that these processes use together. The kernel is asked for each one's fair share, which is dear."""
+    return sum(map(_fair_share, rows))
 
-    The quick sum counts shared pages once per process, which is too much for a script with forked children. Where
-    that sum passes `limit`, the kernel is asked for each one's fair share, which is dear.
-    """
-    rows = list(rows)
-    quick = sum(row.resident for row in rows)
-    return quick if quick <= limit else sum(_fair_share(row) for row in rows)
+
+def memory_at_most(rows: Iterable[Row]) -> int:
+    """The same from what is known already: it counts shared pages once per process, which is too much for a script with
+    forked children."""
+    return sum(row.resident for row in rows)
 
 
 def machine_oom_kills() -> int:

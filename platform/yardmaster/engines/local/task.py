@@ -1,13 +1,12 @@
-"""One task under supervision: its stage, its process, and what is remembered of it. Deeds only on this one task.
+"""One task under supervision: its stage, its process, and what is remembered of it. It acts only on this one task.
 
-Not here: when a task is to start, to end or to start anew, which needs the view of the whole run (`supervisor`).
+Not here: when a task is to start, to end or to start again, which needs the view of the whole run (`supervisor`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import signal
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,6 +23,7 @@ from yardmaster.engines.local.processes import (
     identify,
     machine_oom_kills,
     members,
+    memory_at_most,
     memory_of,
     send_signal,
 )
@@ -131,7 +131,7 @@ class SupervisedTask:
         return len(living)
 
     def first_process_ended(self, exit_code: int | None, peak_memory: int = 0) -> None:
-        """Its first process is gone; `exit_code` None: somebody else's child, nobody was told."""
+        """Its first process is gone; `exit_code` None: another process's child, which alone was told."""
         self._exit_code = exit_code
         self._note_peak(max(peak_memory, self._group.peak() if self._group else 0))
         self._passed_memory = self._passed_memory or self._was_killed_by_kernel()
@@ -171,7 +171,7 @@ class SupervisedTask:
         self.facts = replace(ended, leader=None, recalled=False)
 
     def restart_at(self, moment: float, ending: Ending, *, spends: bool) -> None:
-        """Start it anew at `moment`; until then the reason of its end shows. `spends` one of the job's restarts."""
+        """Start it again at `moment`; until then the reason of its end shows. `spends` one of the job's restarts."""
         self.stage = Stage.WAITING
         again = self.facts.with_state(
             phase=TaskPhase.PENDING,
@@ -185,7 +185,7 @@ class SupervisedTask:
             self.facts = replace(self.facts, spent=self.facts.spent + 1, trace=ending.trace)
 
     def recall(self, kill_at: float, start_at: float) -> None:
-        """End it because the whole cluster starts anew, at `start_at` or when all of it has ended."""
+        """End it because the whole cluster starts again, at `start_at` or when all of it has ended."""
         self.facts = replace(self.facts, recalled=self.stage is not Stage.WAITING, start_at=start_at)
         if self.stage is Stage.RUNNING:
             self.end_gently(kill_at)
@@ -217,11 +217,11 @@ class SupervisedTask:
     def _memory_of(self, mine: Sequence[Row]) -> int:
         """What these use together, and a note of the most. The quick sum counts pages that forked children share once
         for each: it serves while it is no larger than before, and is never noted."""
-        quick = memory_of(mine, sys.maxsize)
+        quick = memory_at_most(mine)
         if quick <= min(self._quick_peak, self.resources.memory):
             return quick
         self._quick_peak = quick + quick // 50
-        used = memory_of(mine, 0)
+        used = memory_of(mine)
         self._note_peak(used)
         return used
 
