@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from apps.jobs.models import Checkpoint, JobAttempt, JobEvent
 from apps.jobs.serializers import PHASES, QUEUE_STATES, ROLES, ShortageSerializer
+from apps.namespaces.serializers import ShareByNameSerializer
 
 
 class JobNameSerializer(serializers.Serializer[Any]):
@@ -160,6 +161,12 @@ class ResourcesSerializer(serializers.Serializer[Any]):
     extended = serializers.DictField(child=serializers.IntegerField())
 
 
+class DeviceQuotaSerializer(ShareByNameSerializer):
+    """What one namespace may hold of a device on all engines together, and holds."""
+
+    namespace = serializers.CharField(help_text="Its slug.")
+
+
 class DeviceSerializer(serializers.Serializer[Any]):
     """A device that the operator named."""
 
@@ -168,6 +175,11 @@ class DeviceSerializer(serializers.Serializer[Any]):
     total = serializers.IntegerField()
     free = serializers.IntegerField(help_text="What neither strangers nor the portal's own jobs hold.")
     held = serializers.IntegerField(help_text="By the portal's own jobs.")
+    quotas = DeviceQuotaSerializer(
+        many=True,
+        help_text="Of the namespaces in which you may launch, those that hold the most first, at most 20. For "
+        "administrators: of their own, and of others that hold some. Empty where you may not launch on the engine.",
+    )
 
 
 class EngineSerializer(serializers.Serializer[Any]):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 
 from apps.accounts.models import User
 from apps.jobs import ledger
+from apps.jobs.device_quotas import DeviceQuota, device_quotas
 from apps.jobs.engines import engine_named, engine_names, why_not
 from apps.jobs.models import EngineProbe
 from apps.jobs.probes import known_of
@@ -53,6 +54,20 @@ class Device:
     total: int
     free: int
     held: int
+    quotas: Sequence[DeviceQuota] = ()
+    """Of the namespaces in which this user may launch; none where they may not launch on the engine."""
+
+
+def engines_with_quotas(user: User) -> list[EngineShown]:
+    """The same as `engines_for`, with what this user's namespaces may hold of the devices, and hold."""
+    engines = engines_for(user)
+    quotas = device_quotas(user, {device.name for one in engines if one.allowed for device in one.devices})
+    return [
+        replace(one, devices=[replace(device, quotas=quotas[device.name]) for device in one.devices])
+        if one.allowed
+        else one
+        for one in engines
+    ]
 
 
 def engines_for(user: User) -> list[EngineShown]:
@@ -94,7 +109,7 @@ def _shown(user: User, name: str) -> EngineShown:
 def _devices(engine: Engine, total: Resources, free: Resources, held: Resources) -> list[Device]:
     named = engine.devices() if isinstance(engine, Offers) else {}
     return [
-        Device(name, label, *(one.extended.get(name, 0) for one in (total, free, held)))
+        Device(name, label, total.extended.get(name, 0), free.extended.get(name, 0), held.extended.get(name, 0))
         for name, label in named.items()
     ]
 

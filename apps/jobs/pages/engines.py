@@ -1,4 +1,4 @@
-"""The page of engines: what each has, what of it is free, and who may launch there."""
+"""The page of engines: what each has, what of it is free, and what the viewer's namespaces may hold of its devices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from django.urls import URLPattern, URLResolver, path
 from django.views.decorators.http import require_GET
 
 from apps.accounts.models import User
-from apps.jobs.engine_list import EngineShown, engines_for
+from apps.jobs.device_quotas import MOST, DeviceQuota
+from apps.jobs.engine_list import Device, EngineShown, engines_with_quotas
 from yardmaster.quantity import format_amount
 
 _WORDS = {"cpu": "CPU cores", "memory": "Memory", "gpus": "GPUs"}
@@ -34,8 +35,13 @@ class Row:
 def engines(request: HttpRequest) -> HttpResponse:
     """Every engine, the default first."""
     assert isinstance(request.user, User)
-    found = sorted(engines_for(request.user), key=lambda one: (not one.is_default, one.name))
-    return render(request, "jobs/engines.html", {"engines": [(one, _rows(one)) for one in found]})
+    found = sorted(engines_with_quotas(request.user), key=lambda one: (not one.is_default, one.name))
+    context = {"engines": [(one, _rows(one), _quotas(one)) for one in found], "most": MOST}
+    return render(request, "jobs/engines.html", context)
+
+
+def _quotas(shown: EngineShown) -> list[tuple[Device, DeviceQuota]]:
+    return [(device, quota) for device in shown.devices for quota in device.quotas]
 
 
 def _rows(shown: EngineShown) -> list[Row]:

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from apps.api.views import ApiView
 from apps.jobs.detail_serializers import EnginesSerializer
-from apps.jobs.engine_list import engines_for
+from apps.jobs.engine_list import engines_with_quotas
 
 
 class EnginesView(ApiView):
@@ -19,4 +19,4 @@ class EnginesView(ApiView):
 
     @extend_schema(responses=EnginesSerializer)
     def get(self, request: Request) -> Response:
-        return Response(EnginesSerializer({"results": engines_for(self.user)}).data)
+        return Response(EnginesSerializer({"results": engines_with_quotas(self.user)}).data)
