@@ -6,6 +6,7 @@ import pytest
 
 from apps.jobs import wake
 from apps.jobs.engines import engine_named
+from apps.jobs.models import Job
 from tests.integration.jobs.world import StagedEngine, World, refuses_transactions
 from tests.real.postgres import postgres_cluster, postgres_db
 
@@ -35,6 +36,14 @@ def world(db, engine_settings, stores) -> World:
 def postgres_world(postgres_db, engine_settings, stores) -> World:
     """The same world on a real PostgreSQL, for several threads."""
     return _world()
+
+
+@pytest.fixture
+def job(world, ada) -> Job:
+    """One that its engine has."""
+    job = world.launch(ada)
+    world.settle()
+    return world.again(job)
 
 
 def _world() -> World:

@@ -11,8 +11,8 @@ from rest_framework.test import APIClient
 
 from apps.jobs.models import Job, JobAttempt
 from apps.jobs.services import job_stop
-from apps.jobs.task_auth import token_of
 from apps.namespaces.models import Membership, Namespace
+from tests.integration.jobs.world import task_of
 from yardmaster.errors import Unavailable
 from yardmaster.phases import TaskPhase
 from yardmaster.spec import Role
@@ -179,8 +179,6 @@ def test_a_server_that_is_lost_for_good_fails_the_job_in_plain_words(world, me, 
 
 
 def test_the_order_of_a_task_has_no_code(up):
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {token_of(up.pk, 1)}")
-    order = client.get("/api/v1/task/order/", {"role": "ps", "index": 0}).json()
+    order = task_of(up).get("/api/v1/task/order/", {"role": "ps", "index": 0}).json()
     assert order["code"] is None
     assert order["spec"]["entry_point"] == ""

@@ -12,23 +12,11 @@ from rest_framework.test import APIClient
 from apps.jobs.models import Job
 from apps.jobs.task_auth import token_of
 from portal.client_errors import ClientErrors
+from tests.integration.jobs.world import task_of
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected, meaning
 
 TASK = "/api/v1/task/"
 LOG = f"{TASK}log/?role=worker&index=0"
-
-
-@pytest.fixture
-def job(world, ada) -> Job:
-    job = world.launch(ada)
-    world.settle()
-    return world.again(job)
-
-
-def task_of(job: Job, attempt: int = 1) -> APIClient:
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {token_of(job.pk, attempt)}")
-    return client
 
 
 def understood(answer: HttpResponseBase) -> dict:

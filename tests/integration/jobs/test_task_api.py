@@ -17,23 +17,11 @@ from apps.registry.models import Model
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
 from apps.uploads.storage import storage
+from tests.integration.jobs.world import task_of
 from yardmaster.phases import TaskPhase
 from yardmaster.spec import Role
 
 TASK = "/api/v1/task/"
-
-
-@pytest.fixture
-def job(world, ada) -> Job:
-    job = world.launch(ada)
-    world.settle()
-    return world.again(job)
-
-
-def task_of(job: Job, attempt: int = 1) -> APIClient:
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {token_of(job.pk, attempt)}")
-    return client
 
 
 def report(client: APIClient, **facts):

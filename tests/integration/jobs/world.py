@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import connection
+from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.code.models import Code, CodeVersion
@@ -17,6 +18,7 @@ from apps.jobs.queue import waiting
 from apps.jobs.queue_pass import admit_queue
 from apps.jobs.reconcile import reconcile
 from apps.jobs.services import job_launch
+from apps.jobs.task_auth import token_of
 from apps.namespaces.models import Namespace
 from apps.uploads.manifest import manifest_create
 from apps.uploads.models import Kind, State, Upload
@@ -224,6 +226,13 @@ class World:
                 return
             assert following.next_look_at <= limit, f"{following.phase} {following.reason} is still looked at"
             self.now = max(self.now, following.next_look_at)
+
+
+def task_of(job: Job, attempt: int = 1) -> APIClient:
+    """A client with the token of a job's attempt."""
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {token_of(job.pk, attempt)}")
+    return client
 
 
 def refuses_transactions() -> Callable[[str], None]:

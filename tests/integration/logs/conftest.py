@@ -11,10 +11,10 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.jobs.models import Job, JobAttempt
-from apps.jobs.task_auth import token_of
 from apps.logs.store import log_store
 from apps.logs.task_views import RememberedTaskToken
 from apps.namespaces.selectors import namespace_for
+from tests.integration.jobs.world import task_of
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.store import LogStore
 from yardmaster.spec import Role
@@ -60,11 +60,4 @@ def worker(job: Job, index: int = 0, attempt: int = 1) -> StreamKey:
 
 @pytest.fixture
 def task() -> Callable[..., APIClient]:
-    """A client with the token of a job's attempt."""
-
-    def make(job: Job, attempt: int = 1) -> APIClient:
-        client = APIClient()
-        client.credentials(HTTP_AUTHORIZATION=f"Bearer {token_of(job.pk, attempt)}")
-        return client
-
-    return make
+    return task_of

@@ -8,17 +8,11 @@ from django.utils import timezone
 from apps.jobs.models import Job, TaskFact
 from apps.jobs.services import job_retry
 from apps.jobs.task_auth import identity_of, token_of
-from tests.integration.jobs.conftest import engine_settings, stores, world
-from tests.integration.jobs.test_task_api import TASK, report, task_of
+from tests.integration.jobs.conftest import engine_settings, job, stores, world
+from tests.integration.jobs.test_task_api import TASK, report
+from tests.integration.jobs.world import task_of
 
-__all__ = ["engine_settings", "stores", "world"]
-
-
-@pytest.fixture
-def job(world, ada) -> Job:
-    job = world.launch(ada)
-    world.settle()
-    return world.again(job)
+__all__ = ["engine_settings", "job", "stores", "world"]
 
 
 @pytest.fixture
