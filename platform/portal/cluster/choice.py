@@ -99,7 +99,7 @@ def is_everywhere(host: str) -> bool:
 
 def image_of(named: str, on_nodes: Sequence[str]) -> str:
     """The image of tasks: the one that is named, else the project's own where a node has it; else empty."""
-    return named or next((one for one in on_nodes if one == DEVELOPMENT_IMAGE), "")
+    return named or (DEVELOPMENT_IMAGE if DEVELOPMENT_IMAGE in on_nodes else "")
 
 
 def chosen_host(tried: Sequence[str], outcomes: Mapping[str, str]) -> str:

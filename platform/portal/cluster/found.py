@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,6 @@ class Target:
     """One path, or several as kubectl takes them."""
     context: str
     server: str
-
-    def to_table(self) -> dict[str, str]:
-        return asdict(self)
 
 
 def kubeconfig_of(environment: Mapping[str, str], home: Path) -> str:

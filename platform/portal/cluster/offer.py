@@ -122,7 +122,7 @@ class Offer:
                 "There is no kubeconfig that leads to a cluster: set KUBECONFIG, or YARDMASTER_KUBERNETES=1 where the "
                 "portal itself runs on the cluster."
             )
-        seen = self._ask_cluster("inspect", target.to_table(), _INSPECTION)
+        seen = self._ask_cluster("inspect", asdict(target), _INSPECTION)
         self.say(f"There is a Kubernetes cluster: {_words(target)}, {seen['version']}.")
         if is_asked and not self._is_agreed(target):
             return None
@@ -141,7 +141,7 @@ class Offer:
             raise OfferFailed(choice.why_none((), {}))
         self.say(f"A pod tries where it reaches this machine: {', '.join(hosts)} ...")
         question = {
-            **target.to_table(), "hosts": hosts, "port": self.port, "patience": PATIENCE,
+            **asdict(target), "hosts": hosts, "port": self.port, "patience": PATIENCE,
             "tasks": {**self._tasks(), "image": image},
         }  # fmt: skip
         outcomes = self._ask_cluster("reach", question, PATIENCE + 30)["outcomes"]
@@ -170,7 +170,8 @@ class Offer:
                     child.communicate()
                     raise OfferFailed(f"The cluster did not answer within {seconds:g} s.") from None
         if child.returncode:
-            raise OfferFailed(f"The cluster could not be tried: {errors.strip().splitlines()[-1:]}")
+            why = errors.strip().rpartition("\n")[2] or f"the process that tried it ended with {child.returncode}."
+            raise OfferFailed(f"The cluster could not be tried: {why}")
         answer: dict[str, Any] = json.loads(output.splitlines()[-1])
         if "problem" in answer:
             raise OfferFailed(answer["problem"])
@@ -189,7 +190,7 @@ class Offer:
         if answer.strip().lower() in ("y", "yes"):
             return True
         if answer:
-            self._remember({"declined": target.to_table()})
+            self._remember({"declined": asdict(target)})
             self.say(f"It is left alone. {HOW_TO_TURN_ON}")
         return False
 

@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from portal.cluster.choice import DEVELOPMENT_IMAGE
 from portal.demo.portal import ROOT, PortalFailed
 from yardmaster.engines.local.loopback import LoopbackOnly, can_be_kept
 
-TASK_IMAGE = "localhost/yardmaster/task:dev"
 OPEN = {"YARDMASTER_LOCAL_OPEN_SERVERS": "1"}
 OPEN_NOTE = (
     "This machine cannot keep TensorFlow's servers to its own addresses: while the job runs, other machines can reach "
@@ -60,7 +60,7 @@ def surroundings_for(
         host,
         {
             "YARDMASTER_KUBECONFIG": ask("kubeconfig"),
-            "YARDMASTER_KUBERNETES_IMAGE": environment.get("YARDMASTER_KUBERNETES_IMAGE") or TASK_IMAGE,
+            "YARDMASTER_KUBERNETES_IMAGE": environment.get("YARDMASTER_KUBERNETES_IMAGE") or DEVELOPMENT_IMAGE,
             "YARDMASTER_ALLOWED_HOSTS": f"127.0.0.1,localhost,{host}",
         },
     )

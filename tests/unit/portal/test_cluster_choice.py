@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from portal.cluster import choice
 from portal.cluster.choice import Chosen, Course, Situation
 from portal.cluster.found import Target, kubeconfig_of, target_of
+from portal.cluster.offer import Offer, OfferFailed
 
 TARGET = Target("/etc/kubeconfig", "here", "https://10.0.0.2:6443")
 OTHER = replace(TARGET, context="production", server="https://198.51.100.7")
@@ -143,3 +145,14 @@ clusters: [{name: a, cluster: {server: "https://10.0.0.2:6443"}}, {name: b, clus
         (tmp_path / ".kube").mkdir()
         (tmp_path / ".kube" / "config").write_text("")
         assert kubeconfig_of({}, tmp_path) == str(tmp_path / ".kube" / "config")
+
+
+def test_where_the_process_that_tries_fails_its_last_words_are_told(tmp_path):
+    file = tmp_path / "kubeconfig"
+    file.write_text(TestKubeconfig.KUBECONFIG)
+    told = {"YARDMASTER_KUBECONFIG": str(file)}
+    nothing_there = Offer(
+        tmp_path, tmp_path, told, "", 8080, is_wanted=True, say=lambda _: None, stop=threading.Event()
+    )
+    with pytest.raises(OfferFailed, match=r"^The cluster could not be tried: .*No module named '?portal[^\]]*$"):
+        nothing_there.settle()
