@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 from itertools import pairwise
-from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
@@ -18,6 +17,7 @@ from portal.demo.cluster import surroundings_for
 from portal.demo.leaving import leaving_nothing
 from portal.demo.portal import ROOT, Access, PortalFailed, RunningPortal
 from portal.demo.story import LEAST_ACCURACY, NeverFits, Story
+from portal.up.home import home_of
 from yardmaster_client import Job, NotReachable, PortalError, Yardmaster
 
 
@@ -33,7 +33,7 @@ def main() -> int:
         if around.note:
             console.print(around.note, soft_wrap=True)
         with (
-            leaving_nothing(options.engine, _home(), console.print) as is_up,
+            leaving_nothing(options.engine, home_of(os.environ, ROOT), console.print) as is_up,
             RunningPortal(options.port, around.host) as running,
         ):
             is_up()
@@ -78,10 +78,6 @@ def _options() -> argparse.Namespace:
     options.ps = options.ps or (1 if on_one_machine else 2)
     options.workers = options.workers or (2 if on_one_machine else 3)
     return options
-
-
-def _home() -> Path:
-    return Path(os.environ.get("YARDMASTER_HOME") or ROOT / ".yardmaster").resolve()
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

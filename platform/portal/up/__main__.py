@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def main() -> int:
     options = _options()
-    home = Path(os.environ.get("YARDMASTER_HOME") or ROOT / ".yardmaster").resolve()
+    home = portal_home.home_of(os.environ, ROOT)
     stop = _stop_on_signals()
     begun = time.monotonic()
     raise_descriptors()

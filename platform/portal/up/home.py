@@ -5,12 +5,18 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
 
 class HomeInUse(Exception):
     """Another portal runs in this home. The message says which process."""
+
+
+def home_of(environment: Mapping[str, str], root: Path) -> Path:
+    """The folder that is meant: the one that is named, else one in the checkout."""
+    return Path(environment.get("YARDMASTER_HOME") or root / ".yardmaster").resolve()
 
 
 def prepare(home: Path) -> None:
