@@ -63,7 +63,6 @@ def sent(monkeypatch):
             messages.append((name, args[0]))
 
     monkeypatch.setattr(wake, "_sender", Sender)
-    monkeypatch.setattr(
-        wake, "_silent_until", 0.0
-    )  # a broker that was away for an earlier test is no matter of this one
+    # A broker that was away for an earlier test is no matter of this one.
+    monkeypatch.setattr(wake, "_silent_until", 0.0)
     return messages
