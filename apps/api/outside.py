@@ -33,7 +33,7 @@ def problem_response(request: HttpRequest, problem: ApiProblem, template: str = 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, DisallowedHost):
-        # With a code of its own: whoever asks may have reached the portal under another name than it goes by.
+        # With a code of its own: the caller may have reached the portal under a name that is not its own.
         detail = "The portal is not known by this name."
         remedy = "Use its own address. An administrator may add the name to YARDMASTER_ALLOWED_HOSTS."
         return problem_response(request, ApiProblem(400, "host_refused", detail, remedy=remedy))

@@ -1,7 +1,7 @@
 """Before an engine forgets an attempt: keep the output that only the engine has, and close the streams.
 
 A task that died before its runner began has sent no line; what its engine kept (a container's output) is then all
-there is. Of a task that was killed nobody else says that no more lines will come.
+there is. That no more lines will come of a task that was killed is said here alone.
 """
 
 from __future__ import annotations

@@ -70,9 +70,9 @@ def why_not(user: User, name: str) -> Forbidden | None:
     if user.is_staff or settings.YARDMASTER_LOCAL_ENGINE_FOR_ALL or engine_named(name).isolates:
         return None
     return Forbidden(
-        f"The engine {name} runs scripts as the portal's own user and isolates nobody, so that only administrators may "
-        "launch on it.",
-        "Ask an administrator to launch the job, to set YARDMASTER_LOCAL_ENGINE_FOR_ALL=1 where everybody is trusted, "
+        f"The engine {name} runs scripts as the portal's own user and isolates no user from another, so that only "
+        "administrators may launch on it.",
+        "Ask an administrator to launch the job, to set YARDMASTER_LOCAL_ENGINE_FOR_ALL=1 where all users are trusted, "
         "or to set up an engine that isolates.",
     )
 

@@ -1,7 +1,7 @@
 """Jobs that can never start as limits and machines are now: launched only where that is accepted, and told apart.
 
 What is certain counts alone: a task larger than the largest machine, a job larger than its namespace's whole quota or
-than the engine. What an engine has is unknown while it does not answer: then nobody is asked, and the queue decides.
+than the engine. What an engine has is unknown while it does not answer: then no question is put, and the queue decides.
 Should limits change so that the job fits, it waits like any other from its next look on.
 """
 
@@ -59,7 +59,7 @@ class Hopeless:
 
 
 class NeverFits(Conflict):
-    """The job would be queued for ever. Whoever wants that all the same says so."""
+    """The job would be queued for ever. A caller that wants that all the same says so."""
 
     def __init__(self, found: Hopeless) -> None:
         remedy = f"{found.never.remedy} To queue it all the same, send accept_never_fits: true."

@@ -20,7 +20,7 @@ from yardmaster.phases import MOVES, Phase, Wanted
 
 
 class PhaseMoved(Exception):
-    """Somebody else moved the job, or began a new attempt, since the caller read it. Read it again."""
+    """The job was moved, or began a new attempt, since the caller read it. Read it again."""
 
 
 _TIME_OF: dict[Phase, str] = {

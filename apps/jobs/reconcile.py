@@ -40,8 +40,8 @@ SOON = timedelta(seconds=1)
 
 
 def reconcile(job_id: uuid.UUID, *, clock: Clock = timezone.now) -> None:
-    """Bring the job as far forward as it can be now. Returns within seconds; repeats harmlessly; somebody else has it:
-    returns at once and they look again."""
+    """Bring the job as far forward as it can be now. Returns within seconds; repeats harmlessly. Where another
+    worker has it: returns at once, and that one looks again."""
     lease = leases.claim(job_id, clock())
     if lease is None:
         return
@@ -74,7 +74,7 @@ def _bring_forward(job_id: uuid.UUID, clock: Clock) -> datetime | None:
         try:
             until = _one_step(job, clock)
         except PhaseMoved:
-            continue  # somebody else moved it between our look and our write: look at what it is now
+            continue  # it was moved between our look and our write: look at what it is now
         if until is not None:
             return until.until
     return clock() + SOON
@@ -112,7 +112,7 @@ def _look(job: Job, clock: Clock) -> tuple[Observation | None, Exception | None]
 
 
 def _is_on_the_engine(job: Job) -> bool:
-    """Whether the engine can have anything of the attempt: not before admission, not after it was tidied."""
+    """Whether the engine can have anything of the attempt: not before admission, not after it was removed there."""
     return job.phase != Phase.QUEUED.value and not job.is_over
 
 

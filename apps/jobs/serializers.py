@@ -147,7 +147,7 @@ class ServerSerializer(serializers.Serializer[Any]):
 
 
 class ServingSerializer(serializers.Serializer[Any]):
-    """The servers of a job that somebody outside drives."""
+    """The servers of a job that a program outside drives."""
 
     target = serializers.CharField(help_text="The `grpc://` address to connect to; that of any other server would do.")
     reach = serializers.CharField(help_text="From where the addresses can be reached.")

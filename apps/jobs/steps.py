@@ -1,6 +1,6 @@
-"""Perform the one step that `plan` named: the deed at the engine first, outside any transaction, then its trace.
+"""Perform the one step that `plan` named: the call to the engine first, outside any transaction, then its trace.
 
-Every deed may be repeated. Killed between deed and trace, the same step is named again and does no harm.
+Every call may be repeated. Killed between call and trace, the same step is named again and does no harm.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
 def _move(
     job: Job, phase: Phase, verdict: Verdict | None, spec: TrainingSpec, seen: Observation, now: datetime
 ) -> None:
-    """A job that has its verdict no longer counts as running: somebody may start for it. One that was over before it
+    """A job that has its verdict no longer counts as running: another may start for it. One that was over before it
     was seen to run began when its tasks did."""
     columns: dict[str, Any] = {}
     if job.started_at is None and phase is not Phase.RUNNING:
@@ -174,7 +174,7 @@ def _restart(job: Job, now: datetime) -> None:
     """Only an engine that can do it asks for it. Killed before the event is written, the history lacks a line."""
     engine = engine_named(job.engine)
     if isinstance(engine, Restarts) and engine.restart(job.key):
-        message = "A task was lost without which the others cannot go on: all start anew together, from the checkpoint."
+        message = "The others cannot go on without a task that was lost: all start again together, from the checkpoint."
         _event(job, now, "restarted_together", message)
 
 

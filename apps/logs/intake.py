@@ -13,7 +13,7 @@ from yardmaster_runner.masking import MASK
 MOST_BYTES = 1 << 20
 MOST_INFLATED = 8 << 20
 LONGEST_LINE = 128 << 10
-"""Runners cut lines at 64 KiB; whoever else writes may not make a line that no reader can take."""
+"""Runners cut lines at 64 KiB; other writers may not make a line that no reader can take."""
 MOST_MARKS = 4096
 
 

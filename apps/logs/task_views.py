@@ -59,7 +59,7 @@ class RememberedTaskToken(TaskTokenAuthentication):
 
     @classmethod
     def identity_behind(cls, header: str) -> TaskIdentity | None:
-        """Whom this `Authorization` header stood for a few seconds ago; None: nobody, or it is too long ago."""
+        """Whom this `Authorization` header stood for a few seconds ago; None: no task, or it is too long ago."""
         until, identity = cls.known.get(header, (0.0, None))
         return identity if until > time.monotonic() else None
 

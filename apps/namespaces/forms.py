@@ -60,7 +60,7 @@ class QuotaForm(forms.Form):
         "the jobs of this one.",
     )
     seen = forms.CharField(max_length=5000, required=False, widget=forms.HiddenInput)
-    """The limits that the form was made with, so that nobody undoes a change that they have not seen."""
+    """The limits that the form was made with, so that no change is undone that the sender has not seen."""
 
     @staticmethod
     def values_of(quota: Quota) -> dict[str, str]:
@@ -87,7 +87,7 @@ class QuotaForm(forms.Form):
         return cast(Limits, self.cleaned_data)
 
     def limits_seen(self) -> Limits | None:
-        """None: whoever sent this had no form of ours before them."""
+        """None: the sender had no form of ours."""
         values = self._seen()
         said = {name: value or None for name, value in values.items()}
         if "extended" in values:
@@ -110,7 +110,7 @@ class QuotaForm(forms.Form):
 
 
 def _wish(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What was typed, as the API takes it. A ceiling that was emptied is 0, as it was before anybody raised it."""
+    """What was typed, as the API takes it. A ceiling that was emptied is 0, as it was before it was raised."""
     found = {name: values.get(name) or None for name in Limits.__annotations__}
     ceiling, others = found["priority_ceiling"] or 0, _by_name(values.get("extended") or "")
     return {**found, "priority_ceiling": ceiling, "extended": others}

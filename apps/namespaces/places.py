@@ -1,7 +1,7 @@
 """What engines keep for namespaces: made, kept in shape, and removed, each by looking again until it is so.
 
 A change (a quota, a namespace made or removed) marks the namespace's places as due and wakes a worker; the sweep finds
-what a lost message left, and comes by now and then to mend what somebody changed at the engine. Whoever looks claims
+what a lost message left, and comes by now and then to mend what was changed at the engine. A worker that looks claims
 the place by conditional update, and a mark that is set meanwhile stays: the next look sees what this one could not.
 
 Not here: what a place is (the engine's `Namespaces`), and a namespace's own removal (`apps.removals`).
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
 
 LOOK_EVERY = timedelta(minutes=5)
-"""How long what somebody changed at the engine may stay so."""
+"""How long a change made at the engine may stay."""
 LEASE = timedelta(minutes=1)
 """Longer than a look takes; after it, another worker looks."""
 SHORTEST, LONGEST = timedelta(seconds=2), timedelta(minutes=2)
@@ -56,7 +56,7 @@ def places_give_up(namespace_ids: Iterable[uuid.UUID], now: datetime) -> None:
 
 
 def namespaces_open(closed: QuerySet[Namespace], now: datetime) -> None:
-    """Let things begin in these namespaces again, with places anew."""
+    """Let things begin in these namespaces again, with new places."""
     for namespace in closed:
         Namespace.objects.filter(pk=namespace.pk).update(closed_at=None)
         Place.objects.filter(namespace_id=namespace.pk).update(goes=False, left=[], setbacks=0)
@@ -74,7 +74,7 @@ def places_keep(namespace_id: uuid.UUID, *, clock: Clock = timezone.now) -> None
 
 
 def places_sweep(now: datetime) -> int:
-    """Wake whoever is due, and who has no place yet. Returns how many namespaces."""
+    """Wake the namespaces that are due, and those that have no place yet. Returns how many namespaces."""
     due = Place.objects.filter(next_look_at__lte=now).order_by("next_look_at")
     woken = set(due.values_list("namespace_id", flat=True)[:AT_ONCE])
     for engine in keeping_engines():
@@ -154,7 +154,7 @@ def _place(namespace: Namespace, engine: str, now: datetime) -> Place:
 
 
 def _look(place: Place, clock: Clock) -> None:
-    """Claim it, do what is to be done, and write what came of it: unless somebody has marked it as due meanwhile."""
+    """Claim it, do what is to be done, and write what came of it: unless it was marked as due meanwhile."""
     until = clock() + LEASE
     if not Place.objects.filter(pk=place.pk, next_look_at__lte=clock()).update(next_look_at=until):
         return

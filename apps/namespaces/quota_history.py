@@ -26,7 +26,7 @@ class Moved:
 class Change:
     at: datetime
     by: str
-    """Empty: nobody who was signed in."""
+    """Empty: no user was signed in."""
     moved: Sequence[Moved]
 
 

@@ -65,7 +65,7 @@ def title_change(*, namespace: Namespace, title: str, actor: User) -> Namespace:
 
 
 def member_add(*, namespace: Namespace, user: User, role: Role, actor: User) -> Membership:
-    """Let somebody in. With the same role already in: success; with another: 409, as that is a change."""
+    """Let a user in. With the same role already in: success; with another: 409, as that is a change."""
     _refuse_personal(namespace)
     with transaction.atomic():
         member, made = Membership.objects.get_or_create(namespace=namespace, user=user, defaults={"role": role})
@@ -89,7 +89,7 @@ def member_change(*, namespace: Namespace, user: User, role: Role, actor: User) 
 
 
 def member_remove(*, namespace: Namespace, user: User, actor: User) -> None:
-    """Take a member out; whoever is out loses sight of the namespace at once. The last manager stays."""
+    """Take a member out, who loses sight of the namespace at once. The last manager stays."""
     _refuse_personal(namespace)
     with transaction.atomic():
         _locked_member(namespace, user, goes=True).delete()
@@ -123,14 +123,14 @@ def _refuse_personal(namespace: Namespace) -> None:
 def quota_set(*, namespace: Namespace, limits: Limits, actor: User, seen: Limits | None = None) -> Quota:
     """Set every limit. One below what is held now takes nothing away: it only admits nothing new.
 
-    `seen` is what the actor had before their eyes: where somebody has changed it since, 409 instead of undoing that.
+    `seen` is what the actor had before their eyes: where it was changed since, 409 instead of undoing that.
     """
     with transaction.atomic():
         default_quota_create(namespace)
         quota = Quota.objects.select_for_update().get(pk=namespace.pk)
         if seen is not None and any(getattr(quota, name) != value for name, value in seen.items()):
             raise Conflict(
-                "Somebody changed these limits while you did. Nothing of yours is saved yet.",
+                "These limits were changed while you changed them. Nothing of yours is saved yet.",
                 remedy="Look at what holds now, and set yours again.",
             )
         before = _facts(quota)

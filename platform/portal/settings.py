@@ -231,7 +231,7 @@ EMAIL_USE_TLS, EMAIL_USE_SSL = _MAIL.use_starttls, _MAIL.use_tls
 EMAIL_TIMEOUT = 20
 DEFAULT_FROM_EMAIL = env.text("YARDMASTER_EMAIL_FROM", f"Yardmaster <yardmaster@{urlsplit(PUBLIC_URL).hostname}>")
 YARDMASTER_SENDS_MAIL = _MAIL.is_real
-"""Whether mail reaches anybody, so that pages promise none where it does not."""
+"""Whether mail is really sent, so that pages promise none where it does not."""
 
 # --- API ---------------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
@@ -247,7 +247,7 @@ REST_FRAMEWORK = {
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "apps.api.schema.Schema",
     "EXCEPTION_HANDLER": "apps.api.problems.answer",
-    "NUM_PROXIES": 1 if SECURE_PROXY_SSL_HEADER else 0,  # else anybody could choose the address he is counted under
+    "NUM_PROXIES": 1 if SECURE_PROXY_SSL_HEADER else 0,  # else a caller could choose the address it is counted by
     "DATETIME_FORMAT": "%Y-%m-%dT%H:%M:%S.%fZ",
     "PAGE_SIZE": 50,
     "TEST_REQUEST_DEFAULT_FORMAT": "json",

@@ -225,7 +225,7 @@ class TestTwoManagers:
         expect(owner.page.locator(".toast-note")).to_contain_text("The quota holds")
         other.get_by_label("CPU cores").fill("3")
         other.get_by_role("button", name="Set these limits").click()
-        expect(other.get_by_role("alert")).to_contain_text("Somebody changed these limits while you did")
+        expect(other.get_by_role("alert")).to_contain_text("These limits were changed while you changed them")
         expect(other.get_by_label("CPU cores")).to_have_value("3")
         expect(other.get_by_label("GPUs")).to_have_value("4")
         other.get_by_role("button", name="Set these limits").click()

@@ -51,7 +51,7 @@ class Job(models.Model):
         db_persist=True,
     )
     """The id once more, which lists of namespaces are ordered by. Ordered by the primary key, PostgreSQL may walk it
-    through everybody else's newer jobs until it has a page; only indexes beginning with the namespace have this one."""
+    through all others' newer jobs until it has a page; only indexes beginning with the namespace have this one."""
 
     wanted = models.CharField(max_length=4, choices=[(one.value, one.value) for one in Wanted], default=Wanted.RUN)
     phase = models.CharField(max_length=9, choices=[(one.value, one.value) for one in Phase], default=Phase.QUEUED)
@@ -97,18 +97,18 @@ class Job(models.Model):
     hindered_since = models.DateTimeField(null=True, blank=True)
     """Since when the one current reason, which its engine gave, is this one."""
 
-    # Who works on it now, and when somebody must look again.
+    # Who works on it now, and when it must be looked at again.
     lease_owner = models.CharField(max_length=32, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     wake_again = models.BooleanField(default=False)
-    """Somebody asked for a look while another held the lease: its holder looks once more before it lets go."""
+    """A look was asked for while another worker held the lease: its holder looks once more before it lets go."""
     setbacks = models.PositiveIntegerField(default=0)
     """Failed looks in a row; the next look waits longer after each."""
     next_look_at = models.DateTimeField(null=True, blank=True)
     request_key = models.CharField(max_length=100, null=True, blank=True, unique=True)
     """Which idempotent request made it: repeated after a crash, the request finds this job and makes no second one."""
     deleted_at = models.DateTimeField(null=True, blank=True)
-    """Somebody deleted it: nobody sees it any more, and the reconciler removes what it left, then the row."""
+    """It was deleted: it is not shown any more, and the reconciler removes what it left, then the row."""
 
     class Meta:
         indexes = [

@@ -11,7 +11,7 @@ from apps.jobs.models.attempt import ROLES
 
 
 class AppendOnly(TypeError):
-    """Somebody tried to change or delete what has been written down for good."""
+    """An attempt to change or delete what has been written down for good."""
 
 
 def _refused(*_: Any, **__: Any) -> NoReturn:

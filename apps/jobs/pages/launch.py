@@ -196,11 +196,11 @@ def _launched(request: HttpRequest, user: User, values: Values) -> Job | Answer:
     return _tried(values, launched)
 
 
-def _tried(values: Values, deed: Callable[[Reading], Made]) -> Made | Answer:
+def _tried(values: Values, action: Callable[[Reading], Made]) -> Made | Answer:
     """What comes of the form, or the form with what is wrong in it."""
     reading = read(values)
     try:
-        return deed(reading)
+        return action(reading)
     except SpecRejected as error:
         problems = dict.fromkeys([*reading.problems, *error.problems])
         return Answer(values, list(problems), fill=False, status=422)
@@ -233,7 +233,7 @@ def _digest_of(reading: Reading, values: Values) -> str:
 
 
 def _page(request: HttpRequest, user: User, answer: Answer, *, check: bool = False) -> HttpResponse:
-    """The whole page; with the verdict where somebody asks for it: a script asks by itself."""
+    """The whole page; with the verdict where it is asked for: a script asks by itself."""
     context = _context(request, user, answer) | {"form_id": secrets.token_hex(16)}
     if check:
         context |= _verdict(request, user, context)

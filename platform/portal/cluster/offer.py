@@ -48,7 +48,7 @@ class Settled:
 
 @dataclass(frozen=True)
 class Offer:
-    """One start of a portal. `host` is empty where nobody said where it is to listen."""
+    """One start of a portal. `host` is empty where it was not said where it is to listen."""
 
     root: Path
     home: Path

@@ -25,7 +25,7 @@ from yardmaster_client import Job, LogLine, NotReachable, PortalError, Yardmaste
 EXAMPLE = ROOT / "examples" / "digits"
 LEAST_ACCURACY = 0.95
 RECLAIM_DELAY = timedelta(seconds=5)
-"""Shorter than the usual 30 s: whoever watches wants to see the parameter server go."""
+"""Shorter than the usual 30 s: people who watch want to see the parameter server go."""
 SHARES = (1.0, 0.5, 0.25)
 _ACCURACY = re.compile(r"test accuracy[ :=]+([01]\.\d+)")
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "bright_red")

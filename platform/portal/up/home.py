@@ -31,7 +31,7 @@ def prepare(home: Path) -> None:
         draft.touch(mode=0o600)
         draft.write_text(secrets.token_urlsafe(48))
         try:
-            os.link(draft, key)  # fails where somebody was faster: then theirs is the secret
+            os.link(draft, key)  # fails where another process was faster: then its secret counts
         except FileExistsError:
             return
         finally:

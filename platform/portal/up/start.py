@@ -74,7 +74,7 @@ def _start_broker(keeper: Keeper, home: Path) -> None:
 
     folder = socket_folder(home)
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()  # below /tmp somebody else may have been faster, also with a link
+    found = folder.lstat()  # below /tmp another user may have been faster, also with a link
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise CouldNotStart(f"{folder} belongs to another user. Set YARDMASTER_HOME to a folder with a shorter path.")
     folder.chmod(0o700)

@@ -171,7 +171,7 @@ class TestQuota:
         shown = client.get(page_of(team)).context["quota_form"].initial
         quota_set(namespace=team, limits={**limits, "gpus": 4}, actor=admin)
         refused = client.post(f"{page_of(team)}quota/", {**shown, "cpu": "3"})
-        assert "Somebody changed these limits" in refused.content.decode()
+        assert "These limits were changed while you changed them" in refused.content.decode()
         assert Quota.objects.get(namespace=team).gpus == 4
         again = refused.context["quota_form"].data
         assert (again["cpu"], again["gpus"]) == ("3", "4")
