@@ -109,7 +109,7 @@ def _table(start: bytes, delimiter: str, cut_off: bool) -> Table:
         else:
             rows = rows[:-1] if cut_off else rows  # the last one is not whole
     except csv.Error:
-        pass  # what was read before is shown; the file's fault says more
+        pass  # what was read before is shown; `file.fault`, found when the version was made, says what is wrong
     if has_heading(first_row(start, delimiter)):
         return Table(rows[0] if rows else [], rows[1 : _ROWS + 1])
     width = max(map(len, rows), default=0)
