@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from portal.cluster import told
 from portal.cluster.offer import Offer, OfferFailed
 from portal.up import home as portal_home
 from portal.up.health import LIMIT, Health
@@ -31,8 +32,8 @@ def main() -> int:
         portal_home.prepare(home)
         with portal_home.lock(home):
             silence, log_keep = _limits()
-            address, told = _settle_cluster(options, home, stop)
-            keeper = Keeper(home, ROOT, environment(told, ROOT, home, address), _say, Health(silence), log_keep)
+            address, variables = _settle_cluster(options, home, stop)
+            keeper = Keeper(home, ROOT, environment(variables, ROOT, home, address), _say, Health(silence), log_keep)
             try:
                 keeper.end_leftovers()
                 if started := bring_up(keeper, home, address, stop):
@@ -73,6 +74,7 @@ def _settle_cluster(
         ROOT, home, os.environ, options.host, options.port, is_wanted=bool(options.engine), say=_say, stop=stop
     )
     settled = offer.settle()
+    told.note(home, settled.settings)
     return Address(settled.host, options.port), {**os.environ, **settled.settings}
 
 
