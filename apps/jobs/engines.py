@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -43,6 +45,13 @@ def portal_seen_from(name: str) -> str:
     tasks = engines.get(name, {}).get("options", {}).get("tasks") or {}
     own = tasks.get("portal_url") if isinstance(tasks, Mapping) else tasks.portal_url
     return str(own or settings.TASK_URL)
+
+
+def settings_digest(name: str) -> str:
+    """By which it is known that the engine's options, or the portal's address for tasks, have changed. Tells nothing
+    of the options, which may hold secrets."""
+    told = [settings.TASK_URL, settings.YARDMASTER_ENGINES.get(name)]
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def engine_names() -> list[str]:

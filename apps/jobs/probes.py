@@ -10,8 +10,6 @@ more before anything is held up. What could not be told holds up nothing. Not he
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -20,7 +18,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from apps.jobs.engines import engine_named, engine_names
+from apps.jobs.engines import engine_named, engine_names, settings_digest
 from apps.jobs.models import EngineProbe
 from yardmaster.engines.base import Finding, Probe, Probes
 from yardmaster.errors import Misconfigured, YardmasterError
@@ -60,7 +58,7 @@ def network_is_due(*, clock: Clock = timezone.now) -> None:
 
 def known_of(engine: str, probe: Probe) -> EngineProbe | None:
     """What is known of this engine as the settings are now; None where nothing is."""
-    return EngineProbe.objects.filter(engine=engine, probe=probe, subject=_subject(engine)).first()
+    return EngineProbe.objects.filter(engine=engine, probe=probe, subject=settings_digest(engine)).first()
 
 
 def refuse_unreachable(engine: str) -> None:
@@ -99,7 +97,7 @@ def _engines() -> Iterator[tuple[str, Probes]]:
 
 
 def _make(name: str, engine: Probes, probe: Probe, clock: Clock) -> bool:
-    now, subject = clock(), _subject(name)
+    now, subject = clock(), settings_digest(name)
     row, _ = EngineProbe.objects.get_or_create(engine=name, probe=probe, defaults={"subject": subject, "next_at": now})
     mine = EngineProbe.objects.filter(pk=row.pk)
     if row.subject != subject:  # what is known is of other settings
@@ -119,9 +117,3 @@ def _make(name: str, engine: Probes, probe: Probe, clock: Clock) -> bool:
         next_at=now + pause,
     )  # fmt: skip
     return True
-
-
-def _subject(engine: str) -> str:
-    """Tells nothing of the options, which may hold secrets."""
-    told = [settings.TASK_URL, settings.YARDMASTER_ENGINES.get(engine)]
-    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()

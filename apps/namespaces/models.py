@@ -84,6 +84,8 @@ class Place(models.Model):
     """It is to be removed; the row goes when the engine says that nothing is left."""
     shaped_at = models.DateTimeField(null=True, blank=True)
     """When it was last found, or put, in order. None: not since the last change."""
+    settings_digest = models.CharField(max_length=64, blank=True)
+    """Of the engine's options under which that was so."""
     next_look_at = models.DateTimeField(db_index=True)
     setbacks = models.PositiveIntegerField(default=0)
     problem = models.TextField(blank=True)

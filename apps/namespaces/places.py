@@ -20,7 +20,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.audit.services import record
-from apps.jobs.engines import engine_named, engine_names
+from apps.jobs.engines import engine_named, engine_names, settings_digest
 from apps.jobs.selectors import held_by
 from apps.jobs.wake import wake_namespace, wake_namespace_now
 from apps.namespaces.models import Namespace, Place
@@ -98,8 +98,8 @@ def _why_left(place: Place) -> str:
 
 def place_ready(namespace_id: uuid.UUID, engine_name: str, *, clock: Clock = timezone.now) -> None:
     """Before a job is handed to an engine: its namespace's place is there and in shape. Where it was so at the last
-    look and nothing has changed since, the engine is not asked. Raises what the engine raises, `Misconfigured` for a
-    namespace that is being removed: it must not come back."""
+    look and nothing has changed since, the engine's options included, the engine is not asked. Raises what the engine
+    raises, `Misconfigured` for a namespace that is being removed: it must not come back."""
     engine = engine_named(engine_name)
     if not isinstance(engine, Namespaces):
         return
@@ -108,10 +108,11 @@ def place_ready(namespace_id: uuid.UUID, engine_name: str, *, clock: Clock = tim
         raise Misconfigured("The job's namespace is being removed.", remedy="Launch in another namespace.")
     now = clock()
     place = _place(namespace, engine_name, now)
-    if place.shaped_at is not None and not place.problem and place.next_look_at > now:
+    is_known = place.shaped_at is not None and place.settings_digest == settings_digest(engine_name)
+    if is_known and not place.problem and place.next_look_at > now:
         return
     engine.shape(namespace_id, bounds_of(namespace_id, engine_name), settings.TASK_URL)
-    _found_in_shape(Place.objects.filter(pk=place.pk, next_look_at=place.next_look_at), clock())
+    _found_in_shape(Place.objects.filter(pk=place.pk, next_look_at=place.next_look_at), engine_name, clock())
 
 
 def place_lost(namespace_id: uuid.UUID, engine_name: str) -> None:
@@ -167,7 +168,7 @@ def _look(place: Place, clock: Clock) -> None:
             _remove(place, engine, mine, clock)
         else:
             engine.shape(place.namespace_id, bounds_of(place.namespace_id, place.engine), settings.TASK_URL)
-            _found_in_shape(mine, clock())
+            _found_in_shape(mine, place.engine, clock())
     except YardmasterError as error:
         log.warning("The place of namespace %s on %s: %s", place.slug, place.engine, error)
         mine.update(
@@ -178,8 +179,11 @@ def _look(place: Place, clock: Clock) -> None:
         )
 
 
-def _found_in_shape(places: QuerySet[Place], now: datetime) -> None:
-    places.update(goes=False, shaped_at=now, next_look_at=now + LOOK_EVERY, setbacks=0, problem="", remedy="")
+def _found_in_shape(places: QuerySet[Place], engine: str, now: datetime) -> None:
+    places.update(
+        goes=False, shaped_at=now, settings_digest=settings_digest(engine), next_look_at=now + LOOK_EVERY, setbacks=0,
+        problem="", remedy="",
+    )  # fmt: skip
 
 
 def _remove(place: Place, engine: Namespaces, mine: QuerySet[Place], clock: Clock) -> None:

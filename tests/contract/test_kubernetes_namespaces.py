@@ -288,6 +288,14 @@ class TestPullSecrets:
             harness.engine.shape(namespace_id, QUOTA, URL)
         assert "image_pull_secrets" in refused.value.remedy
 
+    def test_one_that_the_portal_may_not_read_is_said_with_where_the_right_is_described(self, harness, namespace_id):
+        self.put(harness, "one")
+        harness.api.refuse("get", "secrets", 403)
+        with pytest.raises(Misconfigured, match="forbids") as refused:
+            harness.engine.shape(namespace_id, QUOTA, URL)
+        assert "the Secret registry there: docs/kubernetes.md, Secrets to pull images with" in refused.value.remedy
+        assert writes(harness) == 0
+
     def test_the_portal_reads_them_only_where_they_come_from(self, harness: KubernetesHarness, namespace_id, name):
         self.put(harness, "one")
         for _ in range(2):

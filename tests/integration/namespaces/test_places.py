@@ -166,6 +166,15 @@ class TestBeforeASubmission:
         place_ready(mine.pk, "placed")
         assert engine.places[mine.pk].cpu == 4
 
+    def test_options_that_were_changed_come_before_the_job_and_once(self, placed_world, engine, ada, settings):
+        mine = ada.personal_namespace
+        places_keep(mine.pk)
+        settings.TASK_URL = "http://10.0.0.9:8080"
+        del engine.asked[:]
+        for _ in range(2):
+            place_ready(mine.pk, "placed")
+        assert engine.asked == [("shape", mine.pk)]
+
     def test_a_change_that_another_worker_is_about_to_make_is_not_waited_for(self, engine, ada, admin):
         """That worker has claimed the place and may be slow: the job must not find the old quota."""
         mine = ada.personal_namespace

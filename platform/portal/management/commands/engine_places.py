@@ -12,10 +12,10 @@ import uuid
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
-from apps.jobs.engines import engine_named
-from apps.namespaces.places import keeping_engines, place_lost
+from apps.jobs.engines import engine_named, engine_names
+from apps.namespaces.places import place_lost
 from yardmaster.engines.base import ListsPlaces, Remains
 from yardmaster.errors import YardmasterError
 
@@ -35,8 +35,11 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         keep = {uuid.UUID(one) for one in options["keep"].split(",") if one}
         found = {}
-        for name in keeping_engines():
-            engine = engine_named(name)
+        for name in engine_names():
+            try:
+                engine = engine_named(name)
+            except YardmasterError as error:
+                raise CommandError(f"{name}: {error.message} {error.remedy}".strip()) from error
             if not isinstance(engine, ListsPlaces):
                 continue
             places = set(engine.places_there())

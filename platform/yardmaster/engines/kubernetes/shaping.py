@@ -108,7 +108,11 @@ class Shaper:
         """What the namespace's copies should be. Raises `Misconfigured` where one cannot be copied."""
         place, copies = self._options.pull_secrets_from, []
         for name in self._options.image_pull_secrets if place else ():
-            source = self._api.get("Secret", place, name)
+            try:
+                source = self._api.get("Secret", place, name)
+            except Forbidden as error:  # a right of its own, which rights.yaml does not give
+                remedy = f"Let it read the Secret {name} there: docs/kubernetes.md, Secrets to pull images with."
+                raise Misconfigured(error.message, remedy=remedy) from error
             copies.append(copy_of(name, source, namespace_id, self._options))
         return copies
 
