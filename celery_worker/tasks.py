@@ -29,9 +29,9 @@ from apps.uploads.services import uploads_sweep
 from apps.uploads.storage import storage
 
 UPLOADS_AT_ONCE = 2
-"""In one process: its other threads are left to jobs, which wait for nobody's terabytes."""
+"""In one process: its other threads are left to jobs, which wait for no one's terabytes."""
 UPLOAD_TIME_LIMIT = 86_400
-"""Seconds. The largest file is read at the disk's speed for hours; cut off, it would begin anew, for ever."""
+"""Seconds. The largest file is read at the disk's speed for hours; cut off, it would begin again, for ever."""
 
 STORES_CLEANED_AFTER = timedelta(hours=24)
 

@@ -58,7 +58,7 @@ def network_is_due(*, clock: Clock = timezone.now) -> None:
 
 def known_of(engine: str, probe: Probe) -> EngineProbe | None:
     """What is known of this engine as the settings are now; None where nothing is."""
-    return EngineProbe.objects.filter(engine=engine, probe=probe, subject=settings_digest(engine)).first()
+    return EngineProbe.objects.filter(engine=engine, probe=probe, settings_digest=settings_digest(engine)).first()
 
 
 def refuse_unreachable(engine: str) -> None:
@@ -97,14 +97,18 @@ def _engines() -> Iterator[tuple[str, Probes]]:
 
 
 def _make(name: str, engine: Probes, probe: Probe, clock: Clock) -> bool:
-    now, subject = clock(), settings_digest(name)
-    row, _ = EngineProbe.objects.get_or_create(engine=name, probe=probe, defaults={"subject": subject, "next_at": now})
+    now, digest = clock(), settings_digest(name)
+    row, _ = EngineProbe.objects.get_or_create(
+        engine=name, probe=probe, defaults={"settings_digest": digest, "next_at": now}
+    )
     mine = EngineProbe.objects.filter(pk=row.pk)
-    if row.subject != subject:  # what is known is of other settings
-        claimed = mine.filter(subject=row.subject).update(subject=subject, next_at=now + LEASE, **_UNTRIED)
+    if row.settings_digest != digest:  # what is known is of other settings
+        claimed = mine.filter(settings_digest=row.settings_digest).update(
+            settings_digest=digest, next_at=now + LEASE, **_UNTRIED
+        )
         row.failures = 0
     else:
-        claimed = mine.filter(subject=subject, next_at__lte=now).update(next_at=now + LEASE)
+        claimed = mine.filter(settings_digest=digest, next_at__lte=now).update(next_at=now + LEASE)
     if not claimed:
         return False
     found = try_now(engine, probe)
@@ -112,7 +116,7 @@ def _make(name: str, engine: Probes, probe: Probe, clock: Clock) -> bool:
     if found.is_well is not True:
         log.warning("Engine %s: %s %s", name, found.message, found.remedy)
     now = clock()
-    mine.filter(subject=subject).update(
+    mine.filter(settings_digest=digest).update(
         is_well=is_well, failures=failures, message=found.message, remedy=found.remedy, tried_at=now,
         next_at=now + pause,
     )  # fmt: skip

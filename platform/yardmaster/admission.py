@@ -64,7 +64,7 @@ __all__ = [
 
 DEFAULT_PATIENCE = timedelta(minutes=10)
 MOST_SHOWN = 20
-"""Jobs ahead, and holders, that an answer names: nobody reads more. All that are ahead are counted."""
+"""Jobs ahead, and holders, that an answer names: no reader wants more. All that are ahead are counted."""
 _PRECEDENCE = list(Code)
 
 
@@ -77,7 +77,7 @@ class Admitted:
 
 @dataclass(frozen=True)
 class Waiting:
-    """It will start once there is room. Ids are for programs: whoever shows them hides those the reader may not see."""
+    """It will start once there is room. Ids are for programs: what shows them hides those the reader may not see."""
 
     code: Code
     message: str
@@ -196,7 +196,7 @@ class Line:
             if one is candidate:
                 break
             needs = self.pools.needs(one)
-            if self.pools.could_ever_hold(needs):  # one that never starts is ahead of nobody
+            if self.pools.could_ever_hold(needs):  # one that never starts is ahead of no job
                 self.before.append((one, needs))
         for one, needs in self.before:
             if _closing_code(one, ledger) is None:

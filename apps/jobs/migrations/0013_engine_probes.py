@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("engine", models.CharField(max_length=63)),
                 ("probe", models.CharField(max_length=16)),
-                ("subject", models.CharField(blank=True, max_length=64)),
+                ("settings_digest", models.CharField(blank=True, max_length=64)),
                 ("is_well", models.BooleanField(blank=True, null=True)),
                 ("failures", models.PositiveIntegerField(default=0)),
                 ("message", models.TextField(blank=True)),

@@ -10,8 +10,8 @@ class EngineProbe(models.Model):
 
     engine = models.CharField(max_length=63)
     probe = models.CharField(max_length=16)
-    subject = models.CharField(max_length=64, blank=True)
-    """The digest of what was tried: the portal's address for tasks, and the engine's options."""
+    settings_digest = models.CharField(max_length=64, blank=True)
+    """Of the settings under which it was tried."""
     is_well = models.BooleanField(null=True, blank=True)
     """None: not known."""
     failures = models.PositiveIntegerField(default=0)

@@ -21,7 +21,8 @@ from yardmaster.spec import Resources, Role, TrainingSpec
 class Capacity:
     """What an engine has. `total` and `free` are sums over all nodes; `largest_task` is the most one task can ever get.
 
-    `free` is what nobody else uses: the portal's own ledger is subtracted by the portal, not by the engine.
+    `free` is what no other user of the engine holds: the portal's own ledger is subtracted by the portal, not by the
+    engine.
     """
 
     total: Resources
@@ -73,7 +74,7 @@ class Engine(Protocol):
 
     def tidy(self, key: JobKey) -> None:
         """Remove what is left of the run. Whatever still runs is killed. Absent: success. Afterwards `observe` says
-        ABSENT, and the same key may be submitted anew (`Unavailable` while what was removed is still going)."""
+        ABSENT, and the same key may be submitted again (`Unavailable` while what was removed is still going)."""
 
     def preview(self, spec: TrainingSpec, key: JobKey, user: uuid.UUID | None = None) -> list[dict[str, Any]]:
         """What `submit` would create for a job of this user, as plain data, with no side effect."""
@@ -106,10 +107,10 @@ class Outputs(Protocol):
 
 @runtime_checkable
 class Restarts(Protocol):
-    """Optional: an engine that starts lost tasks anew by itself, but all of them together only when it is told to."""
+    """Optional: an engine that starts lost tasks again by itself, but all of them together only when it is told to."""
 
     def restart(self, key: JobKey) -> bool:
-        """Begin to end every task of the cluster that was there when one was lost, so that all start anew together.
+        """Begin to end every task of the cluster that was there when one was lost, so that all start again together.
         Returns whether there was anything to do: asked again, or by two at once, one loss is one restart. Absent, or
         nothing lost: nothing happens."""
 

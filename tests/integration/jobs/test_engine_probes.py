@@ -94,7 +94,7 @@ class TestWhenItIsTried:
     def test_the_digest_tells_nothing_of_the_options(self, engine, settings):
         settings.YARDMASTER_ENGINES = {"trying": engine_setting(note="a secret")}
         swept()
-        assert "secret" not in reach().subject
+        assert "secret" not in reach().settings_digest
 
 
 class TestWhatIsKnown:

@@ -7,7 +7,6 @@ that it is open shows that the others are closed by them, and not by chance.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -80,11 +79,10 @@ def find(prober: Prober, portal_url: str, patience: float = PATIENCE) -> Finding
 
 def finding_of(told: Told) -> Finding:
     """What the pod's words mean: by port why there was no connection, empty where there was one."""
-    try:
-        read = dict(json.loads(told.message)) if not told.problem else {}
-        way, out, into = (str(read[str(port)]) for port in (OPEN, ONLY_IN, ONLY_OUT))
-    except (ValueError, TypeError, KeyError):
+    read = told.table()
+    if not {str(OPEN), str(ONLY_IN), str(ONLY_OUT)} <= read.keys():
         return _unknown(nonsense(told))
+    way, out, into = (str(read[str(port)]) for port in (OPEN, ONLY_IN, ONLY_OUT))
     if way:
         return _unknown(f"The way that its policies allow is closed as well: {way}.")
     if out and into:

@@ -7,6 +7,7 @@ portal lacks. Not here: making and removing it (`prober`).
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,13 @@ class Told:
     message: str = ""
     exit_code: int | None = None
     problem: str = ""
+
+    def table(self) -> dict[str, Any]:
+        """Its words, where they are a table in JSON; else empty."""
+        try:
+            return {} if self.problem else dict(json.loads(self.message))
+        except (ValueError, TypeError):
+            return {}
 
 
 def new_probe_id() -> uuid.UUID:

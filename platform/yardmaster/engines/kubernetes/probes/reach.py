@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,8 +16,8 @@ from yardmaster.engines.kubernetes.probes.prober import PATIENCE, Prober
 ASKED = "/api/v1/task/order/?role=worker&index=0"
 """What a runner asks first. Without a token the portal refuses it, in words that nothing else answers with."""
 PROBLEM_TYPE = "application/problem+json"
-SECONDS = 12.0
-"""How long the pod tries: a network may take some seconds to let a new pod through."""
+TRIES_FOR = 8.0
+"""Seconds in which the pod tries again: a network may take some seconds to let a new pod through."""
 
 PROGRAM = """
 import json, sys, threading, time, urllib.error, urllib.request
@@ -85,7 +84,7 @@ def find(prober: Prober, portal_url: str, patience: float = PATIENCE) -> Finding
 def try_all(prober: Prober, urls: Sequence[str], patience: float = PATIENCE) -> Found:
     """Try all of them at once, from one pod."""
     with prober.place(urls[0], patience) as place:
-        told = place.tell("reach", ["-c", PROGRAM, str(SECONDS - 4), *(url.rstrip("/") + ASKED for url in urls)])
+        told = place.tell("reach", ["-c", PROGRAM, str(TRIES_FOR), *(url.rstrip("/") + ASKED for url in urls)])
     return found_in(told, urls)
 
 
@@ -97,7 +96,7 @@ def for_candidates(options: TaskOptions, cidrs: Sequence[str], port: int) -> Tas
 def found_in(told: Told, urls: Sequence[str]) -> Found:
     """What the pod's words say of each address."""
     try:
-        read = dict(json.loads(told.message)) if not told.problem else {}
+        read = told.table()
         seen = {url: _seen(read[str(n)]) for n, url in enumerate(urls) if str(n) in read}
     except (ValueError, TypeError, AttributeError, KeyError):
         seen = {}
