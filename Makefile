@@ -11,7 +11,7 @@ export PYTHONPATH := $(CURDIR)/platform:$(CURDIR)
 PORT ?= 8080
 ENGINE ?= local
 
-.PHONY: help setup assets up demo stop-jobs test check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster bench-cluster
+.PHONY: help setup assets up demo stop-jobs test test-pythons check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster bench-cluster figures
 
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ stop-jobs: setup ## end every job that runs on this machine
 
 test: setup ## run all tests that this machine can run; says which it cannot, and why
 	@$(BIN)/python -m tests.run
+
+test-pythons: ## run the tests that need Python alone on the other Pythons that are supported
+	@.ci/pythons
 
 cluster: ## bring up a real Kubernetes on this machine, with the project's images (Debian, root)
 	@deploy/devcluster/devcluster up
@@ -87,6 +90,9 @@ bench-cluster: setup ## measure jobs in pods, on KUBECONFIG or else on that of `
 
 screenshots: setup ## take a picture of every page, light and dark, wide and narrow (FOLDER=screenshots)
 	@$(BIN)/python -m tests.browser.screenshots $(or $(FOLDER),screenshots) $(PAGES)
+
+figures: setup ## print the figures of the project's structure against the goals (VERBOSE=1: with the modules)
+	@$(BIN)/python -m tests.figures $(if $(VERBOSE),--verbose)
 
 audit: setup ## ask the package indexes whether anything that is locked has a known vulnerability
 	@PATH="$$PATH:$(CURDIR)/$(BIN)" $(BIN)/python deploy/setup/audit.py

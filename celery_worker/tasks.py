@@ -15,23 +15,36 @@ from apps.accounts.browsers import browsers_clean
 from apps.accounts.networks import networks_clean
 from apps.api.idempotency import idempotency_clean
 from apps.audit.services import events_clean
+from apps.dispatch.messages import (
+    ADMIT,
+    CARRY_OUT_REMOVAL,
+    DELIVER_EVENTS,
+    FINISH_UPLOAD,
+    KEEP_NAMESPACE,
+    RECONCILE,
+    SEND_NOTICE,
+)
+from apps.dispatch.outbox import ATTEMPT_DECIDED
+from apps.jobs.engine_namespaces import places_keep, places_sweep
 from apps.jobs.probes import network_is_due, probes_sweep
 from apps.jobs.queue_pass import admit_queue
 from apps.jobs.reconcile import reconcile
 from apps.jobs.results import results_settle, upload_finish_and_settle
 from apps.jobs.sweep import sweep
-from apps.jobs.wake import ADMIT, CARRY_OUT_REMOVAL, FINISH_UPLOAD, KEEP_NAMESPACE, RECONCILE, SEND_NOTICE
-from apps.logs.store import log_store
-from apps.namespaces.places import places_keep, places_sweep
 from apps.notifications.sending import notice_send, notices_sweep
+from apps.notifications.services import verdicts_note
 from apps.removals.carrying_out import removal_carry_out, removals_sweep
+from apps.stores.logs import log_store
+from apps.stores.objects import storage
 from apps.uploads.services import uploads_sweep
-from apps.uploads.storage import storage
 
 UPLOADS_AT_ONCE = 2
 """In one process: its other threads are left to jobs, which wait for no one's terabytes."""
 UPLOAD_TIME_LIMIT = 86_400
 """Seconds. The largest file is read at the disk's speed for hours; cut off, it would begin again, for ever."""
+
+READERS = {ATTEMPT_DECIDED: verdicts_note}
+"""Who reads the events of a topic."""
 
 STORES_CLEANED_AFTER = timedelta(hours=24)
 
@@ -116,6 +129,12 @@ def settle_results() -> None:
 def clean_idempotency() -> None:
     """Forget the answers that no longer need to be replayed."""
     idempotency_clean(timezone.now())
+
+
+@shared_task(name=DELIVER_EVENTS)  # type: ignore[untyped-decorator]
+def deliver_events(topic: str) -> None:
+    """Give events of one topic to the app that reads them."""
+    READERS[topic]()
 
 
 @shared_task(name=SEND_NOTICE)  # type: ignore[untyped-decorator]

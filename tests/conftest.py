@@ -1,13 +1,20 @@
 """Hypothesis everywhere: the same examples on every run, no clock, and few enough that the suite stays short.
-
-`HYPOTHESIS_PROFILE=explore` looks for new examples, many of them.
+`HYPOTHESIS_PROFILE=explore` looks for new examples, many of them. And the database of tests that use Django's own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
 
+import pytest
+from django.core import management
 from hypothesis import HealthCheck, settings
+
+from tests.real.migrated import migrated
 
 _CALM = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
@@ -16,3 +23,30 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None, max_examples=3000, suppress_health_check=_CALM)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+@pytest.fixture(scope="session")
+def _copy_instead_of_migrating() -> Iterator[pytest.MonkeyPatch]:
+    """Django fills the database of tests from the run's migrated one: each worker would migrate for ten seconds."""
+    really = management.call_command
+
+    def call_command(name: str, *arguments: Any, **options: Any) -> Any:
+        if name != "migrate":
+            return really(name, *arguments, **options)
+        from django.db import connections
+
+        own = connections[options["database"]]
+        own.ensure_connection()
+        with contextlib.closing(sqlite3.connect(str(migrated()))) as template:
+            template.backup(own.connection)
+        return None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(management, "call_command", call_command)
+        yield patch
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(_copy_instead_of_migrating: pytest.MonkeyPatch, django_db_setup: None) -> None:
+    """pytest-django's own, which has now made the database."""
+    _copy_instead_of_migrating.undo()

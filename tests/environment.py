@@ -1,10 +1,11 @@
-"""What every test shares: a portal home of its own, set before Django reads its settings.
+"""What every test shares: a portal home of its own, set before Django reads its settings; and the folder of a run.
 
 A plug-in and not a conftest, because Django's settings are read before the first conftest is (`-p` in pyproject.toml).
 """
 
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -14,6 +15,13 @@ os.environ["YARDMASTER_SECRET_KEY"] = "only-for-tests-" + "x" * 40
 os.environ["YARDMASTER_STATIC_ROOT"] = str(_home / "static")  # empty: pages work before assets are built
 (_home / "static").mkdir()
 os.environ.setdefault("YARDMASTER_LOG_LEVEL", "WARNING")
+
+# Hundreds of processes import the same modules. Images of containers often set this, and then each compiles them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# One folder for all workers of a run, for what is made once and copied: those of pytest-xdist inherit it.
+Path(os.environ.setdefault("YARDMASTER_TESTS_RUN", str(_home / "run"))).mkdir(exist_ok=True)
 
 
 def pytest_unconfigure() -> None:

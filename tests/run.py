@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from portal.env import task_python
-from tests.browser.visitor import chromium_path
+from tests.browser.visitor import lacks_chromium
+from tests.timing import KEEP_TIMES
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,10 +39,6 @@ def _lacks_linux() -> str:
     return "" if sys.platform == "linux" else f"needs Linux, this is {sys.platform}"
 
 
-def _lacks_chromium() -> str:
-    return "" if chromium_path() else "no Chromium (Debian: apt install chromium)"
-
-
 def _lacks_tensorflow() -> str:
     look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('tensorflow') is None)"
     with contextlib.suppress(OSError):
@@ -51,7 +48,7 @@ def _lacks_tensorflow() -> str:
 
 
 SUITES = (
-    Suite("pages in a real Chromium", "browser", _lacks_chromium),
+    Suite("pages in a real Chromium", "browser", lacks_chromium),
     Suite("real PostgreSQL", "postgres", _lacks_postgres),
     Suite("memory limits and process groups of Linux", "linux", _lacks_linux),
     Suite("training with TensorFlow", "tensorflow", _lacks_tensorflow),
@@ -61,8 +58,10 @@ SUITES = (
 def main(arguments: list[str]) -> int:
     lacking = [(suite, reason) for suite in SUITES if (reason := suite.lacks())]
     excluded = " and ".join(["not cluster", *(f"not {suite.marker}" for suite, _ in lacking)])  # make test-cluster
-    command = [sys.executable, "-m", "pytest", "-m", excluded, *_lanes(arguments), *arguments]
-    done = subprocess.run(command, cwd=ROOT, check=False)
+    command = [sys.executable, "-m", "pytest", "-m", excluded, *_plugins(arguments), *arguments]
+    # The times of all tests are kept for `make figures`; those of some would say little.
+    kept = {} if arguments else {KEEP_TIMES: "1"}
+    done = subprocess.run(command, cwd=ROOT, check=False, env=os.environ | kept)
     print("\nSuites:")
     print("  ran        everything that needs Python alone")
     for suite in SUITES:
@@ -75,11 +74,12 @@ def main(arguments: list[str]) -> int:
     return done.returncode
 
 
-def _lanes(arguments: list[str]) -> list[str]:
-    """Two lanes, unless told otherwise: tests that start whole portals would starve each other in more."""
-    if any(one.startswith(("-n", "--numprocesses", "-p")) for one in arguments):
-        return []
-    return ["-n", "2", "--dist", "loadfile"] if (os.cpu_count() or 1) > 1 else []
+def _plugins(arguments: list[str]) -> list[str]:
+    """Two workers, unless told otherwise: tests that start whole portals would starve each other in more."""
+    told = ["-p", "tests.timing", "-p", "tests.lanes"]
+    if any(one.startswith(("-n", "--numprocesses")) for one in arguments) or (os.cpu_count() or 1) == 1:
+        return told
+    return [*told, "-n", "2"]
 
 
 if __name__ == "__main__":

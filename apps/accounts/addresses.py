@@ -20,8 +20,8 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services import address_change, address_refuse
-from apps.api.problems import Invalid
 from apps.audit.services import record
+from apps.errors import Invalid
 from yardmaster.errors import Problem
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ def address_resend(*, user: User) -> None:
     """Send the mail once more. Raises Invalid where nothing waits, or one was sent a moment ago."""
     user.refresh_from_db(fields=["pending_email"])
     if not (settings.YARDMASTER_SENDS_MAIL and user.pending_email):
-        raise Invalid([Problem("email", "nothing_pending", "No address waits for confirmation.")])
+        raise Invalid([Problem("email", "nothing_pending", "No address needs confirmation.")])
     _take_turn(user, timezone.now())
     _send(user)
 
@@ -98,7 +98,7 @@ def _take_turn(user: User, now: datetime, **changes: str) -> None:
     """Of several requests at once one sends a mail."""
     free = User.objects.filter(pk=user.pk).exclude(pending_email_at__gt=now - PAUSE)
     if not free.update(pending_email_at=now, **changes):
-        raise Invalid([Problem("email", "too_soon", "A mail was sent a moment ago.", "Wait a minute.")])
+        raise Invalid([Problem("email", "too_soon", "An e-mail was just sent.", "Wait a minute.")])
 
 
 def _send(user: User) -> None:
@@ -109,5 +109,5 @@ def _send(user: User) -> None:
         send_mail("Confirm your e-mail address", text, None, [user.pending_email])
     except (smtplib.SMTPException, OSError) as error:
         log.warning("The mail that confirms an address was not sent: %s", error)
-        remedy = "Check the address, or send the mail again in a minute."
-        raise Invalid([Problem("email", "not_sent", "The mail could not be sent.", remedy)]) from error
+        remedy = "Check the address, or resend the e-mail in a minute."
+        raise Invalid([Problem("email", "not_sent", "The e-mail could not be sent.", remedy)]) from error

@@ -26,7 +26,8 @@ from apps.accounts.selectors import LONGEST_NAME, users_reached_by
 from apps.api.addresses import network_of
 from apps.api.allowances import take
 from apps.api.outside import problem_response
-from apps.api.problems import TooMany
+from apps.api.problems import answer_to
+from apps.errors import TooMany
 from yardmaster.allowances import Allowance, Taking, seconds_until_more
 
 PAGE_COST = 2
@@ -126,7 +127,7 @@ class CountAttempts:
         if request.method != "POST":
             return None
         over = take(_takings_of(request)).over
-        return None if over is None else problem_response(request, too_many_attempts(over.allowance))
+        return None if over is None else problem_response(request, answer_to(too_many_attempts(over.allowance)))
 
 
 def _takings_of(request: HttpRequest) -> list[Taking]:

@@ -33,7 +33,7 @@ class PersonalTokenAuthentication(authentication.BaseAuthentication):
         if not parts or parts[0].lower() != SCHEME.lower().encode():
             return None
         if len(parts) != 2 or len(parts[1]) > _LONGEST_TOKEN or not parts[1].isascii():
-            raise exceptions.AuthenticationFailed("The header Authorization holds no personal token.")
+            raise exceptions.AuthenticationFailed("The Authorization header contains no personal token.")
         token = token_behind(parts[1])
         if token is None:
             raise exceptions.AuthenticationFailed("This token is unknown, expired or revoked.")

@@ -26,9 +26,9 @@ from django.utils.crypto import constant_time_compare
 from apps.accounts.agents import agent_words
 from apps.accounts.models import Browser, User
 from apps.accounts.open_sockets import sign_ins_changed
-from apps.api.problems import NotFound
 from apps.audit.services import record
 from apps.audit.whence import address_of, agent_of
+from apps.errors import NotFound
 
 COARSE = timedelta(minutes=1)
 _SIGNED_IN_AT = "signed_in_at"
@@ -132,7 +132,7 @@ def browser_end(*, user: User, browser_id: UUID) -> None:
     """Sign one of the user's own browsers out. 404 for any other."""
     browser = Browser.objects.filter(user=user, pk=browser_id).first()
     if browser is None:
-        raise NotFound("You are not signed in there any more.")
+        raise NotFound("That browser is no longer signed in.")
     with transaction.atomic():
         Session.objects.filter(pk=browser.session_id).delete()
         record(user, "session.end", f"user:{user.pk}", browser=agent_words(browser.agent))

@@ -23,10 +23,10 @@ _LIFETIMES = {
 }
 _NEVER = "ever"
 SCOPE_WORDS = {
-    "read": "See everything that you see. Change nothing.",
+    "read": "View everything that you can view. Read-only.",
     "jobs": "Launch, stop, retry and delete jobs.",
     "data": "Upload, rename and delete datasets and code.",
-    "admin": "Change members, and whatever else an administrator may, if you are one.",
+    "admin": "Manage members. If you are an administrator: all administration.",
 }
 
 
@@ -38,7 +38,7 @@ class ProfileForm(forms.Form):
     def clean_time_zone(self) -> str:
         zone: str = self.cleaned_data["time_zone"]
         if zone and zone not in _zones():
-            raise forms.ValidationError("There is no such zone: write it like Europe/Berlin, or leave it empty.")
+            raise forms.ValidationError("Unknown time zone. Use a name like Europe/Berlin, or leave it empty.")
         return zone
 
 
@@ -84,7 +84,7 @@ class TokenForm(forms.Form):
 
     def clean(self) -> dict[str, object]:
         if self.cleaned_data.get("reach") == "scopes" and not self.cleaned_data.get("scopes"):
-            self.add_error("scopes", "Tick what the token may do, or choose everything.")
+            self.add_error("scopes", "Select at least one scope, or full access.")
         return self.cleaned_data
 
     def chosen_scopes(self) -> list[str]:
@@ -118,7 +118,7 @@ class _RevokesTokens(forms.Form):
     """A new password does not end tokens by itself: scripts go on. Whoever fears a thief has them ended with it."""
 
     revoke_tokens = forms.BooleanField(
-        label="Also revoke all personal tokens: scripts and command lines have to sign in again",
+        label="Also revoke all personal tokens (scripts and command lines must sign in again)",
         required=False,
         initial=True,
     )

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from django.conf import settings
 
-from apps.api.problems import TooMany
+from apps.errors import TooMany
 
 PATIENCE = 3.0
 """Seconds to wait for a place."""

@@ -5,10 +5,9 @@ Not here: who may do what in a namespace (`apps.namespaces`).
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib.auth.models import AbstractUser
-from django.contrib.auth.models import UserManager as DjangoUserManager
 from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Lower
@@ -16,28 +15,7 @@ from django.utils.crypto import salted_hmac
 from knox.models import AbstractAuthToken
 
 from apps.accounts.hashing import places
-from apps.namespaces.personal import personal_namespace_create
 from yardmaster.ids import new_id
-
-
-class UserManager(DjangoUserManager["User"]):
-    """Whoever makes a user (the API, sign-up, `createsuperuser`, a shell) gets the personal namespace with it."""
-
-    def create_user(
-        self, username: str, email: str | None = None, password: str | None = None, **extra_fields: Any
-    ) -> User:
-        with transaction.atomic(using=self._db):
-            user = super().create_user(username, email, password, **extra_fields)
-            personal_namespace_create(user)
-        return user
-
-    def create_superuser(
-        self, username: str, email: str | None = None, password: str | None = None, **extra_fields: Any
-    ) -> User:
-        with transaction.atomic(using=self._db):
-            user = super().create_superuser(username, email, password, **extra_fields)
-            personal_namespace_create(user)
-        return user
 
 
 class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's related manager has no type
@@ -54,14 +32,17 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's rela
     pending_email_at = models.DateTimeField(null=True, blank=True, editable=False)
     """When the last mail that asks for confirmation was sent."""
 
-    objects: ClassVar[UserManager] = UserManager()
-
     class Meta(AbstractUser.Meta):
         constraints = [
             # Sign-in ignores case, so two names that differ only by case would be one person to the portal.
             models.UniqueConstraint(Lower("username"), name="one_user_per_name"),
             models.UniqueConstraint(Lower("email"), condition=~Q(email=""), name="one_user_per_email"),
         ]
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """In one transaction with what other apps make of it (`apps.namespaces.users`)."""
+        with transaction.atomic(using=kwargs.get("using")):
+            super().save(*args, **kwargs)
 
     def set_password(self, raw_password: str | None) -> None:
         with places().one():

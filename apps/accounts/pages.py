@@ -23,9 +23,10 @@ from apps.accounts import addresses, browsers, selectors, services
 from apps.accounts.attempts import may_guess
 from apps.accounts.forms import SCOPE_WORDS, AddressForm, ProfileForm, TokenForm
 from apps.accounts.models import PersonalToken, User
+from apps.accounts.selectors import user_of
 from apps.api.form_problems import show_in_form
 from apps.api.paging import page_of
-from apps.api.problems import Invalid
+from apps.errors import Invalid
 
 TOKENS_AT_ONCE = 50
 
@@ -48,16 +49,11 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
     return response
 
 
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User), "login_required has seen to it"
-    return request.user
-
-
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def account(request: HttpRequest) -> HttpResponse:
     """One's name and the zone of times."""
-    user = _user(request)
+    user = user_of(request)
     form = ProfileForm(request.POST if request.method == "POST" else None, initial=_profile(user))
     if form.is_bound and form.is_valid():
         services.profile_change(user=user, **form.cleaned_data)
@@ -70,12 +66,12 @@ def account(request: HttpRequest) -> HttpResponse:
 @require_POST
 def address(request: HttpRequest) -> HttpResponse:
     """One's e-mail address."""
-    user = _user(request)
+    user = user_of(request)
     form = AddressForm(user, request.POST)
     if form.is_valid() and "password" in form.fields:
         # Guesses are counted: a session that was left open is no way to a password.
         if not may_guess(user):
-            form.add_error("password", "Too many guesses. Wait some minutes.")
+            form.add_error("password", "Too many attempts. Wait a few minutes.")
         elif not services.password_confirmed(user, form.cleaned_data["password"]):
             form.add_error("password", "This is not your password.")
     if form.is_valid():
@@ -85,7 +81,8 @@ def address(request: HttpRequest) -> HttpResponse:
             show_in_form(form, problem)
         else:
             messages.success(
-                request, "Confirm the address: a mail is on its way." if waits else "The address was changed."
+                request,
+                "An e-mail was sent. Open its link to confirm the address." if waits else "The address was changed.",
             )
             return redirect("account_page")
     user.refresh_from_db()
@@ -95,20 +92,20 @@ def address(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def address_resend(request: HttpRequest) -> HttpResponse:
-    user = _user(request)
+    user = user_of(request)
     try:
         addresses.address_resend(user=user)
     except Invalid as problem:
         messages.error(request, f"{problem.errors[0].message} {problem.errors[0].remedy}".strip())
     else:
-        messages.success(request, f"A mail is on its way to {user.pending_email}.")
+        messages.success(request, f"An e-mail was sent to {user.pending_email}.")
     return redirect("account_page")
 
 
 @login_required
 @require_POST
 def address_cancel(request: HttpRequest) -> HttpResponse:
-    addresses.address_cancel(user=_user(request))
+    addresses.address_cancel(user=user_of(request))
     messages.success(request, "The address is not changed.")
     return redirect("account_page")
 
@@ -131,7 +128,7 @@ def address_confirm(request: HttpRequest, token: str) -> HttpResponse:
 def _account_page(
     request: HttpRequest, *, profile_form: ProfileForm | None = None, address_form: AddressForm | None = None
 ) -> HttpResponse:
-    user = _user(request)
+    user = user_of(request)
     context = {
         "profile_form": profile_form or ProfileForm(initial=_profile(user)),
         "address_form": address_form or AddressForm(user, initial={"email": user.email}),
@@ -148,7 +145,7 @@ def _profile(user: User) -> dict[str, str]:
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: HttpRequest) -> HttpResponse:
     """One's tokens. A new one's secret is in the answer to the form and nowhere else: no redirect could carry it."""
-    user = _user(request)
+    user = user_of(request)
     form = TokenForm(request.POST if request.method == "POST" else None, initial={"reach": "scopes"})
     made: tuple[PersonalToken, str] | None = None
     if form.is_bound and form.is_valid():
@@ -172,17 +169,17 @@ def tokens(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def token_revoke(request: HttpRequest, token_id: UUID) -> HttpResponse:
-    user = _user(request)
+    user = user_of(request)
     token = selectors.token_for(user, token_id)
     services.token_revoke(token=token, actor=user)
-    messages.success(request, f"Revoked {token.name}. Whatever used it is signed out.")
+    messages.success(request, f"Revoked {token.name}. It can no longer be used.")
     return redirect("tokens_page")
 
 
 @login_required
 @require_POST
 def tokens_revoke_all(request: HttpRequest) -> HttpResponse:
-    user = _user(request)
+    user = user_of(request)
     count = services.tokens_revoke_all(user=user, actor=user)
     messages.success(request, f"Revoked {count} token{'s' if count != 1 else ''}.")
     return redirect("tokens_page")
@@ -193,23 +190,23 @@ def tokens_revoke_all(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD"])
 def sessions(request: HttpRequest) -> HttpResponse:
     """Where one is signed in."""
-    found = browsers.browsers_of(_user(request), request.session.session_key, timezone.now())
+    found = browsers.browsers_of(user_of(request), request.session.session_key, timezone.now())
     return render(request, "accounts/sessions.html", {"browsers": found})
 
 
 @login_required
 @require_POST
 def session_end(request: HttpRequest, browser_id: UUID) -> HttpResponse:
-    browsers.browser_end(user=_user(request), browser_id=browser_id)
-    messages.success(request, "Signed out there.")
+    browsers.browser_end(user=user_of(request), browser_id=browser_id)
+    messages.success(request, "Signed out of that browser.")
     return redirect("sessions_page")
 
 
 @login_required
 @require_POST
 def sessions_end_others(request: HttpRequest) -> HttpResponse:
-    browsers.browsers_end_others(request, _user(request))
-    messages.success(request, "Signed out everywhere but here.")
+    browsers.browsers_end_others(request, user_of(request))
+    messages.success(request, "Signed out of all other browsers.")
     return redirect("sessions_page")
 
 

@@ -6,12 +6,19 @@ from uuid import UUID
 
 from allauth.account.models import EmailAddress
 from django.db.models import Q, QuerySet
+from django.http import HttpRequest
 
 from apps.accounts.models import PersonalToken, User
-from apps.api.problems import NotFound
+from apps.errors import NotFound
 
 LONGEST_NAME = 254
 """Of a name that is given to sign in: as long as an address may be."""
+
+
+def user_of(request: HttpRequest) -> User:
+    """Who is signed in, on a page that only signed-in users reach (`login_required`)."""
+    assert isinstance(request.user, User)
+    return request.user
 
 
 def users() -> QuerySet[User]:

@@ -44,7 +44,7 @@ class NewUserSerializer(StrictSerializer):
         write_only=True,
         required=False,
         trim_whitespace=False,
-        help_text="Left out: only a one-time sign-in link lets the user in.",
+        help_text="Omitted: the user can only sign in with a one-time link.",
     )
     email = serializers.EmailField(max_length=254, required=False, default="", allow_blank=True)
     first_name = serializers.CharField(max_length=150, required=False, default="", allow_blank=True)
@@ -89,14 +89,14 @@ class _TokenWish(StrictSerializer):
         required=False,
         default=list,
         max_length=len(SCOPES),
-        help_text="None: everything that you may do.",
+        help_text="Empty: full access.",
     )
     expires_in = serializers.IntegerField(
         min_value=60,
         max_value=_HUNDRED_YEARS,
         required=False,
         allow_null=True,
-        help_text="Seconds. Left out: as long as the portal's settings say. null: never, where they allow it.",
+        help_text="Seconds. Omitted: the portal's default. null: never expires, if the portal allows it.",
     )
 
     def lifetime(self) -> timedelta | None:

@@ -15,21 +15,20 @@ from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, F, OuterRef, ProtectedError, Q
+from django.db.models import F, ProtectedError, Q
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.accounts import signals
 from apps.accounts.models import PersonalToken, SignInLink, User
 from apps.accounts.open_sockets import sign_ins_changed
 from apps.api.permissions import SCOPES
-from apps.api.problems import Conflict, Invalid
 from apps.audit.services import password_failure_record, record
-from apps.namespaces.models import Membership, Namespace, Role
-from apps.namespaces.places import namespaces_open, places_give_up
+from apps.errors import Conflict, Invalid
 from yardmaster.errors import Problem
 
 LINK_LASTS = timedelta(minutes=15)
-_TAKEN = "Somebody has this {} already, perhaps in other capitals."
+_TAKEN = "Another user has this {} already (case is ignored)."
 
 
 def user_create(
@@ -132,7 +131,7 @@ def user_change(*, user: User, actor: User, **changes: Any) -> User:
             setattr(user, name, value)
         if user in administrators and len(administrators) == 1 and not (user.is_staff and user.is_active):
             raise Conflict(
-                f"{user.username} is the only administrator left.", remedy="Make somebody else an administrator first."
+                f"{user.username} is the only administrator left.", remedy="Make another user an administrator first."
             )
         _check(user, None)
         if "email" in changes:
@@ -141,7 +140,7 @@ def user_change(*, user: User, actor: User, **changes: Any) -> User:
         if was_active and not user.is_active:
             _let_nobody_in(user)
         if user.is_active and not was_active:
-            namespaces_open(Namespace.objects.filter(owner=user, closed_at__isnull=False), timezone.now())
+            signals.user_activated.send(User, user=user)
         record(actor, "user.change", f"user:{user.pk}", **{name: _fact(value) for name, value in changes.items()})
     return user
 
@@ -214,7 +213,7 @@ def _let_nobody_in(user: User) -> None:
 def user_lock_out(*, user: User, actor: User) -> None:
     """Let the user in no more, as the first step of a removal. 409 where that would orphan a team or the portal."""
     _refuse_oneself(user, actor)
-    _refuse_only_manager(user)
+    signals.user_leaving.send(User, user=user)
     if user.is_active:
         user_change(user=user, actor=actor, is_active=False)
 
@@ -226,9 +225,8 @@ def user_delete(*, user: User, actor: User | None) -> None:
     _refuse_oneself(user, actor)
     try:
         with transaction.atomic():
-            _refuse_only_manager(user)
-            places_give_up(Namespace.objects.filter(owner=user).values_list("pk", flat=True), timezone.now())
-            Namespace.objects.filter(owner=user).delete()
+            signals.user_leaving.send(User, user=user)
+            signals.user_deleting.send(User, user=user)
             subject = f"user:{user.pk}"
             user.delete()
             record(actor, "user.delete", subject, username=user.username)
@@ -237,25 +235,13 @@ def user_delete(*, user: User, actor: User | None) -> None:
         raise Conflict(
             f"{user.username} still has {', '.join(kinds)}.",
             "not_empty",
-            remedy="Delete these first; or have the user removed, which stops the jobs, and keeps or deletes the rest.",
+            remedy="Delete these first, or remove the user, which stops the jobs and keeps or deletes the data.",
         ) from error
 
 
 def _refuse_oneself(user: User, actor: User | None) -> None:
     if actor is not None and user.pk == actor.pk:
         raise Conflict("You cannot delete yourself.", remedy="Ask another administrator.")
-
-
-def _refuse_only_manager(user: User) -> None:
-    teams = Namespace.objects.filter(owner=None, memberships__user=user, memberships__role=Role.MANAGER)
-    for team in teams.order_by("pk"):  # locked in one order: two managers who go at once must not both find the other
-        Namespace.objects.select_for_update().get(pk=team.pk)
-    managers = Membership.objects.filter(namespace=OuterRef("pk"), role=Role.MANAGER, user__is_active=True)
-    others = managers.exclude(user=user)
-    if orphan := teams.exclude(Exists(others)).first():
-        raise Conflict(
-            f"{user.username} is the only manager of {orphan.slug}.", remedy="Make somebody else its manager first."
-        )
 
 
 def token_lifetime_default() -> timedelta:
@@ -271,7 +257,9 @@ def token_lifetime(wish: timedelta | None) -> timedelta | None:
     if not longest or (wish is not None and wish <= longest):
         return wish
     most = int(longest.total_seconds())
-    message = "This is longer than a token may last here." if wish else "A token has to expire here."
+    message = (
+        "This exceeds the longest token lifetime on this portal." if wish else "Tokens must expire on this portal."
+    )
     value = "null" if wish is None else str(int(wish.total_seconds()))
     raise Invalid([Problem("expires_in", "too_long", message, f"Ask for at most {most} seconds.", value)])
 
@@ -282,7 +270,7 @@ def token_create(
     """A new personal token and its secret, which is never to be had again. `expires_in` None: until it is revoked."""
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown:
-        known = f"Known scopes are {', '.join(SCOPES)}; none means all that you may do."
+        known = f"Known scopes are {', '.join(SCOPES)}; none means full access."
         raise Invalid(
             [Problem("scopes", "unknown", f"There is no scope {scope!r}.", known, scope) for scope in unknown]
         )

@@ -13,6 +13,7 @@ from django.dispatch import receiver
 
 from apps.accounts.models import User
 from apps.accounts.open_sockets import sign_ins_changed
+from apps.accounts.selectors import users_reached_by
 from apps.audit.services import record, sign_in_failure_record
 
 
@@ -30,7 +31,8 @@ def _signed_out(user: User | None, **facts: object) -> None:
 @receiver(user_login_failed)
 def _failed(credentials: dict[str, Any], **facts: object) -> None:
     """By the pages and by the API alike. What was tried may be a name or an address."""
-    sign_in_failure_record(str(credentials.get("username") or credentials.get("email") or ""))
+    name = str(credentials.get("username") or credentials.get("email") or "")
+    sign_in_failure_record(name, next(iter(users_reached_by(name)), None))
 
 
 @receiver(password_changed)

@@ -17,8 +17,7 @@ from apps.accounts.addresses import address_ask
 from apps.accounts.attempts import PAGE_COST, attempt_begin
 from apps.accounts.models import User
 from apps.accounts.services import name_and_address_problems
-from apps.api.problems import Invalid, TooMany
-from apps.namespaces.personal import personal_namespace_create
+from apps.errors import Invalid, TooMany
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
@@ -51,13 +50,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("account_page")
-
-    def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:
-        with transaction.atomic():
-            user = super().save_user(request, user, form, commit=commit)
-            if commit:
-                personal_namespace_create(user)
-        return user
 
 
 class SignUpForm(SignupForm):  # type: ignore[misc]  # allauth has no types

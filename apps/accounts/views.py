@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts import selectors, services
+from apps.accounts.api_view import ApiView
 from apps.accounts.attempts import attempt_begin
 from apps.accounts.models import PersonalToken, User
 from apps.accounts.serializers import (
@@ -27,8 +28,7 @@ from apps.accounts.serializers import (
 )
 from apps.api.idempotency import IdempotentPosts
 from apps.api.permissions import IsAdministrator
-from apps.api.problems import NotFound, TooMany
-from apps.api.views import ApiView
+from apps.errors import NotFound, TooMany
 
 
 def _with_secret(token: PersonalToken, secret: str) -> Response:
@@ -36,7 +36,7 @@ def _with_secret(token: PersonalToken, secret: str) -> Response:
 
 
 class PasswordForTokenView(ApiView):
-    """Sign in with a name and a password and get a personal token: what the command line's `login` does."""
+    """Sign in with user name and password, and get a personal token. Used by the command line's `login`."""
 
     authentication_classes = []
     permission_classes = [AllowAny]
@@ -62,7 +62,7 @@ class PasswordForTokenView(ApiView):
 
 
 class TokensView(IdempotentPosts, ApiView):
-    """One's own personal tokens."""
+    """Your personal tokens."""
 
     answers_are_secret = True
 
@@ -81,12 +81,12 @@ class TokensView(IdempotentPosts, ApiView):
 
     @extend_schema(operation_id="tokens_destroy_all", responses={200: TokensRevokedSerializer})
     def delete(self, request: Request) -> Response:
-        """Revokes all of them, also the one that the request came with."""
+        """Revokes all of your tokens, including the one that authenticates this request."""
         return Response({"revoked": services.tokens_revoke_all(user=self.user, actor=self.user)})
 
 
 class TokenView(ApiView):
-    """One of one's own personal tokens."""
+    """One of your personal tokens."""
 
     @extend_schema(responses=TokenSerializer)
     def get(self, request: Request, token_id: UUID) -> Response:
@@ -99,14 +99,14 @@ class TokenView(ApiView):
 
 
 class CurrentTokenView(ApiView):
-    """The personal token that this request came with."""
+    """The personal token that authenticates this request."""
 
     permission_classes = [IsAuthenticated]  # whatever its scopes are: a token may always end itself
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request) -> Response:
         if not isinstance(request.auth, PersonalToken):
-            raise NotFound("You came with a session and not with a token.", remedy="Sign out instead.")
+            raise NotFound("This request uses a session, not a token.", remedy="Sign out instead.")
         services.token_revoke(token=request.auth, actor=self.user)
         return Response(status=204)
 
@@ -117,7 +117,7 @@ class _ForAdministrators(ApiView):
 
 
 class UsersView(IdempotentPosts, _ForAdministrators):
-    """Everybody who has an account."""
+    """All user accounts."""
 
     @extend_schema(responses=UserSerializer(many=True))
     def get(self, request: Request) -> Response:
@@ -149,7 +149,7 @@ class UserView(_ForAdministrators):
 
 
 class UserTokensView(_ForAdministrators):
-    """The personal tokens of somebody else: administrators can end them, and see none."""
+    """The personal tokens of another user. Administrators can revoke them, but not see them."""
 
     @extend_schema(responses={200: TokensRevokedSerializer})
     def delete(self, request: Request, user_id: UUID) -> Response:
@@ -158,7 +158,7 @@ class UserTokensView(_ForAdministrators):
 
 
 class UserSignInLinkView(IdempotentPosts, _ForAdministrators):
-    """A link for somebody who has no password or forgot it."""
+    """A one-time sign-in link, for a user who has no password or forgot it."""
 
     answers_are_secret = True
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.forms import BaseForm
 
-from apps.api.problems import ApiProblem
+from apps.errors import DomainError
 
 
-def show_in_form(form: BaseForm, problem: ApiProblem, *, otherwise: str | None = None) -> None:
+def show_in_form(form: BaseForm, problem: DomainError, *, otherwise: str | None = None) -> None:
     """Add the problem to the form: each error at its field; what belongs to none at `otherwise` (None: above all)."""
     for error in problem.errors:
         field = error.field if error.field in form.fields else otherwise

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from django.contrib.auth.models import AbstractBaseUser
 from django.core.handlers.asgi import ASGIRequest
 from django.db import IntegrityError, transaction
 from django.http import HttpResponse
@@ -21,9 +22,9 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.models import User
 from apps.api.models import IdempotencyRecord
-from apps.api.problems import CONTENT_TYPE, ApiProblem, Conflict, Invalid, body_of
+from apps.api.problems import CONTENT_TYPE, ApiProblem, body_of
+from apps.errors import Conflict, Invalid
 from yardmaster.errors import Problem
 from yardmaster.ids import new_id
 
@@ -57,18 +58,18 @@ def idempotency_clean(now: datetime) -> int:
     return deleted
 
 
-def key_claim(user: User, key: str, fingerprint: str, now: datetime) -> Claim:
+def key_claim(user: AbstractBaseUser, key: str, fingerprint: str, now: datetime) -> Claim:
     """Claim the key for this request. Raises `_Replay` where it has an answer, 409 while another request holds it, and
     422 where it stands for another request."""
     for _ in range(3):  # again only where the record changed hands or was released between the steps
         try:
             with transaction.atomic():
                 record = IdempotencyRecord.objects.create(
-                    user=user, key=key, fingerprint=fingerprint, claim=new_id(), claimed_at=now
+                    user_id=user.pk, key=key, fingerprint=fingerprint, claim=new_id(), claimed_at=now
                 )
             return Claim(record.pk, record.claim)
         except IntegrityError:
-            existing = IdempotencyRecord.objects.filter(user=user, key=key).first()
+            existing = IdempotencyRecord.objects.filter(user_id=user.pk, key=key).first()
         if existing is not None and (claim := _claim_of_existing(existing, fingerprint, now)):
             return claim
     raise _still_running()
@@ -182,7 +183,7 @@ class IdempotentPosts(_Base):
     def _keep(self, claim: Claim, response: Response) -> None:
         if self.answers_are_secret and response.status_code < 300:
             done = Conflict(
-                "This request was done, and its answer, which holds a secret, is shown only once.",
+                "This request was already processed. Its response contains a secret and is shown only once.",
                 remedy="Repeat it with a new Idempotency-Key to get another.",
             )
             body = JSONRenderer().render(body_of(done)).decode()

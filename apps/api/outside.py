@@ -11,7 +11,8 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import Resolver404, resolve
 
-from apps.api.problems import CONTENT_TYPE, ApiProblem, NotFound, body_of, problem_of
+from apps.api.problems import CONTENT_TYPE, ApiProblem, answer_to, body_of, problem_of
+from apps.errors import DomainError, NotFound
 
 MAINTENANCE = "maintenance.html"
 
@@ -34,25 +35,25 @@ def problem_response(request: HttpRequest, problem: ApiProblem, template: str = 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, DisallowedHost):
         # With a code of its own: the caller may have reached the portal under a name that is not its own.
-        detail = "The portal is not known by this name."
-        remedy = "Use its own address. An administrator may add the name to YARDMASTER_ALLOWED_HOSTS."
+        detail = "The portal does not accept this host name."
+        remedy = "Use the portal's own URL, or ask an administrator to add the name to YARDMASTER_ALLOWED_HOSTS."
         return problem_response(request, ApiProblem(400, "host_refused", detail, remedy=remedy))
     problem = problem_of(exception) or ApiProblem(400, "malformed", "The request cannot be read.")
     return problem_response(request, problem)
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return problem_response(request, ApiProblem(403, "permission_denied", "You may not do this."))
+    return problem_response(request, ApiProblem(403, "permission_denied", "You do not have permission for this."))
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    detail = "This form has grown old, or was sent from another site."
-    remedy = "Go back, load the page again, and send it once more. Cookies must be allowed."
+    detail = "This form has expired, or was sent from another site."
+    remedy = "Go back, reload the page and submit the form again. Cookies must be allowed."
     return problem_response(request, ApiProblem(403, "csrf_failed", detail, remedy=remedy))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return problem_response(request, NotFound("There is nothing here, or it is not yours to see."))
+    return problem_response(request, answer_to(NotFound("This page does not exist, or is not visible to you.")))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -60,8 +61,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     error = sys.exc_info()[1]
     problem = problem_of(error) if error is not None else None
     if problem is None or problem.status < 500:
-        detail = "The portal failed at this. It is noted in the portal's log."
-        problem = ApiProblem(500, "error", detail, remedy="Tell an administrator when it happened if it stays so.")
+        detail = "An internal error occurred. It was written to the portal's log."
+        problem = ApiProblem(500, "error", detail, remedy="If it persists, tell an administrator when it happened.")
     return problem_response(request, problem, "problem_500.html")
 
 
@@ -75,7 +76,7 @@ def unknown_address(request: HttpRequest, rest: str = "") -> HttpResponse:
             match = None
         if match is not None and match.func is not unknown_address:
             remedy = f"Addresses end in a slash: {request.path}/"
-    return problem_response(request, NotFound(f"There is nothing at {request.path[:200]}", remedy=remedy))
+    return problem_response(request, answer_to(NotFound(f"There is nothing at {request.path[:200]}", remedy=remedy)))
 
 
 class ProblemsOfPages:
@@ -88,7 +89,9 @@ class ProblemsOfPages:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        return problem_response(request, error) if isinstance(error, ApiProblem) else None
+        if isinstance(error, ApiProblem | DomainError):
+            return problem_response(request, answer_to(error))
+        return None
 
 
 class RefuseNulCharacters:
@@ -99,6 +102,6 @@ class RefuseNulCharacters:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if "\x00" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
-            problem = ApiProblem(400, "malformed", "An address cannot hold a NUL character.", remedy="Leave it out.")
+            problem = ApiProblem(400, "malformed", "A URL cannot contain a NUL character.", remedy="Leave it out.")
             return JsonResponse(body_of(problem), status=400, content_type=CONTENT_TYPE)
         return self.get_response(request)

@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.utils.urls import replace_query_param
 
-from apps.api.problems import Invalid
+from apps.errors import Invalid
 from yardmaster.errors import Problem
 
 LARGEST_PAGE = 200
@@ -117,7 +117,7 @@ class ByCursor(BasePagination):
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         size = {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE, "default": self.usual_page}
-        where = "Where to go on, from `next` or `previous` of another page."
+        where = "Position of the page, from `next` or `previous` of another page."
         return [
             {"name": "cursor", "in": "query", "required": False, "description": where, "schema": self.cursor_schema},
             {"name": "page_size", "in": "query", "required": False, "schema": size},
@@ -128,7 +128,7 @@ class ByCursor(BasePagination):
             return self.usual_page
         if text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= LARGEST_PAGE:
             return int(text)
-        message, remedy = f"A page holds 1 to {LARGEST_PAGE} entries.", f"Ask for a number from 1 to {LARGEST_PAGE}."
+        message, remedy = f"A page holds 1 to {LARGEST_PAGE} entries.", f"Choose a number from 1 to {LARGEST_PAGE}."
         raise Invalid([Problem("page_size", "invalid", message, remedy, text[:100])])
 
 
@@ -144,8 +144,8 @@ class NewestFirst(ByCursor):
 
 def not_a_cursor(text: str) -> Invalid:
     """The problem of a cursor that no page gave."""
-    remedy = "Use `next` or `previous` of a page as it is, or leave the cursor out."
-    return Invalid([Problem("cursor", "invalid", "This is not a cursor of this list.", remedy, text[:100])])
+    remedy = "Use `next` or `previous` of a page unchanged, or omit the cursor."
+    return Invalid([Problem("cursor", "invalid", "The cursor does not belong to this list.", remedy, text[:100])])
 
 
 def _link(url: str, cursor: str | None) -> str | None:

@@ -11,7 +11,7 @@ from django.conf import settings
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
-from apps.api.problems import Invalid, TooLarge
+from apps.errors import Invalid, TooLarge
 from yardmaster.errors import Problem
 
 DEEPEST = 64
@@ -50,11 +50,11 @@ def check_value(value: Any) -> None:
 
 
 def _short(error: Exception) -> str:
-    return "it is nested too deep." if isinstance(error, RecursionError) else str(error)[:200]
+    return "it is nested too deeply." if isinstance(error, RecursionError) else str(error)[:200]
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number.")
+    raise ValueError(f"{name} is not a JSON number.")
 
 
 def _check_count(raw: bytes) -> None:
@@ -91,7 +91,7 @@ def _check(value: Any, field: str, depth: int) -> None:
 
 def _check_text(text: str, field: str) -> None:
     if "\x00" in text:
-        raise Invalid([Problem(field, "null_character", "Text cannot hold a NUL character.", "Leave it out.")])
+        raise Invalid([Problem(field, "null_character", "Text cannot hold a NUL character.", "Remove it.")])
     try:
         text.encode()
     except UnicodeEncodeError as error:

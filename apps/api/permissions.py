@@ -10,7 +10,7 @@ from typing import Any
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from apps.api.problems import Forbidden
+from apps.errors import Forbidden
 
 SCOPES = ("read", "jobs", "data", "admin")
 READ = "read"

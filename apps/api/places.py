@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from apps.api.problems import TooMany
+from apps.errors import TooMany
 
 
 @dataclass(frozen=True)
@@ -69,4 +69,4 @@ async def _acquire(free: asyncio.Semaphore, wait: float) -> None:
 
 
 def _at_once() -> TooMany:
-    return TooMany("Too many of your requests are under way at once.", "too_many_at_once", wait=1)
+    return TooMany("You have too many requests in progress.", "too_many_at_once", wait=1)

@@ -1,7 +1,8 @@
 """Every error of the API as `application/problem+json` (RFC 9457), with a code that programs may rely on.
 
-Services raise `ApiProblem` or a `YardmasterError`; `answer` translates those, Django REST framework's and Django's own.
-Not here: failures outside a view (`pages`).
+Services raise a `DomainError` or a `YardmasterError`, which know nothing of HTTP; `problem_of` translates those, Django
+REST framework's errors and Django's own. What exists only in HTTP (a media type, a header) is raised as `ApiProblem`.
+Not here: failures outside a view (`outside`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
 
+from apps import errors
+from apps.errors import DomainError
 from yardmaster.errors import Misconfigured, Problem, QuotaFull, SpecRejected, Unavailable, YardmasterError
 
 log = logging.getLogger(__name__)
@@ -36,7 +39,7 @@ OUTAGES = (OperationalError, InterfaceError, BrokerConnectionError, BrokerTimeou
 
 
 class ApiProblem(Exception):
-    """An answer other than success, raised from anywhere below a view."""
+    """An answer other than success."""
 
     def __init__(
         self,
@@ -47,6 +50,7 @@ class ApiProblem(Exception):
         remedy: str = "",
         errors: Iterable[Problem] = (),
         headers: Mapping[str, str] | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(detail)
         self.status = status
@@ -55,73 +59,22 @@ class ApiProblem(Exception):
         self.remedy = remedy
         self.errors = tuple(errors)
         self.headers = dict(headers or {})
-        self.facts: Mapping[str, Any] = {}
+        self.facts = dict(facts or {})
         """What programs may want to know beside the keys that every problem has: further members of the answer."""
 
 
-class NotFound(ApiProblem):
-    """There is no such thing, or none that the caller may know of: both sound the same."""
-
-    def __init__(
-        self, detail: str = "There is no such object, or it is not yours to see.", *, remedy: str = ""
-    ) -> None:
-        super().__init__(404, "not_found", detail, remedy=remedy)
-
-
-class Conflict(ApiProblem):
-    """The request is fine, but not in the present state."""
-
-    def __init__(self, detail: str, code: str = "conflict", *, remedy: str = "") -> None:
-        super().__init__(409, code, detail, remedy=remedy)
-
-
-class Gone(ApiProblem):
-    """It was there, and is deleted: whoever still writes to it is to stop."""
-
-    def __init__(self, detail: str, code: str = "job_gone") -> None:
-        super().__init__(410, code, detail)
-
-
-class Invalid(ApiProblem):
-    """What was sent is not valid. `errors` names every field at fault."""
-
-    def __init__(self, errors: Iterable[Problem], detail: str = "") -> None:
-        errors = tuple(errors)
-        super().__init__(400, "invalid", detail or _summary(errors), errors=errors)
-
-
-class Forbidden(ApiProblem):
-    """The caller may see the thing but not do this."""
-
-    def __init__(self, detail: str, remedy: str = "") -> None:
-        super().__init__(403, "permission_denied", detail, remedy=remedy)
-
-
-class QuotaExceeded(ApiProblem):
-    """It does not fit into the namespace's quota now."""
-
-    def __init__(self, detail: str, *, remedy: str = "", errors: Iterable[Problem] = ()) -> None:
-        super().__init__(409, "quota_full", detail, remedy=remedy, errors=errors)
-
-
-class TooLarge(ApiProblem):
-    """More bytes than this address takes."""
-
-    def __init__(self, detail: str, *, remedy: str = "") -> None:
-        super().__init__(413, "too_large", detail, remedy=remedy)
-
-
-class TooMany(ApiProblem):
-    """More than this caller may do now."""
-
-    def __init__(self, detail: str, code: str, *, wait: int, headers: Mapping[str, str] | None = None) -> None:
-        unit = "second" if wait == 1 else "seconds"
-        remedy = f"Try again in {wait} {unit}."
-        super().__init__(429, code, detail, remedy=remedy, headers={"Retry-After": str(wait), **(headers or {})})
-
-
-def _summary(errors: tuple[Problem, ...]) -> str:
-    return "; ".join(f"{p.field}: {p.message}" if p.field else p.message for p in errors) or "The request is not valid."
+_STATUS: Mapping[type[DomainError], int] = {
+    errors.DomainError: 400,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.Gone: 410,
+    errors.Invalid: 400,
+    errors.Unprocessable: 422,
+    errors.Forbidden: 403,
+    errors.TooLarge: 413,
+    errors.TooMany: 429,
+}
+"""The status of each kind of error, and of the kinds that derive from it."""
 
 
 def shorten(value: object) -> str:
@@ -130,8 +83,9 @@ def shorten(value: object) -> str:
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
 
 
-def body_of(problem: ApiProblem) -> dict[str, Any]:
+def body_of(error: ApiProblem | DomainError) -> dict[str, Any]:
     """The JSON of a problem. Every key is always there."""
+    problem = answer_to(error)
     try:
         title = HTTPStatus(problem.status).phrase
     except ValueError:
@@ -167,29 +121,46 @@ def answer(error: Exception, context: dict[str, Any]) -> Response | None:
 def problem_of(error: BaseException) -> ApiProblem | None:
     """The problem that an error means, or None where it means none."""
     match error:
-        case ApiProblem():
-            return error
+        case ApiProblem() | DomainError():
+            return answer_to(error)
         case YardmasterError():
             return _of_the_core(error)
         case exceptions.APIException():
             return _of_the_framework(error)
         case Http404():
-            return NotFound()
+            return answer_to(errors.NotFound())
         case PermissionDenied():
-            return Forbidden("You may not do this.")
+            return answer_to(errors.Forbidden("You do not have permission for this."))
         case DjangoValidationError():
-            return Invalid(_of_validation(error))
+            return answer_to(errors.Invalid(_of_validation(error)))
         case RequestDataTooBig():
-            return TooLarge("The body of the request is too large.", remedy="Send less at once; files go up in parts.")
+            detail = "The body of the request is too large."
+            return answer_to(errors.TooLarge(detail, remedy="Send less per request. Upload files in parts."))
         case SuspiciousOperation() | UnreadablePostError():
             return ApiProblem(400, "malformed", "The request cannot be read.")
         case DataError():
             log.warning("A value reached the database that it does not take: %s", error)
-            return Invalid([], "A value is too large or too long.")
+            return answer_to(errors.Invalid([], "A value is too large or too long."))
         case _ if isinstance(error, OUTAGES):
             log.error("Something the portal needs does not answer: %s", error, exc_info=error)
             return unavailable("The portal cannot reach its database or message broker right now.")
     return None
+
+
+def answer_to(error: DomainError | ApiProblem) -> ApiProblem:
+    """The answer that an error of a service means; one that is an answer already is returned as it is."""
+    if isinstance(error, ApiProblem):
+        return error
+    headers = {"Retry-After": str(error.wait)} if isinstance(error, errors.TooMany) else {}
+    return ApiProblem(
+        status_of(error), error.code, error.detail, remedy=error.remedy, errors=error.errors, headers=headers,
+        facts=error.facts,
+    )  # fmt: skip
+
+
+def status_of(error: DomainError) -> int:
+    """The HTTP status of such an error."""
+    return next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
 
 
 def unavailable(detail: str, remedy: str = "Try again in a few seconds.") -> ApiProblem:
@@ -226,13 +197,13 @@ _CODES = {
 _REMEDIES = {
     "not_authenticated": "Sign in, or send `Authorization: Bearer <personal token>`.",
     "unsupported_media_type": "Send JSON with `Content-Type: application/json`.",
-    "throttled": "Wait as long as the header Retry-After says.",
+    "throttled": "Wait for the time in the Retry-After header.",
 }
 
 
 def _of_the_framework(error: exceptions.APIException) -> ApiProblem:
     if isinstance(error, exceptions.ValidationError):
-        return Invalid(flatten(error.detail))
+        return answer_to(errors.Invalid(flatten(error.detail)))
     code = next((code for kind, code in _CODES.items() if isinstance(error, kind)), "error")
     headers = {}
     if wait := getattr(error, "wait", None):  # of a throttled request, in seconds

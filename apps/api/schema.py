@@ -63,7 +63,10 @@ class Schema(AutoSchema):
         bodies: dict[str, Any] = super()._get_response_bodies(direction)
         bodies.setdefault(
             "default",
-            {"description": "A problem.", "content": {CONTENT_TYPE: {"schema": self._problem().ref}}},
+            {
+                "description": "An error (RFC 9457 problem details).",
+                "content": {CONTENT_TYPE: {"schema": self._problem().ref}},
+            },
         )
         return bodies
 

@@ -15,6 +15,6 @@ class StrictSerializer(serializers.Serializer[Any]):
         unknown = [key for key in data if key not in self.fields] if isinstance(data, Mapping) else []
         if unknown:
             known = ", ".join(name for name, field in self.fields.items() if not field.read_only)
-            refusal = serializers.ErrorDetail(f"This is not known here. Known are: {known}.", "unknown")
+            refusal = serializers.ErrorDetail(f"Unknown value. Use one of: {known}.", "unknown")
             raise serializers.ValidationError({str(key)[:100]: [refusal] for key in unknown})
         return super().to_internal_value(data)

@@ -7,73 +7,74 @@ fill the database.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
 from django.core.cache import caches
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Model
 from django.utils import timezone
 
-from apps.accounts.models import User
-from apps.accounts.selectors import users_reached_by
 from apps.audit.models import AuditEvent
 from apps.audit.whence import address_and_agent
-from apps.namespaces.models import Membership, Namespace
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 LONGEST_NAME = 100
 _DELETED_AT_ONCE = 2_000
 
 
-def record(actor: User | None, action: str, subject: str, *, namespace: Namespace | None = None, **facts: Any) -> None:
+def record(
+    actor: AbstractBaseUser | None, action: str, subject: str, *, namespace: Model | None = None, **facts: Any
+) -> None:
     """Add an audit event. `actor` None: the portal itself. `facts` must be JSON; never a secret."""
     _event(actor, action, subject, namespace.pk if namespace else None, facts).save(force_insert=True)
 
 
-def download_record(actor: User, noun: str, subject_id: UUID, namespace: Namespace, **facts: Any) -> None:
+def download_record(actor: AbstractBaseUser, noun: str, subject_id: UUID, namespace: Model, **facts: Any) -> None:
     """That somebody has downloaded this: one row per person, thing and hour."""
     _record_counted(_event(actor, f"{noun}.download", f"{noun}:{subject_id}", namespace.pk, facts), HOUR)
 
 
-def reading_note(reader: User, noun: str, subject_id: UUID, namespace: Namespace) -> None:
+def reading_record(
+    reader: AbstractBaseUser, noun: str, subject_id: UUID, namespace: Model, slug: str, *, unless: Callable[[], bool]
+) -> None:
     """Record that an administrator has read what belongs to a namespace of others: one row per administrator, thing and
-    hour. Asks nothing more within the hour, in this process."""
-    if not reader.is_staff or namespace.owner_id == reader.pk:
-        return
-    event = _event(reader, "administrator.read", f"{noun}:{subject_id}", namespace.pk, {"namespace": namespace.slug})
+    hour. Within the hour this process asks nothing more, neither the database nor `unless`, which says whether there is
+    nothing to record."""
+    event = _event(reader, "administrator.read", f"{noun}:{subject_id}", namespace.pk, {"namespace": slug})
     event.repeat_key = _key(event, HOUR, with_address=False)
     noted = caches["browsers"]
     if noted.get(event.repeat_key) is not None:
         return
-    if not Membership.objects.filter(user=reader, namespace=namespace).exists():
+    if not unless():
         AuditEvent.objects.bulk_create([event], ignore_conflicts=True)
     key = event.repeat_key
     transaction.on_commit(lambda: noted.set(key, True, timeout=HOUR.total_seconds()))
 
 
-def sign_in_failure_record(name: str) -> None:
-    """That an attempt to sign in with this name has failed: one row per name, address and minute, and no more rows in
-    an hour than the settings allow. What comes on top is counted in one row per account that the name reaches, with
-    the address of the first, and in one row without a name for all names that reach none."""
+def sign_in_failure_record(name: str, known: AbstractBaseUser | None) -> None:
+    """That an attempt to sign in with this name has failed; `known` is the user whom it means, if any. One row per
+    name, address and minute, and no more rows in an hour than the settings allow. What comes on top is counted in one
+    row per account that the name means, with the address of the first, and in one row without a name for all others."""
     shown = "".join(one for one in name if one.isprintable())[:LONGEST_NAME]
-    known = next(iter(users_reached_by(name)), None)
     event = _event(None, "session.fail", f"user:{known.pk}" if known else "user", None, {"name": shown})
     event.repeat_key = _key(event, MINUTE)
     if _counted(event):
         return
     recent = AuditEvent.objects.filter(at__gte=_begin(HOUR), action=event.action)
     if recent.count() >= settings.YARDMASTER_AUDIT_FAILURES_PER_HOUR:
-        event.facts = {"others": True, "name": known.username} if known else {"others": True}
+        event.facts = {"others": True, "name": known.get_username()} if known else {"others": True}
         if known is None:
             event.address, event.agent = None, ""
         event.repeat_key = _key(event, HOUR, with_address=False)
     _insert_or_count(event)
 
 
-def password_failure_record(user: User) -> None:
+def password_failure_record(user: AbstractBaseUser) -> None:
     """That a user who is signed in has given a wrong present password: one row per user, address and hour."""
     _record_counted(_event(user, "password.fail", f"user:{user.pk}", None, {}), HOUR)
 
@@ -93,7 +94,7 @@ def events_clean(now: datetime) -> int:
 
 
 def _event(
-    actor: User | None, action: str, subject: str, namespace_id: UUID | None, facts: dict[str, Any]
+    actor: AbstractBaseUser | None, action: str, subject: str, namespace_id: UUID | None, facts: dict[str, Any]
 ) -> AuditEvent:
     address, agent = address_and_agent()
     return AuditEvent(

@@ -136,13 +136,13 @@ def _change_of(
         texts.append(source.text)
     diff = compare_texts(*texts, wait=wait)
     if diff.too_large:
-        return FileChange(file_path, kind, note="This file is too large, or too hard, to be compared here.")
+        return FileChange(file_path, kind, note="This file is too large or too complex to compare.")
     if not diff.hunks:
         return FileChange(file_path, kind, note=_SAME_LINES if kind == "changed" else "This file is empty.")
     return FileChange(file_path, kind, diff.first(room))
 
 
-_SAME_LINES = "Only line ends, or what stands after the last line, differ."
+_SAME_LINES = "Only line endings or the end of the file differ."
 
 
 def _first_to_read(paths: list[str]) -> str:

@@ -7,8 +7,8 @@ import uuid
 from apps.accounts.models import User
 from apps.code.models import CodeVersion
 from apps.code.shelf import CODE
+from apps.stores.objects import storage
 from apps.uploads.selectors import StoredFile
-from apps.uploads.storage import storage
 from apps.uploads.versioned import selectors
 
 _SOURCE = ".py"

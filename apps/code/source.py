@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apps.code.models import CodeVersion
-from apps.uploads.storage import storage
+from apps.stores.objects import storage
 from apps.uploads.versioned.selectors import file_key
 from yardmaster.storage.base import ObjectMissing
 from yardmaster.storage.file_list import ListedFile
@@ -25,16 +25,16 @@ class Source:
 def read_source(version: CodeVersion, file: ListedFile) -> Source:
     """The file's text. Line ends of other systems become plain ones, so that lines count the same everywhere."""
     if file.size > LARGEST:
-        return Source(fault="This file is too large to be shown here.")
+        return Source(fault="This file is too large to show.")
     try:
         with storage().open_range(file_key(version, file.path)) as stream:
             data = stream.read(file.size)
     except ObjectMissing:
-        return Source(fault="The file is gone from the object store. Upload the code again.")
+        return Source(fault="The file is missing in the object store. Upload the code again.")
     if b"\0" in data:
         return Source(fault="This file is binary.")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return Source(fault="This file is not text in UTF-8.")
+        return Source(fault="This file is not UTF-8 text.")
     return Source(text.replace("\r\n", "\n").replace("\r", "\n"))

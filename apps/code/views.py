@@ -20,7 +20,7 @@ from apps.uploads.versioned.serializers import (
     post=extend_schema(request=NewCollectionSerializer, responses={201: CodeSerializer}),
 )
 class CodesView(views.CollectionsView):
-    """Code that you may see; a new one is made of a complete upload."""
+    """Code that is visible to you. New code is created from a complete upload."""
 
     shelf = CODE
     answers_with = CodeSerializer
@@ -32,7 +32,7 @@ class CodesView(views.CollectionsView):
     delete=extend_schema(responses={204: None}),
 )
 class CodeView(views.CollectionView):
-    """One of them. It cannot be deleted while an unfinished job uses one of its versions."""
+    """One item of code. It cannot be deleted while an unfinished job uses one of its versions."""
 
     shelf = CODE
     answers_with = CodeSerializer
@@ -43,7 +43,7 @@ class CodeView(views.CollectionView):
     post=extend_schema(request=NewVersionSerializer, responses={201: CodeVersionSerializer}),
 )
 class CodeVersionsView(views.VersionsView):
-    """The versions, newest first; the next one is made of a complete upload."""
+    """The versions, newest first. A new version is created from a complete upload."""
 
     shelf = CODE
     answers_with = CodeVersionSerializer
@@ -67,13 +67,13 @@ class CodeFilesView(views.FilesView):
 
 @extend_schema_view(get=extend_schema(parameters=[views.PATH], responses={302: OpenApiResponse(description="There.")}))
 class CodeContentView(views.ContentView):
-    """The bytes of a file: a redirect to a short-lived address."""
+    """The content of a file: a redirect to a short-lived URL."""
 
     shelf = CODE
 
 
 @extend_schema_view(get=extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY}))
 class CodeArchiveView(views.ArchiveView):
-    """All files of a version as one zip."""
+    """All files of a version as one ZIP."""
 
     shelf = CODE

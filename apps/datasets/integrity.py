@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from apps.datasets.models import DatasetVersion
-from apps.uploads.storage import storage
+from apps.stores.objects import storage
 from apps.uploads.versioned.selectors import file_key, files_in
 from yardmaster.storage.base import ObjectMissing
 from yardmaster.storage.facts import FactFinder, find_facts
@@ -65,8 +65,8 @@ def _fault_of(version: DatasetVersion, file: ListedFile) -> Corrupt | None:
         with storage().open_range(file_key(version, file.path)) as stream:
             facts = find_facts(FactFinder(stream))
     except ObjectMissing:
-        return Corrupt(file.path, file.sha256, "", "The file is gone from the object store.")
+        return Corrupt(file.path, file.sha256, "", "The file is missing in the object store.")
     if facts.sha256 == file.sha256:
         return None
-    message = f"The file's {facts.size} bytes are not what they were."
+    message = f"The file's {facts.size} bytes do not match the checksum."
     return Corrupt(file.path, file.sha256, facts.sha256, message)

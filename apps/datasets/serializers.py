@@ -60,7 +60,7 @@ class SampleFeatureSerializer(serializers.Serializer[Any]):
     dtype = serializers.CharField(help_text="bytes, float or int64.")
     shape = serializers.ListField(child=serializers.IntegerField())
     values = serializers.ListField(child=SampleValueField(), help_text="The first ten.")
-    image = serializers.CharField(help_text="A small picture as a data address, or empty.")
+    image = serializers.CharField(help_text="A small image as a data URL, or empty.")
 
 
 class RecordSampleSerializer(serializers.Serializer[Any]):
@@ -98,7 +98,7 @@ class PreviewSerializer(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(choices=["image", "text", "table", "tfrecord", "binary"])
     format = serializers.CharField()
     records = serializers.IntegerField(allow_null=True)
-    url = serializers.CharField(help_text="Of an image: where its bytes are, for some minutes.")
+    url = serializers.CharField(help_text="For an image: a URL of its content, valid for some minutes.")
     text = serializers.CharField()
     table = TableSerializer(allow_null=True)
     samples = RecordSampleSerializer(many=True)

@@ -29,7 +29,7 @@ from apps.uploads.versioned.serializers import (
     NewVersionSerializer,
 )
 
-_AFTER = OpenApiParameter("after", str, description="Go on after this path: `next` of the answer before.")
+_AFTER = OpenApiParameter("after", str, description="Continue after this path: `next` of the previous response.")
 
 
 @extend_schema_view(
@@ -37,7 +37,7 @@ _AFTER = OpenApiParameter("after", str, description="Go on after this path: `nex
     post=extend_schema(request=NewCollectionSerializer, responses={201: DatasetSerializer}),
 )
 class DatasetsView(views.CollectionsView):
-    """Datasets that you may see; a new one is made of a complete upload."""
+    """Datasets that are visible to you. A new dataset is created from a complete upload."""
 
     shelf = DATASETS
     answers_with = DatasetSerializer
@@ -60,7 +60,7 @@ class DatasetView(views.CollectionView):
     post=extend_schema(request=NewVersionSerializer, responses={201: DatasetVersionSerializer}),
 )
 class DatasetVersionsView(views.VersionsView):
-    """The versions of a dataset, newest first; the next one is made of a complete upload."""
+    """The versions of a dataset, newest first. A new version is created from a complete upload."""
 
     shelf = DATASETS
     answers_with = DatasetVersionSerializer
@@ -84,20 +84,20 @@ class DatasetFilesView(views.FilesView):
 
 @extend_schema_view(get=extend_schema(parameters=[views.PATH], responses={302: OpenApiResponse(description="There.")}))
 class DatasetContentView(views.ContentView):
-    """The bytes of a file: a redirect to a short-lived address."""
+    """The content of a file: a redirect to a short-lived URL."""
 
     shelf = DATASETS
 
 
 @extend_schema_view(get=extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY}))
 class DatasetArchiveView(views.ArchiveView):
-    """All files of a version as one zip."""
+    """All files of a version as one ZIP."""
 
     shelf = DATASETS
 
 
 class DatasetPreviewView(views.ShelfView):
-    """What a file looks like, without downloading it."""
+    """A preview of a file, without downloading it."""
 
     shelf = DATASETS
 
@@ -109,7 +109,7 @@ class DatasetPreviewView(views.ShelfView):
 
 
 class DatasetCheckView(views.ShelfView):
-    """Whether the files still are what they were: every byte is read. Large versions take several requests."""
+    """Verify the integrity of all files by checksum. Large versions take several requests."""
 
     shelf = DATASETS
 

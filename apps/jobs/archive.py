@@ -12,11 +12,11 @@ import time
 from collections.abc import Collection, Iterable
 from functools import partial
 
-from apps.api.problems import NotFound
+from apps.errors import NotFound
+from apps.jobs.log_charges import charged, log_settle
 from apps.jobs.models import Job, TaskFact
-from apps.logs.nudges import log_moved
-from apps.logs.store import counted_log, log_store
-from apps.logs.volume import charged, log_settle
+from apps.stores.log_nudges import log_moved
+from apps.stores.logs import counted_log, log_store
 from yardmaster.engines.base import Engine, Outputs
 from yardmaster.errors import Unavailable
 from yardmaster.failures import signal_of

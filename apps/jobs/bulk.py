@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from apps.accounts.models import User
-from apps.api.problems import ApiProblem
+from apps.errors import DomainError
 from apps.jobs.models import Job
 from apps.jobs.services import job_delete, job_stop
 from apps.namespaces.selectors import namespaces_visible
@@ -62,15 +62,15 @@ def jobs_delete(user: User, jobs: Sequence[Job]) -> Outcome:
 def why_not_stopped(job: Job) -> str:
     """Why stopping would do nothing; empty where it would."""
     if Phase(job.phase).is_final:
-        return "had ended already"
-    return "was stopping already" if job.wanted == Wanted.STOP.value else ""
+        return "had already ended"
+    return "was already stopping" if job.wanted == Wanted.STOP.value else ""
 
 
 def why_not_deleted(job: Job) -> str:
     """Why the job cannot be deleted now; empty where it can."""
     if not Phase(job.phase).is_final:
         return "has not ended: stop it first"
-    return "" if job.is_over else "still has tasks that are being released: try again in a minute"
+    return "" if job.is_over else "is still being cleaned up: try again in a minute"
 
 
 def _each(jobs: Sequence[Job], why_not: Callable[[Job], str], do: Callable[[Job], None]) -> Outcome:
@@ -80,7 +80,7 @@ def _each(jobs: Sequence[Job], why_not: Callable[[Job], str], do: Callable[[Job]
         if not reason:
             try:
                 do(job)
-            except ApiProblem as problem:
+            except DomainError as problem:
                 reason = problem.detail
         if reason:
             kept.append((job, reason))

@@ -56,7 +56,7 @@ def job_check(*, user: User, namespace: Namespace, data: object, engine: str | N
 
 def _refused(error: SpecRejected) -> JobCheck:
     return JobCheck(
-        Fit.NEVER_FITS.value, error.code, "The job is not valid as it is.", "Correct what `problems` names.",
+        Fit.NEVER_FITS.value, error.code, "The job is not valid.", "Correct the fields listed in `problems`.",
         problems=error.problems,
     )  # fmt: skip
 

@@ -13,10 +13,9 @@ from typing import Any
 
 from django.db.models import Max, Min, OuterRef, Q, QuerySet, Subquery
 
-from apps.jobs.launch_form import duration_text, memory_text
 from apps.jobs.models import Job, ScalarPoint
 from apps.jobs.row_words import Row, rows_of, shorten
-from yardmaster.quantity import format_cpu
+from yardmaster.quantity import exact_bytes, format_cpu, format_duration
 from yardmaster.spec import Paths
 
 MOST_JOBS = 8
@@ -139,7 +138,7 @@ def _flat(spec: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
         version = str(one.get("dataset_version", ""))
         found[f"input {one.get('name') or number}"] = names.get(version, version)
     found |= {key: str(spec[key]) for key in ("retries", "priority") if key in spec}
-    found |= {key: "no limit" if spec[key] is None else duration_text(spec[key]) for key in _SECONDS if key in spec}
+    found |= {key: "no limit" if spec[key] is None else format_duration(spec[key]) for key in _SECONDS if key in spec}
     if success := spec.get("success"):
         found["success"] = f"{success.get('rule')} {success.get('percent')} %"
     return found | {f"paths {key}": value or _ABSENT for key, value in spec.get("paths", {}).items()}
@@ -147,7 +146,7 @@ def _flat(spec: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
 
 def _amount(key: str, value: Any) -> str:
     if key == "memory" and isinstance(value, int):
-        return memory_text(value)
+        return exact_bytes(value)
     if key == "cpu" and isinstance(value, (int, float)):
         return format_cpu(value)
     if isinstance(value, Mapping):

@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 
 from apps.accounts.models import User
 from apps.accounts.websocket_auth import reads, still_signed_in
-from apps.api.problems import ApiProblem
+from apps.errors import DomainError
 from apps.jobs.nudges import ALL_JOBS, group_of_job, group_of_namespace
 from apps.jobs.selectors import job_for
 from apps.namespaces.selectors import namespace_for, namespaces_visible
@@ -49,7 +49,7 @@ class NudgeConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channe
                 await self.channel_layer.group_add(group, self.channel_name)
                 self.joined.append(group)
         except (RedisError, OSError) as error:
-            log.warning("Nobody can watch jobs while the message server is away: %s", error)
+            log.warning("Jobs cannot be watched while the message server is unavailable: %s", error)
             await self.close(TRY_AGAIN_LATER)
             return
         await self.send_json({"type": "ready"})
@@ -62,7 +62,7 @@ class NudgeConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channe
             return NOT_SIGNED_IN, []
         try:
             return None, self.groups_for(user)
-        except ApiProblem:
+        except DomainError:
             return NOT_FOUND, []
 
     def groups_for(self, user: User) -> list[str]:

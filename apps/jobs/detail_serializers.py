@@ -8,7 +8,6 @@ from rest_framework import serializers
 
 from apps.jobs.models import Checkpoint, JobAttempt, JobEvent
 from apps.jobs.serializers import PHASES, QUEUE_STATES, ROLES, ShortageSerializer
-from apps.namespaces.serializers import ShareByNameSerializer
 
 
 class JobNameSerializer(serializers.Serializer[Any]):
@@ -51,13 +50,15 @@ class WhySerializer(serializers.Serializer[Any]):
     blame = serializers.ChoiceField(choices=["", "user", "platform", "limit"])
     task = FailedTaskSerializer(allow_null=True, help_text="The task that failed first.")
     last_lines = serializers.ListField(child=serializers.CharField(), help_text="The end of that task's log.")
-    explanation = ExplanationSerializer(allow_null=True, help_text="What those lines mean, where they are recognised.")
+    explanation = ExplanationSerializer(
+        allow_null=True, help_text="An explanation of those lines, if they are recognised."
+    )
 
 
 class AttemptSerializer(serializers.ModelSerializer[JobAttempt]):
     """How one attempt ended; `phase` is empty while it goes on."""
 
-    role = serializers.CharField(read_only=True, help_text="Of the task that decided it; empty where none did.")
+    role = serializers.CharField(read_only=True, help_text="Of the task that decided the result; empty if none did.")
 
     class Meta:
         model = JobAttempt
@@ -91,7 +92,7 @@ class TaskSerializer(serializers.Serializer[Any]):
 
     role = serializers.ChoiceField(choices=ROLES)
     index = serializers.IntegerField()
-    phase = serializers.CharField(help_text="PENDING until the engine has shown it.")
+    phase = serializers.CharField(help_text="PENDING until the engine reports it.")
     state = serializers.CharField(help_text="What the runner does: staging, running, uploading, ended; empty: unknown.")
     reason = serializers.CharField()
     message = serializers.CharField()
@@ -161,6 +162,13 @@ class ResourcesSerializer(serializers.Serializer[Any]):
     extended = serializers.DictField(child=serializers.IntegerField())
 
 
+class ShareByNameSerializer(serializers.Serializer[Any]):
+    """Of a resource known by its name: pieces."""
+
+    hard = serializers.IntegerField(allow_null=True, help_text="Null: unlimited.")
+    used = serializers.IntegerField()
+
+
 class DeviceQuotaSerializer(ShareByNameSerializer):
     """What one namespace may hold of a device on all engines together, and holds."""
 
@@ -173,8 +181,8 @@ class DeviceSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(help_text="As jobs and quotas name it, among the extended resources.")
     label = serializers.CharField()  # type: ignore[assignment]  # the name is the field of the answer
     total = serializers.IntegerField()
-    free = serializers.IntegerField(help_text="What neither strangers nor the portal's own jobs hold.")
-    held = serializers.IntegerField(help_text="By the portal's own jobs.")
+    free = serializers.IntegerField(help_text="Not used by other workloads or by the portal's own jobs.")
+    held = serializers.IntegerField(help_text="Used by the portal's own jobs.")
     quotas = DeviceQuotaSerializer(
         many=True,
         help_text="Of the namespaces in which you may launch, those that hold the most first, at most 20. For "
@@ -194,7 +202,7 @@ class EngineSerializer(serializers.Serializer[Any]):
     remedy = serializers.CharField()
     tasks_reach_portal = serializers.BooleanField(
         allow_null=True,
-        help_text="Tried from where tasks run. Null: not tried, or not known. Jobs wait while it is false.",
+        help_text="Tested from where tasks run. Null: not tested, or unknown. Jobs wait while it is false.",
     )
     network_enforced = serializers.BooleanField(
         allow_null=True,
@@ -202,7 +210,7 @@ class EngineSerializer(serializers.Serializer[Any]):
         "known, or you are no administrator.",
     )
     total = ResourcesSerializer(allow_null=True)
-    free = ResourcesSerializer(allow_null=True, help_text="What neither strangers nor the portal's own jobs hold.")
+    free = ResourcesSerializer(allow_null=True, help_text="Not used by other workloads or by the portal's own jobs.")
     largest_task = ResourcesSerializer(allow_null=True)
     devices = DeviceSerializer(many=True)
 

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from apps.accounts.models import User
-from apps.api.problems import Forbidden
+from apps.errors import Forbidden
 from yardmaster.engines.base import Engine, Refuses
 from yardmaster.engines.registry import EngineRegistry
 from yardmaster.errors import Misconfigured, Problem, SpecRejected

@@ -99,7 +99,7 @@ class Follower(threading.Thread):
             for key in self._engine.changes():
                 self._pause = SHORTEST_PAUSE
                 self._on_change(key.job_id)
-            log.warning("The changes of engine %s have ended; following anew", self._engine_name)
+            log.warning("The changes of engine %s have ended; following again", self._engine_name)
         except YardmasterError as error:
             log.warning("Engine %s cannot be followed now: %s", self._engine_name, error)
         except Exception:  # the top of the loop: a bug in one engine must not end the following

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from apps.api.problems import Conflict
+from apps.errors import Conflict
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job
 from apps.jobs.waiting_words import shortage_json
@@ -62,7 +62,7 @@ class NeverFits(Conflict):
     """The job would be queued for ever. A caller that wants that all the same says so."""
 
     def __init__(self, found: Hopeless) -> None:
-        remedy = f"{found.never.remedy} To queue it all the same, send accept_never_fits: true."
+        remedy = f"{found.never.remedy} To queue it anyway, send accept_never_fits: true."
         super().__init__(found.never.message, NEVER, remedy=remedy)
         self.found = found
         self.facts = {

@@ -13,8 +13,7 @@ from datetime import datetime, timedelta
 from apps.accounts.models import User
 from apps.code.models import CodeVersion
 from apps.datasets.models import DatasetVersion
-from apps.jobs.launch_form import memory_text
-from apps.jobs.launch_yaml import command_of, job_as_yaml
+from apps.jobs.launch.job_file import command_of, job_as_yaml
 from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent
 from apps.jobs.row_words import Row
 from apps.jobs.selectors import facts_of
@@ -27,6 +26,7 @@ from apps.namespaces.selectors import namespaces_visible
 from apps.registry.models import Model
 from yardmaster.failures import Blame, Verdict
 from yardmaster.phases import Phase, Wanted
+from yardmaster.quantity import exact_bytes
 from yardmaster.remedies import Change, known_change
 from yardmaster.spec import Strategy, TrainingSpec, known_role
 from yardmaster.spec_json import spec_to_json
@@ -152,7 +152,7 @@ class JobFacts:
         """The file that makes the same job again. Versions stand in it by id: names may mean another one by then."""
         stored = spec_to_json(self.spec)
         roles = {
-            role: {key: memory_text(value) if key == "memory" else value for key, value in one.items() if value}
+            role: {key: exact_bytes(value) if key == "memory" else value for key, value in one.items() if value}
             for role, one in stored["roles"].items()
         }
         spec = {**stored, "roles": roles}

@@ -12,9 +12,9 @@ from typing import Any
 
 from django.db import transaction
 
+from apps.dispatch.outbox import ATTEMPT_DECIDED, publish
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.nudges import job_changed
-from apps.notifications.services import attempt_ended
 from yardmaster.failures import Verdict
 from yardmaster.phases import MOVES, Phase, Wanted
 
@@ -64,7 +64,7 @@ def move(
             attempt.update(started_at=changes["started_at"])
         if to.is_final:
             attempt.update(phase=to.value, decided_at=now, **changes_of_verdict(verdict))
-            attempt_ended(job, to, now)
+            publish(ATTEMPT_DECIDED, job.pk, attempt=job.attempt, phase=to.value, at=now.isoformat())
         JobEvent.objects.create(
             job_id=job.pk, at=now, attempt=job.attempt, kind="phase", phase_from=was.value, phase_to=to.value,
             reason=changes["reason"], message=changes["message"], facts=facts,

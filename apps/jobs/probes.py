@@ -38,8 +38,8 @@ SURE_AFTER = 2
 """Failures one after the other."""
 _MEANT: Mapping[Probe, str] = {
     Probe.REACH: "whether tasks reach the portal",
-    Probe.NETWORK: "whether the network keeps tasks apart",
-    Probe.PROCESSES: "whether a task's processes are bounded",
+    Probe.NETWORK: "whether the network isolates tasks",
+    Probe.PROCESSES: "whether a task's number of processes is limited",
 }
 _UNTRIED: Mapping[str, Any] = {"is_well": None, "failures": 0, "message": "", "remedy": "", "tried_at": None}
 
@@ -73,7 +73,7 @@ def try_now(engine: Probes, probe: Probe) -> Finding:
     try:
         return engine.probe(probe, settings.TASK_URL)
     except YardmasterError as error:
-        return Finding(None, f"It could not be tried {_MEANT[probe]}: {error.message}", error.remedy)
+        return Finding(None, f"The engine could not test {_MEANT[probe]}: {error.message}", error.remedy)
 
 
 def next_of(probe: Probe, failures: int, is_well: bool | None) -> tuple[int, bool | None, timedelta]:

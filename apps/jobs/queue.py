@@ -15,9 +15,9 @@ from django.db import DatabaseError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from apps.api.problems import Conflict
+from apps.dispatch.messages import ADMIT, enqueue_now
+from apps.errors import Conflict
 from apps.jobs.models import Job, QueuePass
-from apps.jobs.wake import wake_queue
 from apps.namespaces.models import Namespace
 from yardmaster.phases import Phase, Wanted
 
@@ -78,7 +78,7 @@ def sweep_queues(now: datetime) -> int:
     sent = 0
     for engine in sorted(due.values_list("engine", flat=True)):
         if due.filter(engine=engine).update(next_at=now + AGAIN_AFTER):
-            wake_queue(engine)
+            enqueue_now(ADMIT, engine)
             sent += 1
     return sent
 
@@ -111,4 +111,4 @@ def _ask(engine: str) -> None:
         log.warning("The queue of %s is decided at the next sweep: %s", engine, error)
         return
     if asked:
-        wake_queue(engine)
+        enqueue_now(ADMIT, engine)

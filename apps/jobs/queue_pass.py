@@ -22,13 +22,13 @@ from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.db.models import Case, F, Q, Value, When
 from django.utils import timezone
 
+from apps.dispatch.messages import ADMIT, RECONCILE, enqueue, enqueue_now
 from apps.jobs import ledger, phase_gate, queue, waiting_words
 from apps.jobs.books import Queued, books_of, queued_on
 from apps.jobs.engines import engine_named
 from apps.jobs.models import AdmissionLock, Job, QueuePass
 from apps.jobs.nudges import jobs_changed
 from apps.jobs.setbacks import pause_after, shown_of
-from apps.jobs.wake import wake, wake_queue
 from yardmaster.admission import Admitted
 from yardmaster.errors import Misconfigured, YardmasterError
 from yardmaster.queue_decision import QueueDecision, decide_queue
@@ -92,7 +92,7 @@ def admit_queue(engine: str, *, clock: Clock = timezone.now) -> None:
             return
         QueuePass.objects.filter(lease.mine).update(asked=False)
     _release_for_later(lease, clock())
-    wake_queue(engine)
+    enqueue_now(ADMIT, engine)
 
 
 def _pass(lease: _Lease, now: datetime) -> bool:
@@ -145,7 +145,7 @@ def _start(admitted: list[Queued], engine: str, found: QueueDecision, now: datet
         at = Case(*[When(pk=key, then=Value(turn)) for key, turn in found.turns.items()])
         Job.objects.filter(pk__in=found.turns).update(turn_at=at)
     for one in started:
-        wake(one.candidate.job_id)
+        enqueue(RECONCILE, one.candidate.job_id)
     return all_moved
 
 

@@ -92,7 +92,7 @@ def _one_step(job: Job, clock: Clock) -> Wait | None:
     if trouble is not None and isinstance(step, Wait):
         raise trouble
     if trouble is not None and not isinstance(trouble, YardmasterError):
-        log.error("Job %s could not be observed, and goes on without that", job.pk, exc_info=trouble)
+        log.error("Job %s could not be observed; continuing without an observation", job.pk, exc_info=trouble)
     return steps.perform(step, job, spec, seen or ABSENT, now)
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils import timezone
 
+from apps.jobs.log_charges import log_release
 from apps.jobs.models import Checkpoint, Job, JobEvent, ScalarPoint
-from apps.logs.store import log_store
-from apps.logs.volume import log_release
 from apps.registry.models import Model
+from apps.stores.logs import log_store
+from apps.stores.objects import storage
 from apps.uploads.services import uploads_discard, uploads_discard_of_job
-from apps.uploads.storage import storage
 from apps.uploads.tombstones import tombstones_set
 
 _ROWS_AT_ONCE = 2_000

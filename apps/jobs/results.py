@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from apps.api.problems import ApiProblem
+from apps.errors import DomainError, Gone
 from apps.jobs.models import Checkpoint, Job, JobEvent
 from apps.jobs.nudges import job_changed
 from apps.registry.models import Model
@@ -66,7 +66,16 @@ def _begin(job: Job, kind: str, files: Sequence[ListedFile], place: str, same: Q
     complete = set(same.filter(completed_at__isnull=False).values_list("upload_id", flat=True))
     taken = set(Upload.objects.filter(pk__in=complete).values_list("key_prefix", flat=True))
     free = next(one for one in (place, *(f"{place}.{n}" for n in range(1, len(taken) + 2))) if one not in taken)
-    return upload_begin(namespace=job.namespace, actor=None, kind=kind, files=files, job_id=job.pk, key_prefix=free)
+    return upload_begin(
+        namespace=job.namespace, actor=None, kind=kind, files=files, job_id=job.pk, key_prefix=free,
+        lock=lambda: _lock_job(job.pk),
+    )  # fmt: skip
+
+
+def _lock_job(job_id: uuid.UUID) -> None:
+    living = Job.objects.select_for_update(no_key=True).filter(pk=job_id, deleted_at__isnull=True)
+    if living.values_list("pk", flat=True).first() is None:
+        raise Gone("This job was deleted and accepts no more data.")
 
 
 def upload_finish_and_settle(upload_id: uuid.UUID) -> None:
@@ -74,7 +83,7 @@ def upload_finish_and_settle(upload_id: uuid.UUID) -> None:
     the upload, for its sender; a store that does not answer is asked again by the sweep."""
     try:
         upload_finish(upload_id)
-    except (ApiProblem, Unavailable) as error:
+    except (DomainError, Unavailable) as error:
         log.warning("Upload %s is not complete: %s", upload_id, error)
         return
     result_settle(upload_id, timezone.now())
@@ -130,7 +139,7 @@ def _drop(results: QuerySet[Any]) -> None:
 def _note_model(model: Model, files: Sequence[dict[str, Any]], now: datetime) -> None:
     facts = {"model": str(model.pk), "size": sum(one["size"] for one in files), "files": len(files)}
     JobEvent.objects.create(
-        job=model.job, at=now, attempt=model.attempt, kind="model_kept", message="The model was kept.", facts=facts
+        job=model.job, at=now, attempt=model.attempt, kind="model_kept", message="The model was saved.", facts=facts
     )
 
 

@@ -16,12 +16,12 @@ from yardmaster.spec import Role, Strategy
 
 STRATEGY_WORDS = {
     "single": "Single task",
-    "between_graph": "Parameter servers",
-    "parameter_server": "Parameter servers, TF 2",
-    "multi_worker_mirrored": "Mirrored workers",
-    "in_graph": "Servers to drive",
+    "between_graph": "Parameter server (between-graph)",
+    "parameter_server": "ParameterServerStrategy",
+    "multi_worker_mirrored": "MultiWorkerMirroredStrategy",
+    "in_graph": "TensorFlow servers only (in-graph)",
 }
-_SHAPE_ENDINGS = {Strategy.MULTI_WORKER_MIRRORED.value: ", mirrored", Strategy.IN_GRAPH.value: ", to drive"}
+_SHAPE_ENDINGS = {Strategy.MULTI_WORKER_MIRRORED.value: ", mirrored", Strategy.IN_GRAPH.value: ", in-graph"}
 """Where the roles alone do not tell the strategy."""
 _PLURALS = {"worker": "workers", "ps": "parameter servers", "chief": "chiefs", "evaluator": "evaluators"}
 _SINGULARS = {"ps": "parameter server"}
@@ -77,7 +77,7 @@ class Row:
             return "took"
         if queue_state(self.job) == NEVER:
             return "queued for"
-        return "for" if self.job.started_at else "waits for"
+        return "for" if self.job.started_at else "queued for"
 
     @property
     def took(self) -> timedelta:
@@ -124,7 +124,7 @@ def shorten(text: str, most: int) -> str:
 def _reason(job: Job) -> str:
     if job.phase != Phase.QUEUED.value:
         return job.message
-    message = job.message or "Not looked at yet."
+    message = job.message or "Waiting for the scheduler."
     if job.position is None or queue_state(job) == NEVER:
         return message
     return f"Next in the queue. {message}" if job.position == 0 else f"{job.position} ahead. {message}"

@@ -9,12 +9,12 @@ from typing import Any
 from django.db.models import QuerySet
 
 from apps.accounts.models import User
-from apps.api.problems import NotFound
-from apps.audit.services import reading_note
+from apps.errors import NotFound
 from apps.jobs import ledger
 from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobVersion, TaskFact
 from apps.jobs.specs import spec_or_remains
 from apps.namespaces.models import Namespace, Role
+from apps.namespaces.reading import reading_note
 from apps.namespaces.selectors import namespaces_visible, require_role
 from apps.registry.models import Model
 from yardmaster.phases import FINAL, Phase, TaskPhase

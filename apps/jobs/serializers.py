@@ -29,9 +29,9 @@ _SPEC = {
         "code": {
             "type": ["string", "null"],
             "format": "uuid",
-            "description": "Required, but for in_graph, which runs no script and takes none.",
+            "description": "Required, except for in_graph, which runs no script.",
         },
-        "entry_point": {"type": "string", "description": "As `code`."},
+        "entry_point": {"type": "string", "description": "Same rules as `code`."},
     },
     "additionalProperties": True,
 }
@@ -42,7 +42,7 @@ class SpecField(serializers.JSONField):
     """Any JSON here: the core reads it and names every problem."""
 
 
-_ACCEPT = "Queue it also where it can never start as limits and machines are now; otherwise that is a 409 `never_fits`."
+_ACCEPT = "Queue the job even if it can never start as things are. Default: it is refused with 409 `never_fits`."
 QUEUE_STATES = [(WAITING, WAITING), (NEVER, NEVER)]
 
 
@@ -76,9 +76,11 @@ class JobFilterSerializer(serializers.Serializer[Any]):
     owner = serializers.CharField(required=False, max_length=150, help_text="Name or id.")
     search = serializers.CharField(required=False, max_length=200, help_text="Part of the name.")
     queue_state = serializers.ChoiceField(
-        required=False, choices=QUEUE_STATES, help_text="Of queued jobs those that wait, or those that can never start."
+        required=False,
+        choices=QUEUE_STATES,
+        help_text="Filter queued jobs: those that wait, or those that can never start.",
     )
-    reason = serializers.CharField(required=False, max_length=63, help_text="The reason's word, such as OutOfMemory.")
+    reason = serializers.CharField(required=False, max_length=63, help_text="The reason code, such as OutOfMemory.")
 
 
 class JobRowSerializer(serializers.ModelSerializer[Job]):
@@ -94,8 +96,8 @@ class JobRowSerializer(serializers.ModelSerializer[Job]):
         help_text="Of a queued job: `waiting`, or `never_fits` where it can never start as things are. Else null."
     )
     progress = serializers.SerializerMethodField(help_text="`step`, and perhaps `total` and `epoch`.")
-    reclaim_at = serializers.SerializerMethodField(help_text="When what still runs after success is released.")
-    model = serializers.SerializerMethodField(help_text="Id of the model that the job has kept.")
+    reclaim_at = serializers.SerializerMethodField(help_text="When tasks that still run after success are released.")
+    model = serializers.SerializerMethodField(help_text="ID of the model that the job saved.")
 
     class Meta:
         model = Job
@@ -149,8 +151,10 @@ class ServerSerializer(serializers.Serializer[Any]):
 class ServingSerializer(serializers.Serializer[Any]):
     """The servers of a job that a program outside drives."""
 
-    target = serializers.CharField(help_text="The `grpc://` address to connect to; that of any other server would do.")
-    reach = serializers.CharField(help_text="From where the addresses can be reached.")
+    target = serializers.CharField(
+        help_text="The `grpc://` address to connect to. The address of any other server works too."
+    )
+    reach = serializers.CharField(help_text="The network from which the addresses can be reached.")
     data_dir = serializers.CharField(help_text="Where each server reads the job's data; empty without inputs.")
     servers = ServerSerializer(many=True)
 
@@ -158,7 +162,7 @@ class ServingSerializer(serializers.Serializer[Any]):
 class JobDetailSerializer(JobSerializer):
     """One job, with what only its engine can tell."""
 
-    serving = serializers.SerializerMethodField(help_text="Of `in_graph` while it is up: where its servers are.")
+    serving = serializers.SerializerMethodField(help_text="For running `in_graph` jobs: the addresses of the servers.")
 
     class Meta(JobSerializer.Meta):
         fields = [*JobSerializer.Meta.fields, "serving"]

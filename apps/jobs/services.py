@@ -10,8 +10,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.api.problems import Conflict, Forbidden
 from apps.audit.services import record
+from apps.dispatch.messages import RECONCILE, enqueue
+from apps.errors import Conflict, Forbidden
 from apps.jobs import phase_gate, queue
 from apps.jobs.engines import engine_chosen, refuse_unrunnable
 from apps.jobs.leases import ask_for_look
@@ -20,7 +21,6 @@ from apps.jobs.never import accepted_or_refused
 from apps.jobs.nudges import job_changed
 from apps.jobs.specs import asked_again, columns_of, versions_write
 from apps.jobs.versions import checked_spec, launch_warnings
-from apps.jobs.wake import wake
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import refuse_closed, require_role
 from yardmaster.ids import new_id
@@ -137,15 +137,15 @@ def jobs_delete_in(namespace: Namespace, user: User | None) -> int:
 
 def _want_stopped(job: Job, now: datetime, user: User | None) -> bool:
     """Write that the job shall stop. False where it has ended, or is to stop already. `user` None: the operator."""
-    name = "The machine's operator" if user is None else user.username
+    name = "The portal's operator" if user is None else user.username
     with transaction.atomic():
         running = Job.objects.filter(pk=job.pk, wanted=Wanted.RUN.value).exclude(phase__in=_FINAL)
         if not running.update(wanted=Wanted.STOP.value):
             return False
-        _event(job, now, "stop_asked", f"{name} asked for the job to be stopped.", by=user.username if user else "")
+        _event(job, now, "stop_asked", f"{name} requested to stop the job.", by=user.username if user else "")
         record(user, "job.stop", f"job:{job.pk}", namespace=job.namespace, name=job.name)
         ask_for_look(job.pk, now)
-        wake(job.pk)
+        enqueue(RECONCILE, job.pk)
         queue.ask_for_room_of(job)
         job_changed(job)
     return True
@@ -176,7 +176,7 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None, accept_
             record(user, "job.retry", f"job:{job.pk}", namespace=job.namespace, name=spec.name, attempt=job.attempt)
             queue.ask(job.engine)
     except phase_gate.PhaseMoved as moved:
-        raise Conflict("The job was changed meanwhile.", remedy="Look at it again.") from moved
+        raise Conflict("The job was changed in the meantime.", remedy="Reload it and try again.") from moved
     job.refresh_from_db()
     return job
 
@@ -189,7 +189,7 @@ def job_delete(*, user: User, job: Job) -> None:
     now = timezone.now()
     with transaction.atomic():
         if not _delete(job, now, user):
-            raise Conflict("The job was changed meanwhile.", remedy="Look at it again.")
+            raise Conflict("The job was changed in the meantime.", remedy="Reload it and try again.")
 
 
 def _delete(job: Job, now: datetime, user: User | None) -> bool:
@@ -198,7 +198,7 @@ def _delete(job: Job, now: datetime, user: User | None) -> bool:
     if not over.filter(phase__in=_FINAL).update(deleted_at=now, next_look_at=now, wake_again=True):
         return False
     record(user, "job.delete", f"job:{job.pk}", namespace=job.namespace, name=job.name)
-    wake(job.pk)
+    enqueue(RECONCILE, job.pk)
     job_changed(job)
     return True
 
@@ -213,7 +213,7 @@ def _require_over(job: Job, what: str) -> None:
         raise Conflict(f"The job has not ended, so it cannot be {what}.", remedy="Stop it first.")
     if job.tidied_at is None:
         raise Conflict(
-            f"The job has ended, but some of its tasks are still being released, so it cannot be {what} yet.",
+            f"The job has ended, but the engine is still cleaning up, so it cannot be {what} yet.",
             remedy="Try again in a minute.",
         )
 

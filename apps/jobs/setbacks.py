@@ -80,7 +80,7 @@ def _reject(job: Job, error: SpecRejected, now: datetime) -> None:
     try:
         phase_gate.move(job, Phase.FAILED, now=now, verdict=verdict, problems=[_as_json(one) for one in error.problems])
     except phase_gate.PhaseMoved:
-        log.info("Job %s was moved by somebody else before it could be rejected", job.pk)
+        log.info("Job %s was moved by another process before it could be rejected", job.pk)
 
 
 def _as_json(problem: Problem) -> dict[str, str]:

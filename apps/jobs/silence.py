@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from apps.api.templatetags.portal_tags import duration
+from apps.api.display import duration
 from apps.jobs.models import TaskFact
 from yardmaster.phases import TaskPhase
 
@@ -17,13 +17,14 @@ REASON = "TasksSilent"
 SILENT = timedelta(seconds=60)
 """A task reports every five seconds; after one that hung, and the longest wait, 45 have passed."""
 REMEDY = (
-    "Nothing is lost yet: a task goes on without the portal, and sends what it has printed when it can. If it stays "
-    "away, ask an administrator to look at its machine and the network."
+    "Nothing is lost yet: tasks continue without the portal and send their output later. If this lasts, ask an "
+    "administrator to check the task's machine and the network."
 )
 NAMED = 5
 UNREACHED = "PortalNotReached"
 REMEDY_OF_UNREACHED = (
-    "The task runs and asks on for ten minutes. Ask an administrator whether this address answers from where it runs: "
+    "The task keeps trying for ten minutes. Ask an administrator to check that this address is reachable from the "
+    "task's machine: "
     "YARDMASTER_TASK_URL, where the portal listens (YARDMASTER_HOST), YARDMASTER_ALLOWED_HOSTS, and the network."
 )
 
@@ -49,7 +50,7 @@ def unreached(facts: Iterable[TaskFact], address: str, now: datetime) -> str:
         return ""
     have = "has" if len(since) == 1 else "have"
     longest = duration(now - min(since.values()))
-    return f"{_named(list(since))} {have} not reached the portal yet, after {longest}, at {address}."
+    return f"{_named(list(since))} {have} not connected to the portal yet, after {longest}, at {address}."
 
 
 def silence(facts: Iterable[TaskFact], now: datetime) -> str:
@@ -60,9 +61,9 @@ def silence(facts: Iterable[TaskFact], now: datetime) -> str:
         return ""
     longest = duration(now - min(since.values()))
     if len(since) == 1:
-        return f"{next(iter(since))} has not been heard from for {longest}."
+        return f"{next(iter(since))} has sent no heartbeat for {longest}."
     names = _named(list(since))
-    return f"{len(since)} of {len(running)} running tasks have not been heard from for up to {longest}: {names}."
+    return f"{len(since)} of {len(running)} running tasks have sent no heartbeat for up to {longest}: {names}."
 
 
 def _named(names: list[str]) -> str:

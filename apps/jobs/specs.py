@@ -82,7 +82,7 @@ def step_without_spec(job: Job, error: SpecUnreadable) -> Move | None:
     if job.wanted == Wanted.STOP.value:
         return Move(Phase.STOPPED if phase is Phase.QUEUED else Phase.STOPPING)
     message = f"The job's stored specification cannot be read: {error.message}."
-    remedy = "Launch it as a new job. An administrator should look at why the stored one is damaged."
+    remedy = "Launch it as a new job. Ask an administrator to check why the stored one is damaged."
     return Move(Phase.FAILED, Verdict("SpecUnreadable", message, remedy, Blame.PLATFORM))
 
 

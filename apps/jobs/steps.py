@@ -14,12 +14,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from apps.jobs import archive, books, ledger, phase_gate, queue, task_facts
+from apps.jobs.engine_namespaces import place_lost, place_ready
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.nudges import job_changed
 from apps.jobs.probes import refuse_unreachable
 from apps.jobs.task_auth import token_of
-from apps.namespaces.places import place_changed, place_lost, place_ready
+from apps.namespaces.places import place_changed
 from yardmaster.engines.base import Engine, Finishes, Restarts, TaskAccess
 from yardmaster.errors import PlaceMissing
 from yardmaster.failures import Verdict
@@ -74,7 +75,7 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
         case Release(roles):
             _release(job, spec, roles, seen)
             names = ", ".join(sorted(role.value for role in roles))
-            _remember(job, "released_at", now, "released", f"What still ran was released: {names}.")
+            _remember(job, "released_at", now, "released", f"Tasks that still ran were released: {names}.")
         case FreeQuota(roles):
             _free(job, roles, now)
         case Tidy():
@@ -174,7 +175,7 @@ def _restart(job: Job, now: datetime) -> None:
     """Only an engine that can do it asks for it. Killed before the event is written, the history lacks a line."""
     engine = engine_named(job.engine)
     if isinstance(engine, Restarts) and engine.restart(job.key):
-        message = "The others cannot go on without a task that was lost: all start again together, from the checkpoint."
+        message = "The other tasks cannot continue without the lost task: all tasks restart from the checkpoint."
         _event(job, now, "restarted_together", message)
 
 
@@ -191,7 +192,7 @@ def _free(job: Job, roles: frozenset[Role], now: datetime) -> None:
     with transaction.atomic():
         if ledger.release(job, roles, now):
             names = ", ".join(sorted(role.value for role in roles))
-            _event(job, now, "quota_freed", f"The quota of these roles was returned: {names}.")
+            _event(job, now, "quota_freed", f"The quota of these roles was released: {names}.")
             queue.ask_for_room_of(job)
 
 
@@ -206,7 +207,7 @@ def _tidy(job: Job, spec: TrainingSpec, now: datetime) -> None:
         JobAttempt.objects.filter(job=job, number=job.attempt).update(tidied_at=now)
         task_facts.mark_removed(job, now)
         freed = ledger.release_all(job, now)
-        _event(job, now, "tidied", "Everything that was left on the engine was removed.")
+        _event(job, now, "tidied", "All remaining objects on the engine were removed.")
         job_changed(job)
         if freed:
             queue.ask_for_room_of(job)

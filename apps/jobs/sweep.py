@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
+from apps.dispatch.messages import RECONCILE, enqueue_now
 from apps.jobs.models import Job
 from apps.jobs.queue import sweep_queues
 from apps.jobs.quiet import quiet_put_off
-from apps.jobs.wake import wake_now
 
 log = logging.getLogger(__name__)
 
@@ -32,5 +32,5 @@ def sweep(now: datetime) -> int:
         quiet = set()
     for job_id in ids:
         if job_id not in quiet:
-            wake_now(job_id)
+            enqueue_now(RECONCILE, job_id)
     return len(ids)

@@ -78,7 +78,7 @@ class TaskTokenAuthentication(BaseAuthentication):
             return None
         identity = identity_of(token.strip(), timezone.now())
         if identity is None:
-            raise AuthenticationFailed("This token is not, or no longer, good for a job.")
+            raise AuthenticationFailed("This job token is invalid or has expired.")
         return AnonymousUser(), identity
 
     def authenticate_header(self, request: Request) -> str:

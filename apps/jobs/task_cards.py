@@ -14,7 +14,7 @@ from yardmaster.phases import Phase, TaskPhase
 from yardmaster.spec import Resources, TrainingSpec, known_role
 from yardmaster.usage import Sample, cpu_use
 
-_DOES = {"staging": "Fetching code and data", "uploading": "Keeping results", "running": "Running the script"}
+_DOES = {"staging": "Fetching code and data", "uploading": "Uploading results", "running": "Running the script"}
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def mark_lost(job: Job, seen: Observation, now: datetime) -> None:
     """The run is gone: of its tasks those that were not seen any more, and had not ended, are gone with it."""
     there = {(task.role.value, task.index) for task in seen.tasks}
     rows = [row for row in _not_ended(job) if (row.role, row.index) not in there]
-    message = "It disappeared with the whole run, without saying how it ended."
+    message = "It disappeared together with the run, without an exit status."
     TaskFact.objects.filter(pk__in=[row.pk for row in rows]).update(
         phase=TaskPhase.FAILED.value, reason="Lost", message=message, state="", finished_at=now
     )
@@ -131,7 +131,7 @@ def _events(job: Job, task: TaskState, before: TaskFact | None, now: datetime) -
     facts = {"role": task.role.value, "index": task.index, "restarts": task.restarts, "exit_code": task.exit_code}
     found: list[tuple[str, str]] = []
     if task.restarts > (before.restarts if before else 0):
-        found.append(("task_restarted", f"{name} was started again, for the {_ordinal(task.restarts)} time."))
+        found.append(("task_restarted", f"{name} was restarted, for the {_ordinal(task.restarts)} time."))
     if task.phase is TaskPhase.FAILED and (before is None or before.phase != TaskPhase.FAILED.value):
         title = REASONS[task.reason].title if task.reason in REASONS else "The task failed"
         found.append(("task_failed", f"{name}: {title}."))

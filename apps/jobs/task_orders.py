@@ -7,17 +7,17 @@ from uuid import UUID
 
 from django.conf import settings
 
-from apps.api.problems import Conflict, NotFound
 from apps.code.models import CodeVersion
 from apps.code.selectors import files_of as code_files
 from apps.datasets.models import DatasetVersion
 from apps.datasets.selectors import files_of as dataset_files
+from apps.errors import Conflict, NotFound
 from apps.jobs.models import Job, JobAttempt
 from apps.jobs.results import newest_checkpoint
 from apps.jobs.task_auth import TaskIdentity
-from apps.logs.store import log_store
+from apps.stores.logs import log_store
+from apps.stores.objects import storage
 from apps.uploads.limits import ADDRESS_LIFE
-from apps.uploads.storage import storage
 from yardmaster.errors import Unavailable
 from yardmaster.logs.keys import StreamKey
 from yardmaster.spec import DatasetInput, Role

@@ -9,12 +9,12 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
-from apps.api.problems import NotFound
+from apps.dispatch.messages import RECONCILE, enqueue
+from apps.errors import NotFound
 from apps.jobs import curves
 from apps.jobs.models import Job, TaskFact
 from apps.jobs.nudges import job_changed
 from apps.jobs.task_auth import TaskIdentity
-from apps.jobs.wake import wake
 from yardmaster.phases import Phase, Wanted
 from yardmaster.usage import Sample, is_due, with_sample
 
@@ -38,7 +38,7 @@ def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime
             _keep(fact, report, now, curves.points_add(job, fact, report.get("scalars") or ()))
             _show_progress(job, report, now)
         if report["state"] == "ended":
-            wake(job.pk)
+            enqueue(RECONCILE, job.pk)
     return job.wanted == Wanted.STOP.value or job.phase in _STOPPED
 
 

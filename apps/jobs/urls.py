@@ -2,11 +2,10 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from apps.jobs.views import details, engines, jobs, task, usage
+from apps.jobs.views import details, engines, jobs, task
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("engines/", engines.EnginesView.as_view(), name="engines"),
-    path("usage/", usage.UsageView.as_view(), name="usage"),
     path("jobs/", jobs.JobsView.as_view(), name="jobs"),
     path("jobs/check/", jobs.JobCheckView.as_view(), name="job_check"),
     path("jobs/manifests/", jobs.ManifestsPreviewView.as_view(), name="manifests_preview"),

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from apps.accounts.models import User
-from apps.api.problems import ApiProblem
 from apps.code import selectors as code
 from apps.datasets import selectors as datasets
+from apps.errors import NotFound
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import quota_of
 from yardmaster.errors import Problem, SpecRejected
@@ -60,15 +60,13 @@ def _problem_of(
 ) -> Problem | None:
     try:
         version_for(user, version_id)
-    except ApiProblem as error:
-        if error.status != 404:
-            raise
+    except NotFound:
         command = "code" if what == "code" else "datasets"
         remedy = f"Give the id of a {what} version, as `yardmaster {command} list` shows it."
         return Problem(
             field,
             "unknown_version",
-            f"There is no such {what} version, or it is not yours to see.",
+            f"There is no such {what} version, or it is not visible to you.",
             remedy,
             str(version_id),
         )

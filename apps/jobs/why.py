@@ -14,8 +14,8 @@ from apps.jobs.engines import portal_seen_from
 from apps.jobs.models import Job, JobAttempt, TaskFact
 from apps.jobs.never import NEVER, queue_state
 from apps.jobs.silence import REASON, REMEDY, REMEDY_OF_UNREACHED, UNREACHED, silence, unreached
-from apps.logs.store import log_store
 from apps.namespaces.selectors import namespaces_visible
+from apps.stores.logs import log_store
 from yardmaster.errors import Unavailable
 from yardmaster.hindrances import OF_LOST_MACHINES
 from yardmaster.ledger import Code
@@ -28,9 +28,9 @@ _UNDER_WAY = (Phase.STARTING.value, Phase.RUNNING.value)
 LAST_LINES = 40
 LONGEST_LINE = 2_000
 _HELPS = {
-    Code.WAITING_FOR_QUOTA.value: "Stop a job of this namespace, ask for less, or ask an administrator for more quota.",
-    Code.WAITING_FOR_CAPACITY.value: "Wait until other jobs have ended, or ask for less.",
-    Code.WAITING_FOR_TURN.value: "Wait: the jobs ahead start first.",
+    Code.WAITING_FOR_QUOTA.value: "Stop a job in this namespace, request less, or ask an administrator for more quota.",
+    Code.WAITING_FOR_CAPACITY.value: "Wait for other jobs to end, or request less.",
+    Code.WAITING_FOR_TURN.value: "Nothing to do: the jobs ahead start first.",
 }
 
 
@@ -82,7 +82,7 @@ def _why_waiting(user: User, job: Job) -> Why:
     return Why(
         phase=job.phase,
         reason=job.reason or Code.PENDING_EVALUATION.value,
-        message=job.message or "The job has not been looked at yet.",
+        message=job.message or "Waiting for the scheduler.",
         remedy=job.remedy or _HELPS.get(job.reason, ""),
         queue_state=queue_state(job),
         position=None if queue_state(job) == NEVER else job.position,

@@ -21,11 +21,12 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from apps.api.places import Place, Places
-from apps.api.problems import CONTENT_TYPE, ApiProblem, TooMany, body_of
+from apps.api.problems import CONTENT_TYPE, answer_to, body_of
+from apps.errors import DomainError, TooMany
 from apps.logs.intake import MOST_BYTES, Judged, lines_in, times_in, without_token
-from apps.logs.nudges import log_moved
-from apps.logs.store import counted_log
 from apps.logs.task_views import JUDGED, RememberedTaskToken, next_line_json, when_full
+from apps.stores.log_nudges import log_moved
+from apps.stores.logs import counted_log
 from yardmaster.errors import YardmasterError
 from yardmaster.logs.keys import WRITER_LIMIT, StreamKey
 from yardmaster.logs.store import Written
@@ -124,14 +125,14 @@ def _append(stream: StreamKey, options: dict[str, Any], headers: dict[str, str],
         written = counted_log().append(stream, data=data, times=times, **options)
     except NeedsGrant:
         return Judged(data)
-    except (ApiProblem, YardmasterError) as problem:
+    except (DomainError, YardmasterError) as problem:
         return Judged(problem=problem)
     log_moved(stream.job_id, stream.role, stream.index, written.next_line)
     return written
 
 
 async def _refuse(send: Send) -> None:
-    problem = TooMany("Too many log writes of this job are under way at once.", "too_many_at_once", wait=1)
+    problem = answer_to(TooMany("Too many log writes of this job are under way at once.", "too_many_at_once", wait=1))
     await _answer(send, problem.status, body_of(problem), CONTENT_TYPE, problem.headers)
 
 

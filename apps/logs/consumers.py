@@ -18,7 +18,7 @@ from channels.db import database_sync_to_async
 from rest_framework.exceptions import ValidationError
 
 from apps.accounts.websocket_auth import reads, still_signed_in
-from apps.api.problems import ApiProblem
+from apps.errors import DomainError
 from apps.jobs.models import Job
 from apps.jobs.selectors import job_for
 from apps.logs.followers import Follower, Wanted
@@ -124,7 +124,7 @@ def _find_job(scope: dict[str, Any], job_id: uuid.UUID) -> Job:
         raise Refused(NOT_SIGNED_IN)
     try:
         return job_for(user, job_id)
-    except ApiProblem as problem:
+    except DomainError as problem:
         raise Refused(NOT_FOUND) from problem
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 
-from apps.api.problems import Invalid, TooLarge
+from apps.errors import Invalid, TooLarge
 from yardmaster.errors import Problem
 from yardmaster.logs.lines import has_longer_line
 from yardmaster_runner.masking import MASK

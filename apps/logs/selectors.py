@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.logs.level_counts import Tally, tally
-from apps.logs.store import log_store
+from apps.stores.logs import log_store
 from yardmaster.logs.keys import LinesRejected, StreamKey
 from yardmaster.logs.merge import Cursor, place_merged, raw_merged, read_merged, skip_merged, tail_merged
 from yardmaster.logs.reading import Gap, Line
@@ -141,7 +141,9 @@ def _place(streams: list[StreamKey], start: str) -> Place:
     name, _, number = start.rpartition(":")
     names: Iterable[str] = [stream.name for stream in streams]
     if not (number.isascii() and number.isdecimal() and len(number) <= 16) or (name and name not in names):
-        raise LinesRejected("The search cannot go on there.", remedy="Leave `from` out to search from the beginning.")
+        raise LinesRejected(
+            "The search cannot continue from there.", remedy="Omit `from` to search from the beginning."
+        )
     return Place([*names].index(name) if name else 0, int(number))
 
 

@@ -62,7 +62,10 @@ class WriteQuery(WriterQuery):
     first_line = _line_number()
     lines = serializers.IntegerField(min_value=0, max_value=1 << 23)
     tail = serializers.IntegerField(
-        min_value=-1, max_value=1, default=-1, help_text="What a full log does: 1 keep some, 0 keep none, -1 drop them."
+        min_value=-1,
+        max_value=1,
+        default=-1,
+        help_text="What a full log does with new lines: 1 keeps some, 0 keeps none, -1 drops them.",
     )
 
 
@@ -82,12 +85,12 @@ class EndQuery(StreamQuery):
 class LogFull(serializers.Serializer[Any]):
     cause = serializers.CharField(help_text="`log_limit`, `namespace_limit` or `storage_quota`.")
     bound = serializers.IntegerField(help_text="Bytes.")
-    detail = serializers.CharField(help_text="The same for people, with what helps.")
+    detail = serializers.CharField(help_text="The reason as text, with the remedy.")
 
 
 class NextLine(serializers.Serializer[Any]):
     next_line = serializers.IntegerField()
-    full = LogFull(required=False, help_text="Where lines are dropped: why.")
+    full = LogFull(required=False, help_text="Why lines are dropped.")
 
 
 class Place(serializers.Serializer[Any]):
@@ -135,7 +138,9 @@ class OneLine(serializers.Field[Any, Any, Any, Any]):
 
 
 class LinesQuery(WhichLogs):
-    cursor = serializers.CharField(required=False, max_length=LONGEST_PLACE, help_text="`next` of the answer before.")
+    cursor = serializers.CharField(
+        required=False, max_length=LONGEST_PLACE, help_text="`next` of the previous response."
+    )
     after = LineNumbers(required=False, help_text="Without a role: from these lines on; else from the first.")
     before = LineNumbers(required=False, help_text="Without a role: the `limit` lines before these, by time.")
     around = OneLine(required=False, help_text="Without a role: the lines around this one, `worker-0:120`.")
@@ -157,14 +162,14 @@ class LinesQuery(WhichLogs):
 class SearchQuery(WhichLogs):
     q = serializers.CharField(required=False, default="", trim_whitespace=False, help_text="The text to look for.")
     regex = serializers.BooleanField(default=False, help_text="`q` is a regular expression, for one line at a time.")
-    case = serializers.BooleanField(default=False, help_text="Tell capitals from small letters.")
-    level = serializers.ChoiceField(list(LEVELS), required=False, help_text="Lines of this level or graver ones.")
+    case = serializers.BooleanField(default=False, help_text="Match case.")
+    level = serializers.ChoiceField(list(LEVELS), required=False, help_text="Lines of this level or above.")
     limit = serializers.IntegerField(min_value=1, max_value=MOST_MATCHES, default=100)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         fields: dict[str, Any] = super().get_fields()
         fields["from"] = serializers.CharField(
-            required=False, max_length=100, help_text="A line number, or `next` of the answer before."
+            required=False, max_length=100, help_text="A line number, or `next` of the previous response."
         )
         return fields
 
@@ -174,7 +179,7 @@ class StreamGap(serializers.Serializer[Any]):
     lines = serializers.IntegerField()
     bytes = serializers.IntegerField()
     cause = serializers.CharField(help_text="`lost`, `log_limit`, `namespace_limit` or `storage_quota`.")
-    detail = serializers.CharField(help_text="Why the lines are missing, for people, and what helps.")
+    detail = serializers.CharField(help_text="Why the lines are missing, as text, with the remedy.")
 
 
 class GapAnswer(StreamGap):
@@ -228,6 +233,6 @@ class LinePlace(serializers.Serializer[Any]):
 class LevelsAnswer(serializers.Serializer[Any]):
     errors = serializers.IntegerField()  # type: ignore[assignment]  # a field named as DRF's own property
     warnings = serializers.IntegerField()
-    lines = serializers.IntegerField(help_text="So many lines were looked at. Ask again where it is less than `of`.")
-    of = serializers.IntegerField(help_text="So many lines there are.")
+    lines = serializers.IntegerField(help_text="How many lines were searched. Ask again if it is less than `of`.")
+    of = serializers.IntegerField(help_text="How many lines there are.")
     first_error = LinePlace(allow_null=True, help_text="By time; the first for sure once all lines were looked at.")

@@ -21,8 +21,8 @@ from redis.exceptions import RedisError
 from apps.api.nudging import PAUSE
 from apps.jobs.selectors import attempt_is_over
 from apps.logs.frames import Frames
-from apps.logs.nudges import group_of
-from apps.logs.store import log_store
+from apps.stores.log_nudges import group_of
+from apps.stores.logs import log_store
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.reading import Head
 from yardmaster.logs.store import LogStore

@@ -17,13 +17,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api.problems import ApiProblem, Gone, body_of
+from apps.api.problems import body_of
+from apps.errors import Conflict, Gone, NotFound
+from apps.jobs.log_charges import charged, refusal_json
 from apps.jobs.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
 from apps.logs.intake import MOST_BYTES, Judged, lines_in, times_in, without_token
-from apps.logs.nudges import log_moved
 from apps.logs.serializers import EndQuery, GapBody, GapQuery, NextLine, Place, WriteQuery, WriterQuery
-from apps.logs.store import counted_log
-from apps.logs.volume import charged, refusal_json
+from apps.stores.log_nudges import log_moved
+from apps.stores.logs import counted_log
 from yardmaster.logs.keys import JobGone, OutOfStep, StreamKey
 from yardmaster.logs.store import END_RESERVE, Written
 
@@ -87,7 +88,7 @@ class TaskLogView(APIView):
         assert isinstance(identity, TaskIdentity)
         if not identity.has_task(query["role"], query["index"]):
             name = f"{query['role']}-{query['index']}"
-            raise ApiProblem(404, "unknown_task", f"The job has no task {name}.", remedy="Write as a task that it has.")
+            raise NotFound(f"The job has no task {name}.", "unknown_task", remedy="Write as a task that it has.")
         return StreamKey(identity.job_id, identity.attempt, query["role"], query["index"])
 
     def answer(self, stream: StreamKey, written: Written) -> Response:
@@ -96,7 +97,7 @@ class TaskLogView(APIView):
 
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, OutOfStep):
-            problem = body_of(ApiProblem(409, exc.code, exc.message, remedy=exc.remedy))
+            problem = body_of(Conflict(exc.message, exc.code, remedy=exc.remedy))
             return Response({**problem, "next_line": exc.next_line}, 409, content_type="application/problem+json")
         if isinstance(exc, JobGone):
             exc = Gone(exc.message)

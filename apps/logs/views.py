@@ -12,9 +12,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.problems import Invalid
-from apps.api.views import ApiView
+from apps.accounts.api_view import ApiView
 from apps.audit.services import download_record
+from apps.errors import Invalid
 from apps.jobs.models import Job
 from apps.jobs.selectors import job_for
 from apps.logs.selectors import (
@@ -85,7 +85,7 @@ class LinesView(LogView):
 class SearchView(LogView):
     @extend_schema(parameters=[SearchQuery], responses=SearchAnswer)
     def get(self, request: Request, id: uuid.UUID) -> Response:
-        """Search the whole log for a text, a regular expression or a level. Bounded in time: go on at `next`."""
+        """Search the whole log for a text, a regular expression or a level. Bounded in time: continue at `next`."""
         job, query = self.job(id), SearchQuery.of(request)
         streams = streams_named(job.pk, query.get("attempt", job.attempt), query.get("role"), query["index"])
         try:
@@ -98,7 +98,7 @@ class SearchView(LogView):
 class LevelsView(LogView):
     @extend_schema(parameters=[WhichLogs], responses=LevelsAnswer)
     def get(self, request: Request, id: uuid.UUID) -> Response:
-        """Count errors and warnings. Bounded in time: asked again, it counts on."""
+        """Count errors and warnings. Bounded in time: repeat the request to continue the count."""
         job, query = self.job(id), WhichLogs.of(request)
         streams = streams_named(job.pk, query.get("attempt", job.attempt), query.get("role"), query["index"])
         return Response(levels_of(streams))
@@ -107,7 +107,7 @@ class LevelsView(LogView):
 class RawView(LogView):
     @extend_schema(parameters=[WhichLogs], responses={(200, "text/plain"): OpenApiTypes.STR})
     def get(self, request: Request, id: uuid.UUID) -> StreamingHttpResponse:
-        """The whole text, to keep: of one task, or of all by time with the task's name before each line."""
+        """The full log as text: of one task, or of all tasks by time with the task's name before each line."""
         job, query = self.job(id), WhichLogs.of(request)
         attempt, role, index = query.get("attempt", job.attempt), query.get("role"), query["index"]
         task = f"-{role}-{index}" if role else ""

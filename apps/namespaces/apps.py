@@ -4,3 +4,6 @@ from django.apps import AppConfig
 class NamespacesConfig(AppConfig):
     name = "apps.namespaces"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from apps.namespaces import users  # noqa: F401  # connects the receivers

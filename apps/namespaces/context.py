@@ -11,7 +11,8 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from apps.accounts.models import User
-from apps.api.problems import NotFound
+from apps.accounts.selectors import user_of
+from apps.errors import NotFound
 from apps.namespaces.models import Namespace
 from apps.namespaces.personal import personal_namespace_create
 from apps.namespaces.selectors import namespace_for, shares_of
@@ -35,7 +36,7 @@ def own_namespaces(request: HttpRequest) -> list[Namespace]:
     """Those the user is a member of: his own first, then by name."""
     found: list[Namespace] | None = getattr(request, _OWN, None)
     if found is None:
-        found = sorted(shares_of(_user(request)), key=lambda one: (one.owner_id is None, one.slug))
+        found = sorted(shares_of(user_of(request)), key=lambda one: (one.owner_id is None, one.slug))
         setattr(request, _OWN, found)
     return found
 
@@ -62,7 +63,7 @@ def _asked_for(request: HttpRequest) -> Namespace | None:
     ref = request.GET.get("namespace", "")
     if not ref:
         return None
-    found = _among_own(request, ref) or namespace_for(_user(request), ref)
+    found = _among_own(request, ref) or namespace_for(user_of(request), ref)
     if request.session.get(_KEY) != str(found.pk):
         request.session[_KEY] = str(found.pk)
     return found
@@ -73,13 +74,13 @@ def _remembered(request: HttpRequest) -> Namespace | None:
     if not ref:
         return None
     found = _among_own(request, ref)
-    if found is None and _user(request).is_staff:
+    if found is None and user_of(request).is_staff:
         found = Namespace.objects.filter(pk=ref).first()
     return found
 
 
 def _personal(request: HttpRequest) -> Namespace:
-    user = _user(request)
+    user = user_of(request)
     return next((one for one in own_namespaces(request) if one.owner_id == user.pk), None) or personal_namespace_create(
         user
     )
@@ -87,8 +88,3 @@ def _personal(request: HttpRequest) -> Namespace:
 
 def _among_own(request: HttpRequest, ref: str) -> Namespace | None:
     return next((one for one in own_namespaces(request) if ref in (one.slug, str(one.pk))), None)
-
-
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User), "only signed-in people work in a namespace"
-    return request.user

@@ -1,19 +1,16 @@
-"""The namespace that every user has from the first moment. It lies below the models of users, which make it."""
+"""The namespace that every user has from the first moment."""
 
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING
 
 from django.db import IntegrityError, transaction
 
-from apps.jobs.wake import wake_namespace
+from apps.accounts.models import User
+from apps.dispatch.messages import KEEP_NAMESPACE, enqueue
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.quotas import default_quota_create
 from apps.namespaces.slugs import slug_of
-
-if TYPE_CHECKING:
-    from apps.accounts.models import User
 
 
 def personal_namespace_create(user: User) -> Namespace:
@@ -25,7 +22,7 @@ def personal_namespace_create(user: User) -> Namespace:
         namespace = _namespace_with_free_slug(user)
         Membership.objects.create(namespace=namespace, user=user, role=Role.MANAGER)
         default_quota_create(namespace)
-        wake_namespace(namespace.pk)
+        enqueue(KEEP_NAMESPACE, namespace.pk)
     return namespace
 
 

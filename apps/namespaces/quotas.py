@@ -8,6 +8,15 @@ from django.conf import settings
 from apps.namespaces.models import Namespace, Quota
 from yardmaster import ledger
 
+QUANTITY_NAMES = {
+    "cpu": ("CPU cores", ""),
+    "memory": ("Memory", "bytes"),
+    "gpus": ("GPUs", ""),
+    "storage": ("Storage", "bytes"),
+    "running_jobs": ("Concurrent jobs", ""),
+}
+"""What a quota bounds, in words, and its unit: `bytes`, or none for plain numbers."""
+
 
 def default_quota_create(namespace: Namespace) -> Quota:
     """The namespace's quota row, made from the settings where it is absent."""

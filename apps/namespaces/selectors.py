@@ -7,11 +7,11 @@ from uuid import UUID
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from apps.accounts.models import User
-from apps.api.problems import Conflict, Forbidden, NotFound
-from apps.audit.services import reading_note
+from apps.errors import Conflict, Forbidden, NotFound
 from apps.namespaces.models import Membership, Namespace, Quota, Role
 from apps.namespaces.personal import personal_namespace_create
 from apps.namespaces.quotas import default_quota_create
+from apps.namespaces.reading import reading_note
 from apps.namespaces.slugs import is_slug, is_uuid
 
 _RANK = {Role.VIEWER: 0, Role.MEMBER: 1, Role.MANAGER: 2}
@@ -54,7 +54,7 @@ def namespace_for(user: User, ref: str | UUID | None, *, at_least: Role = Role.V
     if found is None:
         raise NotFound(
             "There is no such namespace, or you are not a member of it.",
-            remedy="`GET /api/v1/namespaces/` lists yours; leave the namespace out to use your own.",
+            remedy="`GET /api/v1/namespaces/` lists yours; omit the namespace to use your personal one.",
         )
     require_role(user, found, at_least)
     reading_note(user, "namespace", found.pk, found)
@@ -77,8 +77,8 @@ def require_role(user: User, namespace: Namespace, at_least: Role) -> None:
         raise NotFound()
     if _RANK[role] < _RANK[at_least]:
         raise Forbidden(
-            f"You are a {role.value} of {namespace.slug}, and this takes a {at_least.value}.",
-            f"Ask a manager of {namespace.slug} to make you a {at_least.value}.",
+            f"This needs the role {at_least.value} in {namespace.slug}. You have the role {role.value}.",
+            f"Ask a manager of {namespace.slug} for the role {at_least.value}.",
         )
     if at_least != Role.VIEWER and not user.is_staff:
         refuse_closed(namespace)
@@ -88,9 +88,9 @@ def refuse_closed(namespace: Namespace) -> None:
     """409 for a namespace that is being removed, or of which only the data were kept: nothing new begins there."""
     if namespace.closed_at is not None:
         raise Conflict(
-            f"The namespace {namespace.slug} is closed: it was removed, or is about to be.",
+            f"The namespace {namespace.slug} is closed: it was removed, or is being removed.",
             "namespace_closed",
-            remedy="Work in another namespace.",
+            remedy="Use another namespace.",
         )
 
 

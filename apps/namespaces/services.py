@@ -5,35 +5,17 @@ Not here: who may call it (the views ask `selectors.require_role`).
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import Any, NotRequired, TypedDict
-
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.api.problems import ApiProblem, Conflict, Invalid, NotFound
 from apps.audit.services import record
-from apps.jobs.services import quota_changed
-from apps.namespaces.models import Membership, Namespace, Quota, Role
+from apps.errors import Conflict, Invalid, NotFound
+from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.places import place_changed
 from apps.namespaces.quotas import default_quota_create
 from apps.namespaces.slugs import LONGEST, is_slug
 from yardmaster.errors import Problem
-
-
-class Limits(TypedDict):
-    """What a namespace may hold at once; None: unlimited."""
-
-    cpu: Decimal | None
-    memory: int | None
-    gpus: int | None
-    storage: int | None
-    running_jobs: int | None
-    extended: NotRequired[dict[str, int]]
-    """Of other resources, by name: those that are not named have no limit of their own. Left out: stays as it is."""
-    priority_ceiling: NotRequired[int]
-    """Never unlimited; left out: stays as it is."""
 
 
 def team_create(*, slug: str, title: str, manager: User, actor: User) -> Namespace:
@@ -50,7 +32,7 @@ def team_create(*, slug: str, title: str, manager: User, actor: User) -> Namespa
             record(actor, "namespace.create", _name(namespace), namespace=namespace, **facts)
             place_changed(namespace.pk, timezone.now())
     except IntegrityError as error:
-        taken = Problem("slug", "unique", "There is a namespace of this name already.", "Choose another.", slug)
+        taken = Problem("slug", "unique", "A namespace with this name already exists.", "Choose another.", slug)
         raise Invalid([taken]) from error
     return namespace
 
@@ -72,7 +54,7 @@ def member_add(*, namespace: Namespace, user: User, role: Role, actor: User) -> 
         if made:
             record(actor, "member.add", _name(namespace), namespace=namespace, user=user.username, role=role.value)
         elif member.role != role:
-            raise Conflict(f"{user.username} is a {member.role} already.", remedy="Change that role instead.")
+            raise Conflict(f"{user.username} is a {member.role} already.", remedy="Change the role instead.")
     return member
 
 
@@ -106,47 +88,17 @@ def _locked_member(namespace: Namespace, user: User, *, goes: bool) -> Membershi
     managers = [one for one in members.values() if one.role == Role.MANAGER and one.user.is_active]
     if goes and managers == [member]:
         alone = f"{user.username} is the only manager of {namespace.slug}."
-        raise Conflict(alone, remedy="Make another manager first.")
+        raise Conflict(alone, remedy="Appoint another manager first.")
     return member
 
 
 def _refuse_personal(namespace: Namespace) -> None:
     if namespace.owner_id is not None:
-        raise ApiProblem(
-            409,
+        raise Conflict(
+            "A personal namespace has one member, its owner.",
             "personal_namespace",
-            "A personal namespace has exactly its owner.",
-            remedy="Work together in a team namespace: an administrator makes one.",
+            remedy="Use a team namespace instead. An administrator can create one.",
         )
-
-
-def quota_set(*, namespace: Namespace, limits: Limits, actor: User, seen: Limits | None = None) -> Quota:
-    """Set every limit. One below what is held now takes nothing away: it only admits nothing new.
-
-    `seen` is what the actor had before their eyes: where it was changed since, 409 instead of undoing that.
-    """
-    with transaction.atomic():
-        default_quota_create(namespace)
-        quota = Quota.objects.select_for_update().get(pk=namespace.pk)
-        if seen is not None and any(getattr(quota, name) != value for name, value in seen.items()):
-            raise Conflict(
-                "These limits were changed while you changed them. Nothing of yours is saved yet.",
-                remedy="Look at what holds now, and set yours again.",
-            )
-        before = _facts(quota)
-        for name, value in limits.items():
-            setattr(quota, name, value)
-        quota._history_user = actor  # type: ignore[attr-defined]  # where django-simple-history looks for it
-        quota.save()
-        record(actor, "quota.set", _name(namespace), namespace=namespace, before=before, after=_facts(quota))
-        quota_changed(namespace)
-        place_changed(namespace.pk, timezone.now())
-    return quota
-
-
-def _facts(quota: Quota) -> dict[str, Any]:
-    amounts = {name: getattr(quota, name) for name in Limits.__annotations__}
-    return {name: float(value) if isinstance(value, Decimal) else value for name, value in amounts.items()}
 
 
 def _name(namespace: Namespace) -> str:

@@ -51,7 +51,7 @@ _HAPPENED = {
     Event.SUCCEEDED: "succeeded",
     Event.FAILED: "failed",
     Event.STOPPED: "was stopped",
-    Event.WAITS: "is still waiting",
+    Event.WAITS: "is still queued",
 }
 
 
@@ -88,11 +88,13 @@ def _log(facts: Facts) -> list[str]:
     if not facts.last_lines:
         return []
     lines = "\n".join(f"  {one_line(line, LONGEST_LINE, keep_indent=True)}" for line in facts.last_lines)
-    return [f"The last lines of {facts.task}:\n\n{lines}"]
+    return [f"Last log lines of {facts.task}:\n\n{lines}"]
 
 
 def _end(facts: Facts) -> str:
-    return f"-- \nYou chose to be told when this happens to jobs that you launch.\nChange that: {facts.choices_url}"
+    return (
+        f"-- \nYou enabled this notification for jobs that you launch.\nChange your notifications: {facts.choices_url}"
+    )
 
 
 def one_line(text: str, longest: int, *, keep_indent: bool = False) -> str:

@@ -20,14 +20,14 @@ from django.db.models import F, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.dispatch.messages import SEND_NOTICE, enqueue
 from apps.jobs.models import Job, JobAttempt
-from apps.jobs.wake import wake_notice
-from apps.logs.store import log_store
 from apps.namespaces.selectors import namespaces_visible
 from apps.notifications.letter import Facts, Letter, letter
 from apps.notifications.models import Event, Notice, WaitLimit
 from apps.notifications.selectors import choices_of
-from apps.notifications.services import notice_write
+from apps.notifications.services import notice_write, verdicts_note
+from apps.stores.logs import log_store
 from yardmaster.errors import Unavailable
 from yardmaster.logs.keys import StreamKey
 from yardmaster.phases import Phase
@@ -46,13 +46,14 @@ AT_ONCE = 200
 
 
 def notices_sweep(now: datetime) -> None:
-    """Write notices of jobs that wait for long, and wake whatever is due and was not sent: what messages lose, and what
-    the mail server refused for now."""
+    """Write notices of verdicts whose message was lost and of jobs that wait for long, and wake what is due and was not
+    sent: what messages lose, and what the mail server refused for now."""
+    verdicts_note()
     for limit in WaitLimit:
         _note_waiting(limit, now)
     due = Notice.objects.filter(due_at__lte=now).order_by("due_at")
     for notice_id in due.values_list("pk", flat=True)[:AT_ONCE]:
-        wake_notice(notice_id)
+        enqueue(SEND_NOTICE, notice_id)
 
 
 def _note_waiting(limit: WaitLimit, now: datetime) -> None:
@@ -89,7 +90,7 @@ def notice_send(notice_id: uuid.UUID, *, clock: Callable[[], datetime] = timezon
         _later(notice, str(error) or type(error).__name__, clock())
     except Exception:  # the top of the task: a mail that cannot be written must not be tried for ever, nor unseen
         log.exception("Mail %s could not be written", notice.pk)
-        _later(notice, "The portal failed at this mail: its log says why.", clock())
+        _later(notice, "The portal could not create this e-mail. See its log.", clock())
     else:
         _close(notice, sent_at=clock())
 
@@ -97,13 +98,13 @@ def notice_send(notice_id: uuid.UUID, *, clock: Callable[[], datetime] = timezon
 def _needless(notice: Notice) -> str:
     """Why the mail is not to be sent any more; empty where it is."""
     if not (notice.user.is_active and notice.user.email):
-        return "You have no address any more."
+        return "You no longer have an e-mail address."
     if not namespaces_visible(notice.user).filter(pk=notice.job.namespace_id).exists():
-        return "You may no longer see the job."  # the mail has its name, and lines of its log
+        return "You no longer have access to the job."  # the mail has its name, and lines of its log
     if notice.job.deleted_at is not None:
         return "The job was deleted."
     waits = notice.job.phase == Phase.QUEUED.value and notice.job.attempt == notice.attempt
-    return "The job no longer waits." if notice.event == Event.WAITS and not waits else ""
+    return "The job is no longer queued." if notice.event == Event.WAITS and not waits else ""
 
 
 def _message(notice: Notice, text: Letter) -> EmailMessage:

@@ -1,23 +1,21 @@
 """Choosing which mails one gets, and writing down that one is due.
 
-A notice joins the transaction of what it tells of: a verdict that is rolled back was never told. Not here: sending
-(`sending`), so that those who write verdicts know nothing of mail.
+Verdicts are events of the outbox, so that those who write them know nothing of mail. Not here: sending (`sending`).
 """
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from apps.accounts.models import User
-from apps.jobs.wake import wake_notice
+from apps.dispatch.messages import SEND_NOTICE, enqueue
+from apps.dispatch.models import OutboxEvent
+from apps.dispatch.outbox import ATTEMPT_DECIDED, deliver
+from apps.jobs.models import Job
 from apps.notifications.models import Event, MailChoices, Notice, WaitLimit
 from apps.notifications.selectors import choices_of
 from yardmaster.ids import new_id
 from yardmaster.phases import Phase
-
-if TYPE_CHECKING:
-    from apps.jobs.models import Job
 
 _EVENT_OF = {Phase.SUCCEEDED: Event.SUCCEEDED, Phase.FAILED: Event.FAILED, Phase.STOPPED: Event.STOPPED}
 
@@ -47,9 +45,17 @@ def choices_set(
     return choices
 
 
-def attempt_ended(job: Job, phase: Phase, now: datetime) -> None:
-    """The job's attempt has its verdict: whoever launched it is told, if they want to. In the verdict's transaction."""
-    notice_write(job, _EVENT_OF[phase], now)
+def verdicts_note() -> int:
+    """Write a notice for each verdict since the last call whose owner wants one. Returns how many verdicts there were;
+    may be repeated."""
+    return deliver(ATTEMPT_DECIDED, _note_verdict)
+
+
+def _note_verdict(verdict: OutboxEvent) -> None:
+    job = Job.objects.for_lists().filter(pk=verdict.subject).first()
+    if job is not None:  # else it was deleted since
+        job.attempt = verdict.facts["attempt"]  # the owner may have begun another since
+        notice_write(job, _EVENT_OF[Phase(verdict.facts["phase"])], datetime.fromisoformat(verdict.facts["at"]))
 
 
 def notice_write(job: Job, event: Event, now: datetime) -> None:
@@ -62,4 +68,4 @@ def notice_write(job: Job, event: Event, now: datetime) -> None:
     )
     # The constraint decides who was first: telling somebody twice is never an error, and never happens.
     Notice.objects.bulk_create([notice], ignore_conflicts=True)
-    wake_notice(notice.pk)
+    enqueue(SEND_NOTICE, notice.pk)

@@ -7,14 +7,13 @@ import uuid
 from django.db.models import QuerySet
 
 from apps.accounts.models import User
-from apps.api.problems import NotFound
-from apps.audit.services import reading_note
-from apps.jobs.models import Job
+from apps.errors import NotFound
+from apps.namespaces.reading import reading_note
 from apps.namespaces.selectors import namespace_for, namespaces_visible
 from apps.registry.models import Model
+from apps.stores.objects import storage
 from apps.uploads.limits import ADDRESS_LIFE
 from apps.uploads.selectors import StoredFile
-from apps.uploads.storage import storage
 
 
 def models_visible(user: User, *, namespace: str | None = None) -> QuerySet[Model]:
@@ -38,14 +37,14 @@ def model_for(user: User, model_id: uuid.UUID) -> Model:
     return found
 
 
-def model_of_job(job: Job) -> Model:
+def model_of_job(job_id: uuid.UUID) -> Model:
     """The newest model that the job has kept. 404 where there is none."""
-    found = Model.objects.select_related("namespace", "job").filter(job=job, completed_at__isnull=False)
+    found = Model.objects.select_related("namespace", "job").filter(job_id=job_id, completed_at__isnull=False)
     newest = found.order_by("-attempt").first()
     if newest is None:
         raise NotFound(
-            "This job has kept no model.",
-            remedy="A script that leaves files in its model directory (paths.model_env) before it ends has them kept.",
+            "This job has no model.",
+            remedy="Files that the script writes to its model directory (paths.model_env) are saved when it exits.",
         )
     return newest
 

@@ -8,7 +8,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.views import ApiView
+from apps.accounts.api_view import ApiView
 from apps.audit.services import download_record
 from apps.registry.selectors import model_for, models_visible
 from apps.registry.serializers import ModelSerializer, ModelWithFilesSerializer
@@ -27,7 +27,7 @@ class ModelsView(ApiView):
 
 
 class ModelView(ApiView):
-    """One model, with addresses to read its files from."""
+    """One model, with URLs to download its files."""
 
     scope = "jobs"
 

@@ -20,15 +20,16 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services import user_delete
-from apps.api.problems import ApiProblem
 from apps.audit.services import record
 from apps.code.shelf import CODE
 from apps.datasets.shelf import DATASETS
+from apps.dispatch.messages import CARRY_OUT_REMOVAL, enqueue
+from apps.errors import DomainError
+from apps.jobs.engine_namespaces import places_keep, places_left
 from apps.jobs.selectors import jobs_in
 from apps.jobs.services import jobs_delete_in, jobs_stop_in
-from apps.jobs.wake import wake_removal
 from apps.namespaces.models import Namespace
-from apps.namespaces.places import places_give_up, places_keep, places_left
+from apps.namespaces.places import places_give_up
 from apps.registry.models import Model
 from apps.removals.models import Data, Removal
 from apps.uploads.selectors import storage_used, uploads_in
@@ -55,7 +56,7 @@ def removals_sweep(now: datetime) -> int:
     due = Removal.objects.filter(next_look_at__lte=now).order_by("next_look_at")
     ids = list(due.values_list("pk", flat=True)[:AT_ONCE])
     for removal_id in ids:
-        wake_removal(removal_id)
+        enqueue(CARRY_OUT_REMOVAL, removal_id)
     return len(ids)
 
 
@@ -70,8 +71,8 @@ def removal_carry_out(removal_id: uuid.UUID, *, clock: Clock = timezone.now) -> 
         is_over, left = _pass(removal, clock)
     except CalledOff:
         is_over, outcome = True, "removal_called_off"
-        left = [_entry(f"namespace {removal.slug}", "Called off: the account was activated again.")]
-    except (YardmasterError, ApiProblem) as error:
+        left = [_entry(f"namespace {removal.slug}", "Cancelled: the account was activated again.")]
+    except (YardmasterError, DomainError) as error:
         log.warning("%s: %s", removal, error)
         is_over, left = False, [_entry(removal.slug, str(error))]
     _write(removal, until, is_over, left, clock(), outcome)
@@ -170,10 +171,10 @@ def _end(removal: Removal, namespace: Namespace | None, actor: User | None) -> L
                 user_delete(user=user, actor=actor)
             elif namespace is not None:
                 namespace.delete()
-    except ApiProblem as problem:  # a team's jobs are the team's, and name whose they were
+    except DomainError as problem:  # a team's jobs are the team's, and name whose they were
         return [_entry(f"user {removal.username}", f"{problem.detail} The account stays, locked.")]
     except ProtectedError:
-        return [_entry(f"namespace {removal.slug}", "Something was put into it at the last moment.")]
+        return [_entry(f"namespace {removal.slug}", "New data was added to it during the removal.")]
     return []
 
 

@@ -16,7 +16,7 @@ from apps.accounts.selectors import user_by_name, users_locked
 from apps.accounts.services import tokens_revoke_all, user_change
 from apps.api.form_problems import show_in_form
 from apps.api.paging import page_of
-from apps.api.problems import ApiProblem, Forbidden
+from apps.errors import DomainError, Forbidden
 from apps.namespaces.selectors import namespace_for
 from apps.removals.models import Data, Removal
 from apps.removals.selectors import removals
@@ -29,9 +29,11 @@ class RemovalForm(forms.Form):
     """The name is typed, not chosen: a deed that cannot be taken back is not one slip of the hand."""
 
     slug = forms.CharField(
-        label="Namespace", max_length=63, help_text="Its short name. A person's own: the person goes with it."
+        label="Namespace", max_length=63, help_text="The short name. For a personal namespace, the user is removed too."
     )
-    delete = forms.BooleanField(label="Also delete its jobs, logs, models, datasets and code, for good", required=False)
+    delete = forms.BooleanField(
+        label="Also delete all jobs, logs, models, datasets and code permanently", required=False
+    )
 
 
 class AccountForm(forms.Form):
@@ -57,7 +59,7 @@ def removals_page(request: HttpRequest) -> HttpResponse:
     if form.is_bound and form.is_valid():
         begun = _begin(form, user)
         if begun is not None:
-            messages.success(request, f"{begun.slug} is being removed. What it waits for stands below.")
+            messages.success(request, f"{begun.slug} is being removed. Its progress is shown below.")
             return redirect("removals_page")
     return _page(request, form, AccountForm())
 
@@ -71,7 +73,7 @@ def account_action(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             messages.success(request, _act(form, user))
-        except ApiProblem as problem:
+        except DomainError as problem:
             show_in_form(form, problem, otherwise="username")
         else:
             return redirect("removals_page")
@@ -98,8 +100,8 @@ def _act(form: AccountForm, actor: User) -> str:
         count = tokens_revoke_all(user=user, actor=actor)
         return f"Revoked {count} token{'s' if count != 1 else ''} of {user.username}."
     stopped = user_lock(user=user, actor=actor, stop_jobs=action == "lock_and_stop")
-    jobs = f" {stopped} job{'s' if stopped != 1 else ''} asked to stop." if action == "lock_and_stop" else ""
-    return f"{user.username} is locked out.{jobs}"
+    jobs = f" {stopped} job{'s' if stopped != 1 else ''} are being stopped." if action == "lock_and_stop" else ""
+    return f"{user.username} is locked.{jobs}"
 
 
 def _begin(form: RemovalForm, actor: User) -> Removal | None:
@@ -110,7 +112,7 @@ def _begin(form: RemovalForm, actor: User) -> Removal | None:
         if namespace.owner is not None:
             return user_remove(user=namespace.owner, data=data, actor=actor)
         return namespace_remove(namespace=namespace, data=data, actor=actor)
-    except ApiProblem as problem:
+    except DomainError as problem:
         show_in_form(form, problem, otherwise="slug")
         return None
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from apps.api.problems import NotFound
+from apps.errors import NotFound
 from apps.removals.models import Removal
 
 

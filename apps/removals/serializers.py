@@ -16,7 +16,7 @@ class WishSerializer(StrictSerializer):
     data = serializers.ChoiceField(  # type: ignore[assignment]  # declared fields are taken off the class
         choices=Data.choices,
         default=Data.KEEP,
-        help_text="keep: in a closed namespace, for administrators to read; delete: for good.",
+        help_text="keep: administrators can still read the data in the closed namespace. delete: permanently.",
     )
 
 
@@ -27,7 +27,7 @@ class LockWishSerializer(StrictSerializer):
 
 
 class LockedSerializer(serializers.Serializer[Any]):
-    stopped_jobs = serializers.IntegerField(help_text="How many jobs were asked to stop.")
+    stopped_jobs = serializers.IntegerField(help_text="How many jobs are being stopped.")
 
 
 class LeftSerializer(serializers.Serializer[Any]):
@@ -42,7 +42,7 @@ class RemovalSerializer(serializers.ModelSerializer[Removal]):
     user = serializers.UUIDField(source="user_id", allow_null=True, help_text="null: a team's namespace.")
     asked_by = serializers.CharField(source="asked_by_name")
     left = LeftSerializer(
-        many=True, help_text="While it goes on: what it waits for. When it has ended: what stays, and why."
+        many=True, help_text="While in progress: what the removal waits for. After it ended: what was kept, and why."
     )
 
     class Meta:

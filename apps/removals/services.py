@@ -13,10 +13,10 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services import user_change, user_lock_out
-from apps.api.problems import Conflict
 from apps.audit.services import record
+from apps.dispatch.messages import CARRY_OUT_REMOVAL, enqueue
+from apps.errors import Conflict
 from apps.jobs.services import jobs_stop_of
-from apps.jobs.wake import wake_removal
 from apps.namespaces.models import Namespace
 from apps.removals.models import Data, Removal
 
@@ -50,7 +50,7 @@ def user_remove(*, user: User, data: Data, actor: User) -> Removal:
 def namespace_remove(*, namespace: Namespace, data: Data, actor: User) -> Removal:
     """Begin to remove a team's namespace, likewise."""
     if namespace.owner_id is not None:
-        raise Conflict("This is a person's own namespace.", "personal_namespace", remedy="Remove the user.")
+        raise Conflict("This is a personal namespace.", "personal_namespace", remedy="Remove the user.")
     with transaction.atomic():
         return _begin(Namespace.objects.select_for_update().get(pk=namespace.pk), None, data, actor)
 
@@ -71,7 +71,7 @@ def _begin(namespace: Namespace, user: User | None, data: Data, actor: User) -> 
     what = "user.remove" if user is not None else "namespace.remove"
     subject = f"user:{user.pk}" if user is not None else f"namespace:{namespace.pk}"
     record(actor, what, subject, namespace=namespace, name=removal.username or removal.slug, data=data.value)
-    wake_removal(removal.pk)
+    enqueue(CARRY_OUT_REMOVAL, removal.pk)
     return removal
 
 

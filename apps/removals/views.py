@@ -8,10 +8,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.api_view import ApiView
 from apps.accounts.selectors import user_by_id
 from apps.api.idempotency import IdempotentPosts
 from apps.api.permissions import IsAdministrator
-from apps.api.views import ApiView
 from apps.namespaces.selectors import namespace_for
 from apps.removals import selectors, services
 from apps.removals.models import Data
@@ -32,7 +32,7 @@ class RemovalsView(_ForAdministrators):
 
 
 class RemovalView(_ForAdministrators):
-    """How far one removal has come, and what is left."""
+    """The progress of one removal, and what it still waits for."""
 
     @extend_schema(responses=RemovalSerializer)
     def get(self, request: Request, removal_id: UUID) -> Response:
@@ -64,7 +64,7 @@ class UserRemovalView(IdempotentPosts, _ForAdministrators):
 
 
 class NamespaceRemovalView(IdempotentPosts, _ForAdministrators):
-    """Remove a team's namespace, likewise: closed at once."""
+    """Remove a team's namespace, which is closed at once."""
 
     posts_are_one_transaction = True
 

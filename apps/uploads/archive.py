@@ -5,8 +5,8 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterable, Iterator
 
+from apps.stores.objects import storage
 from apps.uploads.selectors import StoredFile
-from apps.uploads.storage import storage
 from yardmaster.storage.base import CHUNK, read_chunks
 
 _ALWAYS = (1980, 1, 1, 0, 0, 0)

@@ -16,12 +16,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.utils.http import content_disposition_header, http_date, parse_etags, quote_etag
 from django.views.decorators.csrf import csrf_exempt
 
-from apps.api.problems import CONTENT_TYPE, ApiProblem, NotFound, TooLarge, body_of, problem_of
+from apps.api.problems import CONTENT_TYPE, ApiProblem, body_of, problem_of
+from apps.errors import DomainError, NotFound, TooLarge
+from apps.stores.objects import storage
 from apps.uploads.archive import archive_chunks
 from apps.uploads.media import HARMLESS
 from apps.uploads.ranges import RangeRefused, parse_range
 from apps.uploads.selectors import StoredFile
-from apps.uploads.storage import storage
 from yardmaster.errors import YardmasterError
 from yardmaster.storage.base import (
     CHUNK,
@@ -50,7 +51,7 @@ def _problems_answered(view: View) -> View:
     def answered(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         try:
             return view(request, *args, **kwargs)
-        except (ApiProblem, YardmasterError) as error:
+        except (ApiProblem, DomainError, YardmasterError) as error:
             problem = problem_of(error)
             if problem is None:
                 raise

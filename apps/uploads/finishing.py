@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from django.db import transaction
 from django.utils import timezone
 
-from apps.api.problems import ApiProblem
-from apps.api.problems import problem_of as problem_of_error
+from apps.errors import Conflict, DomainError, Unprocessable, error_to_json
+from apps.stores.objects import storage
 from apps.uploads import storage_ledger
 from apps.uploads.lanes import in_lanes
 from apps.uploads.leases import Lease, LeaseLost, lease_claim
@@ -29,7 +29,6 @@ from apps.uploads.manifest import (
 )
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.removal import remove_after_loss
-from apps.uploads.storage import storage
 from apps.uploads.unpacking import UploadRefused, archive_unpack
 from yardmaster.errors import Problem, Unavailable, YardmasterError
 from yardmaster.storage.base import ObjectMissing, Part, StorageFull, UploadMissing
@@ -43,7 +42,7 @@ def upload_finish(upload_id: uuid.UUID) -> None:
     """Complete an upload in state `completing`. Anything else, and one that another process completes: nothing to do.
 
     What is wrong with the upload is kept in `problem`, takes it back to `open` (or to `failed` where sending again
-    cannot help) and is raised as `ApiProblem` or `StorageFull`. Where the store does not answer, `Unavailable` is
+    cannot help) and is raised as `DomainError` or `StorageFull`. Where the store does not answer, `Unavailable` is
     raised and the state stays: the next call goes on.
     """
     lease = lease_claim(upload_id)
@@ -57,7 +56,7 @@ def upload_finish(upload_id: uuid.UUID) -> None:
         _conclude(upload, lease)
     except LeaseLost:
         remove_after_loss(upload)
-    except (ApiProblem, YardmasterError) as error:
+    except (DomainError, YardmasterError) as error:
         _note_problem(upload, lease, error)
         raise
 
@@ -113,10 +112,9 @@ def _check_all_there(upload: Upload, files: Sequence[SentFile], arrived: Sequenc
     lost = [file.index for file, parts in zip(files, arrived, strict=True) if parts is None]
     files_forget(upload.pk, lost)  # the next address begins a new upload in parts
     if missing:
-        raise ApiProblem(
-            409,
+        raise Conflict(
+            f"{len(missing)} of {upload.file_count} files are incomplete.",
             "parts_missing",
-            f"{len(missing)} of {upload.file_count} files have not arrived whole.",
             remedy="GET the upload to see which parts are there, and send the others.",
             errors=missing[:20],
         )
@@ -166,10 +164,9 @@ def _check_content(upload: Upload, file: SentFile, facts: FileFacts) -> None:
     if file.declared in ("", facts.sha256) and facts.size == file.size:
         return
     _send_again(upload, file)
-    raise ApiProblem(
-        422,
+    raise Unprocessable(
+        f"{file.path!r} does not match its announced checksum.",
         "checksum_mismatch",
-        f"{file.path!r} arrived with another content than announced.",
         remedy="Send this file's parts again, then complete again.",
         errors=[Problem(f"files.{file.index}", "checksum_mismatch", f"SHA-256 {facts.sha256}", "", file.path)],
     )
@@ -195,16 +192,7 @@ def _conclude(upload: Upload, lease: Lease) -> None:
         row.save(update_fields=["state", "held", "lease", "leased_until", "touched_at"])
 
 
-def _note_problem(upload: Upload, lease: Lease, error: ApiProblem | YardmasterError) -> None:
-    problem = error if isinstance(error, ApiProblem) else problem_of_error(error)
-    assert problem is not None, "every YardmasterError is a problem"
-    kept = {
-        "status": problem.status,
-        "code": problem.code,
-        "detail": problem.detail,
-        "remedy": problem.remedy,
-        "errors": [asdict(one) for one in problem.errors],
-    }
+def _note_problem(upload: Upload, lease: Lease, error: DomainError | YardmasterError) -> None:
     final = isinstance(error, UploadRefused)
     passing = isinstance(error, Unavailable) and not isinstance(error, StorageFull)
     with transaction.atomic():
@@ -216,7 +204,7 @@ def _note_problem(upload: Upload, lease: Lease, error: ApiProblem | YardmasterEr
             storage_ledger.give_back(row.namespace_id, used=0, reserved=row.held)
             row.held = 0
         row.state = State.FAILED if final else State.COMPLETING if passing else State.OPEN
-        row.problem, row.lease, row.leased_until, row.touched_at = kept, None, None, timezone.now()
+        row.problem, row.lease, row.leased_until, row.touched_at = error_to_json(error), None, None, timezone.now()
         row.save(update_fields=["state", "problem", "held", "lease", "leased_until", "touched_at"])
     if final:
         storage().delete_prefix(upload.key_prefix)

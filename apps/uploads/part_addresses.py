@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
-from apps.api.problems import Conflict, Invalid, NotFound
+from apps.errors import Conflict, Invalid, NotFound
+from apps.stores.objects import storage
 from apps.uploads.limits import ADDRESS_LIFE, PARTS_AT_ONCE, part_count, part_length
 from apps.uploads.manifest import SentFile, begun_in, begun_note, sent_files
 from apps.uploads.models import State, Upload
-from apps.uploads.storage import storage
 from yardmaster.errors import Problem
 from yardmaster.storage.base import SignedRequest
 
@@ -62,7 +62,7 @@ def _require_open(upload: Upload) -> None:
         state = Upload.objects.filter(pk=upload.pk).values_list("state", flat=True).first()
         if state is None or state == State.DELETING:
             raise NotFound()
-        raise Conflict(f"This upload is {state}: it takes no more parts.", "upload_not_open")
+        raise Conflict(f"This upload is {state}: it accepts no more parts.", "upload_not_open")
 
 
 def _check_wanted(upload: Upload, file: SentFile | None, wanted: WantedParts) -> None:

@@ -12,11 +12,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from apps.jobs.models import Job
+from apps.stores.objects import storage
 from apps.uploads import storage_ledger
 from apps.uploads.manifest import sent_files
 from apps.uploads.models import State, Upload
-from apps.uploads.storage import storage
 from apps.uploads.tombstones import tombstones_set
 from yardmaster.errors import Unavailable
 
@@ -69,6 +68,5 @@ def remove_after_loss(upload: Upload) -> None:
     if Upload.objects.filter(pk=upload.pk).exclude(state=State.DELETING).exists():
         return  # another process completes it
     storage().delete_prefix(f"uploads/{upload.pk}")
-    living = Job.objects.filter(pk=upload.job_id, deleted_at__isnull=True) if upload.job_id else Job.objects.none()
-    if not living.exists():  # else a task may have begun to send to the same place
+    if upload.job_id is None:  # a task may have begun to send to the same place, which its job's removal covers
         storage().delete_prefix(upload.key_prefix)

@@ -7,7 +7,9 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.api.problems import problem_of
 from apps.api.serializers import StrictSerializer
+from apps.errors import error_from_json
 from apps.uploads.limits import MAX_FILE_SIZE, MAX_FILES, PARTS_AT_ONCE
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.part_addresses import SignedPart, WantedParts
@@ -74,11 +76,15 @@ class NewUploadSerializer(StrictSerializer):
 class UploadProblemSerializer(serializers.Serializer[Any]):
     """Why the last `complete/` did not succeed, as the problem that it was."""
 
-    status = serializers.IntegerField()
+    status = serializers.SerializerMethodField()
     code = serializers.CharField()
     detail = serializers.CharField()
     remedy = serializers.CharField()
     errors: Any = serializers.ListField(child=serializers.DictField(child=serializers.CharField()))
+
+    def get_status(self, kept: dict[str, Any]) -> int:
+        problem = problem_of(error_from_json(kept))
+        return 500 if problem is None else problem.status
 
 
 class UploadSummarySerializer(serializers.Serializer[Upload]):
@@ -149,7 +155,7 @@ class WantedPartsSerializer(StrictSerializer):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "files" in attrs:
             if len(attrs) > 1:
-                raise serializers.ValidationError({"files": "Say either file and parts, or files."})
+                raise serializers.ValidationError({"files": "Give either file and parts, or files."})
             files = enumerate(attrs["files"])
             return {"wanted": [WantedParts(one["file"], one["parts"], f"files.{at}") for at, one in files]}
         if lacking := [name for name in ("file", "parts") if name not in attrs]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -18,9 +18,8 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.api.problems import ApiProblem, Conflict, Gone, Invalid, NotFound
-from apps.jobs.models import Job
-from apps.jobs.wake import wake_upload
+from apps.dispatch.messages import FINISH_UPLOAD, enqueue
+from apps.errors import Conflict, DomainError, Invalid, NotFound, error_from_json
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import refuse_closed
 from apps.uploads import storage_ledger
@@ -37,7 +36,7 @@ from apps.uploads.manifest import manifest_create
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.removal import let_go, remove, remove_now
 from apps.uploads.tombstones import tombstones_sweep
-from yardmaster.errors import Problem
+from yardmaster.errors import Problem, Unavailable
 from yardmaster.logs.volume import Refusal
 from yardmaster.storage.file_list import ListedFile, pack
 from yardmaster.storage.paths import path_problems
@@ -56,12 +55,14 @@ def upload_begin(
     files: Sequence[ListedFile],
     key_prefix: str | None = None,
     job_id: uuid.UUID | None = None,
+    lock: Callable[[], None] | None = None,
 ) -> Upload:
     """Check the files and reserve their bytes. Raises `Invalid` (every problem), `QuotaExceeded`, and `Conflict` where
     too many uploads are open.
 
     With `key_prefix` (checkpoints, models) an earlier upload to the same place is aborted first; one that is in use
-    is a `Conflict`.
+    is a `Conflict`. `lock` is called in the transaction that writes the upload: it locks the row that the upload must
+    not outlive, and raises where that is gone. Without it the namespace and the actor are locked.
     """
     kind = Kind(kind)
     _check_files(files)
@@ -77,13 +78,16 @@ def upload_begin(
     packed = pack(files)
     try:
         with transaction.atomic():
-            _lock(namespace, actor, job_id)
+            if lock is None:
+                _lock(namespace, actor)
+            else:
+                lock()
             storage_ledger.reserve(namespace, upload.held)  # and so of two in one namespace
             _check_open(namespace, actor, job_id)
             upload.save(force_insert=True)
             manifest_create(upload, packed)
     except IntegrityError as error:
-        raise Conflict("Another upload to the same place was begun just now.") from error
+        raise Conflict("Another upload for the same name has just started.") from error
     return upload
 
 
@@ -104,7 +108,7 @@ def upload_complete(upload: Upload, *, unpack: bool = False) -> Upload:
         if upload.file_count <= INLINE_FILES and upload.held <= (INLINE_ZIP_BYTES if unpack else INLINE_BYTES):
             upload_finish(upload.pk)
         else:
-            wake_upload(upload.pk)
+            enqueue(FINISH_UPLOAD, upload.pk)
     found = Upload.objects.select_related("namespace").filter(pk=upload.pk).first()
     if found is None:  # removed meanwhile
         raise NotFound()
@@ -113,11 +117,9 @@ def upload_complete(upload: Upload, *, unpack: bool = False) -> Upload:
     return found
 
 
-def problem_of(upload: Upload) -> ApiProblem:
+def problem_of(upload: Upload) -> DomainError | Unavailable:
     """Why the last `complete` failed."""
-    kept = upload.problem or {"status": 409, "code": "conflict", "detail": "The upload failed."}
-    errors = [Problem(**error) for error in kept.get("errors", [])]
-    return ApiProblem(kept["status"], kept["code"], kept["detail"], remedy=kept.get("remedy", ""), errors=errors)
+    return error_from_json(upload.problem) if upload.problem else Conflict("The upload failed.")
 
 
 def upload_use(upload: Upload) -> None:
@@ -145,9 +147,13 @@ def upload_abort(upload: Upload) -> None:
         return
     upload = Upload.objects.filter(pk=upload.pk).first() or upload
     if upload.used:
-        raise Conflict("What was uploaded is in use.", "upload_used", remedy="Delete what it has become instead.")
+        raise Conflict(
+            "The uploaded files are in use.",
+            "upload_used",
+            remedy="Delete the version that was created from it instead.",
+        )
     if upload.state == State.COMPLETING:
-        raise Conflict("This upload is just being completed.", remedy="Wait until it is, then delete it.")
+        raise Conflict("This upload is being completed.", remedy="Wait until it is complete, then delete it.")
 
 
 def uploads_discard(upload_ids: Iterable[uuid.UUID]) -> None:
@@ -196,7 +202,7 @@ def uploads_sweep(now: datetime) -> None:
     for upload_id in _ids(
         Upload.objects.filter(Q(leased_until=None) | Q(leased_until__lt=now), state=State.COMPLETING)
     ):
-        wake_upload(upload_id)
+        enqueue(FINISH_UPLOAD, upload_id)
     uploads_expire(now)
     for upload_id in _ids(Upload.objects.filter(state=State.DELETING)):
         remove_now(upload_id)
@@ -214,20 +220,15 @@ def uploads_expire(now: datetime) -> int:
     return expired
 
 
-def _lock(namespace: Namespace, actor: User | None, job_id: uuid.UUID | None) -> None:
-    """Hold what an upload may not outlive, so that it is not removed before it sees the upload, and the user, of whose
-    uploads begun at once one counts the other. Raises `Gone` and `Conflict`."""
+def _lock(namespace: Namespace, actor: User | None) -> None:
+    """Hold the namespace, so that it is not removed before it sees the upload, and the user, of whose uploads begun at
+    once one counts the other. Raises `Conflict`."""
     if actor is not None:
         User.objects.select_for_update(no_key=True).get(pk=actor.pk)
-    if job_id is not None:
-        living = Job.objects.select_for_update(no_key=True).filter(pk=job_id, deleted_at__isnull=True)
-        if living.values_list("pk", flat=True).first() is None:
-            raise Gone("This job was deleted: it takes nothing more.")
-    else:
-        found = Namespace.objects.select_for_update(no_key=True).filter(pk=namespace.pk).first()
-        if found is None:
-            raise NotFound()
-        refuse_closed(found)
+    found = Namespace.objects.select_for_update(no_key=True).filter(pk=namespace.pk).first()
+    if found is None:
+        raise NotFound()
+    refuse_closed(found)
 
 
 def _check_open(namespace: Namespace, actor: User | None, job_id: uuid.UUID | None) -> None:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db.models import F
 
-from apps.api.problems import QuotaExceeded
+from apps.errors import QuotaExceeded
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import quota_of
 from apps.uploads.models import StorageAccount
@@ -84,7 +84,7 @@ def _quota_full(use: StorageUse, hard: int, needed: int) -> QuotaExceeded:
     unused = max(0, hard - use.used - use.reserved)
     detail = (
         f"This needs {format_bytes(needed)} of storage; {format_bytes(unused)} of the namespace's "
-        f"{format_bytes(hard)} are unused ({format_bytes(use.used)} used, {format_bytes(use.reserved)} reserved)."
+        f"{format_bytes(hard)} are available ({format_bytes(use.used)} used, {format_bytes(use.reserved)} reserved)."
     )
     remedy = "Delete versions or uploads that are no longer needed, or ask an administrator for more storage."
     numbers = [("needed", needed), ("unused", unused), ("hard", hard), ("used", use.used), ("reserved", use.reserved)]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from apps.stores.objects import storage
 from apps.uploads.limits import ADDRESS_LIFE
 from apps.uploads.models import Tombstone
-from apps.uploads.storage import storage
 
 _AGAIN_AFTER = (timedelta(minutes=1), timedelta(minutes=10), 2 * ADDRESS_LIFE, timedelta(hours=24))
 """After the removal: a signed address is good for an hour, a lease of a worker for a minute."""

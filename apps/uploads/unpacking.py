@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from django.db import transaction
 from django.db.models import F
 
-from apps.api.problems import ApiProblem
+from apps.errors import Unprocessable
+from apps.stores.objects import storage
 from apps.uploads import storage_ledger
 from apps.uploads.lanes import in_lanes
 from apps.uploads.leases import Lease, LeaseLost
 from apps.uploads.limits import MAX_FILES, crc_budgets
 from apps.uploads.manifest import LONGEST_FAULT, manifest_of, manifest_replace
 from apps.uploads.models import Kind, State, Upload
-from apps.uploads.storage import storage
 from yardmaster.storage.base import ObjectMissing, Readable, read_chunks
 from yardmaster.storage.facts import FactFinder, FileFacts
 from yardmaster.storage.file_list import ListedFile, pack
@@ -31,7 +31,7 @@ _BUFFER = 1 << 18
 _SMALL = 1 << 20
 
 
-class UploadRefused(ApiProblem):
+class UploadRefused(Unprocessable):
     """The upload can never become complete: it ends here, and its bytes go."""
 
 
@@ -52,7 +52,7 @@ def archive_unpack(upload: Upload, lease: Lease) -> None:
                 _reserve(upload, zip_file.size + sum(entry.size for entry in entries))
                 found = _write_entries(upload, archive, entries, lease)
         except ZipRefused as error:
-            raise UploadRefused(422, error.code, error.message, remedy=error.remedy, errors=error.problems) from error
+            raise UploadRefused(error.message, error.code, remedy=error.remedy, errors=error.problems) from error
     _replace_files(upload, lease, entries, found)
     storage().delete(aside)
 

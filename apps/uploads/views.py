@@ -8,8 +8,8 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.api_view import ApiView
 from apps.api.idempotency import IdempotentPosts
-from apps.api.views import ApiView
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
 from apps.uploads import selectors, services
@@ -28,7 +28,7 @@ _NAMESPACE = OpenApiParameter("namespace", str, description="Only this namespace
 
 
 class UploadsView(IdempotentPosts, ApiView):
-    """Uploads that have not become anything yet. Beginning one reserves its bytes of the storage quota."""
+    """Uploads that were not made into a version yet. Starting one reserves its size in the storage quota."""
 
     scope = "data"
     parser_classes = [FileListParser]
@@ -49,7 +49,7 @@ class UploadsView(IdempotentPosts, ApiView):
 
 
 class UploadView(ApiView):
-    """One upload: `done` says which parts have arrived, so that a client can go on where it was cut off."""
+    """One upload. `done` lists the parts that were received, so that a client can resume."""
 
     scope = "data"
 
@@ -64,7 +64,7 @@ class UploadView(ApiView):
 
 
 class UploadPartsView(IdempotentPosts, ApiView):
-    """Signed addresses to send parts to."""
+    """Signed URLs for the upload of parts."""
 
     scope = "data"
 
@@ -76,7 +76,8 @@ class UploadPartsView(IdempotentPosts, ApiView):
 
 
 class UploadCompleteView(IdempotentPosts, ApiView):
-    """Put the files together and check them. Large uploads answer 202 and are `completing`: GET the upload until it is
+    """Assemble and verify the files. For large uploads the response is 202, the state `completing`: GET the upload
+        until it is
     `complete`, or `open` or `failed` again with a `problem`."""
 
     scope = "data"

@@ -33,13 +33,13 @@ export class Refusal extends Error {
 
   /** Of an answer's status and body. */
   static of(status: number, text: string): Refusal {
-    if (status === 0) return new Refusal(0, "The portal does not answer.", "Is it running? This page tries again by itself.");
+    if (status === 0) return new Refusal(0, "The portal does not respond.", "Check that it is running. This page retries automatically.");
     try {
       const problem = JSON.parse(text) as { detail?: string; remedy?: string; code?: string; errors?: FieldFault[] };
-      const detail = problem.detail ?? `The portal answered ${status}.`;
+      const detail = problem.detail ?? `The portal responded with status ${status}.`;
       return new Refusal(status, detail, problem.remedy ?? "", problem.code, problem.errors);
     } catch {
-      return new Refusal(status, `The portal answered ${status}.`, "");
+      return new Refusal(status, `The portal responded with status ${status}.`, "");
     }
   }
 }

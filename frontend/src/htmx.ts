@@ -32,8 +32,8 @@ on("beforeSwap", (detail) => {
 });
 on("responseError", ({ xhr }) => {
   const said = xhr.getResponseHeader("Content-Type")?.startsWith("text/plain") ? xhr.responseText.slice(0, 500) : "";
-  toast(said || `The portal answered ${xhr.status}. Load the page again.`, "error");
+  toast(said || `The portal responded with status ${xhr.status}. Reload the page.`, "error");
 });
-on("sendError", () => toast("The portal does not answer. This page tries again.", "error"));
+on("sendError", () => toast("The portal does not respond. This page retries.", "error"));
 
 export { htmx };

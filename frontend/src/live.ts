@@ -1,4 +1,4 @@
-// Parts of a page that the server renders anew. `data-nudges="/ws/…"` on an element turns the portal's nudges into its
+// Parts of a page that the server renders again. `data-nudges="/ws/…"` on an element turns the portal's nudges into its
 // event `nudge` (htmx: `hx-trigger="nudge, every 30s"`); `data-live` spares a swap that would change nothing.
 import { keepConnected } from "./sockets";
 import { rememberParts } from "./unchanged";

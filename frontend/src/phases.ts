@@ -1,7 +1,7 @@
 // The words of phases, as the server's `phase_badge` says them.
 
 const WORDS: Record<string, string> = {
-  QUEUED: "Waiting",
+  QUEUED: "Queued",
   STARTING: "Starting",
   RUNNING: "Running",
   STOPPING: "Stopping",

@@ -10,7 +10,7 @@ import { closable, toast } from "./toast";
 import "./waiting";
 
 const NEXT: Record<Choice, Choice> = { auto: "light", light: "dark", dark: "auto" };
-const SAYS: Record<Choice, string> = { auto: "Colours: as the system", light: "Colours: light", dark: "Colours: dark" };
+const SAYS: Record<Choice, string> = { auto: "Theme: system", light: "Theme: light", dark: "Theme: dark" };
 
 const toggle = document.querySelector<HTMLButtonElement>("[data-theme-toggle]");
 if (toggle) {
@@ -54,7 +54,7 @@ document.addEventListener("click", async (event) => {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    toast("The browser did not let this page copy. Mark the text and copy it.", "warning");
+    toast("The browser blocked copying. Select the text and copy it.", "warning");
     return;
   }
   const label = button.textContent;

@@ -2,11 +2,11 @@
 
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 15_000;
-const SILENCE = 60_000; // the portal pings every 25 s: longer silence is a dead connection that nobody told us of
+const SILENCE = 60_000; // the portal pings every 25 s: no message for longer means a dead connection
 const FINAL = new Set([1000, 4400, 4401, 4404]);
 
 export interface Line {
-  /** Where to connect, asked anew each time, so that it can carry a cursor. */
+  /** Where to connect, asked each time, so that it can carry a cursor. */
   address: () => string;
   message: (data: any) => void;
   /** Called when the connection opens and when it is lost. */
@@ -46,7 +46,7 @@ export function keepConnected(line: Line): () => void {
       line.closed?.(event.code);
     };
   };
-  /** Let go of the connection and try again. A socket that nobody answers is not waited for. */
+  /** Close the connection and try again, without waiting for a socket that does not respond. */
   const lost = () => {
     clearTimeout(timer);
     if (socket) socket.onopen = socket.onmessage = socket.onclose = null;

@@ -1,4 +1,4 @@
-// Times that go on: `<time data-when>` says how long ago, `<time data-since>` how long already (until `data-until`).
+// Live times: `<time data-when>` says how long ago, `<time data-since>` how long already (until `data-until`).
 import { duration } from "./words";
 
 const EACH = 1_000;

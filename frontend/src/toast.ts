@@ -1,4 +1,4 @@
-// Short notes in the corner: what a deed came to. Those of the server are in the page already.
+// Short notes in the corner: the result of an action. Those of the server are in the page already.
 
 const STAYS = 6_000;
 

@@ -15,8 +15,9 @@ from urllib.parse import parse_qsl
 
 from django.conf import settings
 
-from apps.api.problems import ApiProblem, TooLarge, unavailable
-from apps.uploads.storage import storage
+from apps.api.problems import ApiProblem, answer_to, unavailable
+from apps.errors import TooLarge
+from apps.stores.objects import storage
 from portal.callers import brings_credential, caller_of
 from portal.refusals import Application, Message, Receive, Send, refuse
 from yardmaster.storage.base import AddressRefused
@@ -104,7 +105,7 @@ class _Body:
                 raise _not_known(self._is_api)
         if size > self._limit:
             message = f"A request may carry {self._limit} bytes here."
-            raise TooLarge(message, remedy="Send less at once; files go up in parts.")
+            raise answer_to(TooLarge(message, remedy="Send less at once; files go up in parts."))
         if _Body.held + min(size, _IN_MEMORY) - self._mine > settings.YARDMASTER_BODIES_TOTAL:
             raise unavailable("The portal is receiving too much at once.")
 
@@ -187,7 +188,7 @@ def _declared(scope: Any) -> int:
 
 def _not_known(is_api: bool) -> ApiProblem:
     if not is_api:
-        return TooLarge(f"Without signing in, a request may carry {FORM} bytes.", remedy="Sign in first.")
+        return answer_to(TooLarge(f"Without signing in, a request may carry {FORM} bytes.", remedy="Sign in first."))
     return ApiProblem(
         401, "not_authenticated", "The request carries no credential that is good.",
         remedy="Sign in, or send `Authorization: Bearer <personal token>`.", headers={"WWW-Authenticate": "Bearer"},

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 
-from apps.uploads.storage import storage
+from apps.stores.objects import storage
 from portal.reach import contradictions, reach_of
 from yardmaster.engines.registry import EngineRegistry
 from yardmaster.errors import YardmasterError

@@ -18,13 +18,13 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.models import User
 from apps.accounts.selectors import tokens_of
+from apps.administration.quota_words import quota_rows
+from apps.administration.usage import usage_of
 from apps.code.models import Code
 from apps.datasets.models import Dataset
 from apps.jobs.overview import has_jobs, overview_of
 from apps.namespaces.context import current_namespace
 from apps.namespaces.models import Namespace
-from apps.namespaces.quota_words import quota_rows
-from apps.namespaces.usage import usage_of
 from apps.registry.models import Model
 
 MODELS = 5
@@ -79,7 +79,7 @@ def first_steps(user: User, namespace: Namespace) -> list[Step]:
     return [
         Step(
             "Upload a dataset",
-            "Files or whole folders, by drag and drop. The command makes scikit-learn's digits into TFRecord files.",
+            "Drag and drop files or folders. The command converts scikit-learn's digits to TFRecord files.",
             f"python examples/digits/prepare.py ./shards\nyardmaster datasets upload ./shards --name digits{place}",
             reverse("dataset_upload_page"),
             "Upload a dataset",
@@ -87,26 +87,26 @@ def first_steps(user: User, namespace: Namespace) -> list[Step]:
         ),
         Step(
             "Upload your training code",
-            "A folder with the script. It is checked for what usually goes wrong, before anything is launched.",
+            "A folder with your script. It is checked for common mistakes before launch.",
             f"yardmaster code upload examples/digits --name digits{place}",
             reverse("code_upload_page"),
             "Upload code",
             Code.objects.filter(namespace=namespace).exists(),
         ),
         Step(
-            "Launch a job and watch it learn",
-            "Say how many parameter servers and workers there are to be; its log and curves are live at once.",
+            "Launch a job and watch it train",
+            "Choose the number of parameter servers and workers. Log and scalars are live.",
             f"yardmaster jobs launch examples/digits/between_graph.yaml --follow{place}",
             reverse("launch_page"),
             "Launch a job",
             False,
         ),
         Step(
-            "Work from your own shell",
-            "The command line does all that these pages do. Signing in asks for name and password, and keeps a token.",
+            "Use the command line",
+            "The command line can do everything that these pages do. Sign in once; it stores a token.",
             f"yardmaster login --url {settings.PUBLIC_URL}",
             reverse("tokens_page"),
-            "Make a token",
+            "Create a token",
             tokens_of(user).exists(),
         ),
     ]

@@ -24,7 +24,7 @@ from django.core.handlers.asgi import ASGIHandler
 from django.db import close_old_connections
 
 from apps.api.places import Places
-from apps.api.problems import TooMany
+from apps.errors import TooMany
 from portal.refusals import refusal
 from portal.turns import WORK, Turns, Work
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path
 
 from apps.accounts import pages as accounts
-from apps.audit import pages as audit
+from apps.administration import pages as administration
 from apps.code import pages as code
 from apps.datasets import pages as datasets
 from apps.jobs import pages as jobs
 from apps.logs import pages as logs
-from apps.namespaces import pages as namespaces
 from apps.notifications import pages as notifications
 from apps.registry import pages as registry
 from apps.removals import pages as removals
 from portal import find, home
 
-APPS = (accounts, audit, namespaces, notifications, jobs, logs, datasets, code, registry, removals)
+APPS = (accounts, administration, notifications, jobs, logs, datasets, code, registry, removals)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),

@@ -18,7 +18,8 @@ from django.conf import settings
 
 from apps.api.allowances import take_async, take_here
 from apps.api.places import Place, Places
-from apps.api.problems import TooMany
+from apps.api.problems import ApiProblem, answer_to
+from apps.errors import TooMany
 from portal.callers import Caller, address_of, caller_of
 from portal.one_thread import HEALTH
 from portal.refusals import Application, Headers, Message, Receive, Send, encoded, refuse
@@ -117,7 +118,7 @@ class RateLimit:
             scope[WORK] = demand.work
             async with self._places.hold(demand.places):
                 await self._inner(scope, receive, _telling(scope, send, told))
-        except TooMany as problem:
+        except (ApiProblem, TooMany) as problem:
             await refuse(scope, send, problem)
 
 
@@ -128,7 +129,7 @@ async def _demand_of(scope: Any) -> Demand:
 
 
 async def _counted(demand: Demand) -> dict[str, str]:
-    """The headers that say what is left. Raises `TooMany`."""
+    """The headers that say what is left. Raises `ApiProblem`."""
     if not demand.takings:
         return {}
     outcome = take_here(demand.takings) if demand.is_counted_here else await take_async(demand.takings)
@@ -173,7 +174,9 @@ def _taking(name: str, setting: str, caller: Caller) -> Taking:
     return Taking(Allowance(name, amount, MINUTE), f"{caller.kind} {caller.name}")
 
 
-def _too_often(allowance: Allowance, told: dict[str, str]) -> TooMany:
+def _too_often(allowance: Allowance, told: dict[str, str]) -> ApiProblem:
     wait = seconds_until_more(allowance, time.time())
     detail = f"These are too many requests: {allowance.amount} a minute are allowed here."
-    return TooMany(detail, "rate_limited", wait=wait, headers=told)
+    problem = answer_to(TooMany(detail, "rate_limited", wait=wait))
+    problem.headers |= told
+    return problem

@@ -9,7 +9,8 @@ from typing import Any
 from django.http import HttpResponse
 from django.template.loader import render_to_string
 
-from apps.api.problems import CONTENT_TYPE, ApiProblem, body_of
+from apps.api.problems import CONTENT_TYPE, ApiProblem, answer_to, body_of
+from apps.errors import DomainError
 from portal.content_policy import FEATURES, POLICY
 
 Message = dict[str, Any]
@@ -30,7 +31,7 @@ TRY_LATER = 1013
 """The code a WebSocket is closed with, where the server cannot answer with a status."""
 
 
-async def refuse(scope: Any, send: Send, problem: ApiProblem) -> None:
+async def refuse(scope: Any, send: Send, error: ApiProblem | DomainError) -> None:
     """Answer a request, or a WebSocket that is being opened, with a problem, and end the connection."""
     prefix = ""
     if scope["type"] == "websocket":
@@ -38,6 +39,7 @@ async def refuse(scope: Any, send: Send, problem: ApiProblem) -> None:
             await send({"type": "websocket.close", "code": TRY_LATER})
             return
         prefix = "websocket."
+    problem = answer_to(error)
     kind, body = _content(scope, problem)
     headers = {"Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close"}
     told = encoded(headers | _SAFE | problem.headers)
@@ -45,8 +47,9 @@ async def refuse(scope: Any, send: Send, problem: ApiProblem) -> None:
     await send({"type": f"{prefix}http.response.body", "body": body})
 
 
-def refusal(scope: Any, problem: ApiProblem) -> HttpResponse:
+def refusal(scope: Any, error: ApiProblem | DomainError) -> HttpResponse:
     """The same, where Django has the request already."""
+    problem = answer_to(error)
     kind, body = _content(scope, problem)
     return HttpResponse(body, content_type=kind, status=problem.status, headers=_SAFE | problem.headers)
 

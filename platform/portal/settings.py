@@ -56,6 +56,7 @@ YARDMASTER_RATES = {
     "SOCKETS": env.number("YARDMASTER_SOCKETS", 600, least=1),
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 << 20  # 20,000 files with their checksums; most addresses take less (`body_limit`)
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000  # the launch form with 500 variables and 100 inputs, of two fields each
 YARDMASTER_BODY_LIMIT = env.number("YARDMASTER_BODY_LIMIT", 256 << 10, least=64 << 10)
 YARDMASTER_BODY_PATIENCE = env.number("YARDMASTER_BODY_PATIENCE", 30, least=1)
 YARDMASTER_BODIES_TOTAL = env.number("YARDMASTER_BODIES_TOTAL", 256 << 20, least=1 << 20)
@@ -83,6 +84,7 @@ INSTALLED_APPS = [
     "allauth.account",
     "simple_history",
     "django_structlog",
+    "apps.dispatch",
     "apps.api",
     "apps.accounts",
     "apps.namespaces",
@@ -94,6 +96,7 @@ INSTALLED_APPS = [
     "apps.notifications",
     "apps.logs",
     "apps.registry",
+    "apps.administration",
     "apps.removals",
     "portal",
 ]

@@ -8,8 +8,7 @@ from apps.api.readiness import healthz, readyz
 API_APPS = (
     "api",
     "accounts",
-    "namespaces",
-    "audit",
+    "administration",
     "uploads",
     "datasets",
     "code",

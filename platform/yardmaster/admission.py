@@ -148,22 +148,22 @@ def never_fits(candidate: Candidate, ledger: Ledger) -> Never | None:
     for one in candidate.tasks:
         over = _too_large(one, ledger.room)
         if over:
-            message = f"One task fits on no machine: {_list(over)}."
-            return Never(Code.NO_MATCHING_FLAVOR, message, "Ask for more, smaller tasks.", over)
+            message = f"A task does not fit on any node: {_list(over)}."
+            return Never(Code.NO_MATCHING_FLAVOR, message, "Request more, smaller tasks.", over)
     needs = {**units_of(candidate.total), RUNNING_JOBS: 1}
     limits = quota_limits(ledger, candidate.namespace_id, needs)
     over = exceeding(QUOTA, {name: need for name, need in needs.items() if name in limits}, limits)
     if over:
-        message = f"The job is larger than its namespace's whole quota: {_list(over)}."
-        return Never(Code.EXCEEDS_MAX_QUOTA, message, "Ask for less, or ask an administrator for more quota.", over)
+        message = f"The job exceeds its namespace's quota: {_list(over)}."
+        return Never(Code.EXCEEDS_MAX_QUOTA, message, "Request less, or ask an administrator for more quota.", over)
     over = exceeding(CAPACITY, units_of(candidate.total), units_of(ledger.room.total))
     if over:
-        message = f"The job is larger than the whole engine: {_list(over)}."
-        return Never(Code.EXCEEDS_CAPACITY, message, "Ask for less, or choose a larger engine.", over)
+        message = f"The job exceeds the engine's total capacity: {_list(over)}."
+        return Never(Code.EXCEEDS_CAPACITY, message, "Request less, or choose a larger engine.", over)
     if ledger.room.nodes and not ledger.room.idle.fits(candidate.tasks):
         asked, most = sum(one.count for one in candidate.tasks), ledger.room.idle.most(candidate.tasks)
         message = f"Even with nothing else running, the machines take {most} of its {asked} tasks at once."
-        remedy = "Ask for fewer or smaller tasks, or choose a larger engine."
+        remedy = "Request fewer or smaller tasks, or choose a larger engine."
         return Never(Code.EXCEEDS_CAPACITY, message, remedy, (Shortage(NODES, TASKS, asked, most, most),))
     return None
 
@@ -213,8 +213,8 @@ class Line:
 _CLOSED = {
     Code.DEACTIVATED: "is deactivated",
     Code.MISCONFIGURED: "is not set up correctly; an administrator must correct it",
-    Code.SUSPENDED: "starts no jobs for now; an administrator has suspended it",
-    Code.ADMISSION_GATED: "starts jobs only after they were approved",
+    Code.SUSPENDED: "is suspended by an administrator and starts no jobs",
+    Code.ADMISSION_GATED: "starts jobs only after approval",
 }
 
 
@@ -228,7 +228,7 @@ def _closed(candidate: Candidate, ledger: Ledger, position: int) -> Waiting | No
     if code is None:
         return None
     who = "The engine" if code is ledger.engine_closed else "The namespace"
-    return Waiting(code, f"{who} {_CLOSED.get(code, 'starts no jobs for now')}.", position=position)
+    return Waiting(code, f"{who} {_CLOSED.get(code, 'does not start jobs at the moment')}.", position=position)
 
 
 def waiting(
@@ -257,22 +257,29 @@ def held_keys(holder: Holder) -> frozenset[PoolKey]:
     return frozenset([*mine, *(PoolKey(None, name) for name in names)] if holder.on_engine else mine)
 
 
+_NAMES = {"cpu": "CPU", "memory": "memory", "gpus": "GPUs"}
+
+
 def _waiting_message(code: Code, numbers: Sequence[Shortage], ahead: int) -> str:
     others = f"{ahead} job{'' if ahead == 1 else 's'}"
     if code is Code.WAITING_FOR_TURN:
-        return f"There is room, but it is kept for {others} that came first."
+        return f"Capacity is free, but reserved for {others} ahead in the queue."
     lacking = " ".join(
-        f"The {text} lacks {_list(found)}."
-        for pool, text in ((QUOTA, "namespace's unused quota"), (CAPACITY, "engine's free room"))
+        f"Not enough {text}: {_list(found)}."
+        for pool, text in ((QUOTA, "namespace quota"), (CAPACITY, "free capacity on the engine"))
         if (found := [one for one in numbers if one.pool == pool])
     ) or " ".join(map(_scattered, numbers))
-    return f"{lacking} {others} ahead wait{'s' if ahead == 1 else ''} for the same." if ahead else lacking
+    return (
+        f"{lacking} {others} ahead {'is' if ahead == 1 else 'are'} waiting for the same resources."
+        if ahead
+        else lacking
+    )
 
 
 def _scattered(one: Shortage) -> str:
     return (
-        f"There is enough in sum, but on single machines only {one.unused:.0f} of its {one.needs:.0f} tasks have a "
-        "place, and a job starts whole."
+        f"Enough capacity in total, but only {one.unused:.0f} of its {one.needs:.0f} tasks fit on single nodes, and "
+        "all tasks of a job start together."
     )
 
 
@@ -281,11 +288,11 @@ def _list(numbers: Sequence[Shortage]) -> str:
 
 
 def _describe(one: Shortage) -> str:
-    """`cpu (needs 4, 2 unused of 8, 2 more needed)`."""
-    needs, unused, limit, more = (
-        format_amount(one.resource, amount) for amount in (one.needs, max(one.unused, 0), one.limit, one.short_by)
+    """`CPU (4 requested, 2 of 8 available)`."""
+    needs, unused, limit = (
+        format_amount(one.resource, amount) for amount in (one.needs, max(one.unused, 0), one.limit)
     )
-    name = one.resource.replace("_", " ")
+    name = _NAMES.get(one.resource, one.resource.replace("_", " "))
     if one.unused == one.limit:
-        return f"{name} (needs {needs}, the most is {limit})"
-    return f"{name} (needs {needs}, {unused} unused of {limit}, {more} more needed)"
+        return f"{name} ({needs} requested, maximum {limit})"
+    return f"{name} ({needs} requested, {unused} of {limit} available)"

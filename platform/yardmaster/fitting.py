@@ -55,13 +55,13 @@ def check(
     decision = admit(candidate, queue, ledger, now, patience)
     if isinstance(decision, Admitted):
         asked = {role: one.replicas for role, one in spec.roles.items()}
-        return Check(Fit.FITS_NOW, None, "It would start now.", largest_fit=asked)
+        return Check(Fit.FITS_NOW, None, "The job would start immediately.", largest_fit=asked)
     shape = largest_fit(spec, candidate, queue, ledger, now, patience)
     if isinstance(decision, Never):
         return Check(
             Fit.NEVER_FITS, decision.code, decision.message, decision.remedy, decision.numbers, largest_fit=shape
         )
-    remedy = "Launch it and let it wait" + (", or launch the smaller shape." if shape else ".")
+    remedy = "Launch it and let it queue" + (", or launch the smaller shape." if shape else ".")
     return Check(Fit.WAITS, decision.code, decision.message, remedy, decision.numbers, decision.position, shape)
 
 

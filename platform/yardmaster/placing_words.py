@@ -13,24 +13,24 @@ PLACE_MISSING = "PlaceMissing"
 
 PLACING: Mapping[str, tuple[str, str, str]] = {
     SCALING_UP: (
-        "Room is being made",
-        "{task} waits for room that the cluster is making.",
-        "Wait: the task starts when the machine is there.",
+        "Waiting for cluster capacity",
+        "{task} waits for capacity that the cluster is adding.",
+        "Nothing to do: the task starts when the machine is ready.",
     ),
     NODE_NOT_READY: (
         "Its machine is not ready",
-        "{task} runs on a machine that is not ready: it may go on, or be lost.",
-        "Nothing to do yet: if the machine does not come back, the cluster starts the task on another one, and it goes "
-        "on from the last checkpoint, which costs no retry.",
+        "{task} runs on a machine that is not ready: it may continue, or be lost.",
+        "Nothing to do yet: if the machine does not come back, the cluster starts the task on another one, and it "
+        "resumes from the last checkpoint, without using a restart.",
     ),
     NODE_DRAINED: (
-        "Its machine is being emptied",
-        "{task} is told to leave its machine, which is being emptied.",
-        "Nothing to do: it is started on another machine, and goes on from the last checkpoint, which costs no retry.",
+        "Its machine is being drained",
+        "{task} is being evicted: its machine is drained.",
+        "Nothing to do: it restarts on another machine, and resumes from the last checkpoint, without using a restart.",
     ),
     PLACE_MISSING: (
-        "Its namespace on the cluster lacks something",
+        "Objects are missing in its cluster namespace",
         "{task} could not be started: something is missing in the cluster's namespace.",
-        "Nothing to do: the portal makes it again, and the cluster then starts the task.",
+        "Nothing to do: the portal creates it again, and the cluster then starts the task.",
     ),
 }

@@ -62,8 +62,8 @@ def _of_servers(spec: TrainingSpec) -> list[Finding]:
     """There is no code to read."""
     if spec.max_runtime is not None:
         return []
-    message = "The servers keep their share of the quota until somebody stops them."
-    return [_warn("no_end", message, "Set a maximum runtime (max_runtime), so that they cannot be forgotten.")]
+    message = "The servers use quota until they are stopped."
+    return [_warn("no_end", message, "Set a time limit (max_runtime).")]
 
 
 def _warn(code: str, message: str, remedy: str, place: Place | None = None) -> Finding:
@@ -85,11 +85,11 @@ def _entry_point_missing(spec: TrainingSpec, files: Mapping[str, str]) -> Findin
 
 def _unreadable(one: Unreadable) -> Finding:
     file, line, text = one.place.file, one.place.line, one.text.strip()
-    code, message = "syntax_error", f"Python cannot read it: {one.message}."
+    code, message = "syntax_error", f"Python cannot parse it: {one.message}."
     remedy = "Correct the line."
     if text.startswith(("!", "%")):
         code, message = "notebook_magic", f"A notebook's command is no Python: {shorten(text)}"
-        remedy = "Remove lines that begin with ! or %. What they install must be part of the task environment."
+        remedy = "Remove lines that begin with ! or %. Packages that they install must be in the task environment."
     elif re.match(r"print\s+[^(=]", text):
         remedy = "It is written for Python 2: convert it to Python 3."
     return Finding(Severity.ERROR, code, message, remedy, file, line)
@@ -126,16 +126,16 @@ def _parameter_server(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     if spec.strategy is not Strategy.PARAMETER_SERVER:
         return
     if not facts.uses("ParameterServerStrategy", "ParameterServerStrategyV2"):
-        message = "Nothing in the script makes a ParameterServerStrategy: the chief would not use workers and servers."
-        remedy = "Add a branch for the chief that makes the strategy, or launch as between_graph."
+        message = "The script does not create a ParameterServerStrategy: the chief would not use its cluster."
+        remedy = "Add a branch for the chief that creates the strategy, or launch as between_graph."
         yield _warn("no_coordinator", message, remedy, Place(spec.entry_point, 0))
     server = facts.uses("distribute.Server", "train.Server", "GrpcServer")
     remedy = 'In the tasks "worker" and "ps", run tf.distribute.Server(...).join() and nothing else.'
     if not server:
-        message = "Nothing in the script starts a server: workers and parameter servers would train on their own."
+        message = "The script does not start a server: workers and parameter servers would train separately."
         yield _warn("no_server", message, remedy, Place(spec.entry_point, 0))
     elif not any(call.method == "join" and not call.node.args for call in facts.calls):
-        yield _warn("no_join", "A server is started, but nobody waits for it with join().", remedy, server)
+        yield _warn("no_join", "A server is started, but the script does not wait for it with join().", remedy, server)
     for call in facts.calls:
         if _is_model_fit(call) and call.keyword("steps_per_epoch") is None and not call.has_open_keywords:
             message = "fit needs steps_per_epoch under ParameterServerStrategy."
@@ -145,7 +145,7 @@ def _parameter_server(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
 def _collective(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     names = ("MultiWorkerMirroredStrategy", "CollectiveAllReduceStrategy")
     if spec.strategy is Strategy.MULTI_WORKER_MIRRORED and not facts.uses(*names):
-        message = "Nothing in the script makes a MultiWorkerMirroredStrategy: every worker would train on its own."
+        message = "The script does not create a MultiWorkerMirroredStrategy: every worker would train separately."
         remedy = "Make the model under tf.distribute.MultiWorkerMirroredStrategy().scope()."
         yield _warn("no_strategy", message, remedy, Place(spec.entry_point, 0))
 
@@ -158,11 +158,11 @@ def _between_graph(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     )
     if not reads_cluster:
         message = "The script reads neither TF_CONFIG nor --job_name and --task_index: every task would do the same."
-        remedy = "Take the task's place from TF_CONFIG or from the classic flags, or launch as single."
+        remedy = "Read the task's role and index from TF_CONFIG or from the flags, or launch as single."
         yield _warn("no_cluster", message, remedy, Place(spec.entry_point, 0))
     session = facts.uses("MonitoredTrainingSession")
     if session and spec.retries > 0 and "device_filters" not in facts.keywords | facts.own_names:
-        message = "After a restart the chief would wait for every worker, for ever if one has already finished."
+        message = "After a restart the chief would wait for all workers, forever if one has already finished."
         remedy = 'Give the session a ConfigProto with device_filters=["/job:ps", "/job:worker/task:<own index>"].'
         yield _warn("no_device_filters", message, remedy, session)
 
@@ -207,7 +207,7 @@ def _doubled_flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
         flag = argument.partition("=")[0]
         if flag and flag in ours:
             message = (
-                f"{flag} is among the arguments: the script would not get the folder that Yardmaster passes by it."
+                f"{flag} is among the arguments: the script would not get the directory that Yardmaster passes with it."
             )
             yield _warn("doubled_flag", message, f'Remove it, or set paths.{ours[flag]} to "".')
 
@@ -232,7 +232,7 @@ def _foreign_paths(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
         if sign["store"]:
             message = f"{shorten(text)} is in a store that TensorFlow cannot read in the task environment."
         else:
-            message = f"{shorten(text)} is a path of another machine and leads nowhere in a task."
+            message = f"{shorten(text)} is a path of another machine and does not exist in a task."
         remedy = f"Attach the data as a dataset and read it below {_where(spec)}."
         if sign["result"]:
             remedy = f"Write it below {spec.paths.model_flag or spec.paths.model_env or 'the working directory'}."

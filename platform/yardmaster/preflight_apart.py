@@ -22,8 +22,8 @@ _READERS = Apart("yardmaster.preflight_program")
 _NOT_READ = Finding(
     Severity.WARNING,
     "code_not_read",
-    "The code could not be looked at: reading it takes too long, or too much memory.",
-    "Nothing is known to be wrong with it. Very long expressions and generated files are what is hard to read.",
+    "The code could not be checked: parsing it takes too long or too much memory.",
+    "This is not an error in your code. Very long expressions and generated files are hard to parse.",
 )
 
 

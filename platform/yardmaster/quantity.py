@@ -1,4 +1,5 @@
-"""Amounts of cores and bytes: read as people write them ("500m", "2Gi", "500M"), and written so that people read them.
+"""Amounts of cores, bytes and time: read as people write them ("500m", "2Gi", "1h 30m"), and written so that people
+read them.
 
 Not here: which amounts a job may ask for (`spec_rules`).
 """
@@ -24,6 +25,9 @@ _UNITS = {
 }
 _CORES = 'Expected a number of cores, such as 2, 0.5 or "500m".'
 _BYTES = 'Expected bytes, such as 1073741824, "2Gi" or "500M".'
+_DURATION = "Expected a duration, such as 90s, 30m, 2h or 1d."
+_SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_DURATION_PIECE = re.compile(r"([0-9]{1,9}) *([dhms]?)", re.ASCII)
 _QUANTITY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) ?([a-zA-Z]{0,3})", re.ASCII)
 
 
@@ -92,3 +96,30 @@ def _one_place(number: float) -> str:
 def format_amount(resource: str, amount: float) -> str:
     """An amount of a resource known by its quota name (`Resources.as_amounts`)."""
     return format_bytes(amount) if resource == "memory" else format_cpu(amount)
+
+
+def exact_bytes(amount: int) -> str:
+    """`1.5Gi` where that is exact, else plain bytes: `parse_memory` of it gives the same amount."""
+    for unit, size in (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)):
+        if amount >= size and amount * 100 % size == 0:
+            return f"{amount / size:.2f}".rstrip("0").rstrip(".") + unit
+    return str(amount)
+
+
+def parse_duration(text: str) -> int:
+    """Whole seconds: `90`, `90s`, `1h 30m`, `2d`."""
+    pieces = _DURATION_PIECE.findall(text)
+    is_bare = len(pieces) > 1 and not all(unit for _, unit in pieces)
+    if not pieces or is_bare or _DURATION_PIECE.sub("", text).strip():
+        raise NotAQuantity(_DURATION)
+    return sum(int(count) * _SECONDS[unit or "s"] for count, unit in pieces)
+
+
+def format_duration(seconds: int) -> str:
+    """`1h 30m`, `45s`, `0s`: `parse_duration` of it gives the same number."""
+    pieces = []
+    for unit, length in _SECONDS.items():
+        if count := seconds // length:
+            pieces.append(f"{count}{unit}")
+        seconds %= length
+    return " ".join(pieces) or "0s"

@@ -114,9 +114,9 @@ def too_large(size: int, most: int, sizes: Mapping[str, int]) -> Problem:
     largest = max(sizes, key=lambda key: sizes[key], default="")
     message = f"The specification has {_bytes(size)}; the most is {_bytes(most)}."
     if not largest:
-        return Problem("", "too_large", message, "Put long values into a file of the code, or into a dataset.")
+        return Problem("", "too_large", message, "Put long values into a file in the code version, or into a dataset.")
     message = f"{message} Its largest field is {largest}."
-    remedy = f"Put what makes {largest} long into a file of the code, or into a dataset."
+    remedy = f"Put what makes {largest} long into a file in the code version, or into a dataset."
     return Problem(largest, "too_large", message, remedy, _bytes(sizes[largest]))
 
 
@@ -212,7 +212,7 @@ class _Reading:
     def _version_is_known(self, value: object) -> bool:
         if value == VERSION and isinstance(value, int) and not isinstance(value, bool):
             return True
-        message = f"This version of the form is not known; this portal reads version {VERSION}."
+        message = f"Unknown specification version. This portal supports version {VERSION}."
         self._refuse("version", "unsupported_version", message, f"Write {VERSION}, or leave it out.", value)
         self._unread.append("")
         return False
@@ -264,7 +264,7 @@ class _Reading:
         prefix = f"{field}." if field else ""
         unknown = [key for key in value if not isinstance(key, str) or key not in known]
         for key in unknown[:MOST_PROBLEMS]:
-            message = f"{show(key)} is not known here."
+            message = f"{show(key)} is not a known field."
             self._refuse(f"{prefix}{show(key)}", "unknown_key", message, _hint(key, known), value[key], secret=True)
         for key in required:
             if key not in value:
@@ -305,7 +305,7 @@ class _Reading:
         if isinstance(value, int) and not isinstance(value, bool):
             if abs(value) < _HUGE:
                 return value
-            self._unreadable(field, "out_of_range", "The number is absurdly large.", "Write a smaller one.", value)
+            self._unreadable(field, "out_of_range", "The number is too large.", "Write a smaller one.", value)
         else:
             self._unreadable(field, "wrong_type", "Expected a whole number.", "Write digits without quotes.", value)
         return stand_in
@@ -334,8 +334,8 @@ class _Reading:
     def id(self, field: str, value: object) -> uuid.UUID:
         if isinstance(value, str) and _ID.fullmatch(value):
             return uuid.UUID(value)
-        message = "Expected an id in its usual form, such as 0193e5a4-7c1b-7abc-8def-0123456789ab."
-        self._unreadable(field, "bad_value", message, "Copy the version's id from its page.", value)
+        message = "Expected an ID such as 0193e5a4-7c1b-7abc-8def-0123456789ab."
+        self._unreadable(field, "bad_value", message, "Choose a version, or copy its ID from its page.", value)
         return _NO_ID
 
     def _unreadable(

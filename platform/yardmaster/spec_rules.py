@@ -93,15 +93,15 @@ def _roles(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
             yield Problem(field, "role_missing", f"{strategy} needs a {role.value}.", f"Add roles.{role.value}.")
         elif role in spec.roles and rule is not None:
             if count < 1:
-                remedy = "Ask for at least one, or leave the role out." if rule.least == 0 else "Ask for at least one."
+                remedy = "Request at least one, or remove the role." if rule.least == 0 else "Request at least one."
                 yield Problem(f"{field}.replicas", "out_of_range", "A role has at least 1 task.", remedy, str(count))
             elif rule.most is not None and count > rule.most:
                 message = f"{strategy} has at most {rule.most} {role.value}."
-                yield Problem(f"{field}.replicas", "too_many_tasks", message, f"Ask for {rule.most}.", str(count))
+                yield Problem(f"{field}.replicas", "too_many_tasks", message, f"Request {rule.most}.", str(count))
     total = sum(one.replicas for one in spec.roles.values())
     if total > limits.tasks:
-        message = f"All roles together have {total} tasks; the most is {limits.tasks}."
-        yield Problem("roles", "out_of_range", message, "Ask for fewer, larger tasks.", str(total))
+        message = f"All roles together have {total} tasks; the maximum is {limits.tasks}."
+        yield Problem("roles", "out_of_range", message, "Request fewer, larger tasks.", str(total))
 
 
 def _resources(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
@@ -119,14 +119,14 @@ def _resources_of_one(field: str, asked: Resources, limits: SpecLimits) -> Itera
         yield Problem(f"{field}.memory", "out_of_range", message, remedy, str(asked.memory))
     if not 0 <= asked.gpus <= limits.devices:
         message = f"A task has between 0 and {limits.devices} GPUs."
-        yield Problem(f"{field}.gpus", "out_of_range", message, "Leave it out for none.", str(asked.gpus))
+        yield Problem(f"{field}.gpus", "out_of_range", message, "Omit it for none.", str(asked.gpus))
     for name, amount in asked.extended.items():
         if not is_extended_name(name):
-            message = "No name of an extended resource."
+            message = "Not a valid name of an extended resource."
             yield Problem(f"{field}.extended.{name}", "bad_value", message, "Write for instance rdma/hca.", name)
         elif not 1 <= amount <= limits.devices:
-            message = f"An extended resource is asked for 1 to {limits.devices} times."
-            yield Problem(f"{field}.extended.{name}", "out_of_range", message, "Leave it out for none.", str(amount))
+            message = f"An extended resource has an amount from 1 to {limits.devices}."
+            yield Problem(f"{field}.extended.{name}", "out_of_range", message, "Omit it for none.", str(amount))
 
 
 def is_extended_name(name: str) -> bool:
@@ -145,10 +145,10 @@ def _no_script(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
         ("arguments", " ".join(spec.arguments)),
     ):
         if value:
-            yield Problem(field, "conflict", f"{why}.", f"Leave {field} out.", shorten(value))
+            yield Problem(field, "conflict", f"{why}.", f"Remove {field}.", shorten(value))
     if spec.success_rule is not SuccessRule.WORKERS:
-        message = f"{why}, which run until they are stopped and never succeed."
-        yield Problem("success.rule", "conflict", message, "Leave success out.", spec.success_rule.value)
+        message = f"{why}, which run until they are stopped."
+        yield Problem("success.rule", "conflict", message, "Remove success.", spec.success_rule.value)
 
 
 def _entry_point(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
@@ -180,24 +180,28 @@ def path_is_inside(path: str, longest: int = DEFAULT_LIMITS.path) -> bool:
 def _arguments(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
     if len(spec.arguments) > limits.arguments:
         message = f"There are at most {limits.arguments} arguments."
-        yield Problem("arguments", "too_long", message, "Put them into a file of the code.", str(len(spec.arguments)))
+        yield Problem(
+            "arguments", "too_long", message, "Put them into a file in the code version.", str(len(spec.arguments))
+        )
         return
     for index, argument in enumerate(spec.arguments):
         field, flag = f"arguments.{index}", argument.partition("=")[0]
         if len(argument) > limits.text:
             message = f"An argument has at most {limits.text} characters."
-            yield Problem(field, "too_long", message, "Put it into a file of the code.", shorten(argument))
+            yield Problem(field, "too_long", message, "Put it into a file in the code version.", shorten(argument))
         elif not is_text(argument):
-            yield Problem(field, "bad_value", "An argument is Unicode text without NUL.", "Remove the odd character.")
+            yield Problem(
+                field, "bad_value", "An argument is Unicode text without NUL.", "Remove the invalid character."
+            )
         elif spec.strategy is Strategy.BETWEEN_GRAPH and flag in CLASSIC_FLAGS:
             remedy = "Remove it: each task gets its own value."
-            yield Problem(field, "reserved", f"Yardmaster sets {flag} itself.", remedy, shorten(argument))
+            yield Problem(field, "reserved", f"{flag} is set by Yardmaster.", remedy, shorten(argument))
 
 
 def _environment(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
     if len(spec.environment) > limits.variables:
         message = f"There are at most {limits.variables} variables."
-        yield Problem("environment", "too_long", message, "Put them into a file of the code.")
+        yield Problem("environment", "too_long", message, "Put them into a file in the code version.")
         return
     ours = {getattr(spec.paths, key): key for key in ("data_env", "log_env", "model_env")}
     for name, value in spec.environment.items():
@@ -208,9 +212,11 @@ def _environment(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
             yield Problem(field, "reserved", f"Yardmaster sets {name} itself (paths.{ours[name]}).", remedy, name)
         if len(value) > limits.text:
             message = f"A variable has at most {limits.text} characters."
-            yield Problem(field, "too_long", message, "Put it into a file of the code.")
+            yield Problem(field, "too_long", message, "Put it into a file in the code version.")
         elif not is_text(value):
-            yield Problem(field, "bad_value", "A variable is Unicode text without NUL.", "Remove the odd character.")
+            yield Problem(
+                field, "bad_value", "A variable is Unicode text without NUL.", "Remove the invalid character."
+            )
 
 
 def _variable(field: str, name: str) -> Iterator[Problem]:
@@ -218,19 +224,19 @@ def _variable(field: str, name: str) -> Iterator[Problem]:
         message = "A variable's name has letters, digits and _, at most 128, and no digit first."
         yield Problem(field, "bad_value", message, "Rename it.", shorten(name))
     elif name in RESERVED_VARIABLES or name.startswith(RESERVED_PREFIX):
-        yield Problem(field, "reserved", f"{name} is set by Yardmaster alone.", "Remove or rename it.", shorten(name))
+        yield Problem(field, "reserved", f"{name} is reserved for Yardmaster.", "Remove or rename it.", shorten(name))
 
 
 def _inputs(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
     if len(spec.inputs) > limits.inputs:
         message = f"There are at most {limits.inputs} inputs."
-        yield Problem("inputs", "too_long", message, "Join small datasets into one.", str(len(spec.inputs)))
+        yield Problem("inputs", "too_long", message, "Combine small datasets.", str(len(spec.inputs)))
         return
     seen: set[str] = set()
     for index, one in enumerate(spec.inputs):
         field = f"inputs.{index}.name"
         if not one.name and len(spec.inputs) > 1:
-            message = "Of several inputs each needs a name: it becomes a folder of the data directory."
+            message = "With several inputs, each needs a name. It becomes a subdirectory of the data directory."
             yield Problem(field, "missing", message, "Name it, for instance train.")
         elif one.name and not _INPUT_NAME.fullmatch(one.name):
             message = (
@@ -252,7 +258,7 @@ def _paths(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
                 continue
             yield from check(field, value)
             if value in seen:
-                remedy = "Give each its own, or leave one empty."
+                remedy = "Use different names, or leave one empty."
                 yield Problem(field, "duplicate", "Two paths have the same name.", remedy, shorten(value))
             seen.add(value)
 
@@ -262,7 +268,7 @@ def _flag(field: str, flag: str) -> Iterator[Problem]:
         message = "A flag begins with -- and has letters, digits, - and _."
         yield Problem(field, "bad_value", message, "Write for instance --data_dir, or leave it empty.", shorten(flag))
     elif flag in CLASSIC_FLAGS:
-        yield Problem(field, "reserved", f"{flag} tells a task which one it is.", "Choose another flag.", flag)
+        yield Problem(field, "reserved", f"{flag} is reserved: it identifies the task.", "Choose another flag.", flag)
 
 
 _FLAG_KEYS = tuple(key for key in Paths.__dataclass_fields__ if key.endswith("_flag"))
@@ -295,14 +301,14 @@ def _success(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
     if not 1 <= percent <= 100:
         yield _range("success.percent", 1, 100, percent)
     elif percent != 100 and spec.success_rule is SuccessRule.CHIEF:
-        remedy = 'Leave percent out, or use the rule "workers".'
+        remedy = 'Remove percent, or use the rule "workers".'
         yield Problem(
             "success.percent", "conflict", 'A percentage belongs to the rule "workers".', remedy, str(percent)
         )
     elif percent != 100 and Role.WORKER in never_ending_roles(spec.strategy):
-        who = "nobody decides" if only_serves(spec.strategy) else "the chief alone decides"
+        who = "no task decides" if only_serves(spec.strategy) else "only the chief decides"
         message = f"The workers of {spec.strategy.value} never end by themselves: {who}."
-        yield Problem("success.percent", "conflict", message, "Leave percent out.", str(percent))
+        yield Problem("success.percent", "conflict", message, "Remove percent.", str(percent))
 
 
 def shorten(value: str, most: int = 60) -> str:

@@ -114,8 +114,8 @@ with graph.as_default():
     initialize = tf.global_variables_initializer()
 """
 
-_RUN_SAID = """Variables stay on the servers after the session has ended, until they are initialized anew. When a server
-was lost and has come back, its variables are gone: run this cell again, or restore a checkpoint of your own."""
+_RUN_SAID = """Variables stay on the servers after the session has ended, until they are initialized again. When a
+server was lost and has come back, its variables are gone: run this cell again, or restore a checkpoint of your own."""
 
 _RUN = """
 with tf.Session(TARGET, graph=graph) as session:

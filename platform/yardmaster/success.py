@@ -106,12 +106,14 @@ def _success(spec: TrainingSpec) -> Verdict:
     role, index = leading_task(spec)
     workers = needed_workers(spec)
     if role is Role.CHIEF and workers == 0:
-        message = "The chief ended well."
+        message = "The chief completed successfully."
     elif spec.success_rule is SuccessRule.CHIEF or spec.replicas(Role.WORKER) == 1:
-        message = f"{task_name(role, index)} ended well."
+        message = f"{task_name(role, index)} completed successfully."
     else:
-        who = "The chief and" if role is Role.CHIEF else "At least" if workers < spec.replicas(Role.WORKER) else "All"
-        message = f"{who} {workers} of {spec.replicas(Role.WORKER)} workers ended well."
+        count = spec.replicas(Role.WORKER)
+        those = f"{workers} of {count} workers" if workers < count else f"all {count} workers"
+        who = f"The chief and {those}" if role is Role.CHIEF else f"At least {those}" if workers < count else those
+        message = f"{who[0].upper()}{who[1:]} completed successfully."
     return Verdict(SUCCEEDED, message)
 
 
@@ -129,10 +131,10 @@ def deadline_verdict(spec: TrainingSpec) -> Verdict:
     """The job ran longer than its own `max_runtime`."""
     seconds = int(spec.max_runtime.total_seconds()) if spec.max_runtime is not None else 0
     known = REASONS["DeadlineExceeded"]
-    remedy = "Launch it again where it is still needed." if only_serves(spec.strategy) else known.remedy
+    remedy = "Relaunch it if it is still needed." if only_serves(spec.strategy) else known.remedy
     return Verdict(
         "DeadlineExceeded",
-        f"The job reached its maximum runtime of {seconds} s and was stopped.",
+        f"The job reached its time limit of {seconds} s and was stopped.",
         remedy,
         known.blame,
     )
@@ -147,7 +149,7 @@ def lost_verdict(missing: str = "") -> Verdict:
         return Verdict(STOPPED_OUTSIDE, message, outside.remedy, outside.blame)
     known = REASONS["Lost"]
     return Verdict(
-        "Lost", "The engine no longer has the job, and nothing tells how it ended.", known.remedy, known.blame
+        "Lost", "The engine no longer has the job, and its exit status is unknown.", known.remedy, known.blame
     )
 
 
@@ -165,7 +167,7 @@ def not_taken_verdict(patience: timedelta, times: int, *, is_last: bool) -> Verd
         f", {times} times." if times > 1 else "."
     )
     remedy = (
-        known.remedy if is_last else "Nothing to do: its quota was returned, and it is submitted again after a pause."
+        known.remedy if is_last else "Nothing to do: its quota was released, and it is resubmitted after a back-off."
     )
     return Verdict(ENGINE_AWAY, message, remedy, known.blame)
 
@@ -176,15 +178,17 @@ def refused_verdict(message: str, patience: timedelta) -> Verdict:
     said = f" {message}" if message else ""
     return Verdict(
         UNSCHEDULABLE,
-        f"For {_time_words(patience)} the engine had no place for all tasks together.{said}",
-        "Nothing to do: its quota was returned, and it is tried again after a pause. Smaller tasks may fit sooner.",
+        f"For {_time_words(patience)} the engine could not place all tasks at the same time.{said}",
+        "Nothing to do: its quota was released, and it is retried after a back-off. Smaller tasks may fit sooner.",
         known.blame,
     )
 
 
 def stopped_unseen_verdict(patience: timedelta) -> Verdict:
     """Stopped as far as the portal is concerned: the engine could not be asked whether all has ended."""
-    message = f"The engine could not be reached for {_time_words(patience)}. What still runs there is removed later."
+    message = (
+        f"The engine could not be reached for {_time_words(patience)}. Tasks that still run there are removed later."
+    )
     return Verdict("Stopped", message, "", Blame.PLATFORM)
 
 
@@ -205,7 +209,7 @@ def never_started_verdict(spec: TrainingSpec, seen: Observation, timeout: timede
     pending = [task for task in seen.tasks if (task.role, task.index) in set(missing)]
     held_up = next((task for task in pending if task.reason in REASONS), None)
     message = (
-        f"{len(missing)} of {len(spec.tasks())} tasks had not begun {int(timeout.total_seconds()) // 60} minutes "
+        f"{len(missing)} of {len(spec.tasks())} tasks had not started {int(timeout.total_seconds()) // 60} minutes "
         f"after the job was admitted."
     )
     if held_up is None:

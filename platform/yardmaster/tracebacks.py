@@ -45,14 +45,14 @@ _SIGNS = (
         r"MessageToString\(\) got an unexpected keyword argument|"
         r"Descriptors cannot (?:not )?be created directly|VersionError: Detected incompatible Protobuf",
         "ImportFailed",
-        "TensorFlow and the installed protobuf do not go together.",
-        "Install the protobuf version that this TensorFlow asks for; do not upgrade protobuf on its own.",
+        "TensorFlow and the installed protobuf are incompatible.",
+        "Install the protobuf version that this TensorFlow requires; do not upgrade protobuf alone.",
     ),
     _sign(
         r"pass this dataset to ClusterCoordinator\.create_per_worker_dataset|"
         r"ParameterServerStrategy`? must be used with",
         "ScriptFailed",
-        "The dataset was not made for ParameterServerStrategy; under Keras 3, fit cannot use it at all.",
+        "The dataset was not created for ParameterServerStrategy. Under Keras 3, fit does not support it.",
         "Use Keras 2: leave TF_USE_LEGACY_KERAS=1 set and import tf_keras or tf.keras, not keras; or write the loop "
         "with ClusterCoordinator.",
     ),
@@ -65,7 +65,7 @@ _SIGNS = (
     _sign(
         r"_temp/part-\d+-of-\d+ (?:did not exist|not found)",
         "ScriptFailed",
-        "Every parameter server wrote its part of the checkpoint to its own disk, where the chief does not find it.",
+        "Every parameter server wrote its shard of the checkpoint to its own disk, where the chief cannot read it.",
         "Let the chief write all of it: give the session a Scaffold whose saver was made with sharded=False under the "
         "chief's device, as examples/digits/between_graph.py does.",
     ),
@@ -79,7 +79,7 @@ _SIGNS = (
         r"ModuleNotFoundError: No module named '(?P<module>[\w.]+)'",
         "ImportFailed",
         "The module {module} is not installed in the task environment and not part of the code.",
-        "Add {module} to the code version, or leave the import out.",
+        "Add {module} to the code version, or remove the import.",
     ),
     _sign(
         r"ImportError: (?P<what>.{1,200})",
@@ -90,7 +90,7 @@ _SIGNS = (
     _sign(
         r"^(?:SyntaxError|IndentationError|TabError): (?P<what>.{1,200})",
         "SyntaxError",
-        "Python cannot read the script: {what}.",
+        "Python cannot parse the script: {what}.",
         "Correct the line named above it, upload the code again and launch with the new version.",
     ),
     _sign(
@@ -109,7 +109,7 @@ _SIGNS = (
     _sign(
         r"error: the following arguments are required: (?P<flags>.{1,200})",
         "ScriptFailed",
-        "The script needs arguments that it did not get: {flags}.",
+        "Required arguments are missing: {flags}.",
         "Add them to the job's arguments.",
     ),
     _sign(
@@ -122,19 +122,19 @@ _SIGNS = (
         r"^(?:numpy\S*)?(?:_ArrayMemoryError|MemoryError)\b|std::bad_alloc",
         "OutOfMemory",
         "The task ran out of main memory.",
-        "Ask for more memory for this role, or read the data in smaller pieces.",
+        "Request more memory for this role, or read the data in smaller chunks.",
     ),
     _sign(
         r"(?:OSError|IOError).*(?:Errno 28|No space left on device)|No space left on device",
         "DiskFull",
-        "There was no space left to write to.",
+        "No space left on the device.",
         "Keep fewer checkpoints and smaller event files, or ask an administrator for space.",
     ),
     _sign(
         r"(?:Address already in use|Could not start gRPC server|errno: 98)",
         "ScriptFailed",
         "The address of the task's server was already taken.",
-        "Take the address from TF_CONFIG or from the flags and start one server per task; do not fix a port.",
+        "Use the address from TF_CONFIG or the flags, and start one server per task. Do not hard-code a port.",
     ),
     _sign(
         r"(?:UnimplementedError|NotFoundError).*[Ff]ile system scheme '?(?P<scheme>[\w+]+)'? not implemented",
@@ -146,21 +146,21 @@ _SIGNS = (
         r"(?:FileNotFoundError|NotFoundError|No such file or directory).*?"
         r"(?P<path>(?:[A-Za-z]:\\|/)[^\s'\";,\]]{1,200})",
         "ScriptFailed",
-        "The script looked for {path}, which is not there.",
+        "The script looked for {path}, which does not exist.",
         "Read inputs below --data_dir (or DATA_DIR) and write below --log_dir (or LOG_DIR); attach the dataset "
         "to the job.",
     ),
     _sign(
         r"FileNotFoundError: (?P<what>.{1,200})",
         "ScriptFailed",
-        "A file is not there: {what}.",
+        "A file does not exist: {what}.",
         "Paths are relative to the code; inputs are below --data_dir (or DATA_DIR).",
     ),
     _sign(
         r"PermissionError: .*?(?P<path>/[^\s'\"]{1,200})",
         "ScriptFailed",
         "The script may not write to {path}.",
-        "Write below --log_dir (or LOG_DIR), and what is to be kept below MODEL_DIR.",
+        "Write below --log_dir (or LOG_DIR), and results to keep below MODEL_DIR.",
     ),
     _sign(
         r"DataLossError|corrupted record at",
@@ -171,8 +171,8 @@ _SIGNS = (
     _sign(
         r"EOFError: EOF when reading a line",
         "ScriptFailed",
-        "The script asked for keyboard input.",
-        "A task has no keyboard: make it an argument.",
+        "The script asked for keyboard input, which tasks do not have.",
+        "Pass the value as an argument.",
     ),
     _sign(
         r"KeyError: '?(?P<name>TF_CONFIG|DATA_DIR|LOG_DIR|MODEL_DIR)'?",
@@ -183,7 +183,7 @@ _SIGNS = (
     _sign(
         r"please specify a `steps_per_epoch`|`steps_per_epoch`, `validation_steps`.*must be provided",
         "ScriptFailed",
-        "fit needs steps_per_epoch here: the dataset has no end of its own.",
+        "fit needs steps_per_epoch here: the dataset is infinite.",
         "Pass steps_per_epoch to fit.",
     ),
 )
@@ -191,7 +191,7 @@ _WEAK_SIGNS = (
     _sign(
         r"(?:UnavailableError|AbortedError|failed to connect to all addresses|Connection reset by peer|Socket closed)",
         "ScriptFailed",
-        "Another task of the job went away.",
+        "Another task of the job stopped responding.",
         "See which task ended first: its log has the cause.",
     ),
 )

@@ -20,7 +20,7 @@ from yardmaster_client.transport import Transport
 _REFUSALS = {
     4400: (400, "invalid", "The portal does not know such a part of the log."),
     4401: (401, "not_authenticated", "The token is unknown, expired or revoked."),
-    4404: (404, "not_found", "There is no such job, or it is not yours to see."),
+    4404: (404, "not_found", "There is no such job, or it is not visible to you."),
 }
 _QUIET = 3.0
 """Parameter servers live on for a while after the verdict; who follows need not wait for them."""

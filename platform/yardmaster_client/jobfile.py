@@ -88,7 +88,7 @@ class _Loader(yaml.SafeLoader):
             if not isinstance(key, yaml.ScalarNode):
                 raise yaml.constructor.ConstructorError(None, None, "a key must be a text", key.start_mark)
             if key.value in seen:
-                message = f"the key {key.value!r} stands here a second time"
+                message = f"the key {key.value!r} is repeated"
                 raise yaml.constructor.ConstructorError(None, None, message, key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
@@ -132,7 +132,7 @@ def _from_json(file: Path, text: str) -> Any:
         found: dict[str, Any] = {}
         for key, value in pairs:
             if key in found:
-                raise JobFileError(file, f"the key {key!r} stands there twice")
+                raise JobFileError(file, f"the key {key!r} is repeated")
             found[key] = value
         return found
 

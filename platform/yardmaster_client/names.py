@@ -57,7 +57,7 @@ def find_namespace(portal: Yardmaster, reference: str) -> Namespace:
     for namespace in portal.namespaces():
         if reference in (namespace.slug, namespace.id):
             return namespace
-    raise NotFound(f"There is no namespace {reference!r}, or it is not yours to see.")
+    raise NotFound(f"There is no namespace {reference!r}, or it is not visible to you.")
 
 
 def find_item(store: Store[Item, Version], reference: str, namespace: str | None = None) -> Item:
@@ -121,7 +121,7 @@ def _input(portal: Yardmaster, one: Any, namespace: str | None) -> Any:
 
 def _by_part(kind: str, reference: str, things: Iterable[Thing] | Iterator[Thing]) -> Thing:
     if not _PART_OF_ID.fullmatch(reference):
-        raise NotFound(f"There is no {kind} {reference!r}, or it is not yours to see.")
+        raise NotFound(f"There is no {kind} {reference!r}, or it is not visible to you.")
     found = [thing for thing in islice(things, _LOOKED_AT) if thing.id.startswith(reference)]
     if not found:
         raise NotFound(f"There is no {kind} whose name is or whose id begins with {reference!r}.")

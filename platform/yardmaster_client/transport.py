@@ -98,7 +98,7 @@ class Transport:
                     write(chunk)
                     total += len(chunk)
         except httpx2.TransportError as error:
-            raise NotReachable(f"{self.url} broke off: {error}") from error
+            raise NotReachable(f"{self.url} closed the connection: {error}") from error
         return total
 
     @contextlib.contextmanager

@@ -60,7 +60,7 @@ def find_files(paths: Iterable[Path]) -> list[LocalFile]:
     """
     found = sorted((file for path in paths for file in _below(Path(path))), key=lambda file: file.path)
     if not found:
-        raise ValueError("There is nothing to upload: the paths hold no file.")
+        raise ValueError("Nothing to upload: the paths contain no files.")
     for one, other in pairwise(found):
         if one.path == other.path:
             raise ValueError(f"{one.source} and {other.source} would both become {one.path}: upload a folder of both.")

@@ -74,7 +74,7 @@ def _receive(hosts: Hosts, file: RemoteFile, url: str, write: Callable[[bytes], 
             write(chunk)
             size += len(chunk)
     except (http.client.HTTPException, ConnectionError, socket.timeout) as error:
-        raise NetworkTrouble("%s broke off after %d of %d bytes" % (file.path, size, file.size)) from error
+        raise NetworkTrouble("%s was interrupted after %d of %d bytes" % (file.path, size, file.size)) from error
     finally:
         if not is_whole or response.will_close:
             hosts.forget(url)

@@ -77,7 +77,7 @@ class Intake(threading.Thread):
         try:
             return self._read_some()
         except Exception:  # noqa: BLE001 - the script must not block for ever on a pipe that is not read
-            note("reading the output stumbled:\n" + traceback.format_exc())
+            note("reading the output failed:\n" + traceback.format_exc())
             time.sleep(0.1)
             return time.monotonic() < self._stop_at
 

@@ -49,7 +49,7 @@ class CheckpointKeeper(threading.Thread):
                     if self.keep_newest(settled=is_last):
                         uploaded_at = time.monotonic()
                 except Exception:  # noqa: BLE001 - the script runs on, and the next look may go better
-                    self.trouble = "keeping a checkpoint stumbled"
+                    self.trouble = "saving a checkpoint failed"
                     note(self.trouble + ":\n" + traceback.format_exc())
 
     def keep_newest(self, *, settled: bool) -> bool:

@@ -47,7 +47,7 @@ class Observer(threading.Thread):
                     events_at = time.monotonic()
                 self._facts.progress(self._progress.facts())
             except Exception:  # noqa: BLE001 - the script runs on, and the next look may go better
-                note("observing stumbled:\n" + traceback.format_exc())
+                note("observing failed:\n" + traceback.format_exc())
         self._last_look()
 
     def _last_look(self) -> None:
@@ -57,7 +57,7 @@ class Observer(threading.Thread):
             self._see_usage()
             self._facts.progress(self._progress.facts())
         except Exception:  # noqa: BLE001 - what could not be seen is missing from the report, no more
-            note("the last look stumbled:\n" + traceback.format_exc())
+            note("the last observation failed:\n" + traceback.format_exc())
 
     def _see_usage(self) -> None:
         used = usage_below(os.getpid())

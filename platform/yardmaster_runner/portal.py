@@ -87,4 +87,4 @@ class Portal:
             raise PortalAway(str(error)) from error
         except (OSError, http.client.HTTPException) as error:
             self.hosts.forget(url)
-            raise PortalAway("the answer broke off: %s" % (error or type(error).__name__)) from error
+            raise PortalAway("the response was interrupted: %s" % (error or type(error).__name__)) from error

@@ -112,7 +112,7 @@ class Reporter(threading.Thread):
             try:
                 is_told = self.report_once()
             except Exception:  # noqa: BLE001 - the script must run on whatever goes wrong here
-                note("reporting stumbled:\n" + traceback.format_exc())
+                note("reporting failed:\n" + traceback.format_exc())
                 is_told = False
             if farewell is not None:
                 if is_told:

@@ -235,7 +235,7 @@ class ShipperThread(threading.Thread):
                 self._spool.arrived.clear()
                 self._ship_until_quiet()
             except Exception:  # noqa: BLE001 - the script must run on, and its output be kept, whatever goes wrong here
-                note("shipping stumbled:\n" + traceback.format_exc())
+                note("shipping failed:\n" + traceback.format_exc())
                 time.sleep(1.0)
                 self._spool.arrived.set()
             if self._is_finishing and self._is_in_vain:

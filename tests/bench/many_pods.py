@@ -20,9 +20,10 @@ from typing import Any
 from tests.bench.lines import Line, interleaved, median
 from yardmaster.admission import Admitted, Candidate, Ledger, admit
 from yardmaster.engines.base import Capacity
-from yardmaster.engines.kubernetes import KubernetesEngine, names
-from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.watching import Watching
+from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.observe.watching import Watching
+from yardmaster.engines.kubernetes.render import names
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Holder, Room
 from yardmaster.placement import Tasks

@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from tests.bench.lines import Line, interleaved, median
 from tests.browser.addresses import ADDRESSES, Address
-from tests.browser.visitor import chromium, cookies_of, visitor
+from tests.browser.visitor import chromium, cookies_of, lacks_chromium, visitor
 from tests.browser.weight import MOST_BYTES, MOST_REQUESTS, Weight, weigh
 from tests.browser.world import World, world
 
@@ -47,8 +47,11 @@ print(json.dumps(counts))
 
 def measure() -> Iterable[Line]:
     with world() as full:
-        with chromium() as browser:
-            yield from _first_views(browser, full)
+        if lack := lacks_chromium():
+            print(f"pages: first views are not measured: {lack}", flush=True)
+        else:
+            with chromium() as browser:
+                yield from _first_views(browser, full)
         yield from _statements(full)
         yield from _idle_sockets(full)
 

@@ -9,11 +9,15 @@ import sys
 from pathlib import Path
 
 from tests.browser.addresses import ADDRESSES, Address
-from tests.browser.visitor import LOOKS, Look, Visitor, chromium, cookies_of, visitor
+from tests.browser.visitor import LOOKS, Look, Visitor, chromium, cookies_of, lacks_chromium, visitor
 from tests.browser.world import World, world
 
 
-def main(folder: Path, names: list[str]) -> None:
+def main(folder: Path, names: list[str]) -> int:
+    """The exit status: 1 where there is no browser."""
+    if lack := lacks_chromium():
+        print(f"No pictures: {lack}.", file=sys.stderr)
+        return 1
     folder.mkdir(parents=True, exist_ok=True)
     chosen = [one for one in ADDRESSES if not names or one.name in names]
     with world() as full, chromium() as browser:
@@ -24,6 +28,7 @@ def main(folder: Path, names: list[str]) -> None:
                     one.forgive("status of 404")
                     _take(one, full, address, look, folder)
     print(f"{len(chosen) * len(LOOKS)} pictures in {folder}")
+    return 0
 
 
 def _take(one: Visitor, full: World, address: Address, look: Look, folder: Path) -> None:
@@ -37,4 +42,4 @@ def _take(one: Visitor, full: World, address: Address, look: Look, folder: Path)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))

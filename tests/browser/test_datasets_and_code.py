@@ -33,7 +33,7 @@ def test_a_folder_keeps_its_paths_and_the_next_version_shows_what_changed(owner:
     owner.goto("/datasets/upload/")
     page.locator("#pick-folder").set_input_files(first)
     expect(page.locator("#chosen-words")).to_contain_text("2 files")
-    expect(page.locator("#chosen-words")).to_contain_text("Left out: .git")
+    expect(page.locator("#chosen-words")).to_contain_text("Skipped: .git")
     expect(page.locator("#name")).to_have_value("birds")
     page.get_by_role("button", name="Upload").click()
     expect(page.locator(".files th[scope=row]")).to_have_text(["test/deep/b.txt", "train/a.csv"])
@@ -88,7 +88,7 @@ def test_code_is_coloured_and_compared_line_by_line(owner: Visitor, empty_world:
     expect(script.locator(".added-line")).to_contain_text("default=0.005")
     page.locator("#from").select_option("2")
     page.get_by_role("button", name="Compare").click()
-    expect(page.get_by_role("heading", name="No file differs")).to_be_visible()
+    expect(page.get_by_role("heading", name="No differences")).to_be_visible()
 
 
 def test_launching_with_a_version_fills_the_form_with_it(owner: Visitor, empty_world: World):
@@ -98,7 +98,7 @@ def test_launching_with_a_version_fills_the_form_with_it(owner: Visitor, empty_w
         (f"/code/{ids['code']}/?version=1", page.locator("select[name=code]"), ids["code-first"]),
     ):
         owner.goto(place)
-        page.get_by_role("link", name="Launch with this").click()
+        page.get_by_role("link", name="Launch a job").click()
         expect(page.get_by_role("heading", name="Launch a job")).to_be_visible()
         expect(field).to_have_value(version)
 
@@ -107,14 +107,14 @@ def test_a_check_of_the_checksums_finds_a_changed_byte(owner: Visitor, empty_wor
     page, text = owner.page, "measured,value\n" + "1,0.5\n" * 50
     owner.goto("/datasets/upload/")
     upload_folder(page, folder_of(tmp_path / "checked", {"good.csv": "a\n1\n", "bad.csv": text}))
-    page.locator("#check").get_by_role("link", name="Check").click()
+    page.locator("#check").get_by_role("link", name="Verify").click()
     expect(page.locator(".check-good")).to_contain_text("All 2 files")
     [stored] = [one for one in empty_world.portal.home.rglob("*") if one.is_file() and _holds(one, text)]
     stored.chmod(0o600)
     stored.write_text(text.replace("0.5", "0.6", 1))
-    page.locator("#check").get_by_role("link", name="Check again").click()
+    page.locator("#check").get_by_role("link", name="Verify again").click()
     expect(page.locator("#check .fault")).to_contain_text("bad.csv")
-    expect(page.locator("#check [role=alert]")).to_contain_text("1 of 2 files are not what they were")
+    expect(page.locator("#check [role=alert]")).to_contain_text("1 of 2 files failed the check")
 
 
 def _holds(file: Path, text: str) -> bool:
@@ -126,13 +126,13 @@ def test_a_thing_is_renamed_and_goes_when_its_name_is_typed(owner: Visitor, kind
     page = owner.page
     owner.goto(f"/{kind}/upload/")
     upload_folder(page, folder_of(tmp_path / "doomed", {"main.py": "print(1)\n"}))
-    _choose(page, "Rename or describe")
+    _choose(page, "Edit")
     page.get_by_label("Name", exact=True).fill("renamed & kept")
     page.get_by_label("Description").fill("For a moment.")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("renamed & kept")
     expect(page.locator(".about")).to_have_text("For a moment.")
-    _choose(page, "Delete the whole")
+    _choose(page, "Delete code" if kind == "code" else "Delete dataset")
     owner.forgive("status of 422")
     page.locator("#name").fill("doomed")
     page.get_by_role("button", name="Delete").click()

@@ -74,7 +74,7 @@ def test_what_has_the_focus_is_seen(ada: Visitor, full_world: World, path: str, 
 def test_the_first_stop_skips_to_the_content(ada: Visitor):
     ada.goto("/jobs/")
     ada.page.keyboard.press("Tab")
-    assert focused(ada.page) == "Skip to the content"
+    assert focused(ada.page) == "Skip to content"
     ada.page.keyboard.press("Enter")
     assert focused(ada.page) == "content"
 

@@ -166,10 +166,10 @@ class TestLong:
         line(page, 1_003).locator("a.log-number").click(modifiers=["Shift"])
         expect(page.locator(".log-row.log-chosen")).to_have_count(4)
         page.get_by_role("button", name="Copy link").click()
-        expect(page.locator(".toast-note").filter(has_text="The link is copied.")).to_be_visible()
+        expect(page.locator(".toast-note").filter(has_text="Link copied.")).to_be_visible()
         link = page.evaluate("navigator.clipboard.readText()")
         page.get_by_role("button", name="Copy 4 lines").click()
-        expect(page.locator(".toast-note").filter(has_text="The lines are copied.")).to_be_visible()
+        expect(page.locator(".toast-note").filter(has_text="Lines copied.")).to_be_visible()
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied.splitlines() == [f"line {number}" for number in range(999, 1_003)]
         page.goto("about:blank")
@@ -207,7 +207,7 @@ class TestLong:
         for _ in range(30):
             page.mouse.wheel(0, -4_000)
             page.wait_for_timeout(30)
-        expect(page.get_by_role("button", name="Jump to newest")).to_be_visible()
+        expect(page.get_by_role("button", name="Jump to latest")).to_be_visible()
         expect(page.locator(".log-unread")).to_have_count(0)
         shown = numbers(page)
         assert shown == list(range(shown[0], shown[0] + len(shown)))
@@ -250,7 +250,7 @@ class TestSeveral:
     def test_one_task_is_chosen_and_the_search_goes_along(self, owner, jobs):
         page = opened(owner, jobs["crew"], "?q=counts+39")
         expect(page.locator("[data-found]")).to_contain_text(f"of {3 * 11}")
-        page.get_by_label("Lines of").select_option("worker-1")
+        page.get_by_label("Task", exact=True).select_option("worker-1")
         expect(page).to_have_url(re.compile("task=worker-1"))
         expect(page.locator("[data-total]")).to_have_text(f"{CREW_LINES} lines")
         expect(page.locator("[data-found]")).to_contain_text("of 11")
@@ -277,7 +277,7 @@ class TestLive:
         page = opened(owner, jobs["live"])
         expect(page.locator("[data-state]")).to_have_text("Live")
         page.keyboard.press("e")
-        expect(page.locator(".toast-note")).to_contain_text("No error in this log")
+        expect(page.locator(".toast-note")).to_contain_text("No errors in this log")
 
     def test_what_is_searched_for_is_also_found_in_lines_that_come_later(self, owner, jobs):
         page = opened(owner, jobs["live"])
@@ -299,7 +299,7 @@ class TestLive:
         )
         page.locator(".log-scroller").hover()
         page.mouse.wheel(0, -600)
-        jump = page.get_by_role("button", name="Jump to newest")
+        jump = page.get_by_role("button", name="Jump to latest")
         expect(jump).to_be_visible()
         held = numbers(page)[0]
         expect(jump).to_contain_text("new)")
@@ -322,7 +322,7 @@ class TestLive:
         expect(page.locator("[data-state]")).to_have_text("Live")
         page.locator(".log-scroller").hover()
         page.mouse.wheel(0, -1_500)
-        expect(page.get_by_role("button", name="Jump to newest")).to_be_visible()
+        expect(page.get_by_role("button", name="Jump to latest")).to_be_visible()
         expect(page.locator(".log-unread")).to_have_count(0)
         texts = page.locator(".log-rows .log-row").evaluate_all(
             """all => all.map((one) =>
@@ -362,7 +362,7 @@ class TestRunAgain:
         empty_world.client.jobs.retry(jobs["long"])
         for one in (page, beside):
             expect(one.locator("[data-newer]")).to_have_text(
-                "This is attempt 1. Attempt 2 has begun: show its log", timeout=30_000
+                "This is attempt 1. Attempt 2 has started: show its log", timeout=30_000
             )
         page.get_by_role("link", name="show its log").click()
         expect(page).to_have_url(re.compile("attempt=2"))

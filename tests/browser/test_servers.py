@@ -1,4 +1,4 @@
-"""Servers to drive, in a browser: chosen, launched, connected to, and stopped, on a desk and on a phone."""
+"""TensorFlow servers only, in a browser: chosen, launched, connected to, and stopped, on a desk and on a phone."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def test_the_notebook_from_the_page_really_drives_them_until_they_are_stopped(ow
 def test_the_launch_page_offers_servers_without_a_script(guest: Visitor):
     page = guest.page
     guest.goto("/jobs/launch/")
-    page.locator("label[class=launch-preset]", has_text="Servers to drive").click()
+    page.locator("label[class=launch-preset]", has_text="TensorFlow servers only").click()
     expect(page.get_by_role("heading", name="Name and data")).to_be_visible()
-    expect(page.get_by_label("Script to run")).to_have_count(0)
+    expect(page.get_by_label("Script", exact=True)).to_have_count(0)
     expect(page.locator("#launch-words")).to_contain_text("your own program drives them")
-    expect(page.locator("#launch-verdict")).to_contain_text("somebody stops them")
+    expect(page.locator("#launch-verdict")).to_contain_text("until they are stopped")
     assert_good_page(guest)
     page.locator("label[class=launch-preset]", has_text="Single task").click()
-    expect(page.get_by_label("Script to run")).not_to_have_value("")
+    expect(page.get_by_label("Script", exact=True)).not_to_have_value("")
 
 
 def test_the_job_page_says_where_they_are_and_gives_a_notebook(guest: Visitor, servers: str):

@@ -26,17 +26,17 @@ def test_a_link_signs_in_once(browser: Browser, empty_world: World):
     with visitor(browser, empty_world.url) as thief:
         thief.forgive("status of 4")
         thief.page.goto(link)
-        expect(thief.page.get_by_role("heading", level=1)).to_contain_text("does not work any more")
+        expect(thief.page.get_by_role("heading", level=1)).to_contain_text("no longer valid")
 
 
 def test_a_wrong_password_says_so_and_keeps_the_name(browser: Browser, empty_world: World):
     with visitor(browser, empty_world.url) as ada:
         ada.goto("/accounts/login/")
-        ada.page.get_by_label("Name or e-mail address").fill("ada")
+        ada.page.get_by_label("User name or e-mail address").fill("ada")
         ada.page.get_by_label("Password").fill("guess")
         ada.page.get_by_role("button", name="Sign in").click()
         expect(ada.page.locator(".alert-danger, .invalid-feedback").first).to_be_visible()
-        expect(ada.page.get_by_label("Name or e-mail address")).to_have_value("ada")
+        expect(ada.page.get_by_label("User name or e-mail address")).to_have_value("ada")
 
 
 def test_a_page_that_was_asked_for_is_there_after_signing_in(browser: Browser, empty_world: World):
@@ -44,7 +44,7 @@ def test_a_page_that_was_asked_for_is_there_after_signing_in(browser: Browser, e
         ada.goto("/datasets/?search=dig")
         ada.give_password("ada")
         expect(ada.page.get_by_role("heading", name="Datasets", exact=True)).to_be_visible()
-        expect(ada.page.get_by_label("Search in names")).to_have_value("dig")
+        expect(ada.page.get_by_label("Search by name")).to_have_value("dig")
 
 
 def test_going_back_after_signing_out_shows_nothing_that_is_secret(browser: Browser, empty_world: World):

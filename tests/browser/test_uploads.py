@@ -80,7 +80,7 @@ def test_a_pause_holds_and_going_on_sends_only_the_rest(owner: Visitor, big: Pat
     expect(page.locator("#progress-note")).to_contain_text("Paused")
     expect(page.locator("#progress-words")).to_contain_text("40 %")
     gate.open()
-    expect(page.locator("#pause")).to_have_text("Go on")
+    expect(page.locator("#pause")).to_have_text("Resume")
     assert len(gate.arrived) == 2, "a part was sent during the pause"
     page.locator("#pause").click()
     expect(page.get_by_role("heading", name="paused")).to_be_visible()
@@ -88,7 +88,7 @@ def test_a_pause_holds_and_going_on_sends_only_the_rest(owner: Visitor, big: Pat
 
 
 def test_an_upload_goes_on_after_its_tab_was_closed(owner: Visitor, big: Path):
-    page = chosen(owner, "datasets", big, "broken off")
+    page = chosen(owner, "datasets", big, "interrupted")
     first = Gate(page)
     first.start()
     owner.forgive("ERR_INTERNET_DISCONNECTED")
@@ -97,14 +97,14 @@ def test_an_upload_goes_on_after_its_tab_was_closed(owner: Visitor, big: Path):
     owner.context.set_offline(False)
     page = owner.page = owner.another_tab()
     owner.goto("/datasets/upload/")
-    expect(page.get_by_role("heading", name="Not finished yet")).to_be_visible()
-    page.get_by_role("button", name="Go on").first.click()
-    expect(page.locator("#name")).to_have_value("broken off")
+    expect(page.get_by_role("heading", name="Unfinished uploads")).to_be_visible()
+    page.get_by_role("button", name="Resume").first.click()
+    expect(page.locator("#name")).to_have_value("interrupted")
     second = Gate(page)
     second.open()
     page.locator("#pick-files").set_input_files(big)
     page.locator("#start").click()
-    expect(page.get_by_role("heading", name="broken off")).to_be_visible()
+    expect(page.get_by_role("heading", name="interrupted")).to_be_visible()
     assert second.arrived
     assert second.arrived.isdisjoint(first.arrived)
 
@@ -117,7 +117,7 @@ def test_an_upload_outlives_a_restart_of_the_portal(owner: Visitor, empty_world:
     empty_world.portal.kill("web")
     try:
         gate.open()
-        expect(page.locator("#progress-note")).to_contain_text("tried again by itself")
+        expect(page.locator("#progress-note")).to_contain_text("Retrying automatically")
     finally:
         empty_world.portal.start("web")
     expect(page.get_by_role("heading", name="restarted")).to_be_visible(timeout=60_000)
@@ -130,7 +130,7 @@ def test_a_portal_that_is_away_at_the_end_costs_no_byte_sent(owner: Visitor, tmp
     owner.forgive("ERR_FAILED")
     page.route("**/complete/", lambda route: route.abort())
     page.locator("#start").click()
-    expect(page.locator("#trouble")).to_contain_text("The portal does not answer.")
+    expect(page.locator("#trouble")).to_contain_text("The portal does not respond.")
     expect(page.locator("#trouble")).to_contain_text("Try again")
     expect(page.locator("#trouble")).not_to_contain_text("by itself")
     page.unroute("**/complete/")
@@ -148,7 +148,7 @@ def test_a_quota_that_does_not_suffice_is_seen_before_a_byte_is_sent(owner: Visi
     try:
         page = chosen(owner, "datasets", big, "too large")
         gate = Gate(page)
-        expect(page.locator("#quota-after.fault")).to_contain_text("more than is left")
+        expect(page.locator("#quota-after.fault")).to_contain_text("more than available")
         owner.forgive("status of 4")
         page.locator("#start").click()
         expect(page.locator("#trouble")).to_contain_text("storage")
@@ -164,7 +164,7 @@ def test_a_name_that_is_taken_is_said_with_the_way_on(owner: Visitor, tmp_path: 
     expect(page.locator("#name-fault")).to_contain_text("already")
     page.get_by_role("link", name="add a version to it").click()
     expect(page.get_by_role("heading", name="New version")).to_be_visible()
-    expect(page.locator("#upload")).to_contain_text("The next version of digits")
+    expect(page.locator("#upload")).to_contain_text("Creates a new version of digits")
 
 
 def test_a_zip_that_climbs_out_is_refused_and_nothing_is_left(owner: Visitor, empty_world: World, tmp_path: Path):
@@ -176,7 +176,7 @@ def test_a_zip_that_climbs_out_is_refused_and_nothing_is_left(owner: Visitor, em
     expect(page.locator("#trouble")).to_contain_text("../../etc/passwd")
     expect(page.locator("#files .fault")).to_contain_text("../../etc/passwd")
     owner.goto("/code/upload/")
-    expect(page.get_by_role("heading", name="Not finished yet")).to_have_count(0)
+    expect(page.get_by_role("heading", name="Unfinished uploads")).to_have_count(0)
     assert [one.name for one in empty_world.client.code.list(search="climbs")] == []
 
 
@@ -189,6 +189,6 @@ def test_leaving_while_something_is_sent_is_asked_about_and_cancelling_takes_it_
     asked.value.dismiss()
     page.locator("#cancel").click()
     with page.expect_navigation():
-        page.get_by_role("button", name="Cancel it").click()
+        page.get_by_role("button", name="Cancel upload").click()
     expect(page.locator("#drop")).to_be_visible()
-    expect(page.get_by_role("heading", name="Not finished yet")).to_have_count(0)
+    expect(page.get_by_role("heading", name="Unfinished uploads")).to_have_count(0)

@@ -59,9 +59,24 @@ def chromium_path() -> str | None:
     return named or next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
+def lacks_chromium() -> str:
+    """Why no browser can be started here, in one line; empty where one can be tried."""
+    path = chromium_path()
+    if path is None:
+        return "no Chromium (Debian: apt install chromium)"
+    return "" if shutil.which(path) else f"no Chromium: YARDMASTER_CHROMIUM={path} is not a program"
+
+
+class NoChromium(Exception):
+    """There is no browser on this machine; `lacks_chromium` says why."""
+
+
 @contextmanager
 def chromium(*extra: str) -> Iterator[Browser]:
-    """A browser without a window. Its sandbox does not work for root; it sees only our own pages."""
+    """A browser without a window. Its sandbox does not work for root; it sees only our own pages.
+    Raises `NoChromium`."""
+    if lack := lacks_chromium():
+        raise NoChromium(lack)
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         flags = [*sandbox, "--disable-dev-shm-usage", *extra]
@@ -120,7 +135,7 @@ class Visitor:
 
     def give_password(self, username: str, password: str = PASSWORD) -> None:
         """Fill in and send the form for signing in that is open. Where it leads is not waited for."""
-        self.page.get_by_label("Name or e-mail address").fill(username)
+        self.page.get_by_label("User name or e-mail address").fill(username)
         self.page.get_by_label("Password").fill(password)
         self.page.get_by_role("button", name="Sign in").click()
 

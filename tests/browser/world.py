@@ -7,7 +7,6 @@ alone may use the local engine by default), Bob a colleague.
 from __future__ import annotations
 
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from portal.env import task_python
-from tests.real.portal import ROOT, WHOLE, RealPortal, real_portal
+from tests.real.digits import EXAMPLE, digits, picture
+from tests.real.portal import CHEAP, WHOLE, RealPortal, real_portal
 from tests.real.scene import until
 from yardmaster_client import Job, Yardmaster
 
-EXAMPLE = ROOT / "examples" / "digits"
 SMALL = {"cpu": 0.1, "memory": "256Mi"}
 TASK = {"cpu": 0.25, "memory": "1.5Gi"}
 EATER = """
@@ -32,12 +30,6 @@ for number in range(40):
     time.sleep(0.1)
 time.sleep(60)
 """
-PICTURE = """
-import sys
-from PIL import Image
-from sklearn.datasets import load_sample_images
-Image.fromarray(load_sample_images().images[0]).resize((320, 214)).save(sys.argv[1])
-"""
 MOTLEY = """
 import logging, sys, time
 print("\\x1b[1mstep\\x1b[0m 1 \\x1b[32mloss 0.31\\x1b[0m", flush=True)
@@ -46,7 +38,7 @@ print("ERROR: a shard could not be read, trying again", file=sys.stderr, flush=T
 for number in range(200):
     print(f"line {number} of the quiet part", flush=True)
 """
-QUICK = {"YARDMASTER_LOOK_AGAIN": "1", "YARDMASTER_JOB_LEASE": "5"}
+QUICK = {"YARDMASTER_LOOK_AGAIN": "1", "YARDMASTER_JOB_LEASE": "5", **CHEAP}
 
 
 @dataclass
@@ -83,19 +75,12 @@ def world(*, trained: bool = True) -> Iterator[World]:
         until(lambda: all(job.tidied_at for job in client.jobs.list()), 90, "all jobs to be tidied up")
 
 
-def digits(folder: Path, shards: int = 4) -> Path:
-    """The digits as TFRecord shards."""
-    command = [task_python(), str(EXAMPLE / "prepare.py"), str(folder), "--shards", str(shards)]
-    subprocess.run(command, check=True, capture_output=True)
-    return folder
-
-
 def _stores(one: World, material: Path) -> None:
-    data = digits(material / "digits")
+    data = digits(material / "digits", "--shards=4")
     (data / "README.md").write_text("# Digits\n\nHandwritten, 8 x 8 pixels, 1,797 of them.\n")
     one.ids["dataset-first"] = _latest(one.client.datasets.put("digits", [data]))
     (data / "classes.csv").write_text("label,word\n" + "".join(f"{n},digit {n}\n" for n in range(10)))
-    subprocess.run([task_python(), "-c", PICTURE, data / "sample.png"], check=True)
+    picture(data / "sample.png")
     item = one.client.datasets.put("digits", [data])
     one.ids |= {"dataset": item.id, "dataset-version": _latest(item)}
     one.ids["code-first"] = _latest(one.client.code.put("digits", [EXAMPLE]))

@@ -22,7 +22,7 @@ import yaml
 
 from tests.cluster.reach import Cluster, Refused, wait_for
 from yardmaster.engines.kubernetes import KubernetesEngine
-from yardmaster.engines.kubernetes.troubles import Forbidden
+from yardmaster.engines.kubernetes.client.errors import Forbidden
 from yardmaster.errors import Unavailable
 from yardmaster.ledger import Quota
 
@@ -97,7 +97,7 @@ def shaped(engine: KubernetesEngine, namespace_id: uuid.UUID, quota: Quota, port
         except Forbidden:
             time.sleep(0.1)
         except Unavailable as error:
-            if "just now" not in error.message:
+            if "just created" not in error.message:
                 raise
             time.sleep(0.1)
     return list(engine.shape(namespace_id, quota, portal_url))

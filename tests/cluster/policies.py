@@ -21,7 +21,8 @@ from tests.cluster.pods import ended, pod
 from tests.cluster.reach import DEVCLUSTER, Cluster, wait_for
 from tests.contract.engine_harness import spec_of
 from yardmaster.engines.base import TaskAccess
-from yardmaster.engines.kubernetes import KubernetesEngine, names
+from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.engines.kubernetes.render import names
 from yardmaster.ids import JobKey, new_id
 from yardmaster.ledger import Quota
 from yardmaster.spec import Resources, Role, RoleSpec

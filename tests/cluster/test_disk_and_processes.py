@@ -65,7 +65,7 @@ def test_a_task_that_writes_more_than_it_may_fails_for_good_in_words_of_disk(
     assert task.reason == "ScratchExceeded"
     assert task.restarts <= 1, "its Job may make one more pod before anything looks at the first"
     verdict = verdict_for(task)
-    assert "wrote more to the disk" in verdict.message
+    assert "exceeded its disk limit" in verdict.message
     assert "exceeds the limit" in verdict.message
     assert "memory" not in verdict.message + verdict.remedy
 

@@ -14,7 +14,7 @@ from tests.cluster.account import Account, shaped
 from tests.cluster.reach import Cluster, wait_for
 from tests.contract.engine_harness import ACCESS, InItsPlace, all_ended, new_key, spec_of, task_in, wait_until
 from yardmaster.engines.kubernetes import KubernetesEngine
-from yardmaster.engines.kubernetes.names import namespace_name
+from yardmaster.engines.kubernetes.render.names import namespace_name
 from yardmaster.failures import REASONS
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota

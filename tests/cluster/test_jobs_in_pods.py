@@ -12,7 +12,7 @@ from tests.cluster.pods import ended as exit_of
 from tests.cluster.pods import pod
 from tests.cluster.reach import Cluster, wait_for
 from tests.real.portal import RealPortal
-from yardmaster.engines.kubernetes.environment import TOKEN_DIR, TOKEN_KEY
+from yardmaster.engines.kubernetes.render.pods import TOKEN_DIR, TOKEN_KEY
 from yardmaster_client import PortalError, Yardmaster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]

@@ -59,8 +59,8 @@ def test_a_lost_parameter_server_costs_time_and_not_the_job(ada: Yardmaster, clu
 
 
 ANEW = {
-    "a server": ("ps", "parameter_server", ["--steps=3000"], {"chief": 1, "worker": 1, "ps": 1}),
-    "the chief": ("chief", "parameter_server", ["--steps=3000"], {"chief": 1, "worker": 1, "ps": 1}),
+    "a server": ("ps", "parameter_server", ["--steps=1500"], {"chief": 1, "worker": 1, "ps": 1}),
+    "the chief": ("chief", "parameter_server", ["--steps=1500"], {"chief": 1, "worker": 1, "ps": 1}),
     "a member": ("worker", "multi_worker_mirrored", ["--epochs=40"], {"worker": 2}),
 }
 

@@ -20,7 +20,8 @@ from yardmaster.ids import JobKey, new_id
 from yardmaster.phases import Observation, TaskPhase
 from yardmaster.spec import NOTHING, Resources, Role, RoleSpec, TrainingSpec
 
-pytestmark = [pytest.mark.cluster, pytest.mark.alone]
+# The first builds kwok, once per machine.
+pytestmark = [pytest.mark.cluster, pytest.mark.alone, pytest.mark.timeout(700)]
 
 GI = 1 << 30
 SMALL, LARGE = 40, 10

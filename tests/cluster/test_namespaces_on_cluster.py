@@ -16,7 +16,7 @@ from tests.cluster.pods import pod
 from tests.cluster.reach import Cluster, Refused, wait_for
 from tests.contract.engine_harness import ACCESS, spec_of, wait_until
 from yardmaster.engines.kubernetes import KubernetesEngine
-from yardmaster.engines.kubernetes.names import namespace_name
+from yardmaster.engines.kubernetes.render.names import namespace_name
 from yardmaster.errors import Misconfigured, Unavailable
 from yardmaster.ids import JobKey, new_id
 from yardmaster.ledger import Quota

@@ -14,8 +14,8 @@ from tests.cluster.engine_on_cluster import ClusterHarness
 from tests.cluster.reach import Cluster, Refused, wait_for
 from tests.contract.engine_harness import ACCESS
 from yardmaster.engines.base import Finding, Probe
-from yardmaster.engines.kubernetes import names
 from yardmaster.engines.kubernetes.probes.pod import is_probe_id
+from yardmaster.engines.kubernetes.render import names
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
 

@@ -15,8 +15,9 @@ from tests.cluster.account import shaped
 from tests.cluster.engine_on_cluster import ClusterHarness
 from tests.cluster.reach import Cluster, wait_for
 from tests.contract.engine_harness import ACCESS, spec_of, task_in, wait_until
-from yardmaster.engines.kubernetes import KubernetesEngine, names
-from yardmaster.engines.kubernetes.names import namespace_name
+from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.names import namespace_name
 from yardmaster.errors import PlaceMissing
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota

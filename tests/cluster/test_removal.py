@@ -9,12 +9,12 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.administration.services import quota_set
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job
 from apps.jobs.queue_pass import admit_queue
 from apps.jobs.reconcile import reconcile
 from apps.namespaces.models import Place
-from apps.namespaces.services import quota_set
 from apps.removals.models import Data, Removal
 from apps.removals.services import user_remove
 from celery_worker import tasks
@@ -23,7 +23,7 @@ from tests.cluster.reach import Cluster, Refused, wait_for
 from tests.integration.conftest import PASSWORD
 from tests.integration.jobs.conftest import sent, stores
 from tests.integration.jobs.world import World
-from yardmaster.engines.kubernetes.names import namespace_name
+from yardmaster.engines.kubernetes.render.names import namespace_name
 
 __all__ = ["sent", "stores"]
 

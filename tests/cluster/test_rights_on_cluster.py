@@ -20,7 +20,7 @@ from tests.cluster.pods import pod
 from tests.cluster.reach import Cluster, Refused, wait_for
 from tests.contract.engine_harness import ACCESS, spec_of, wait_until
 from yardmaster.engines.kubernetes import KubernetesEngine
-from yardmaster.engines.kubernetes.names import namespace_name
+from yardmaster.engines.kubernetes.render.names import namespace_name
 from yardmaster.errors import PlaceMissing, Unavailable
 from yardmaster.ids import JobKey, new_id
 from yardmaster.ledger import Quota
@@ -84,7 +84,7 @@ def may(account: Account, verb: str, what: str, namespace: str) -> bool:
 
 def test_they_are_enough_for_the_whole_life_of_a_namespace_and_a_job(engine: KubernetesEngine):
     namespace_id = new_id()
-    with pytest.raises(Unavailable, match="just now"):
+    with pytest.raises(Unavailable, match="just created"):
         engine.shape(namespace_id, QUOTA, URL)
     shaped(engine, namespace_id, QUOTA, URL)
     key = JobKey(namespace_id, new_id(), 1)

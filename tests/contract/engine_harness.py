@@ -22,10 +22,10 @@ from tests.fakes.kubernetes_rights import shipped
 from yardmaster.engines.base import Engine, TaskAccess
 from yardmaster.engines.fake import FakeEngine
 from yardmaster.engines.kubernetes import KubernetesEngine
-from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.connection import connect_to
-from yardmaster.engines.kubernetes.troubles import Forbidden
-from yardmaster.engines.kubernetes.watching import Pace, Watching
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.client.connection import connect_to
+from yardmaster.engines.kubernetes.client.errors import Forbidden
+from yardmaster.engines.kubernetes.observe.watching import Pace, Watching
 from yardmaster.engines.local import LocalEngine
 from yardmaster.engines.local.facts import key_from_json
 from yardmaster.errors import PlaceMissing, Unavailable

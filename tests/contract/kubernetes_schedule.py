@@ -16,10 +16,11 @@ from tests.contract.engine_harness import ACCESS, SMALL, new_key, spec_of
 from tests.fakes.kubernetes_cluster import Cluster
 from tests.fakes.kubernetes_store import Object, Place, Store
 from tests.fakes.kubernetes_wire import Wire
-from yardmaster.engines.kubernetes import KubernetesEngine, names
-from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.troubles import Expired
-from yardmaster.engines.kubernetes.watching import Watching
+from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.client.errors import Expired
+from yardmaster.engines.kubernetes.observe.watching import Watching
+from yardmaster.engines.kubernetes.render import names
 from yardmaster.errors import YardmasterError
 from yardmaster.ids import JobKey, short
 from yardmaster.ledger import Quota

@@ -24,9 +24,10 @@ from tests.contract.engine_harness import (
 )
 from tests.fakes.kubernetes_api import DONE_BUT_UNANSWERED, HALF_AN_ANSWER, NO_ANSWER
 from tests.fakes.kubernetes_store import Refusal
-from yardmaster.engines.kubernetes import KubernetesEngine, names
-from yardmaster.engines.kubernetes.troubles import Left
-from yardmaster.engines.kubernetes.watching import Watching
+from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.engines.kubernetes.client.errors import Left
+from yardmaster.engines.kubernetes.observe.watching import Watching
+from yardmaster.engines.kubernetes.render import names
 from yardmaster.errors import Misconfigured, PlaceMissing, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.engine_harness import ACCESS, KubernetesHarness, spec_of
 from yardmaster.engines.base import Namespaces
 from yardmaster.engines.kubernetes import KubernetesEngine
-from yardmaster.engines.kubernetes.names import namespace_name
+from yardmaster.engines.kubernetes.render.names import namespace_name
 from yardmaster.errors import Misconfigured, PlaceMissing, Unavailable
 from yardmaster.ids import JobKey, new_id
 from yardmaster.ledger import Quota
@@ -131,7 +131,7 @@ def test_runs_of_an_earlier_version_speak_on_when_the_namespace_is_closed(
 def test_rights_come_before_what_they_are_needed_for(namespace_id):
     harness = KubernetesHarness(bound_role="yardmaster-tasks", bound_account="yardmaster/portal")
     try:
-        with pytest.raises(Unavailable, match="just now"):
+        with pytest.raises(Unavailable, match="just created"):
             harness.engine.shape(namespace_id, QUOTA, URL)
         assert {place[0] for place in harness.api.store.objects} == {"nodes", "namespaces", "rolebindings"}
         assert len(harness.engine.shape(namespace_id, QUOTA, URL)) == 6

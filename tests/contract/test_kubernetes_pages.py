@@ -8,12 +8,12 @@ import pytest
 
 from tests.contract.engine_harness import ACCESS, KubernetesHarness, new_key, spec_of, wait_for
 from tests.fakes.kubernetes_api import KubernetesApi
-from yardmaster.engines.kubernetes import api as api_module
-from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.connection import connect_to
-from yardmaster.engines.kubernetes.store import KINDS
-from yardmaster.engines.kubernetes.troubles import Expired
+from yardmaster.engines.kubernetes.client import api as api_module
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.client.connection import connect_to
+from yardmaster.engines.kubernetes.client.errors import Expired
+from yardmaster.engines.kubernetes.observe.store import KINDS
+from yardmaster.engines.kubernetes.render import names
 
 PLACES = 7
 

@@ -12,13 +12,13 @@ import pytest
 
 from tests.contract.engine_harness import ACCESS, KubernetesHarness
 from yardmaster.engines.base import Probe, Probes
-from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.connection import connect_to
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.client.connection import connect_to
 from yardmaster.engines.kubernetes.probes import Prober, network, processes, reach
 from yardmaster.engines.kubernetes.probes.network import LISTENER, ONLY_IN, ONLY_OUT, OPEN, TRIER
 from yardmaster.engines.kubernetes.probes.pod import new_probe_id
 from yardmaster.engines.kubernetes.probes.prober import LEFT_AFTER
+from yardmaster.engines.kubernetes.render import names
 from yardmaster.errors import Misconfigured, Unavailable
 from yardmaster.ids import new_id
 from yardmaster.ledger import Quota

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.engine_harness import ACCESS, KubernetesHarness, new_key, spec_of, task_in, wait_for, wait_until
 from tests.fakes.kubernetes_store import moment
 from yardmaster.engines.base import Keeps
-from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.render import names
 from yardmaster.ids import JobKey
 from yardmaster.phases import Observation, Phase, TaskPhase, Wanted
 from yardmaster.plan import Move, Remembered, TakeBack, Timing, plan

@@ -17,7 +17,7 @@ from tests.contract.engine_harness import (
     task_in,
     wait_until,
 )
-from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.render import names
 from yardmaster.errors import Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.phases import Observation, TaskPhase

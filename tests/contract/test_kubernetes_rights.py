@@ -18,9 +18,10 @@ from tests.contract.engine_harness import (
     wait_until,
 )
 from tests.fakes.kubernetes_rights import shipped
-from yardmaster.engines.kubernetes import KubernetesEngine, names
-from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.connection import connect_to
+from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.client.connection import connect_to
+from yardmaster.engines.kubernetes.render import names
 from yardmaster.errors import Misconfigured, PlaceMissing, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
@@ -54,7 +55,7 @@ def run(harness: KubernetesHarness, key: JobKey, spec: TrainingSpec) -> None:
 
 
 def test_the_rights_that_are_shipped_are_those_that_are_used_and_no_other(harness: KubernetesHarness, key: JobKey):
-    with pytest.raises(Unavailable, match="just now"):
+    with pytest.raises(Unavailable, match="just created"):
         harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
     harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
     change_what_the_rights_are_about(harness, key)
@@ -91,7 +92,7 @@ def change_what_the_rights_are_about(harness: KubernetesHarness, key: JobKey) ->
     labels = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}
     harness.api.store.merge(("namespaces", "", name), labels)
     harness.api.store.merge(("rolebindings", name, names.US), {"subjects": []})
-    with pytest.raises(Unavailable, match="just now"):
+    with pytest.raises(Unavailable, match="just created"):
         harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
 
 
@@ -189,7 +190,7 @@ def test_what_another_process_makes_meanwhile_is_looked_at_and_a_conflict_that_s
     harness: KubernetesHarness, key: JobKey
 ):
     harness.api.refuse("create", "namespaces", 409)
-    with pytest.raises(Unavailable, match="just now"):
+    with pytest.raises(Unavailable, match="just created"):
         harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
     harness.api.refuse("create", "namespaces", 409, times=1000)
     with pytest.raises(Unavailable, match="409"):

@@ -21,10 +21,11 @@ from tests.contract.engine_harness import (
     wait_until,
 )
 from tests.fakes.kubernetes_api import DOUBLED_AND_REORDERED, GONE_IN_THE_MIDDLE, HALF_AN_ANSWER, NO_ANSWER
-from yardmaster.engines.kubernetes import KubernetesEngine, names
-from yardmaster.engines.kubernetes.held_up import HeldUp
-from yardmaster.engines.kubernetes.troubles import Busy, trouble_of
-from yardmaster.engines.kubernetes.watching import Pace, Watching
+from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.engines.kubernetes.client.errors import Busy, trouble_of
+from yardmaster.engines.kubernetes.observe.reading import PendingEvents
+from yardmaster.engines.kubernetes.observe.watching import Pace, Watching
+from yardmaster.engines.kubernetes.render import names
 from yardmaster.ids import JobKey
 from yardmaster.phases import ABSENT, TaskPhase
 from yardmaster.spec import Role
@@ -91,7 +92,7 @@ def test_what_has_ended_is_asked_about_once(harness: KubernetesHarness, key: Job
 
 
 def test_events_are_asked_for_less_often_the_longer_a_run_is_held_up(key: JobKey):
-    held_up, asked, now = HeldUp(5.0), [], 0.0
+    held_up, asked, now = PendingEvents(5.0), [], 0.0
     while now < 200:
         if held_up.known(key, now) is None:
             asked.append(now)

@@ -12,6 +12,7 @@ from yardmaster_runner.answers import CODES
 
 ROOT = Path(yardmaster.__file__).parents[2]
 SOURCES = [
+    "apps/errors.py",
     "apps/api/problems.py",
     "apps/jobs/task_auth.py",
     "apps/jobs/task_orders.py",
@@ -23,7 +24,7 @@ SOURCES = [
     "apps/logs/intake.py",
     "apps/logs/serializers.py",
     "apps/logs/task_views.py",
-    "apps/logs/volume.py",
+    "apps/jobs/log_charges.py",
     "apps/uploads/delivery.py",
     "apps/uploads/finishing.py",
     "apps/uploads/parsers.py",
@@ -53,7 +54,7 @@ WITHOUT_A_NAME = {
     "QuotaExceeded": "quota_full",
     "TooLarge": "too_large",
 }
-CODE_AT = {"ApiProblem": 1, "Conflict": 1, "Gone": 1, "TooMany": 1}
+CODE_AT = {"ApiProblem": 1, "Conflict": 1, "Gone": 1, "NotFound": 1, "TooMany": 1, "Unprocessable": 1}
 
 
 def codes_in(tree: ast.AST) -> Iterator[str]:

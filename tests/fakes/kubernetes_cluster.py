@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tests.fakes.kubernetes_store import Object, Place, Refusal, Store, copied, moment
-from yardmaster.engines.kubernetes import names
+from yardmaster.engines.kubernetes.render import names
 
 NODE = "node-1"
 _TICK = 0.01

@@ -1,4 +1,4 @@
-"""A tenant who is locked out keeps nothing: no session, no token, no open WebSocket, and no job where that is asked."""
+"""A tenant who is locked keeps nothing: no session, no token, no open WebSocket, and no job where that is asked."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_a_changed_address_is_used_only_when_its_reader_has_confirmed_it(mailing
         assert "mallory" in mail.get_content()
         # A flood of mails to the victim is not to be had: one a minute.
         for _ in range(5):
-            assert "a moment ago" in post(browser, "/account/address/resend/").text
+            assert "An e-mail was just sent" in post(browser, "/account/address/resend/").text
         post(browser, "/account/address/", email="other@example.org", password=PASSWORD)
         assert [one for one in sink.mails if "Confirm" in one["Subject"]] == [mail]
     with http(mailing.portal.url) as reader:

@@ -62,7 +62,7 @@ def test_a_quota_that_is_raised_makes_it_an_ordinary_job(
     attacked_admin.put(address, json=UNLIMITED | {"cpu": 0.05}).raise_for_status()
     try:
         small = {**spec, "roles": {"worker": {"cpu": 0.1, "memory": "256Mi"}}}
-        with pytest.raises(PortalError, match="whole quota"):
+        with pytest.raises(PortalError, match="exceeds its namespace's quota"):
             attacked.client.jobs.launch(small)
         job = attacked.client.jobs.launch(small, accept_never_fits=True)
         until(lambda: attacked.row(job, "reason") == ("ExceedsMaxQuota",), PATIENCE, "its reason")

@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from apps.uploads.storage import storage
+from apps.stores.objects import storage
 from yardmaster.tfrecord import masked_crc
 
 

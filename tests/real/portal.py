@@ -8,15 +8,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,11 +25,15 @@ import pytest
 from portal.env import socket_folder
 from portal.up import home as portal_home
 from portal.up.processes import Address, Process, broker, environment, portal
+from tests.real.forks import MANAGE, Forks
+from tests.real.migrated import migrate, migrated
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
 LIGHT = ("valkey", "web")
 WHOLE = ("valkey", "web", "worker", "beat", "conductor")
+CHEAP = {"DJANGO_SETTINGS_MODULE": "tests.real.settings"}
+"""Passwords that cost nothing."""
 
 _MAKE_USER = """
 import json, sys
@@ -53,6 +57,7 @@ class RealPortal:
     environment: dict[str, str]
     commands: dict[str, Process]
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _forks: Forks | None = None
 
     def start(self, *names: str) -> None:
         """Start these processes, or start them again, all at once, and wait until each is ready."""
@@ -85,16 +90,21 @@ class RealPortal:
 
     def stop(self) -> None:
         """End all, the message server last."""
+        self._close_forks()
         for name in sorted(self.running, key=WHOLE.index, reverse=True):
             self.kill(name, signal.SIGTERM)
 
     def manage(self, *arguments: str) -> str:
         """Run a management command; returns what it printed."""
-        return self._run([sys.executable, "manage.py", *arguments])
+        return self.script(MANAGE, *arguments)
 
     def script(self, code: str, *arguments: str) -> str:
-        """Run Python inside the portal's settings (`django.setup()` is the code's own matter)."""
-        return self._run([sys.executable, "-c", code, *arguments])
+        """Run Python inside the portal's settings, in a process of its own; returns what it printed."""
+        if self._forks is not None and self._forks.environment != self.environment:
+            self._close_forks()
+        if self._forks is None:
+            self._forks = Forks(ROOT, self.environment)
+        return self._forks.run(code, ["manage.py", *arguments])
 
     def token_of(self, username: str, *, is_staff: bool = False) -> str:
         """A personal token of this user, who is made when there is none."""
@@ -108,10 +118,10 @@ class RealPortal:
         fields = Path(f"/proc/{self.running[name].pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def _run(self, command: Sequence[str]) -> str:
-        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-4000:]
-        return done.stdout
+    def _close_forks(self) -> None:
+        if self._forks is not None:
+            self._forks.close()
+            self._forks = None
 
     def _is_ready(self, name: str) -> bool:
         if name == "valkey":
@@ -140,24 +150,38 @@ def real_portal(
     processes = (broker(folder / "valkey.sock", home / "run"), *portal(address, home))
     running = RealPortal(home, address.url, told, {process.name: process for process in processes})
     try:
-        running.manage("migrate", "--verbosity=0")
+        _prepare_database(home, told)
         running.start(*names)
         yield running
     finally:
         running.stop()
 
 
+def _prepare_database(home: Path, told: Mapping[str, str]) -> None:
+    own = home / "portal.sqlite3"
+    if "YARDMASTER_DATABASE_URL" in told or own.exists():
+        migrate(told)
+    else:
+        shutil.copyfile(migrated(), own)
+
+
 @pytest.fixture(scope="session")
 def light_portal() -> Iterator[RealPortal]:
     """The web process and the message server, for all tests of a run: who kills a process starts it again."""
-    with tempfile.TemporaryDirectory(prefix="yardmaster-real-") as folder, real_portal(Path(folder)) as portal:
+    with (
+        tempfile.TemporaryDirectory(prefix="yardmaster-real-") as folder,
+        real_portal(Path(folder), LIGHT, CHEAP) as portal,
+    ):
         yield portal
 
 
 @pytest.fixture(scope="module")
 def whole_portal() -> Iterator[RealPortal]:
     """Every process, so that jobs run (local engine), for all tests of a module."""
-    with tempfile.TemporaryDirectory(prefix="yardmaster-real-") as folder, real_portal(Path(folder), WHOLE) as portal:
+    with (
+        tempfile.TemporaryDirectory(prefix="yardmaster-real-") as folder,
+        real_portal(Path(folder), WHOLE, CHEAP) as portal,
+    ):
         yield portal
 
 

@@ -19,14 +19,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tests.real.portal import ROOT, WHOLE, RealPortal, real_portal
+from tests.real.portal import CHEAP, ROOT, WHOLE, RealPortal, real_portal
 from yardmaster.engines.local.processes import Row, identify, table
 from yardmaster.ids import JobKey
 from yardmaster_client import Job, LogLine, Yardmaster
 
 T = TypeVar("T")
 
-QUICK = {"YARDMASTER_LOOK_AGAIN": "1", "YARDMASTER_JOB_LEASE": "5", "YARDMASTER_LOCAL_ENGINE_FOR_ALL": "1"}
+QUICK = {"YARDMASTER_LOOK_AGAIN": "1", "YARDMASTER_JOB_LEASE": "5", "YARDMASTER_LOCAL_ENGINE_FOR_ALL": "1", **CHEAP}
 """A portal that looks again soon: what heals within minutes by default shall be seen to heal within seconds."""
 PATIENCE = 90.0
 SMALL = {"cpu": 0.1, "memory": "256Mi"}

@@ -3,7 +3,6 @@
 from apps.jobs.models.attempt import Checkpoint, JobAttempt, ScalarPoint, TaskFact
 from apps.jobs.models.engine_probe import EngineProbe
 from apps.jobs.models.job import Job, JobEvent, JobVersion
-from apps.jobs.models.leadership import Leadership
 from apps.jobs.models.ledger import AdmissionLock, QueuePass, Reservation
 
 __all__ = [
@@ -14,7 +13,6 @@ __all__ = [
     "JobAttempt",
     "JobEvent",
     "JobVersion",
-    "Leadership",
     "QueuePass",
     "Reservation",
     "ScalarPoint",

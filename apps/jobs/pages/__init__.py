@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver
 
-from apps.jobs.pages import compare, engines, job, launch, listing
+from apps.jobs.launch import pages as launch
+from apps.jobs.pages import compare, engines, job, listing
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     *listing.urlpatterns,

@@ -12,13 +12,13 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from apps.accounts.models import User
-from apps.api.problems import NotFound
-from apps.audit.services import reading_note
-from apps.jobs import launch_choices as choices
+from apps.errors import NotFound
 from apps.jobs.bulk import jobs_chosen
 from apps.jobs.comparison import MOST_JOBS, compare, labels_of
+from apps.jobs.launch import choices
 from apps.jobs.models import Job
 from apps.jobs.specs import spec_or_remains
+from apps.namespaces.reading import reading_note
 from yardmaster.spec_json import spec_to_json
 
 
@@ -33,7 +33,7 @@ def job_compare(request: HttpRequest) -> HttpResponse:
         reading_note(request.user, "job", job.pk, job.namespace)
     jobs = [found[one] for one in asked if one in found]
     if not jobs:
-        raise NotFound("None of these jobs is there, or none is yours to see.", remedy="Choose jobs in the list.")
+        raise NotFound("None of these jobs exists, or none is visible to you.", remedy="Select jobs in the list.")
     chosen = request.GET.getlist("tag")
     specs = [spec_to_json(spec_or_remains(job)[0]) for job in jobs]
     comparison = compare(jobs, specs, chosen=chosen, names=_names(request.user, specs), now=timezone.now())

@@ -13,10 +13,10 @@ from django.views.decorators.http import require_GET
 from apps.accounts.models import User
 from apps.jobs.device_quotas import MOST, DeviceQuota
 from apps.jobs.engine_list import Device, EngineShown, engines_with_quotas
-from apps.namespaces.quota_words import NAMES
+from apps.namespaces.quotas import QUANTITY_NAMES
 from yardmaster.quantity import format_amount
 
-_WORDS = {name: NAMES[name][0] for name in ("cpu", "memory", "gpus")}
+_WORDS = {name: QUANTITY_NAMES[name][0] for name in ("cpu", "memory", "gpus")}
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,16 @@ from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.accounts.models import User
-from apps.api.problems import ApiProblem
+from apps.accounts.selectors import user_of
+from apps.api.problems import status_of
+from apps.errors import DomainError
 from apps.jobs import services
-from apps.jobs.launch_check import verdict_of_hopeless
+from apps.jobs.launch.preview import verdict_of_hopeless
 from apps.jobs.manifests import manifests_of_job
 from apps.jobs.models import Job
 from apps.jobs.never import NeverFits
 from apps.jobs.page_facts import JobFacts, job_facts, role_in
 from apps.jobs.selectors import job_for
-from apps.logs.view_facts import log_facts
 from apps.namespaces.context import own_namespaces
 from yardmaster.errors import SpecRejected, YardmasterError
 
@@ -35,12 +35,11 @@ from yardmaster.errors import SpecRejected, YardmasterError
 @require_GET
 def job_page(request: HttpRequest, job_id: UUID) -> HttpResponse:
     """The page; for htmx only the parts that change, each to be put in the place of the old one."""
-    facts = _facts(request, job_for(_user(request), job_id))
+    facts = _facts(request, job_for(user_of(request), job_id))
     context = {"facts": facts, "job": facts.job, "breadcrumbs": [(reverse("jobs_page"), "Jobs")]}
     if "HX-Request" in request.headers:
         response = render(request, "jobs/job/changed.html", context | {"oob": True})
     else:
-        context["log"] = log_facts(facts.job, attempt=None, task="")
         response = render(request, "jobs/job/page.html", context)
     patch_vary_headers(response, ["HX-Request"])  # the parts must not be kept in the page's place
     return response
@@ -49,10 +48,10 @@ def job_page(request: HttpRequest, job_id: UUID) -> HttpResponse:
 @login_required
 @require_POST
 def job_stop(request: HttpRequest, job_id: UUID) -> HttpResponse:
-    job = job_for(_user(request), job_id)
-    services.job_stop(user=_user(request), job=job)
+    job = job_for(user_of(request), job_id)
+    services.job_stop(user=user_of(request), job=job)
     grace = job.spec.get("grace_period", 0)
-    messages.success(request, f"Stopping. The tasks have {grace} s to end by themselves.")
+    messages.success(request, f"Stopping. The tasks have {grace} s to exit before they are killed.")
     return redirect("job_page", job_id)
 
 
@@ -60,24 +59,26 @@ def job_stop(request: HttpRequest, job_id: UUID) -> HttpResponse:
 @require_POST
 def job_retry(request: HttpRequest, job_id: UUID) -> HttpResponse:
     """A new attempt; with `change` in the form, the one that is known to help is made first."""
-    job = job_for(_user(request), job_id)
+    job = job_for(user_of(request), job_id)
     change = _facts(request, job).change if request.POST.get("change") else None
     accept = bool(request.POST.get("accept_never_fits"))
     try:
-        services.job_retry(user=_user(request), job=job, spec=change.spec if change else None, accept_never_fits=accept)
+        services.job_retry(
+            user=user_of(request), job=job, spec=change.spec if change else None, accept_never_fits=accept
+        )
     except NeverFits as refusal:
         way = [(reverse("jobs_page"), "Jobs"), (reverse("job_page", args=[job_id]), job.name)]
         asked = {"job": job, "never": verdict_of_hopeless(refusal.found), "change": change, "breadcrumbs": way}
-        return render(request, "jobs/job/never_fits.html", asked, status=refusal.status)
+        return render(request, "jobs/job/never_fits.html", asked, status=status_of(refusal))
     except SpecRejected as error:
         for problem in error.problems:
             messages.error(request, f"{problem.message} {problem.remedy}")
         return redirect("job_page", job_id)
-    except (ApiProblem, YardmasterError) as error:
+    except (DomainError, YardmasterError) as error:
         _complain(request, error)
         return redirect("job_page", job_id)
     words = f" with {change.label}" if change else ""
-    messages.success(request, f"Attempt {job.attempt} is queued{words}. It goes on from the newest checkpoint.")
+    messages.success(request, f"Attempt {job.attempt} is queued{words}. It resumes from the latest checkpoint.")
     return redirect("job_page", job_id)
 
 
@@ -85,19 +86,19 @@ def job_retry(request: HttpRequest, job_id: UUID) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def job_delete(request: HttpRequest, job_id: UUID) -> HttpResponse:
     """GET says what goes with the job and asks for its name; POST deletes where the name is right."""
-    job = job_for(_user(request), job_id)
+    job = job_for(user_of(request), job_id)
     facts = _facts(request, job)
     error = ""
     if request.method == "POST":
         if request.POST.get("name", "").strip() != job.name.strip():
-            error = "That is not the job's name. Nothing was deleted."
+            error = "The name does not match. Nothing was deleted."
         else:
             try:
-                services.job_delete(user=_user(request), job=job)
-            except ApiProblem as problem:
+                services.job_delete(user=user_of(request), job=job)
+            except DomainError as problem:
                 error = f"{problem.detail} {problem.remedy}"
             else:
-                messages.success(request, f"Deleted {job.name}. Its storage is returned soon.")
+                messages.success(request, f"Deleted {job.name}. Its storage is released soon.")
                 return redirect("jobs_page")
     way = [(reverse("jobs_page"), "Jobs"), (reverse("job_page", args=[job_id]), job.name)]
     context = {"facts": facts, "job": job, "error": error, "breadcrumbs": way}
@@ -108,7 +109,7 @@ def job_delete(request: HttpRequest, job_id: UUID) -> HttpResponse:
 @require_GET
 def job_manifests(request: HttpRequest, job_id: UUID) -> HttpResponse:
     """What the engine makes for the job, to read and to copy."""
-    job = job_for(_user(request), job_id)
+    job = job_for(user_of(request), job_id)
     context: dict[str, Any] = {
         "job": job,
         "breadcrumbs": [(reverse("jobs_page"), "Jobs"), (reverse("job_page", args=[job_id]), job.name)],
@@ -121,18 +122,13 @@ def job_manifests(request: HttpRequest, job_id: UUID) -> HttpResponse:
 
 
 def _facts(request: HttpRequest, job: Job) -> JobFacts:
-    user = _user(request)
+    user = user_of(request)
     return job_facts(user, job, role_in(user, job.namespace, own_namespaces(request)), timezone.now())
 
 
-def _complain(request: HttpRequest, error: ApiProblem | YardmasterError) -> None:
-    detail = error.detail if isinstance(error, ApiProblem) else str(error)
+def _complain(request: HttpRequest, error: DomainError | YardmasterError) -> None:
+    detail = error.detail if isinstance(error, DomainError) else str(error)
     messages.error(request, f"{detail} {error.remedy}".strip())
-
-
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)
-    return request.user
 
 
 urlpatterns: list[URLPattern | URLResolver] = [

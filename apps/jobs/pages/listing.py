@@ -18,7 +18,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
-from apps.accounts.models import User
+from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
 from apps.jobs.bulk import Outcome, jobs_chosen, jobs_delete, jobs_stop, why_not_deleted
 from apps.jobs.job_list import JobFilters, job_list
@@ -52,7 +52,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
     """The page; for htmx only the list."""
     everywhere = request.GET.get("where") == EVERYWHERE
     filters = filters_of(request.GET, None if everywhere else current_namespace(request).slug)
-    page = page_of(job_list(_user(request), filters), request.GET.get("cursor"), ROWS)
+    page = page_of(job_list(user_of(request), filters), request.GET.get("cursor"), ROWS)
     context: dict[str, Any] = {
         "page": page,
         "rows": rows_of(page.rows, timezone.now()),
@@ -73,7 +73,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
 def rows(request: HttpRequest) -> HttpResponse:
     """Rows that have changed, to be put in the place of the old ones; a job that is gone takes its row with it."""
     asked = request.GET.getlist("job")
-    found = jobs_chosen(_user(request), asked)
+    found = jobs_chosen(user_of(request), asked)
     gone = {one for one in asked if _is_plain_id(one)} - {str(job.pk) for job in found}
     context = {"rows": rows_of(found, timezone.now()), "gone": sorted(gone)}
     return render(request, "jobs/parts/rows.html", context)
@@ -83,10 +83,10 @@ def rows(request: HttpRequest) -> HttpResponse:
 @require_POST
 def bulk(request: HttpRequest) -> HttpResponse:
     """Stop, delete or compare the chosen jobs. Deleting asks first, and says which of them it cannot delete."""
-    user, back = _user(request), _back(request)
+    user, back = user_of(request), _back(request)
     chosen = jobs_chosen(user, request.POST.getlist("job"))
     if not chosen:
-        messages.warning(request, "No job is chosen. Tick the box at the beginning of a row first.")
+        messages.warning(request, "No jobs selected. Select the checkbox of a row first.")
         return redirect(back)
     match request.POST.get("action"):
         case "compare":
@@ -107,14 +107,14 @@ def _delete(request: HttpRequest, chosen: list[Job], back: str) -> HttpResponse:
     words = deletable[0].name if len(deletable) == 1 else _count(deletable)
     typed = request.POST.get("typed")
     if deletable and typed is not None and typed.strip() == words.strip():
-        _tell(request, "Deleted", jobs_delete(_user(request), chosen))
+        _tell(request, "Deleted", jobs_delete(user_of(request), chosen))
         return redirect(back)
     context = {
         "deletable": deletable,
         "kept": [(job, reason) for job, reason in reasons if reason],
         "back": back,
         "words": words,
-        "error": "" if typed is None else "These are not the words. Nothing was deleted.",
+        "error": "" if typed is None else "The confirmation text does not match. Nothing was deleted.",
     }
     return render(request, "jobs/bulk_delete.html", context, status=200 if typed is None else 422)
 
@@ -167,7 +167,7 @@ def _tell(request: HttpRequest, verb: str, outcome: Outcome) -> None:
     if outcome.done:
         messages.success(request, f"{verb} {_count(outcome.done)}.")
     for reason, number in outcome.reasons():
-        left = "1 job was left as it is" if number == 1 else f"{number} jobs were left as they are"
+        left = "1 job was skipped" if number == 1 else f"{number} jobs were skipped"
         messages.warning(request, f"{left}: {reason}.".replace("..", "."))
 
 
@@ -199,11 +199,6 @@ def _varying(response: HttpResponse) -> HttpResponse:
 
 def _is_plain_id(text: str) -> bool:
     return len(text) == 36 and all(sign in "0123456789abcdef-" for sign in text)
-
-
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)
-    return request.user
 
 
 urlpatterns = [

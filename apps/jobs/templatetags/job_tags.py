@@ -11,7 +11,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from apps.api.templatetags.portal_tags import duration, icon, look_of
+from apps.api.display import duration, icon, look_of
 from apps.jobs.models import JobEvent
 from apps.jobs.row_words import STRATEGY_WORDS
 from apps.jobs.task_cards import TaskCard
@@ -20,13 +20,13 @@ from yardmaster.spec import TrainingSpec
 
 register = template.Library()
 
-_STRATEGIES = STRATEGY_WORDS | {"between_graph": "Parameter servers, between-graph"}
+_STRATEGIES = STRATEGY_WORDS | {"between_graph": "Parameter server (between-graph)"}
 _RESOURCES = {"cpu": "CPU cores", "memory": "Memory", "gpus": "GPUs", "running_jobs": "Running jobs"}
 _POOLS = {
     "quota": "in the namespace's quota",
     "capacity": "free on the engine",
-    "machine": "on one machine",
-    "nodes": "with a place on single machines",
+    "machine": "on one node",
+    "nodes": "that fit on one node each",
 }
 
 
@@ -52,14 +52,14 @@ class Kind:
 
 
 _KINDS = {
-    "waiting": Kind("Waiting", icon="hourglass"),
-    "stop_asked": Kind("Stop asked", icon="player-stop"),
+    "waiting": Kind("Queued", icon="hourglass"),
+    "stop_asked": Kind("Stop requested", icon="player-stop"),
     "task_restarted": Kind("A task was restarted", icon="refresh"),
-    "restarted_together": Kind("All tasks start again together", icon="refresh"),
+    "restarted_together": Kind("All tasks restarted", icon="refresh"),
     "task_failed": Kind("A task failed", icon="alert-circle"),
-    "model_kept": Kind("Model kept", icon="box"),
-    "quota_freed": Kind("Quota returned", icon="point"),
-    "tidied": Kind("Tidied up", icon="point"),
+    "model_kept": Kind("Model saved", icon="box"),
+    "quota_freed": Kind("Quota released", icon="point"),
+    "tidied": Kind("Cleaned up", icon="point"),
 }
 
 

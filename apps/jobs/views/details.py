@@ -11,8 +11,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.problems import Conflict, NotFound
 from apps.audit.services import download_record
+from apps.errors import Conflict, NotFound
 from apps.jobs import curves, selectors
 from apps.jobs.detail_serializers import (
     AttemptChoiceSerializer,
@@ -35,7 +35,7 @@ from apps.registry.serializers import ModelWithFilesSerializer
 
 
 class JobWhyView(JobAddress):
-    """Why the job is where it is."""
+    """Why the job is in its current state."""
 
     @extend_schema(responses=WhySerializer)
     def get(self, request: Request, job_id: UUID) -> Response:
@@ -64,7 +64,7 @@ class JobEventsView(JobAddress):
 
 
 class JobTasksView(JobAddress):
-    """Every task of an attempt, as its engine and its runner last told."""
+    """Every task of an attempt, as last reported by its engine and its runner."""
 
     @extend_schema(parameters=[AttemptChoiceSerializer], responses=TasksSerializer)
     def get(self, request: Request, job_id: UUID) -> Response:
@@ -74,7 +74,7 @@ class JobTasksView(JobAddress):
 
 
 class JobScalarsView(JobAddress):
-    """The job's curves, of one run or tag where asked, each thinned to `points`."""
+    """The job's scalars, optionally of one run or tag, each downsampled to `points`."""
 
     @extend_schema(parameters=[ScalarsQuerySerializer], responses=CurvesSerializer)
     def get(self, request: Request, job_id: UUID) -> Response:
@@ -86,7 +86,7 @@ class JobScalarsView(JobAddress):
 
 
 class JobCheckpointsView(JobAddress):
-    """The checkpoints that are kept, the one to go on from first."""
+    """The stored checkpoints, starting with the one to resume from."""
 
     pagination_class = None
 
@@ -96,32 +96,32 @@ class JobCheckpointsView(JobAddress):
 
 
 class JobModelView(JobAddress):
-    """The newest model that the job has kept, with addresses to read its files from."""
+    """The latest model of the job, with URLs to download its files."""
 
     @extend_schema(responses=ModelWithFilesSerializer)
     def get(self, request: Request, job_id: UUID) -> Response:
-        model = model_of_job(self.job(job_id))
+        model = model_of_job(self.job(job_id).pk)
         download_record(self.user, "model", model.pk, model.namespace, name=model.name)
         return Response(ModelWithFilesSerializer(model).data)
 
 
 class JobNotebookView(JobAddress):
-    """A notebook that connects to the job's servers and drives them. Of `in_graph` jobs, while they are up."""
+    """A starter notebook that connects to the job's servers. For `in_graph` jobs, while they run."""
 
     @extend_schema(responses={(200, "application/x-ipynb+json"): OpenApiTypes.OBJECT})
     def get(self, request: Request, job_id: UUID) -> HttpResponse:
         job = self.job(job_id)
         if not is_served(job):
-            raise NotFound("The job has no notebook: its own script drives it.")
+            raise NotFound("The job has no notebook: it runs its own script.")
         serving = serving_of(job)
         if serving is None:
-            raise Conflict("The job's servers are not up, so there is nothing to connect to.")
+            raise Conflict("The job's servers are not running, so there is nothing to connect to.")
         headers = {"Content-Disposition": f'attachment; filename="in-graph-{job.pk}.ipynb"'}
         return HttpResponse(notebook_of(job, serving), content_type="application/x-ipynb+json", headers=headers)
 
 
 class JobManifestsView(JobAddress):
-    """What the engine makes for the job, as data."""
+    """The objects that the engine creates for the job, as JSON."""
 
     @extend_schema(responses=ManifestsSerializer)
     def get(self, request: Request, job_id: UUID) -> Response:
@@ -129,7 +129,7 @@ class JobManifestsView(JobAddress):
 
 
 class JobManifestsFileView(JobAddress):
-    """The same as YAML, one document for each object."""
+    """The objects as YAML, one document for each."""
 
     @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.STR})
     def get(self, request: Request, job_id: UUID) -> HttpResponse:

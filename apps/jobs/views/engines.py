@@ -6,13 +6,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.views import ApiView
+from apps.accounts.api_view import ApiView
 from apps.jobs.detail_serializers import EnginesSerializer
 from apps.jobs.engine_list import engines_with_quotas
 
 
 class EnginesView(ApiView):
-    """Every engine, what it has, and whether you may launch on it."""
+    """Every engine, its capacity, and whether you may launch on it."""
 
     scope = "jobs"
     pagination_class = None

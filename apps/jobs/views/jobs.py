@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
+from apps.accounts.api_view import ApiView
 from apps.api.idempotency import IdempotentPosts
-from apps.api.views import ApiView
 from apps.jobs import selectors, services
 from apps.jobs.checking import job_check
 from apps.jobs.detail_serializers import ManifestsSerializer
@@ -98,7 +98,7 @@ class JobsView(IdempotentPosts, JobAddress):
 
 
 class JobCheckView(IdempotentPosts, JobAddress):
-    """Would this job start now, later or never? Creates nothing, and promises nothing."""
+    """Check whether this job would start now, later or never. Creates nothing and reserves nothing."""
 
     @extend_schema(request=JobRequestSerializer, responses=CheckSerializer)
     def post(self, request: Request) -> Response:
@@ -109,7 +109,7 @@ class JobCheckView(IdempotentPosts, JobAddress):
 
 
 class ManifestsPreviewView(IdempotentPosts, JobAddress):
-    """What the engine would make for this job. Creates nothing; the job's id is written as zeros."""
+    """The objects that the engine would create for this job. Creates nothing; the job's ID is shown as zeros."""
 
     @extend_schema(request=JobRequestSerializer, responses=ManifestsSerializer)
     def post(self, request: Request) -> Response:
@@ -129,13 +129,13 @@ class JobView(JobAddress):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, job_id: UUID) -> Response:
-        """Delete an ended job with its logs, curves, checkpoints and model. Its storage is returned soon after."""
+        """Delete an ended job with its logs, scalars, checkpoints and model. Its storage is released soon after."""
         services.job_delete(user=self.user, job=self.job(job_id))
         return Response(status=204)
 
 
 class JobStopView(IdempotentPosts, JobAddress):
-    """Stop a job: SIGTERM, its grace period, then SIGKILL. An ended job stays as it is."""
+    """Stop a job: SIGTERM, its grace period, then SIGKILL. An ended job does not change."""
 
     @extend_schema(request=None, responses=JobSerializer)
     def post(self, request: Request, job_id: UUID) -> Response:
@@ -143,7 +143,7 @@ class JobStopView(IdempotentPosts, JobAddress):
 
 
 class JobRetryView(IdempotentPosts, JobAddress):
-    """A new attempt of an ended job. It goes on from the job's newest checkpoint."""
+    """A new attempt of an ended job. It resumes from the job's latest checkpoint."""
 
     @extend_schema(request=RetrySerializer, responses=JobSerializer)
     def post(self, request: Request, job_id: UUID) -> Response:

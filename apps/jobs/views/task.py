@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from apps.api.problems import Gone
+from apps.errors import Gone
 from apps.jobs.models import Job
 from apps.jobs.results import checkpoint_begin, model_begin, result_settle
 from apps.jobs.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
@@ -61,7 +61,7 @@ class TaskView(GenericAPIView[Any]):
             isinstance(exc, IntegrityError | Job.DoesNotExist)
             and not Job.objects.filter(pk=self.task.job_id, deleted_at__isnull=True).exists()
         ):
-            exc = Gone("This job was deleted: it takes nothing more.")
+            exc = Gone("This job was deleted and accepts no more data.")
         return super().handle_exception(exc)
 
     def read(self, serializer: type[BaseSerializer[Any]], data: Any = None) -> Mapping[str, Any]:
@@ -72,7 +72,7 @@ class TaskView(GenericAPIView[Any]):
 
 
 class TaskOrderView(TaskView):
-    """What the task is to do."""
+    """The task's order: what to run, and with which inputs."""
 
     @extend_schema(parameters=[WhichTaskSerializer], responses=OrderSerializer)
     def get(self, request: Request) -> Response:
@@ -81,7 +81,7 @@ class TaskOrderView(TaskView):
 
 
 class TaskReportView(TaskView):
-    """How the task is. At most every second."""
+    """Report the task's state. At most once per second."""
 
     @extend_schema(request=ReportSerializer, responses=ReportAnswerSerializer)
     def post(self, request: Request) -> Response:
@@ -89,7 +89,7 @@ class TaskReportView(TaskView):
 
 
 class TaskCheckpointsView(TaskView):
-    """Begin to upload a checkpoint. `complete/` makes it the one to go on from."""
+    """Start the upload of a checkpoint. `complete/` makes it the one to resume from."""
 
     parser_classes = [FileListParser]
 
@@ -103,7 +103,7 @@ class TaskCheckpointsView(TaskView):
 
 
 class TaskModelView(TaskView):
-    """Begin to upload the model."""
+    """Start the upload of the model."""
 
     parser_classes = [FileListParser]
 
@@ -130,7 +130,7 @@ class TaskUploadView(TaskUploadAddress):
 
 
 class TaskUploadPartsView(TaskUploadAddress):
-    """Signed addresses to send parts to, as the task reaches them."""
+    """Signed URLs for the upload of parts, as reachable from the task."""
 
     @extend_schema(request=WantedPartsSerializer, responses=SignedPartsSerializer)
     def post(self, request: Request, upload_id: UUID) -> Response:
@@ -140,7 +140,7 @@ class TaskUploadPartsView(TaskUploadAddress):
 
 
 class TaskUploadCompleteView(TaskUploadAddress):
-    """Put the files together and check them; large uploads answer 202 and are asked again."""
+    """Assemble and verify the files. For large uploads the response is 202: repeat the request."""
 
     @extend_schema(request=None, responses={200: UploadSummarySerializer, 202: UploadSummarySerializer})
     def post(self, request: Request, upload_id: UUID) -> Response:

@@ -6,9 +6,18 @@ import re
 
 from django import template
 
+from apps.jobs.models import Job
+from apps.logs.view_facts import LogFacts, log_facts
+
 register = template.Library()
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+@register.simple_tag
+def log_of(job: Job) -> LogFacts:
+    """What `logs/viewer.html` shows of the newest attempt's log."""
+    return log_facts(job, attempt=None, task="")
 
 
 @register.filter

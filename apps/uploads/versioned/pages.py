@@ -24,7 +24,8 @@ from django.views import View
 
 from apps.accounts.models import User
 from apps.api.paging import page_of
-from apps.api.problems import ApiProblem, Invalid
+from apps.api.problems import status_of
+from apps.errors import DomainError, Invalid
 from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import may, quota_of
@@ -174,7 +175,7 @@ class EditPage(ShelfPage):
         if form.is_valid():
             try:
                 services.collection_change(self.shelf, item, actor=self.user, **form.cleaned_data)
-            except ApiProblem as problem:
+            except DomainError as problem:
                 form.add_error("name", sentence_of(problem))
             else:
                 messages.success(request, f"{item.name} has been changed.")
@@ -197,14 +198,14 @@ class DeletePage(ShelfPage):
         item = self.collection(collection_id, Role.MEMBER)
         version = self._version(item)
         if request.POST.get("name", "").strip() != _name_of(item, version):
-            return self._form(item, version, "This is not the name. Nothing was deleted.", 422)
+            return self._form(item, version, "The name does not match. Nothing was deleted.", 422)
         try:
             if version is None:
                 services.collection_delete(self.shelf, item, actor=self.user)
             else:
                 services.version_delete(self.shelf, item, version, actor=self.user)
-        except ApiProblem as problem:
-            return self._form(item, version, sentence_of(problem), problem.status)
+        except DomainError as problem:
+            return self._form(item, version, sentence_of(problem), status_of(problem))
         messages.success(request, f"{_name_of(item, version)} has been deleted.")
         return redirect(self.words.list_page if version is None else self.address_of(item))
 
@@ -256,7 +257,7 @@ class UploadPage(ShelfPage):
         """Discard an upload that was left open."""
         upload: Upload = upload_for(self.user, uuid_in(request, "discard"))
         upload_abort(upload)
-        messages.success(request, "The upload has been discarded, and its reserved storage is free again.")
+        messages.success(request, "Upload discarded. Its reserved storage was released.")
         return redirect(request.path)
 
 
@@ -290,10 +291,10 @@ def uuid_in(request: HttpRequest, name: str) -> uuid.UUID:
     try:
         return uuid.UUID(text)
     except ValueError:
-        raise Invalid([Problem(name, "invalid", "This is not an id.", "Load the page again.", text[:100])]) from None
+        raise Invalid([Problem(name, "invalid", "This is not a valid ID.", "Reload the page.", text[:100])]) from None
 
 
-def sentence_of(problem: ApiProblem) -> str:
+def sentence_of(problem: DomainError) -> str:
     """What is wrong and what to do, for people."""
     first = problem.errors[0] if problem.errors else None
     detail, remedy = (first.message, first.remedy) if first else (problem.detail, problem.remedy)

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from apps.accounts.models import User
-from apps.api.problems import NotFound
-from apps.audit.services import reading_note
+from apps.errors import NotFound
 from apps.namespaces.models import Role
+from apps.namespaces.reading import reading_note
 from apps.namespaces.selectors import namespaces_visible, require_role
+from apps.stores.objects import storage
 from apps.uploads.manifest import manifest_by_path
 from apps.uploads.selectors import StoredFile
-from apps.uploads.storage import storage
 from apps.uploads.versioned.changes import Changes, changes_between
 from apps.uploads.versioned.models import Collection, Version
 from apps.uploads.versioned.shelf import Shelf

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 from django.db import IntegrityError, transaction
 
 from apps.accounts.models import User
-from apps.api.problems import Conflict, Invalid, NotFound
 from apps.audit.services import record
-from apps.jobs.selectors import versions_in_use
+from apps.errors import Conflict, Invalid, NotFound
 from apps.namespaces.models import Namespace
 from apps.uploads.manifest import manifest_by_path
 from apps.uploads.models import Upload
 from apps.uploads.services import upload_use, uploads_discard
+from apps.uploads.signals import versions_deleting
 from apps.uploads.versioned.changes import changes_between
 from apps.uploads.versioned.models import Collection, Version
 from apps.uploads.versioned.selectors import checksums_of
@@ -183,7 +183,7 @@ def _versions(shelf: Shelf[C, V]) -> Any:
 def _check_upload(shelf: Shelf[C, V], upload: Upload, namespace: Namespace) -> None:
     if upload.kind != shelf.kind:
         message = f"This is an upload of {upload.kind}, not of {shelf.kind}."
-        raise Invalid([Problem("upload", "invalid", message, "Upload the files again as what they are.")])
+        raise Invalid([Problem("upload", "invalid", message, "Upload the files again with the right kind.")])
     if upload.namespace_id != namespace.pk:
         message = "This upload belongs to another namespace, and its bytes to that one's quota."
         raise Invalid([Problem("upload", "invalid", message, f"Upload the files into {namespace.slug}.")])
@@ -191,7 +191,9 @@ def _check_upload(shelf: Shelf[C, V], upload: Upload, namespace: Namespace) -> N
 
 def _refuse_in_use(shelf: Shelf[C, V], versions: Iterable[V]) -> None:
     numbers = {version.pk: version.number for version in versions}
-    if used := versions_in_use(numbers):
+    answers = versions_deleting.send(shelf.versions, version_ids=set(numbers))
+    used: set[Any] = {one for _, in_use in answers for one in in_use or ()}
+    if used:
         raise Conflict(
             f"An unfinished job uses version {min(numbers[one] for one in used)} of this {shelf.noun}.",
             "in_use",
@@ -200,5 +202,5 @@ def _refuse_in_use(shelf: Shelf[C, V], versions: Iterable[V]) -> None:
 
 
 def _name_taken(name: str, namespace: Namespace) -> Conflict:
-    detail = f"There is something named {name[:100]!r} in {namespace.slug} already."
+    detail = f"The name {name[:100]!r} already exists in {namespace.slug}."
     return Conflict(detail, "name_taken", remedy="Choose another name, or add a version to it.")

@@ -11,10 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
+from apps.accounts.api_view import ApiView
 from apps.api.idempotency import IdempotentPosts
-from apps.api.problems import Invalid
-from apps.api.views import ApiView
 from apps.audit.services import download_record
+from apps.errors import Invalid
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
 from apps.uploads.delivery import archive_response

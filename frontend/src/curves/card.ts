@@ -88,8 +88,8 @@ class Card implements CurvesCard {
     this.empty.hidden = tags.length > 0;
     this.tools.hidden = tags.length === 0;
     this.empty.textContent = this.isOver()
-      ? "No curves: the script wrote no scalars with tf.summary below its log folder."
-      : "No curves yet. What the script writes with tf.summary below its log folder appears here.";
+      ? "No scalars: the script wrote none with tf.summary to its log directory."
+      : "No scalars yet. Scalars that the script writes with tf.summary to its log directory appear here.";
     this.showRuns();
     for (const [tag, own] of tags.slice(0, this.most)) {
       let chart = this.charts.get(tag);

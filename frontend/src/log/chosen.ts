@@ -35,7 +35,7 @@ export class ChosenBar {
     const words = `${lines.task}, line${count > 1 ? `s ${lines.first + 1} to ${lines.last + 1}` : ` ${lines.first + 1}`}`;
     this.element.replaceChildren(
       el("span", {}, words),
-      button("Copy link", () => void copy(this.linkOf(lines), "The link is copied.")),
+      button("Copy link", () => void copy(this.linkOf(lines), "Link copied.")),
       button(count > 1 ? `Copy ${count.toLocaleString()} lines` : "Copy line", () => void this.copyLines(lines)),
       button("Clear", this.listener.clear),
     );
@@ -49,7 +49,7 @@ export class ChosenBar {
   private async copyLines(lines: Lines): Promise<void> {
     try {
       const page = await this.pagesOf(lines.task).from(lines.first, Math.min(MOST_COPIED, lines.last - lines.first + 1));
-      await copy(page.rows.map((row) => row.text).join("\n"), "The lines are copied.");
+      await copy(page.rows.map((row) => row.text).join("\n"), "Lines copied.");
     } catch (error) {
       this.listener.trouble(error);
     }
@@ -67,6 +67,6 @@ async function copy(text: string, says: string): Promise<void> {
     await navigator.clipboard.writeText(text);
     toast(says, "success");
   } catch {
-    toast("The browser did not let this page copy.", "warning");
+    toast("The browser blocked copying.", "warning");
   }
 }

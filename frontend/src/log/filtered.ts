@@ -23,7 +23,7 @@ export class FilteredLog {
     return this.rows.length;
   }
 
-  /** Whether the search still goes on. */
+  /** Whether the search is still running. */
   get isSearching(): boolean {
     return !this.isDone;
   }

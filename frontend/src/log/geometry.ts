@@ -14,7 +14,7 @@ export interface View {
   rows: number;
   /** Height of the visible part. */
   height: number;
-  /** Height of a row that nobody has measured. */
+  /** Height of a row that was not measured yet. */
   estimate: number;
   heightOf: (row: number) => number;
 }

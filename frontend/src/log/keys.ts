@@ -2,7 +2,7 @@
 // while the log has the focus.
 import { el } from "../dom";
 
-export interface Deeds {
+export interface Actions {
   down: () => void;
   up: () => void;
   start: () => void;
@@ -14,19 +14,19 @@ export interface Deeds {
   leave: () => void;
 }
 
-const KEYS: Record<string, [keyof Deeds, string]> = {
+const KEYS: Record<string, [keyof Actions, string]> = {
   j: ["down", "one line down"],
   k: ["up", "one line up"],
-  g: ["start", "to the first line"],
-  G: ["end", "to the newest line, and follow"],
-  "/": ["search", "search the whole log"],
+  g: ["start", "go to the first line"],
+  G: ["end", "go to the latest line and follow"],
+  "/": ["search", "search the full log"],
   n: ["next", "next match"],
   N: ["previous", "previous match"],
-  e: ["firstError", "to the first error"],
-  Escape: ["leave", "let go of what is chosen"],
+  e: ["firstError", "go to the first error"],
+  Escape: ["leave", "clear the selection"],
 };
 
-export function listenForKeys(root: HTMLElement, isPage: boolean, deeds: Deeds): void {
+export function listenForKeys(root: HTMLElement, isPage: boolean, actions: Actions): void {
   const button = root.querySelector<HTMLButtonElement>("[data-keys]");
   const list = el("dl", { class: "log-key-list", id: "log-key-list" });
   for (const [key, [, words]] of Object.entries(KEYS)) list.append(el("dt", {}, el("kbd", {}, key)), el("dd", {}, words));
@@ -47,9 +47,9 @@ export function listenForKeys(root: HTMLElement, isPage: boolean, deeds: Deeds):
     if (isTyping && pressed.key !== "Escape") return;
     if (pressed.key === "Escape" && !list.hidden) return help(false);
     if (pressed.key === "?") return help(list.hidden === true);
-    const [deed] = KEYS[pressed.key] ?? [];
-    if (!deed) return;
+    const [action] = KEYS[pressed.key] ?? [];
+    if (!action) return;
     pressed.preventDefault();
-    deeds[deed]();
+    actions[action]();
   });
 }

@@ -1,5 +1,5 @@
 // How many errors and warnings a log has, the filter by them, and the way to the first error. The page brings the counts
-// of a short log along; a long one is counted once somebody uses the log, so that opening it costs nothing.
+// of a short log along; a long one is counted once the log is used, so that opening it costs nothing.
 import { levelOf, type Level } from "./levels";
 import type { Levels, LogPages } from "./pages";
 import { nameOf, taskOf } from "./places";
@@ -64,7 +64,7 @@ export function levelTools(root: HTMLElement, pages: LogPages, first: Levels, li
   const firstError = async () => {
     if (!isWhole()) await countOn();
     if (counts.first_error) listener.toLine(nameOf(counts.first_error), counts.first_error.n);
-    else toast("No error in this log.", "info");
+    else toast("No errors in this log.", "info");
   };
   root.querySelector("[data-first-error]")?.addEventListener("click", () => void firstError());
   if (!isWhole()) {

@@ -21,7 +21,7 @@ export class NewerAttempt {
     this.isTold = true;
     const line = el("div", { class: "log-note", role: "status", "data-newer": "" });
     this.before.before(line);
-    line.append(`This is attempt ${this.which.attempt}. Attempt ${attempt} has begun: `, el("a", { href: this.address(attempt) }, "show its log"));
+    line.append(`This is attempt ${this.which.attempt}. Attempt ${attempt} has started: `, el("a", { href: this.address(attempt) }, "show its log"));
   }
 
   private async newest(): Promise<number> {

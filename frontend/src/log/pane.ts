@@ -150,7 +150,7 @@ export class Pane {
     const now = performance.now();
     const isLaidOutAnew = this.scroller.clientHeight !== this.height || (to === 0 && now - this.touchedAt > TOUCHED);
     if (this.following && isLaidOutAnew) {
-      this.draw(); // the browser has moved it, nobody else
+      this.draw(); // the browser has moved it, not this code
       return;
     }
     this.scroll = to;

@@ -29,7 +29,7 @@ export function holds(lines: Lines | null, task: string, line: number): boolean 
   return lines !== null && lines.task === task && line >= lines.first && line <= lines.last;
 }
 
-/** From the line that was chosen first to this one. Lines of another task begin anew. */
+/** From the line that was chosen first to this one. Lines of another task start a new range. */
 export function extended(from: Lines | null, task: string, line: number): Lines {
   if (!from || from.task !== task) return { task, first: line, last: line };
   return { task, first: Math.min(from.first, line), last: Math.max(from.first, line) };

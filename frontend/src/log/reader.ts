@@ -1,6 +1,6 @@
 // The log as one reads it: a stretch of it is held, what is looked at is fetched, and new lines come in over a WebSocket.
-// It knows how far the log has come (`live`) apart from how far the held stretch reaches: whoever reads elsewhere keeps no
-// new lines, and whoever comes back gets them over HTTP. So no line is lost, doubled, or kept for nothing.
+// It knows how far the log has come (`live`) apart from how far the held stretch reaches: a reader elsewhere keeps no
+// new lines, and a reader that returns gets them over HTTP. So no line is lost, doubled, or kept for nothing.
 import { keepConnected } from "../sockets";
 import type { LogPages } from "./pages";
 import { covers, farther, freshOf, nameOf, sum, taskOf, type Places } from "./places";
@@ -56,7 +56,7 @@ export class LogReader {
     return this.tape.at(index);
   }
 
-  /** Rows from `first` to `end` are looked at: fetch what lacks. */
+  /** Rows from `first` to `end` are visible: fetch those that are missing. */
   want(first: number, end: number): void {
     if (this.busy || this.tape.isEmpty) return;
     const { tape } = this;
@@ -69,7 +69,7 @@ export class LogReader {
     }
   }
 
-  /** Hold the end of the log, and go on holding what comes. */
+  /** Hold the end of the log, and keep holding new lines. */
   async toEnd(): Promise<void> {
     this.following = true;
     if (this.isAtEnd() && (!this.tape.isEmpty || this.total === 0)) return;
@@ -191,11 +191,11 @@ export class LogReader {
     }
   }
 
-  private async work(deed: () => Promise<void>): Promise<void> {
+  private async work(action: () => Promise<void>): Promise<void> {
     while (this.busy) await new Promise((done) => setTimeout(done, 20));
     this.busy = true;
     try {
-      await deed();
+      await action();
     } catch (error) {
       this.listener.trouble(error);
     } finally {

@@ -1,5 +1,5 @@
 // The log viewer: puts the reader, the pane and the tools together. What it shows is also its address, so that a line, a
-// task or a search can be sent to somebody.
+// task or a search can be shared.
 import { Refusal } from "../api";
 import { el } from "../dom";
 import { toast } from "../toast";
@@ -33,7 +33,7 @@ const SAYS: Record<Connection, string> = {
   live: "Live",
   lost: "Connection lost, reconnecting …",
   ended: "Complete",
-  refused: "No longer yours to read",
+  refused: "Access to this log was removed",
 };
 const TYPING = 350;
 
@@ -158,7 +158,7 @@ export class Viewer {
     const state = this.connection;
     const note = this.find("note");
     note.hidden = state !== "lost" && state !== "refused";
-    note.textContent = state === "lost" ? "Connection lost, reconnecting … No line will be missing." : SAYS[state];
+    note.textContent = state === "lost" ? "Connection lost, reconnecting … No lines will be missing." : SAYS[state];
   }
 
   private complain(error: unknown): void {
@@ -173,19 +173,19 @@ export class Viewer {
     this.find("total").textContent = total === 1 ? "1 line" : `${total.toLocaleString()} lines`;
     const unseen = Math.max(0, total - this.unseenFrom);
     this.jump.hidden = this.pane.following || this.filtered !== null || total === 0;
-    this.jump.textContent = unseen > 0 && !this.pane.following ? `Jump to newest (${unseen.toLocaleString()} new)` : "Jump to newest";
+    this.jump.textContent = unseen > 0 && !this.pane.following ? `Jump to latest (${unseen.toLocaleString()} new)` : "Jump to latest";
     const isEmpty = (this.filtered ?? this.reader).total === 0;
     this.root.classList.toggle("log-is-empty", isEmpty);
     this.root.style.setProperty("--log-digits", String(Math.max(3, String(total).length)));
     this.pane.scroller.dataset.empty = this.filtered
-      ? this.filtered.isSearching ? "Searching the whole log …" : `No ${this.filtered.level === "error" ? "errors" : "warnings or errors"} in this log.`
-      : this.config.isOver ? "No lines: its tasks wrote nothing." : "No lines yet. They appear here as soon as a task writes one.";
+      ? this.filtered.isSearching ? "Searching the full log …" : `No ${this.filtered.level === "error" ? "errors" : "warnings or errors"} in this log.`
+      : this.config.isOver ? "No lines: the tasks wrote no output." : "No lines yet. They appear here as soon as a task writes output.";
   }
 
   private place(first: number, end: number): void {
     const place = this.find("place");
     if (this.filtered) {
-      const words = this.filtered.isSearching ? "searching …" : this.filtered.isFull ? `the first ${MOST_FILTERED.toLocaleString()} of them` : "all of them";
+      const words = this.filtered.isSearching ? "searching …" : this.filtered.isFull ? `first ${MOST_FILTERED.toLocaleString()} matches` : "all matches";
       place.textContent = `showing ${this.filtered.total.toLocaleString()} · ${words}`;
     } else place.textContent = end > first ? `${(first + 1).toLocaleString()} to ${end.toLocaleString()}` : "";
   }

@@ -54,7 +54,7 @@ if (notes) {
   notes.checked = notesAreOn();
   if (!("Notification" in window)) {
     notes.disabled = true;
-    if (hint) hint.textContent = "This browser shows no notes, or only over https.";
+    if (hint) hint.textContent = "This browser does not support notifications here, or only over HTTPS.";
   }
   notes.addEventListener("change", async () => {
     if (!notes.checked) {
@@ -62,6 +62,6 @@ if (notes) {
       return;
     }
     notes.checked = await allowNotes();
-    if (!notes.checked && hint) hint.textContent = "The browser does not allow it: change that in its settings of this site.";
+    if (!notes.checked && hint) hint.textContent = "Notifications are blocked. Allow them in the browser's site settings.";
   });
 }

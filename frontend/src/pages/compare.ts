@@ -18,7 +18,7 @@ async function draw(place: HTMLElement): Promise<void> {
     attempt: one.dataset.attempt ?? "",
     name: one.dataset.name ?? "",
   }));
-  const waits = el("p", { class: "text-secondary small", role: "status" }, "Reading the curves …");
+  const waits = el("p", { class: "text-secondary small", role: "status" }, "Loading scalars …");
   place.append(waits);
   try {
     const [{ Chart }, ...curves] = await Promise.all([import("../curves/chart"), ...sources.map((one) => curvesOf(one, tag))]);

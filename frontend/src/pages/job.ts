@@ -65,7 +65,7 @@ function countDown(): void {
   }
 }
 
-/** Call `changed` whenever the portal says that the job has changed, and where it may have while nobody listened. */
+/** Call `changed` whenever the portal says that the job has changed, and where it may have changed while disconnected. */
 function listenFor(jobId: string, changed: () => void): void {
   let isNew = true; // what the first greeting would tell, the page has just been told
   const message = ({ type }: { type: string }) => {

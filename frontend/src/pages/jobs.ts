@@ -1,4 +1,4 @@
-// The list of jobs: rows that are fetched anew when the portal says they have changed, and what is chosen in them.
+// The list of jobs: rows that are fetched again when the portal says they have changed, and what is chosen in them.
 import { htmx } from "../htmx";
 import { keepConnected } from "../sockets";
 

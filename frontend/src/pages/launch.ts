@@ -1,5 +1,5 @@
 // The launch form, alive: steppers, the picture of the cluster, the job file in colours. What the form means, whether it
-// fits and what the file says is the portal's to tell: it answers in parts (see the templates), and nothing is decided here.
+// fits and what the file says is decided by the portal: it answers in parts (see the templates), and nothing is decided here.
 import { drawCluster } from "../cluster_picture";
 import { byId } from "../dom";
 import { toast } from "../toast";
@@ -39,6 +39,19 @@ fields.addEventListener("click", (event) => {
 });
 fields.addEventListener("input", draw);
 
+// A field that is required and empty is not called wrong before the reader was there.
+
+const touched = form.elements.namedItem("touched") as HTMLInputElement;
+touched.disabled = false;
+for (const kind of ["input", "focusout"]) {
+  fields.addEventListener(kind, (event) => {
+    const { name, value, required } = event.target as HTMLInputElement;
+    if (!required || touched.value.split(" ").includes(name)) return;
+    touched.value = `${touched.value} ${name}`;
+    if (kind === "focusout" && !value) fields.dispatchEvent(new Event("input")); // asks for the preview
+  });
+}
+
 // The job file.
 
 function showFile(): void {
@@ -76,7 +89,7 @@ const isOfFields = (event: Event) => (event as CustomEvent<{ target: Element }>)
 const isShown = (event: Event) => (event as CustomEvent<{ shouldSwap: boolean }>).detail.shouldSwap;
 const written = () => new Map([...new FormData(form)].map(([name, value]) => [name, String(value)]));
 
-// The fields are replaced by those that the portal answers. What was typed while it thought is typed again.
+// The fields are replaced by those that the portal answers. What was typed meanwhile is typed again.
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (isOfFields(event)) sent = written();
 });
@@ -105,7 +118,7 @@ document.addEventListener("htmx:oobAfterSwap", (event) => {
   const { target } = (event as CustomEvent<{ target: Element }>).detail;
   if (target.id !== "launch-yaml-fresh") return;
   const fresh = byId("launch-yaml-fresh").textContent ?? "";
-  if (document.activeElement === file || fresh === file.value) return; // never under somebody's hands
+  if (document.activeElement === file || fresh === file.value) return; // never while the user edits it
   file.value = fresh;
   showFile();
 });

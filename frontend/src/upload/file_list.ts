@@ -27,12 +27,12 @@ export function showFiles(list: Element, rows: FileRow[], sending: boolean): voi
 function rest(others: FileRow[], shown: FileRow[], unshown: number, sending: boolean): string {
   if (!sending) return `… and ${unshown.toLocaleString()} more files`;
   const done = others.filter((row) => row.sent >= row.size && !shown.includes(row)).length;
-  return `${done.toLocaleString()} files have arrived, ${(unshown - done).toLocaleString()} wait`;
+  return `${done.toLocaleString()} files uploaded, ${(unshown - done).toLocaleString()} queued`;
 }
 
 function item(row: FileRow, sending: boolean): HTMLElement {
   const isDone = sending && row.sent >= row.size;
-  const state = row.fault ? "" : isDone ? "✓ there" : sending && row.sent ? `${Math.floor((100 * row.sent) / row.size)} %` : sending ? "waits" : "";
+  const state = row.fault ? "" : isDone ? "✓ Uploaded" : sending && row.sent ? `${Math.floor((100 * row.sent) / row.size)} %` : sending ? "Queued" : "";
   const head = el(
     "div",
     { class: "upload-file-head" },

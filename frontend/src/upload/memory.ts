@@ -19,7 +19,7 @@ export function remember(id: string, what: Remembered): void {
   try {
     localStorage.setItem(PREFIX + id, JSON.stringify(what));
   } catch {
-    // A browser that keeps nothing, or no more: the upload still goes on by names and sizes.
+    // A browser that keeps nothing, or no more: the upload still resumes by names and sizes.
   }
 }
 

@@ -1,5 +1,5 @@
 // The life of the page: choose files, see what they cost, send them, and make the version of what was sent. An upload that
-// was broken off, here or in a closed tab, goes on with what the portal lacks.
+// was interrupted, here or in a closed tab, resumes with the parts that are missing.
 import { Refusal, post } from "../api";
 import { byId, el, fill } from "../dom";
 import { bytes } from "../words";
@@ -16,13 +16,13 @@ import { Sender, Unreadable } from "./sender";
 
 const REDRAW = 250;
 const ZIP = /\.zip$/i;
-const TRY_AGAIN = "What has arrived is kept. Try again when it is there.";
-const CHANGED = "This file has changed since the upload began. Cancel the upload and begin anew.";
+const TRY_AGAIN = "Uploaded parts are kept. Try again once the portal is back.";
+const CHANGED = "This file changed after the upload started. Cancel the upload and start again.";
 
 export class UploadPage {
   private all: Picked[] = [];
   private choice: Choice = { files: [], leftOut: new Map() };
-  /** What is under way: begun here, or an earlier one that goes on. */
+  /** What is under way: begun here, or an earlier one that is resumed. */
   private upload: OpenUpload | null = null;
   /** When its files were last changed, by index. */
   private times: number[] = [];
@@ -57,7 +57,7 @@ export class UploadPage {
       isOff: () => this.isBusy,
       reading: () => this.tell("Reading the folder …"),
       add: (files) => this.add(files),
-      failed: () => this.complain(new Refusal(0, "What was dropped cannot be read.", "Choose it with a button instead.")),
+      failed: () => this.complain(new Refusal(0, "The dropped files cannot be read.", "Choose them with a button instead.")),
     });
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -105,8 +105,8 @@ export class UploadPage {
     this.fields.suggestName(nameFor(this.all));
     const count = this.choice.files.length;
     if (count > this.about.mostFiles) {
-      const many = `These are ${count.toLocaleString()} files; an upload has at most ${this.about.mostFiles.toLocaleString()}.`;
-      this.complain(new Refusal(400, many, "Pack small files into one zip, or into TFRecord shards."));
+      const many = `Too many files: ${count.toLocaleString()}. An upload has at most ${this.about.mostFiles.toLocaleString()}.`;
+      this.complain(new Refusal(400, many, "Pack small files into one ZIP or into TFRecord shards."));
     }
     for (const path of this.upload ? match(this.upload.files, this.choice.files, this.times).changed : []) this.faults.set(path, CHANGED);
     this.show();
@@ -123,12 +123,12 @@ export class UploadPage {
     if (!this.fields.asksForName) return true;
     const { name } = this.fields.typed();
     if (!name) {
-      this.fields.blameName(mustBeThere ? "Give it a name." : "");
+      this.fields.blameName(mustBeThere ? "Enter a name." : "");
       return false;
     }
     const taken = await named(this.about.api, this.fields.namespace, name);
     if (!taken) this.fields.blameName("");
-    else this.fields.blameName(`There is one of this name already. Choose another name, or `, { href: `${this.about.page}${taken}/upload/`, words: "add a version to it" });
+    else this.fields.blameName(`This name already exists. Choose another name, or `, { href: `${this.about.page}${taken}/upload/`, words: "add a version to it" });
     return !taken;
   }
 
@@ -149,7 +149,7 @@ export class UploadPage {
     this.complain(null);
     this.show();
     try {
-      // Asked before the first byte is sent: nobody uploads for an hour to learn that a name is taken.
+      // Asked before the first byte is sent: so that a taken name is known before an hour of uploading.
       if (!(await this.isNameFree())) return this.fields.focusName();
       const upload = (this.upload ??= await this.begin());
       if (upload.state === "open") await this.send(upload);
@@ -189,10 +189,10 @@ export class UploadPage {
   private async finish(upload: OpenUpload): Promise<void> {
     byId("pause").hidden = byId("cancel").hidden = true;
     if (upload.state !== "complete") {
-      this.progress.say("Everything has arrived. The portal puts it together and checks it …");
+      this.progress.say("Upload complete. The portal is assembling and verifying the files …");
       const isZip = upload.files.length === 1 && ZIP.test(upload.files[0]?.path ?? "");
       await complete(upload.id, isZip && this.fields.typed().unpack, (checked, of) => {
-        if (checked) this.progress.say(`Everything has arrived. Checked: ${bytes(checked)} of ${bytes(of)} …`);
+        if (checked) this.progress.say(`Upload complete. Verified: ${bytes(checked)} of ${bytes(of)} …`);
       });
       upload.state = "complete";
     }
@@ -236,13 +236,13 @@ export class UploadPage {
       this.complain(new Refusal(0, error.message, TRY_AGAIN));
     } else if (error instanceof Unreadable) {
       this.faults.set(error.file.path, error.message);
-      this.complain(new Refusal(0, "A file can no longer be read.", "It is marked below. What has arrived is kept."));
+      this.complain(new Refusal(0, "A file can no longer be read.", "It is marked below. Uploaded parts are kept."));
     } else if (error instanceof Refusal) {
       this.blameFiles(error);
       if (error.code === "name_taken" || error.errors.some((one) => one.field === "name")) this.fields.blameName(`${error.message} ${error.remedy}`);
       const marked = this.faults.size;
-      const many = marked === 1 ? "One file cannot be sent as it is." : `${marked} files cannot be sent as they are.`;
-      this.complain(error.code === "invalid" && marked ? new Refusal(error.status, many, "What is wrong is said beside it; nothing was sent.") : error);
+      const many = marked === 1 ? "One file cannot be uploaded." : `${marked} files cannot be uploaded.`;
+      this.complain(error.code === "invalid" && marked ? new Refusal(error.status, many, "The reason is shown next to each file. Nothing was sent.") : error);
     } else {
       throw error;
     }
@@ -260,7 +260,7 @@ export class UploadPage {
     if (only !== undefined && paths.length === 1 && /zip|path_|link_/.test(refusal.code)) this.faults.set(only, `${refusal.message} ${refusal.remedy}`.trim());
   }
 
-  /** The upload as the portal has it now. One that failed or is gone holds nothing: the next try begins anew. */
+  /** The upload as the portal has it now. One that failed or is gone holds nothing: the next try starts from the beginning. */
   private async lookAgain(id: string): Promise<void> {
     try {
       const now = await look(id);
@@ -296,10 +296,10 @@ export class UploadPage {
   private show(): void {
     this.go.hidden = this.isBusy;
     this.go.disabled = !this.isReady();
-    if (this.upload) this.go.textContent = this.upload.state === "complete" ? "Make the version" : "Go on";
+    if (this.upload) this.go.textContent = this.upload.state === "complete" ? "Create version" : "Resume";
     else this.go.replaceChildren(...this.goContent);
     byId("pause").hidden = !this.sender;
-    byId("pause").textContent = this.sender?.isPaused ? "Go on" : "Pause";
+    byId("pause").textContent = this.sender?.isPaused ? "Resume" : "Pause";
     byId("cancel").hidden = !this.upload;
     byId("clear").hidden = this.isBusy || !this.all.length;
     this.fields.lock(this.isBusy, this.upload !== null);
@@ -338,7 +338,7 @@ export class UploadPage {
     if (this.upload?.state === "open" && !this.sender) words.push(...toGoOn(this.upload, files, this.times));
     else if (files.length) words.push(`${files.length.toLocaleString()} ${files.length === 1 ? "file" : "files"}, ${bytes(sizeOf(files))}.`);
     const names = [...leftOut].map(([name, count]) => (count > 1 ? `${name} (${count.toLocaleString()} files)` : name));
-    if (names.length) words.push(`Left out: ${names.join(", ")}.`);
+    if (names.length) words.push(`Skipped: ${names.join(", ")}.`);
     return words.join(" ");
   }
 
@@ -367,12 +367,12 @@ function arrivedIn(upload: OpenUpload): [number, number] {
   return [there, upload.files.reduce((sum, file) => sum + file.size, 0)];
 }
 
-/** Which files of an upload that goes on must be chosen again. */
+/** Which files of a resumed upload must be selected again. */
 function toGoOn(upload: OpenUpload, chosen: Picked[], times: number[]): string[] {
   const words: string[] = [];
   const { missing } = match(upload.files, chosen, times);
   const lacking = upload.files.filter((file) => lackingOf(file).length).length;
-  if (missing.length === lacking && lacking) words.push("Choose the same files again to go on; only what is missing is sent.");
-  else if (missing.length) words.push(`${missing.length.toLocaleString()} more are to be chosen, such as ${missing[0]}.`);
+  if (missing.length === lacking && lacking) words.push("Choose the same files again to resume. Only missing parts are sent.");
+  else if (missing.length) words.push(`${missing.length.toLocaleString()} files are still missing, such as ${missing[0]}.`);
   return words;
 }

@@ -61,7 +61,7 @@ export class ProgressView {
 }
 
 function noteOf(sender: Sender, share: number): string {
-  if (sender.isPaused) return "Paused. What has arrived is kept for a day.";
-  if (sender.waits) return `${sender.waits} It is tried again by itself; nothing that has arrived is sent twice.`;
-  return `Sending: ${share - (share % 10)} % there. You may close this page and go on later.`;
+  if (sender.isPaused) return "Paused. Uploaded parts are kept for one day.";
+  if (sender.waits) return `${sender.waits} Retrying automatically; uploaded parts are not sent again.`;
+  return `Uploading: ${share - (share % 10)} %. You can close this page and resume later.`;
 }

@@ -17,11 +17,11 @@ export function showStorage(storage: Storage, needed: number): void {
   const left = hard - used - reserved - needed;
   if (left < 0) {
     after.classList.add("fault");
-    after.textContent = `⚠ This needs ${bytes(needed)}, which is ${bytes(-left)} more than is left. Delete versions that are no longer needed, or ask an administrator for more.`;
+    after.textContent = `⚠ This needs ${bytes(needed)}, ${bytes(-left)} more than available. Delete versions that you no longer need, or ask an administrator for more storage.`;
   } else if (needed) {
-    after.textContent = `This needs ${bytes(needed)}; ${bytes(left)} of ${bytes(hard)} then remain.`;
+    after.textContent = `This needs ${bytes(needed)}; ${bytes(left)} of ${bytes(hard)} remain after that.`;
   } else {
-    after.textContent = `${bytes(left)} of ${bytes(hard)} are left.`;
+    after.textContent = `${bytes(left)} of ${bytes(hard)} available.`;
   }
   const share = (amount: number) => `${Math.min(100, (100 * amount) / Math.max(1, hard)).toFixed(2)}%`;
   byId("quota-new").setAttribute("width", share(used + reserved + needed));

@@ -1,4 +1,4 @@
-// Sends the parts of an upload side by side: pauses, goes on, waits for a network that is away, and never sends a part
+// Sends the parts of an upload side by side: pauses, resumes, waits for a network that is away, and never sends a part
 // that the portal has. Knows nothing of the page.
 import { Refusal } from "../api";
 import { arrivedOf, lackingOf, rangeOf, restAfter, type PartToSend, type ServerFile } from "./plan";
@@ -11,7 +11,7 @@ const ADDRESS_LIFE = 45 * 60_000; // they are good for an hour
 /** A file that cannot be read any more: it was changed, moved or deleted while it was sent. */
 export class Unreadable extends Error {
   constructor(readonly file: ServerFile) {
-    super("The file was changed, moved or deleted since it was chosen. Choose it again.");
+    super("The file was changed, moved or deleted after you selected it. Select it again.");
   }
 }
 
@@ -55,8 +55,8 @@ export class Sender {
 
   pause(): void {
     if (this.paused) return;
-    let go = (): void => {};
-    this.paused = { going: new Promise((done) => (go = done)), go: () => go() };
+    let release = (): void => {};
+    this.paused = { going: new Promise((done) => (release = done)), go: () => release() };
     this.abort();
   }
 
@@ -153,12 +153,12 @@ export class Sender {
       const first = Math.floor((part.number - 1) / SIGNED_AT_ONCE) * SIGNED_AT_ONCE + 1;
       const wanted = lackingOf(part.file).filter((number) => number >= first && number < first + SIGNED_AT_ONCE);
       const signed = sign(this.upload.id, part.file.index, wanted).then(({ urls }) => new Map(urls.map((one) => [one.part, one])));
-      signed.catch(() => this.addresses.delete(batch)); // whoever waits for it hears of it, too
+      signed.catch(() => this.addresses.delete(batch)); // those that wait for it see the error, too
       known = { at: Date.now(), signed };
       this.addresses.set(batch, known);
     }
     const found = (await known.signed).get(part.number);
-    if (!found) throw new Refusal(0, "The portal signed other parts than were asked for.", "");
+    if (!found) throw new Refusal(0, "The portal returned the wrong upload URLs.", "");
     if (part.file.parts <= SIGNED_AT_ONCE && part.number === part.file.parts) this.addresses.delete(batch);
     return found;
   }

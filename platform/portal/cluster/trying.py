@@ -20,11 +20,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from portal.cluster.choice import bracketed
-from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.connection import connect
-from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.client.connection import connect
 from yardmaster.engines.kubernetes.probes import Prober
 from yardmaster.engines.kubernetes.probes.reach import PROBLEM_TYPE, Seen, for_candidates, is_the_portal, try_all
+from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.errors import YardmasterError
 
 

@@ -106,7 +106,7 @@ def _greet(address: Address, started: Started, seconds: float) -> None:
     print(f"Yardmaster is ready at {address.url} (after {seconds:.1f} s)", flush=True)
     if started.sign_in_link:
         print(f"  First sign-in, once, within 15 minutes: {started.sign_in_link}", flush=True)
-    print("  Ctrl-C stops the portal; jobs that run go on.", flush=True)
+    print("  Ctrl-C stops the portal; running jobs continue.", flush=True)
 
 
 def _farewell(home: Path) -> None:
@@ -116,7 +116,7 @@ def _farewell(home: Path) -> None:
     names = [run.name for run in live_runs(home / "local")]
     print("The portal has stopped.", flush=True)
     if names:
-        print(f"  {len(names)} job(s) go on without it: {', '.join(names)}", flush=True)
+        print(f"  {len(names)} job(s) continue without it: {', '.join(names)}", flush=True)
         print("  `make up` finds them again; `make stop-jobs` ends them now.", flush=True)
 
 

@@ -230,7 +230,7 @@ class EngineThatIsAway(FakeEngine):
     """Every verb fails: its machine cannot be reached."""
 
     def _fail_if_told(self, verb: str) -> None:
-        raise Unavailable("The engine does not answer.", remedy="Wait; the job goes on when it is back.")
+        raise Unavailable("The engine does not answer.", remedy="Wait; the job continues when it is back.")
 
 
 class EngineThatRefuses(FakeEngine):

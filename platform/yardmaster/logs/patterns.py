@@ -53,7 +53,7 @@ def _page(reports: list[dict[str, Any]], streams: Sequence[StreamKey], start: Pl
     for report in reports:
         if "error" in report:
             raise LinesRejected(
-                f"The regular expression is wrong: {report['error']}.", remedy="Correct it and search again."
+                f"The regular expression is invalid: {report['error']}.", remedy="Correct it and search again."
             )
         for stream, number, time, text in report["found"]:
             matches.append((streams[stream], Line(number, time, text.encode("latin-1"))))

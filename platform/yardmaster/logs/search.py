@@ -34,7 +34,7 @@ class Query:
 
     def __post_init__(self) -> None:
         if not self.text and self.level is None:
-            raise LinesRejected("There is nothing to look for.", remedy="Give a text, a level or both.")
+            raise LinesRejected("The search has no text and no level.", remedy="Give a text, a level or both.")
         if len(self.text) > QUERY_LIMIT or "\n" in self.text:
             raise LinesRejected(f"The text to look for must be one line of at most {QUERY_LIMIT} characters.")
 

@@ -35,8 +35,8 @@ def errors_translated(what: str) -> Iterator[None]:
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise StorageFull(
-                f"{what}: the object store has no room left.",
-                remedy="Delete what is no longer needed, or ask an administrator for more room; then try again.",
+                f"{what}: the object store is full.",
+                remedy="Delete data that you no longer need, or ask an administrator for more storage; then try again.",
             ) from error
         raise Unavailable(f"{what}: the object store answered {error.strerror or error}.") from error
 

@@ -159,7 +159,7 @@ class LocalStorage:
                     if data.exists():
                         move_into(data, target)
                     elif self._size(key) != size:
-                        raise PartsRefused("The upload's data are gone.", remedy="Begin a new upload.")
+                        raise PartsRefused("The upload's data no longer exists.", remedy="Start a new upload.")
             except UploadMissing:
                 if self._size(key) != size:
                     raise

@@ -197,6 +197,6 @@ def _read_mark(place: Path) -> Part | None:
 
 def _missing(upload_id: str) -> UploadMissing:
     return UploadMissing(
-        f"No upload {upload_id[:40]!r} is open for this key: it was completed or aborted, or never was.",
-        remedy="Begin a new upload.",
+        f"No upload {upload_id[:40]!r} is open for this key: it was completed or aborted, or never existed.",
+        remedy="Start a new upload.",
     )

@@ -165,7 +165,7 @@ def _check_entries(entries: list[ZipEntry], infos: list[zipfile.ZipInfo], size: 
     for code, what, found in _kinds(entries):
         first = found[0]
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        raise ZipRefused(code, f"{first!r}{more}: {what}", "Make the zip anew without it.")
+        raise ZipRefused(code, f"{first!r}{more}: {what}", "Create the ZIP again without it.")
     if problems := path_problems([entry.path for entry in entries], "zip.{index}"):
         message = f"{problems[0].value!r}: {problems[0].message}"
         raise ZipRefused(problems[0].code, message, problems[0].remedy, tuple(problems))
@@ -207,7 +207,7 @@ def _check_overlap(infos: list[zipfile.ZipInfo], size: int) -> None:
     for info in sorted(infos, key=lambda info: info.header_offset):
         if info.header_offset < end:
             raise ZipRefused(
-                "zip_bomb", f"{info.filename!r} shares its bytes with another entry.", "Make the zip anew."
+                "zip_bomb", f"{info.filename!r} shares its bytes with another entry.", "Create the ZIP again."
             )
         end = info.header_offset + _LOCAL_HEADER + info.compress_size
         if end > size:
@@ -220,4 +220,4 @@ def _too_many(count: int, most: int) -> ZipRefused:
 
 
 def _damaged(what: str) -> ZipRefused:
-    return ZipRefused("zip_damaged", f"The zip is damaged: {what}", "Make the zip anew and send it again.")
+    return ZipRefused("zip_damaged", f"The zip is damaged: {what}", "Create the ZIP again and send it again.")

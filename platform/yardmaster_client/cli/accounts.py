@@ -19,7 +19,7 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 
 tokens = typer.Typer(help="Personal tokens, for scripts.", no_args_is_help=True)
 
-users = typer.Typer(help="Accounts of others, for administrators.", no_args_is_help=True)
+users = typer.Typer(help="User accounts, for administrators.", no_args_is_help=True)
 Username = Annotated[str, typer.Argument(metavar="NAME", help="The user's name.")]
 
 
@@ -35,9 +35,7 @@ def login(
     url: Annotated[str | None, typer.Option(help="The portal's address.")] = None,
     token: Annotated[str | None, typer.Option(help="A personal token, instead of name and password.")] = None,
     username: Annotated[str | None, typer.Option("--username", "-u")] = None,
-    password: Annotated[
-        str | None, typer.Option(envvar="YARDMASTER_PASSWORD", help="Asked for when it is not given.")
-    ] = None,
+    password: Annotated[str | None, typer.Option(envvar="YARDMASTER_PASSWORD", help="Prompted for if omitted.")] = None,
 ) -> None:
     """Sign in, and remember it: with name and password, or with a personal token."""
     stored = load_credentials()
@@ -58,14 +56,14 @@ def login(
 
 
 def logout(
-    keep_token: Annotated[bool, typer.Option(help="Leave the token good, for other places that use it.")] = False,
+    keep_token: Annotated[bool, typer.Option(help="Keep the token valid, for other machines that use it.")] = False,
 ) -> None:
     """Forget the token on this machine, and revoke it."""
     stored = load_credentials()
     if stored is None:
-        notes().print("Nobody was signed in.")
+        notes().print("You were not signed in.")
         return
-    still_good = "" if not keep_token and _revoke(stored) else " It stays good until it is revoked or expires."
+    still_good = "" if not keep_token and _revoke(stored) else " It stays valid until it is revoked or expires."
     forget_credentials()
     notes().print(Text(f"Signed out of {stored.url}.{still_good}"))
 
@@ -115,8 +113,8 @@ def list_tokens(as_json: Json = False) -> None:
 def create_token(
     name: str,
     scope: Annotated[list[str] | None, typer.Option(help="read, jobs, data or admin; several may be given.")] = None,
-    days: Annotated[int | None, typer.Option(min=1, help="When it expires; else as the portal has it.")] = None,
-    never_expires: Annotated[bool, typer.Option("--never-expires", help="Where the portal allows it.")] = False,
+    days: Annotated[int | None, typer.Option(min=1, help="When it expires. Default: set by the portal.")] = None,
+    never_expires: Annotated[bool, typer.Option("--never-expires", help="If the portal allows it.")] = False,
     as_json: Json = False,
 ) -> None:
     """Make a token. Its secret is printed, this once."""
@@ -134,7 +132,7 @@ def create_token(
 @tokens.command("revoke")
 def revoke_token(
     token: Annotated[str | None, typer.Argument(help="Its id or name.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All of yours, also the one used here.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All your tokens, including the one in use.")] = False,
 ) -> None:
     """Make a token useless at once, or all of them."""
     if everything == (token is not None):
@@ -142,7 +140,9 @@ def revoke_token(
     with Yardmaster.from_environment() as portal:
         if everything:
             count = portal.tokens_revoke_all()
-            notes().print(Text(f"Revoked {count} token{'s' if count != 1 else ''}. Run `yardmaster login` to go on."))
+            notes().print(
+                Text(f"Revoked {count} token{'s' if count != 1 else ''}. Run `yardmaster login` to sign in again.")
+            )
             return
         found = [one for one in portal.tokens() if token in (one.id, one.name)]
         if len(found) != 1:
@@ -159,8 +159,8 @@ def lock_user(
     """End every session, token and open connection of a user, and let nothing in any more."""
     with Yardmaster.from_environment() as portal:
         stopped = portal.user_lock(_user_id(portal, name), stop_jobs=stop_jobs)
-    jobs = f" {stopped} job{'s' if stopped != 1 else ''} asked to stop." if stop_jobs else ""
-    notes().print(Text(f"{name} is locked out.{jobs}"))
+    jobs = f" {stopped} job{'s' if stopped != 1 else ''} are being stopped." if stop_jobs else ""
+    notes().print(Text(f"{name} is locked.{jobs}"))
 
 
 @users.command("unlock")

@@ -30,7 +30,7 @@ def list_events(
     person: Person = None,
     since: Since = None,
     until: Until = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="The maximum number, newest first.")] = 50,
     as_json: Json = False,
 ) -> None:
     """The newest events."""
@@ -54,7 +54,7 @@ def export_events(
 ) -> None:
     """The events as a file."""
     if output.exists():
-        raise ValueError(f"{output} is there already: name another file.")
+        raise ValueError(f"{output} already exists: choose another file.")
     with Yardmaster.from_environment() as portal, output.open("xb") as file:
         portal.audit_export(form, file.write, **_filters(action, person, since, until))
     notes().print(Text(f"Wrote {output}."))

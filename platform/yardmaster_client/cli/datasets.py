@@ -81,7 +81,9 @@ def _add_looking(app: typer.Typer, kind: str) -> None:
     @app.command()
     def download(
         reference: Reference,
-        to: Annotated[Path | None, typer.Option(help="The folder; without: the name, here.")] = None,
+        to: Annotated[
+            Path | None, typer.Option(help="The target folder. Default: the name, in the current directory.")
+        ] = None,
         namespace: Namespace = None,
         as_json: Json = False,
     ) -> None:
@@ -104,11 +106,11 @@ def _add_changing(app: typer.Typer, kind: str) -> None:
     @app.command()
     def upload(
         paths: Annotated[list[Path], typer.Argument(help="Files, folders, or one zip with --unpack.")],
-        name: Annotated[str | None, typer.Option(help="Without: the first path's name.")] = None,
+        name: Annotated[str | None, typer.Option(help="Default: the name of the first path.")] = None,
         namespace: Namespace = None,
-        note: Annotated[str, typer.Option(help="About this version.")] = "",
-        description: Annotated[str, typer.Option(help="About the whole, when it is new.")] = "",
-        unpack: Annotated[bool, typer.Option("--unpack", help="The path is a zip, and its files are meant.")] = False,
+        note: Annotated[str, typer.Option(help="A note for this version.")] = "",
+        description: Annotated[str, typer.Option(help="A description, for a new item.")] = "",
+        unpack: Annotated[bool, typer.Option("--unpack", help="Extract the ZIP on the portal.")] = False,
         as_json: Json = False,
     ) -> None:
         """Upload files as a new version. Broken off, the same command goes on where it was."""
@@ -126,7 +128,7 @@ def _add_changing(app: typer.Typer, kind: str) -> None:
     @app.command()
     def delete(
         reference: Reference,
-        yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+        yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
         namespace: Namespace = None,
     ) -> None:
         """Delete it with all its versions. Refused while a job that is not over uses it."""
@@ -141,7 +143,7 @@ def _add_changing(app: typer.Typer, kind: str) -> None:
 
 def preview(
     reference: Reference,
-    path: Annotated[str | None, typer.Argument(help="The file; without: the first one.")] = None,
+    path: Annotated[str | None, typer.Argument(help="The file. Default: the first one.")] = None,
     namespace: Namespace = None,
     as_json: Json = False,
 ) -> None:
@@ -181,7 +183,7 @@ def check(reference: Reference, namespace: Namespace = None, as_json: Json = Fal
         print_table(["FILE", "WHAT IS WRONG"], [(one["path"], one["message"]) for one in corrupt])
         notes().print("Upload the damaged files as a new version, and launch with that.", style="dim")
     else:
-        notes().print(Text(f"All files of {reference} are as they were."))
+        notes().print(Text(f"All files of {reference} are intact."))
     if corrupt:
         raise typer.Exit(1)
 

@@ -11,7 +11,11 @@ from yardmaster_client.cli.output import PHASE_COLOURS, notes, out, phase, print
 from yardmaster_client.errors import PortalError
 from yardmaster_client.models import Job
 
-_VERDICTS = {"fits_now": ("Fits now.", "green"), "waits": ("Waits.", "yellow"), "never_fits": ("Can never fit.", "red")}
+_VERDICTS = {
+    "fits_now": ("Fits now.", "green"),
+    "waits": ("Waits.", "yellow"),
+    "never_fits": ("Can never start.", "red"),
+}
 
 
 def print_jobs(jobs: Iterable[Job]) -> None:
@@ -73,7 +77,7 @@ def print_check(found: Mapping[str, Any]) -> None:
 def print_never_fits(error: PortalError, *, with_message: bool) -> None:
     """Why a job can never start, before it is queued all the same: the numbers, and what could start."""
     if with_message:
-        notes().print(Text.assemble(("Can never fit. ", "bold red"), error.detail))
+        notes().print(Text.assemble(("Can never start. ", "bold red"), error.detail))
     _print_numbers(error.facts.get("numbers", ()), as_note=True)
     if fit := error.facts.get("largest_fit"):
         shape = ", ".join(f"{count} {role}" for role, count in fit.items())

@@ -34,12 +34,13 @@ Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value: roles.worker.replicas=3")
 ]
 CodeFolder = Annotated[
-    Path | None, typer.Option("--code", help="Upload this folder first, where it has changed, and run it.")
+    Path | None, typer.Option("--code", help="Upload this folder first, if it has changed, and run it.")
 ]
 QueueAnyway = Annotated[
-    bool, typer.Option("--queue-anyway", help="Queue it also where it can never start as limits and machines are now.")
+    bool,
+    typer.Option("--queue-anyway", help="Queue it even if it can never start with the current limits and machines."),
 ]
-Engine = Annotated[str | None, typer.Option(help="Where to run it; without: as the file or the portal says.")]
+Engine = Annotated[str | None, typer.Option(help="The engine to use. Default: from the file, or the portal's default.")]
 Which = Annotated[str, typer.Argument(metavar="JOB", help="A name (the newest of it), an id, or how the id begins.")]
 
 
@@ -54,8 +55,8 @@ def launch(
     code: CodeFolder = None,
     namespace: Namespace = None,
     engine: Engine = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its log until it is over.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until it is over.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its log until it ends.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it ends.")] = False,
     queue_anyway: QueueAnyway = False,
     as_json: Json = False,
 ) -> None:
@@ -117,8 +118,8 @@ def list_jobs(
     owner: str | None = None,
     search: Annotated[str | None, typer.Option(help="Part of the name.")] = None,
     queue_state: Annotated[str | None, typer.Option(help="Of queued jobs: waiting, never_fits.")] = None,
-    reason: Annotated[str | None, typer.Option(help="Its word, such as OutOfMemory.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 50,
+    reason: Annotated[str | None, typer.Option(help="The reason code, such as OutOfMemory.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="The maximum number.")] = 50,
     as_json: Json = False,
 ) -> None:
     """Jobs, newest first."""
@@ -184,7 +185,7 @@ def retry(job: Which, queue_anyway: QueueAnyway = False, as_json: Json = False) 
 @app.command()
 def wait(
     job: Which,
-    timeout: Annotated[float | None, typer.Option(help="Seconds to wait at most.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="The maximum number of seconds to wait.")] = None,
     as_json: Json = False,
 ) -> None:
     """Wait until a job is over. The exit code is 0 when it succeeded, else 1."""
@@ -199,9 +200,9 @@ def wait(
 def notebook(
     job: Which,
     to: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file, or the folder for it; else: here.")
+        Path | None, typer.Option("--output", "-o", help="The target file or folder. Default: the current directory.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: Json = False,
 ) -> None:
     """Fetch the starter notebook of an in_graph job that is up. It connects to the job's servers and drives them."""
@@ -215,7 +216,7 @@ def notebook(
         with place.open("w" if force else "x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
-        raise typer.BadParameter(f"{place} is there already: name another file, or give --force.") from error
+        raise typer.BadParameter(f"{place} already exists: choose another file, or use --force.") from error
     except OSError as error:
         raise typer.BadParameter(f"{place} cannot be written: {error.strerror}.") from error
     if as_json:
@@ -225,7 +226,9 @@ def notebook(
 
 
 @app.command()
-def delete(job: Which, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
+def delete(
+    job: Which, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False
+) -> None:
     """Delete a job that is over, with its log, checkpoints and model."""
     with Yardmaster.from_environment() as portal:
         found = find_job(portal, job)
@@ -262,7 +265,7 @@ def _queued(queue: Callable[[bool], Job], accept: bool) -> Job:
         if error.code != "never_fits":
             raise
         if not sys.stdin.isatty():
-            error.remedy = "Ask for less, or give --queue-anyway to queue it all the same."
+            error.remedy = "Request less, or use --queue-anyway to queue it anyway."
             print_never_fits(error, with_message=False)
             raise
         print_never_fits(error, with_message=True)

@@ -33,16 +33,16 @@ class Part:
 
 def logs(
     job: Annotated[str, typer.Argument(metavar="JOB", help="A name (the newest of it), an id, or how the id begins.")],
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as lines come, until the job is over.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow new lines until the job ends.")] = False,
     role: Annotated[str | None, typer.Option(help="Only this role: chief, worker, ps or evaluator.")] = None,
-    index: Annotated[int | None, typer.Option(min=0, help="Which task of the role; without: 0.")] = None,
-    attempt: Annotated[int | None, typer.Option(min=1, help="Without: the newest.")] = None,
+    index: Annotated[int | None, typer.Option(min=0, help="The index of the task in its role. Default: 0.")] = None,
+    attempt: Annotated[int | None, typer.Option(min=1, help="Default: the latest.")] = None,
     start: Annotated[int, typer.Option("--from", help="The first line; -100: only the last hundred.")] = 0,
     grep: Annotated[
         str | None, typer.Option(help="Only lines with this text; the portal searches all of them.")
     ] = None,
     regex: Annotated[bool, typer.Option("--regex", help="--grep is a regular expression.")] = False,
-    level: Annotated[str | None, typer.Option(help="Only this level or graver: error, warning, info.")] = None,
+    level: Annotated[str | None, typer.Option(help="Only this level or above: error, warning, info.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """The log of a job: of all its tasks by time, or of one."""

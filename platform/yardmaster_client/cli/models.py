@@ -35,7 +35,9 @@ def list_models(namespace: Namespace = None, as_json: Json = False) -> None:
 @app.command()
 def download(
     model: Annotated[str, typer.Argument(help="A model's id or name, or the job that made it.")],
-    to: Annotated[Path | None, typer.Option(help="The folder; without: the model's name, here.")] = None,
+    to: Annotated[
+        Path | None, typer.Option(help="The target folder. Default: the model's name, in the current directory.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Fetch a model's files. Those that are there already are not fetched again."""

@@ -10,7 +10,7 @@ from yardmaster_client.cli.output import Json, print_facts, print_json, print_ta
 from yardmaster_client.names import find_namespace
 from yardmaster_client.portal import Yardmaster
 
-app = typer.Typer(help="Where you may work, and how much room there is.", no_args_is_help=True)
+app = typer.Typer(help="Your namespaces and their quotas.", no_args_is_help=True)
 
 
 def register(parent: typer.Typer) -> None:
@@ -48,7 +48,7 @@ def show(namespace: Annotated[str, typer.Argument(help="Slug or id.")], as_json:
 
 @app.command()
 def usage(
-    namespace: Annotated[str, typer.Argument(help="Slug or id; without it all that you manage.")] = "",
+    namespace: Annotated[str, typer.Argument(help="Slug or ID. Default: all that you manage.")] = "",
     begin: Annotated[str, typer.Option("--from", help="Date or time (ISO 8601); by default the month's first.")] = "",
     end: Annotated[str, typer.Option("--to", help="Date or time (ISO 8601); by default now.")] = "",
     as_json: Json = False,

@@ -25,7 +25,9 @@ from yardmaster_client import uploads
 from yardmaster_client.errors import PortalError
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Slug or id; without: your own.")]
+Namespace = Annotated[
+    str | None, typer.Option("--namespace", "-n", help="Slug or ID. Default: your personal namespace.")
+]
 
 PHASE_COLOURS = {
     "QUEUED": "yellow",
@@ -107,7 +109,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, as_not
     if count:
         Console(highlight=False, stderr=as_note).print(table)
     else:
-        notes().print("There are none.", style="dim")
+        notes().print("No results.", style="dim")
 
 
 def print_facts(facts: Iterable[tuple[str, Any]]) -> None:

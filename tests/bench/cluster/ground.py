@@ -17,8 +17,8 @@ from tests.bench.cluster.counted import Counter
 from tests.cluster.reach import NEEDED, Cluster, find_cluster
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.kubernetes import KubernetesEngine
-from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.connection import connect
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.client.connection import connect
 from yardmaster.errors import Misconfigured
 from yardmaster.ids import JobKey, new_id
 from yardmaster.ledger import Quota

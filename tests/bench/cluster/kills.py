@@ -22,8 +22,8 @@ from tests.bench.bench_portal import BenchPortal
 from tests.bench.cluster.ground import Ground, ground, portal_on
 from tests.bench.cluster.queue import launch, ready, settle
 from tests.bench.lines import Line
-from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.connection import connect
+from yardmaster.engines.kubernetes.client.connection import connect
+from yardmaster.engines.kubernetes.render import names
 
 LAUNCHES = 500
 AT_ONCE = 12

@@ -16,9 +16,9 @@ from kubernetes import client
 from tests.bench.cluster.ground import NOBODY, ground, new_key, shaped_namespace, spec_of
 from tests.bench.lines import Line, interleaved, median
 from yardmaster.engines.kubernetes import KubernetesEngine
-from yardmaster.engines.kubernetes.connection import connect
-from yardmaster.engines.kubernetes.manifests import TO_BE_KNOWN, TOKEN_TO_BE_KNOWN
-from yardmaster.engines.kubernetes.names import RUN
+from yardmaster.engines.kubernetes.client.connection import connect
+from yardmaster.engines.kubernetes.render.manifests import TO_BE_KNOWN, TOKEN_TO_BE_KNOWN
+from yardmaster.engines.kubernetes.render.names import RUN
 from yardmaster.ids import JobKey
 from yardmaster.spec import Role, TrainingSpec
 

@@ -27,10 +27,11 @@ from tests.bench.lines import Line, median
 from tests.cluster.fake_nodes import fake_nodes, on_fake_nodes
 from tests.cluster.reach import wait_for
 from tests.contract.engine_harness import spec_of
-from yardmaster.engines.kubernetes import KubernetesEngine, names
-from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.connection import connect
-from yardmaster.engines.kubernetes.store import KINDS
+from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.client.connection import connect
+from yardmaster.engines.kubernetes.observe.store import KINDS
+from yardmaster.engines.kubernetes.render import names
 from yardmaster.ids import JobKey, new_id
 from yardmaster.spec import Role, RoleSpec
 

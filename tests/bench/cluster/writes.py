@@ -21,7 +21,7 @@ from tests.cluster.engine_on_cluster import PATIENCE, ClusterHarness, cluster_ha
 from tests.cluster.reach import wait_for
 from tests.contract.engine_harness import ACCESS, all_ended, wait_until
 from yardmaster.engines.kubernetes import KubernetesEngine
-from yardmaster.engines.kubernetes.store import KINDS
+from yardmaster.engines.kubernetes.observe.store import KINDS
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
 from yardmaster.phases import TaskPhase

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.accounts.services import sign_in_link_create, sign_in_link_use, token_create, user_change
-from apps.api.problems import ApiProblem
+from apps.errors import DomainError
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.services import member_remove, team_create
 from tests.real.postgres import postgres_cluster, postgres_db
@@ -31,7 +31,7 @@ def at_once(deed: Callable[[int], Any], times: int = 6) -> list[Any]:
         gate.wait()
         try:
             found.append(deed(number))
-        except ApiProblem as problem:
+        except DomainError as problem:
             found.append(problem)
         finally:
             connection.close()

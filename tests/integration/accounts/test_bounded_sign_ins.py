@@ -18,7 +18,7 @@ from apps.accounts.hashing import WAITING, Places
 from apps.accounts.models import Browser, PersonalToken
 from apps.accounts.services import token_create
 from apps.api.allowances import take
-from apps.api.problems import Conflict, TooMany
+from apps.errors import Conflict, TooMany
 from tests.integration.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db

@@ -15,8 +15,8 @@ from django.utils import timezone
 from apps.accounts.models import PersonalToken, User
 from apps.accounts.networks import MOST, is_seen_from, network_note, networks_clean
 from apps.accounts.services import address_change, sign_in_link_create, token_create, user_change, user_create
-from apps.api.problems import Conflict, Invalid
 from apps.audit.models import AuditEvent
+from apps.errors import Conflict, Invalid
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.uploads.models import Upload
 from tests.integration.conftest import PASSWORD

@@ -11,7 +11,8 @@ from apps.accounts.models import PersonalToken, User
 from apps.api import idempotency
 from apps.api.idempotency import Claim, answer_keep, claim_release, idempotency_clean, key_claim
 from apps.api.models import IdempotencyRecord
-from apps.api.problems import ApiProblem, Conflict
+from apps.api.problems import ApiProblem
+from apps.errors import Conflict
 from apps.namespaces import services as namespace_services
 from apps.namespaces.models import Namespace
 

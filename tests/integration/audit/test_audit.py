@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import time_machine
+from django.contrib.auth.signals import user_login_failed
 from django.db import transaction
 from django.test import Client
 from django.utils import timezone
@@ -19,10 +20,11 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.accounts.services import token_create, user_create
-from apps.audit.actions import ACTIONS
+from apps.administration.audit_actions import ACTIONS
 from apps.audit.models import AuditEvent
-from apps.audit.services import download_record, events_clean, reading_note, record, sign_in_failure_record
+from apps.audit.services import download_record, events_clean, record
 from apps.namespaces.models import Membership, Role
+from apps.namespaces.reading import reading_note
 from apps.namespaces.services import team_create
 from tests.integration.conftest import PASSWORD
 
@@ -96,6 +98,11 @@ def test_every_action_that_is_recorded_has_words():
     assert found <= set(ACTIONS)
 
 
+def failed_sign_in(name: str) -> None:
+    """As where a name and a password are refused."""
+    user_login_failed.send(__name__, credentials={"username": name}, request=None)
+
+
 class TestSignIns:
     def test_signing_in_and_out_is_recorded_with_address_and_agent(self, ada):
         browser = Client(REMOTE_ADDR="192.0.2.7", headers={"User-Agent": "Mozilla/5.0\x00 " + "x" * 500})
@@ -126,13 +133,13 @@ class TestSignIns:
         now = timezone.now().replace(minute=10, second=5)
         with time_machine.travel(now, tick=False):
             for n in range(50):
-                sign_in_failure_record(f"name-{n}")
+                failed_sign_in(f"name-{n}")
         rows = told("session.fail")
         assert len(rows) == 6
         assert sum(one.count for one in rows) == 50
         assert [one.facts for one in rows if one.count > 1] == [{"others": True}]
         with time_machine.travel(now + timedelta(hours=1), tick=False):
-            sign_in_failure_record("later")
+            failed_sign_in("later")
         assert told("session.fail")[0].facts == {"name": "later"}
 
     def test_an_account_is_named_however_many_other_names_are_tried(self, ada, admin, settings):
@@ -140,13 +147,13 @@ class TestSignIns:
         now = timezone.now().replace(minute=10, second=5)
         with time_machine.travel(now, tick=False):
             for n in range(20):
-                sign_in_failure_record(f"name-{n}")
+                failed_sign_in(f"name-{n}")
         with time_machine.travel(now + timedelta(minutes=1), tick=False):
             for n in range(3):
                 wish = {"username": "ADA" if n else "ada@example.org", "password": "wrong wrong", "name": "cli"}
                 APIClient(REMOTE_ADDR=f"192.0.2.{n}").post("/api/v1/auth/token/", wish)
-            sign_in_failure_record("admin")
-            sign_in_failure_record("name-21")
+            failed_sign_in("admin")
+            failed_sign_in("name-21")
         named = [one for one in told("session.fail") if one.facts == {"others": True, "name": "ada"}]
         assert [(one.subject, one.address, one.count) for one in named] == [(f"user:{ada.pk}", "192.0.2.0", 3)]
         assert [one.facts["name"] for one in told("session.fail") if one.subject == f"user:{admin.pk}"] == ["admin"]
@@ -154,7 +161,7 @@ class TestSignIns:
 
     def test_the_whole_of_a_long_address_is_looked_up(self, ada):
         User.objects.filter(pk=ada.pk).update(email=f"{'a' * 60}@{'b' * 60}.example.org")
-        sign_in_failure_record(f" {'a' * 60}@{'b' * 60}.EXAMPLE.org")
+        failed_sign_in(f" {'a' * 60}@{'b' * 60}.EXAMPLE.org")
         assert [one.subject for one in told("session.fail")] == [f"user:{ada.pk}"]
 
     def test_a_wrong_present_password_is_recorded(self, ada):
@@ -271,7 +278,7 @@ class TestExport:
         assert (row["actor_name"], row["subject"], row["facts"]) == ("ada", "job:1", {"name": "=1"})
 
     def test_it_is_bounded_and_whole(self, ada, admin, signed_in, settings, monkeypatch):
-        monkeypatch.setattr("apps.audit.selectors._AT_ONCE", 3)
+        monkeypatch.setattr("apps.administration.audit_selectors._AT_ONCE", 3)
         for n in range(8):
             record(ada, "job.stop", f"job:{n}")
         for most, expected in ((100, 8), (7, 7), (6, 6), (2, 2)):
@@ -297,7 +304,7 @@ class TestPage:
     def test_it_shows_and_filters(self, ada, bob, admin, client):
         record(ada, "job.stop", "job:1", namespace=ada.personal_namespace, name="<script>alert(1)</script>")
         record(bob, "job.create", "job:2", namespace=bob.personal_namespace, name="two")
-        sign_in_failure_record("mallory")
+        failed_sign_in("mallory")
         client.force_login(admin)
         page = client.get(self.PAGE).content.decode()
         assert "Job stopped" in page
@@ -315,7 +322,7 @@ class TestPage:
         assert rows(since=(timezone.now() + timedelta(days=1)).date()) == []
         assert "Job stopped" in rows(since=timezone.now().date(), until=timezone.now().date())
         assert rows(since="soon") == []
-        assert "No events fit" in client.get(self.PAGE, {"person": "nobody"}).content.decode()
+        assert "No events match" in client.get(self.PAGE, {"person": "nobody"}).content.decode()
 
     def test_a_manager_sees_the_own_namespaces_and_their_export(self, ada, bob, client):
         record(ada, "job.stop", "job:1", namespace=ada.personal_namespace)

@@ -10,7 +10,7 @@ import uuid
 import pytest
 from django.utils import timezone
 
-from apps.jobs import wake
+from apps.dispatch import messages
 from apps.jobs.models import Job, QueuePass
 from apps.jobs.queue import AGAIN_AFTER as QUEUE_AGAIN_AFTER
 from apps.jobs.sweep import AGAIN_AFTER, sweep
@@ -39,10 +39,10 @@ def test_launches_have_their_queue_decided_once_they_are_committed(
     with django_capture_on_commit_callbacks(execute=True):
         jobs = [world.launch(ada) for _ in range(3)]
         assert sent == []
-    assert sent == [(wake.ADMIT, "staged")], "one pass decides all of them"
+    assert sent == [(messages.ADMIT, "staged")], "one pass decides all of them"
     with django_capture_on_commit_callbacks(execute=True):
         tasks.decide_queue("staged")
-    assert sorted(sent[1:]) == sorted((wake.RECONCILE, str(job.pk)) for job in jobs)
+    assert sorted(sent[1:]) == sorted((messages.RECONCILE, str(job.pk)) for job in jobs)
 
 
 def test_the_tasks_bring_the_job_forward(world, ada):
@@ -79,8 +79,8 @@ def test_large_uploads_leave_threads_to_jobs(monkeypatch):
 
 
 def test_an_upload_may_be_read_for_hours_and_a_job_is_looked_at_for_seconds():
-    assert app.tasks[wake.FINISH_UPLOAD].time_limit >= 10 * 3600
-    assert app.tasks[wake.RECONCILE].time_limit == app.conf.task_time_limit
+    assert app.tasks[messages.FINISH_UPLOAD].time_limit >= 10 * 3600
+    assert app.tasks[messages.RECONCILE].time_limit == app.conf.task_time_limit
     assert app.conf.task_time_limit <= 120
 
 
@@ -91,7 +91,7 @@ def test_the_sweep_wakes_who_is_due_and_not_again_at_once(world, ada, sent):
     Job.objects.filter(pk=due.pk).update(next_look_at=now)
     Job.objects.filter(pk=later.pk).update(next_look_at=now + AGAIN_AFTER * 5)
     assert sweep(now) == 1
-    assert sent == [(wake.RECONCILE, str(due.pk))]
+    assert sent == [(messages.RECONCILE, str(due.pk))]
     assert sweep(now) == 0
     assert sweep(now + AGAIN_AFTER) == 1
 
@@ -100,9 +100,9 @@ def test_the_sweep_has_the_queues_decided_that_are_due_and_not_again_at_once(wor
     world.launch(ada)
     now = timezone.now()
     Job.objects.update(next_look_at=None)
-    for at, messages in ((now, 1), (now, 1), (now + QUEUE_AGAIN_AFTER, 2)):
+    for at, passes in ((now, 1), (now, 1), (now + QUEUE_AGAIN_AFTER, 2)):
         sweep(at)
-        assert sent == [(wake.ADMIT, "staged")] * messages
+        assert sent == [(messages.ADMIT, "staged")] * passes
 
 
 def test_an_ended_job_is_never_swept_again(world, ada, sent):
@@ -120,16 +120,16 @@ def test_a_broker_that_is_away_costs_less_than_a_second_and_never_the_request(ki
         if kind == "silent":
             listener.listen()  # takes the connection and says nothing
         settings.CELERY_BROKER_URL = f"redis://127.0.0.1:{listener.getsockname()[1]}/0"
-        wake._sender.cache_clear()
-        wake._silent_until = 0.0
+        messages._celery.cache_clear()
+        messages._paused_until = 0.0
         try:
             before = time.monotonic()
             for _ in range(20):
-                wake.wake_now(uuid.uuid4())
+                messages.enqueue_now(messages.RECONCILE, uuid.uuid4())
             assert time.monotonic() - before < 2.0
         finally:
-            wake._sender.cache_clear()
-            wake._silent_until = 0.0
+            messages._celery.cache_clear()
+            messages._paused_until = 0.0
     assert caplog.text.count("took no message") == 1
 
 
@@ -137,12 +137,12 @@ def test_a_job_launched_without_a_broker_is_found_by_the_sweep(
     world, ada, settings, django_capture_on_commit_callbacks
 ):
     settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
-    wake._sender.cache_clear()
+    messages._celery.cache_clear()
     try:
         with django_capture_on_commit_callbacks(execute=True):
             job = world.launch(ada)
     finally:
-        wake._sender.cache_clear()
-        wake._silent_until = 0.0
+        messages._celery.cache_clear()
+        messages._paused_until = 0.0
     world.settle()
     assert world.again(job).phase == "RUNNING"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -16,10 +17,11 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from apps.jobs.leadership import LASTS, lead, resign
+from apps.dispatch.leadership import LASTS, lead, resign
 from apps.jobs.management.commands import conductor
 from apps.jobs.management.commands.conductor import Conductor, watched_engines
 from tests.integration.jobs.conftest import engine_settings, stores, world
+from tests.real.migrated import migrated
 from yardmaster.phases import TaskPhase
 from yardmaster.spec import Role
 
@@ -48,7 +50,7 @@ def test_who_resigns_is_followed_at_once(db):
 def test_a_change_at_the_engine_wakes_the_job_at_once(world, ada, monkeypatch):
     woken: list[uuid.UUID] = []
     arrived = threading.Event()
-    monkeypatch.setattr(conductor, "wake_now", lambda job_id: (woken.append(job_id), arrived.set()))
+    monkeypatch.setattr(conductor, "enqueue_now", lambda task, job_id: (woken.append(job_id), arrived.set()))
     job = world.launch(ada)
     world.settle()
     one = Conductor()
@@ -64,7 +66,7 @@ def test_a_change_at_the_engine_wakes_the_job_at_once(world, ada, monkeypatch):
 
 @pytest.mark.django_db(transaction=True)
 def test_who_does_not_lead_wakes_nobody(world, monkeypatch):
-    monkeypatch.setattr(conductor, "wake_now", lambda job_id: pytest.fail("woken"))
+    monkeypatch.setattr(conductor, "enqueue_now", lambda task, job_id: pytest.fail("woken"))
     lead("conductor", "another", datetime.now(UTC))
     one = Conductor()
     one.renew()
@@ -74,7 +76,7 @@ def test_who_does_not_lead_wakes_nobody(world, monkeypatch):
 @pytest.mark.django_db(transaction=True)
 def test_what_changed_while_nobody_led_is_woken_by_the_next_leader(world, monkeypatch):
     woken: list[uuid.UUID] = []
-    monkeypatch.setattr(conductor, "wake_now", woken.append)
+    monkeypatch.setattr(conductor, "enqueue_now", lambda task, job_id: woken.append(job_id))
     lead("conductor", "another", timezone.now())
     one, job_id = Conductor(), uuid.uuid4()
     one.renew()
@@ -88,7 +90,7 @@ def test_what_changed_while_nobody_led_is_woken_by_the_next_leader(world, monkey
 @pytest.mark.slow
 def test_after_kill_9_of_the_leader_another_leads_within_the_lease_time(tmp_path: Path):
     manage, environment = [sys.executable, str(ROOT / "manage.py")], {**os.environ, "YARDMASTER_HOME": str(tmp_path)}
-    subprocess.run([*manage, "migrate", "--verbosity", "0"], env=environment, check=True, timeout=120)
+    shutil.copyfile(migrated(), tmp_path / "portal.sqlite3")
     with contextlib.ExitStack() as both:
         leader = conductor_process(both, manage, environment)
         first = next_leader(tmp_path, after="")
@@ -114,7 +116,7 @@ def next_leader(home: Path, after: str) -> str:
     deadline = time.monotonic() + 40
     while time.monotonic() < deadline:
         with contextlib.closing(sqlite3.connect(home / "portal.sqlite3")) as database:
-            for (holder,) in database.execute("SELECT holder FROM jobs_leadership WHERE post = 'conductor'"):
+            for (holder,) in database.execute("SELECT holder FROM dispatch_leadership WHERE post = 'conductor'"):
                 if holder not in ("", after):
                     return str(holder)
         time.sleep(0.1)

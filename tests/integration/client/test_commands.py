@@ -49,13 +49,13 @@ def test_signing_out_can_leave_the_token_good_and_waits_for_no_portal(yardmaster
     without = {"YARDMASTER_URL": "", "YARDMASTER_TOKEN": ""}
     login = ["login", "--url", ada.transport.url, "--token", ada.transport.token]
     assert yardmaster(*login, **without).code == 0
-    assert "stays good" in yardmaster("logout", "--keep-token", **without).err
+    assert "stays valid" in yardmaster("logout", "--keep-token", **without).err
     assert yardmaster("whoami").code == 0
     file = tmp_path / ".config" / "yardmaster" / "credentials.json"
     file.write_text(json.dumps({"url": "http://127.0.0.1:9", "token": "x"}))
     done = yardmaster("logout", **without)
     assert (done.code, file.exists()) == (0, False)
-    assert "stays good" in done.err
+    assert "stays valid" in done.err
 
 
 def test_a_portal_that_does_not_answer_is_exit_3(yardmaster):
@@ -122,14 +122,14 @@ def test_a_notebook_is_for_servers_and_only_while_they_are_up(yardmaster, script
     assert yardmaster("jobs", "launch", job_file, "--set", "name=alone").code == 0
     refused = yardmaster("jobs", "notebook", "alone")
     assert refused.code == 1
-    assert "its own script drives it" in refused.err
+    assert "it runs its own script" in refused.err
     servers = tmp_path / "servers.yaml"
     servers.write_text("name: servers\nstrategy: in_graph\nroles:\n  ps: {cpu: 0.1, memory: 64Mi}\n"
                        "  worker: {cpu: 0.1, memory: 64Mi}\n")  # fmt: skip
     assert yardmaster("jobs", "launch", servers).code == 0
     waits = yardmaster("jobs", "notebook", "servers")
     assert waits.code == 1
-    assert "not up" in waits.err
+    assert "not running" in waits.err
     for name in ("alone", "servers"):
         assert yardmaster("jobs", "stop", name).code == 0
 
@@ -183,7 +183,7 @@ def test_all_tokens_are_revoked_at_once(yardmaster, light_portal):
     made = yardmaster("tokens", "create", "one", "--json", YARDMASTER_TOKEN=mine).json
     assert made["expires_at"], "it expires by default"
     refused = yardmaster("tokens", "create", "other", "--never-expires", YARDMASTER_TOKEN=mine)
-    assert (refused.code, "has to expire" in refused.err) == (1, True)
+    assert (refused.code, "must expire" in refused.err) == (1, True)
     assert yardmaster("tokens", "revoke", "one", "--all", YARDMASTER_TOKEN=mine).code == 2
     assert yardmaster("tokens", "revoke", YARDMASTER_TOKEN=mine).code == 2
     assert "Revoked 2 tokens" in yardmaster("tokens", "revoke", "--all", YARDMASTER_TOKEN=mine).err
@@ -196,7 +196,7 @@ def test_an_administrator_locks_a_user_out(yardmaster, light_portal):
     theirs = light_portal.token_of("heidi")
     assert yardmaster("users", "lock", "ada", YARDMASTER_TOKEN=theirs).code == 1
     assert "Revoked 1 token of Heidi." in yardmaster("users", "revoke-tokens", "Heidi").err
-    assert "0 jobs asked to stop" in yardmaster("users", "lock", "heidi", "--stop-jobs").err
+    assert "0 jobs are being stopped" in yardmaster("users", "lock", "heidi", "--stop-jobs").err
     login = ("login", "--url", light_portal.url, "-u", "heidi", "--password", PASSWORD)
     assert yardmaster(*login, YARDMASTER_TOKEN="").code == 1
     assert "can sign in again" in yardmaster("users", "unlock", "heidi").err

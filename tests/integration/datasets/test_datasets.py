@@ -14,7 +14,7 @@ from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.selectors import namespace_for
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
-from apps.uploads.versioned import services as versioned
+from apps.uploads.signals import versions_deleting
 from tests.integration.sending import begin, sha256, tfrecord, uploaded
 
 PATH = "/api/v1/datasets/"
@@ -24,11 +24,6 @@ CONTENT = {"train/a.csv": b"x,y\n1,2\n3,4\n", "b.tfrecord": tfrecord(b"1", b"2",
 @pytest.fixture
 def client(ada, signed_in):
     return signed_in(ada)
-
-
-@pytest.fixture(autouse=True)
-def _no_jobs(monkeypatch):
-    monkeypatch.setattr(versioned, "versions_in_use", lambda version_ids: set())
 
 
 def make(client, name="digits", content=CONTENT, **more):
@@ -137,11 +132,14 @@ def test_deleting_returns_the_quota_and_removes_the_bytes(ada, client, tmp_path,
     assert [path for path in (tmp_path / "objects").rglob("*") if path.is_file()] == []
 
 
-def test_what_an_unfinished_job_uses_is_not_deleted(client, monkeypatch):
+def test_what_an_unfinished_job_uses_is_not_deleted(client, request):
     dataset = make(client)
-    monkeypatch.setattr(
-        versioned, "versions_in_use", lambda ids: {one for one in ids if str(one) == dataset["latest"]["id"]}
-    )
+
+    def needed(*, version_ids, **_):
+        return {one for one in version_ids if str(one) == dataset["latest"]["id"]}
+
+    versions_deleting.connect(needed)
+    request.addfinalizer(lambda: versions_deleting.disconnect(needed))
     for address in (f"{PATH}{dataset['id']}/", f"/api/v1/dataset-versions/{dataset['latest']['id']}/"):
         answer = client.delete(address)
         assert (answer.status_code, answer.json()["code"]) == (409, "in_use")
@@ -149,7 +147,7 @@ def test_what_an_unfinished_job_uses_is_not_deleted(client, monkeypatch):
     assert client.get(f"{PATH}{dataset['id']}/").status_code == 200
 
 
-def test_deeds_are_written_down(ada, client):
+def test_changes_are_recorded(ada, client):
     dataset = make(client)
     add(client, dataset, CONTENT)
     client.delete(f"{PATH}{dataset['id']}/")

@@ -86,7 +86,7 @@ VERDICTS = [
         "a module of its own that is no Python",
         "import importlib\nimportlib.import_module('part')",
         "SyntaxError",
-        "Python could not read",
+        "Python could not parse",
         "Correct the line",
     ),
     ("an exit code of its own", "raise SystemExit(3)", "ScriptFailed", "exit code 3", "log"),

@@ -84,7 +84,7 @@ def test_a_file_that_is_gone_from_the_store_ends_the_job_by_its_name(portal_scen
     assert "digits.txt" in job.message
     (fault,) = check(portal_scene, version)["corrupt"]
     assert (fault["path"], fault["found"]) == ("digits.txt", "")
-    assert "gone" in fault["message"]
+    assert "missing" in fault["message"]
 
 
 def test_code_that_was_damaged_in_the_store_ends_the_job_by_its_name(portal_scene: Scene):

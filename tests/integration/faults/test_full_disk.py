@@ -127,8 +127,8 @@ def test_an_upload_into_a_full_store_is_refused_and_goes_on_later(disk_scene: Sc
         assert answer.headers["Content-Type"] == "application/problem+json"
         problem = answer.json()
         assert problem["code"] == "storage_full"
-        assert "no room left" in problem["detail"]
-        assert "Delete what is no longer needed" in problem["remedy"]
+        assert "store is full" in problem["detail"]
+        assert "Delete data that you no longer need" in problem["remedy"]
         assert http.get(f"uploads/{upload['id']}/").json()["files"][0]["done"] == []
         assert storage_of(disk_scene) == (used, reserved + size)
 

@@ -138,7 +138,7 @@ def test_after_ctrl_c_jobs_go_on_and_the_next_start_finds_them(up: UpPortal, up_
     job, trace = begun(up_scene, code, "goes-on", 400)
     pids = up.pids()
     said = up.interrupt()
-    assert "1 job(s) go on without it: goes-on" in said
+    assert "1 job(s) continue without it: goes-on" in said
     assert "make stop-jobs" in said
     assert not any(is_alive(pid) for pid in pids)
     assert up_scene.runners(job)
@@ -198,4 +198,4 @@ def test_stop_jobs_without_a_portal_ends_what_runs_and_what_waits(up: UpPortal, 
         assert (ended.phase, ended.reason) == ("STOPPED", "Stopped")
         up_scene.assert_nothing_is_left(ended)
     asked = [event["message"] for event in up_scene.client.jobs.events(runs.id) if event["kind"] == "stop_asked"]
-    assert asked == ["The machine's operator asked for the job to be stopped."]
+    assert asked == ["The portal's operator requested to stop the job."]

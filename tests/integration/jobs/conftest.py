@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.jobs import wake
+from apps.dispatch import messages as dispatch_messages
 from apps.jobs.engines import engine_named
 from apps.jobs.models import Job
 from tests.integration.jobs.world import StagedEngine, World, refuses_transactions
@@ -62,7 +62,7 @@ def sent(monkeypatch):
         def send_task(self, name, args, **options) -> None:
             messages.append((name, args[0]))
 
-    monkeypatch.setattr(wake, "_sender", Sender)
+    monkeypatch.setattr(dispatch_messages, "_celery", Sender)
     # A broker that was away for an earlier test is no matter of this one.
-    monkeypatch.setattr(wake, "_silent_until", 0.0)
+    monkeypatch.setattr(dispatch_messages, "_paused_until", 0.0)
     return messages

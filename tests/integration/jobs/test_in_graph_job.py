@@ -164,7 +164,7 @@ def test_the_end_of_its_time_stops_it_and_says_so(world, ada):
     world.until_quiet()
     job = world.again(job)
     assert (job.phase, job.reason) == ("STOPPED", "DeadlineExceeded")
-    assert "maximum runtime of 600 s" in job.message
+    assert "time limit of 600 s" in job.message
     assert JobAttempt.objects.get(job=job).phase == "STOPPED"
     assert not world.engine.has(job)
 
@@ -174,7 +174,7 @@ def test_a_server_that_is_lost_for_good_fails_the_job_in_plain_words(world, me, 
     world.until_quiet()
     job = world.again(up)
     assert (job.phase, job.reason) == ("FAILED", "ServerEnded")
-    assert job.message == "Parameter server 0 ended with exit code 1, though a server runs until it is stopped."
+    assert job.message == "Parameter server 0 exited with exit code 1, but a server runs until it is stopped."
     assert me.get(f"{JOBS}{up.pk}/why/").json()["remedy"].startswith("Read the end of its log.")
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from apps.jobs import services, wake
+from apps.dispatch import messages
+from apps.jobs import services
+from apps.jobs.engine_namespaces import bounds_of
 from apps.jobs.models import Job, JobEvent, Reservation
 from apps.jobs.selectors import resources_used
 from apps.jobs.why import why
 from apps.namespaces.models import Membership, Namespace, Quota
-from apps.namespaces.places import bounds_of
 from yardmaster.engines.base import Capacity
 from yardmaster.phases import TaskPhase
 from yardmaster.spec import Resources, Role
@@ -44,7 +45,7 @@ def test_a_waiting_job_says_what_lacks_how_much_and_who_holds_it(world, ada, sma
     assert [one["name"] for one in told.holders] == ["first"]
     cpu = next(one for one in told.numbers if one["resource"] == "cpu")
     assert (cpu["needs"], cpu["unused"], cpu["limit"], cpu["short_by"]) == (3, 1, 4, 2)
-    assert "cpu" in told.message
+    assert "CPU" in told.message
     assert told.remedy
     assert first.pk != second.pk
 
@@ -89,7 +90,7 @@ def test_room_that_is_freed_has_the_queue_decided_at_once(world, ada, small, sen
     world.engine.set(first, Role.WORKER, 0, TaskPhase.FAILED, reason="ScriptFailed", exit_code=1)
     with django_capture_on_commit_callbacks(execute=True):
         world.look(first)
-    assert sent.count((wake.ADMIT, "staged")) == 1
+    assert sent.count((messages.ADMIT, "staged")) == 1
     world.settle()
     assert world.again(second).phase == "RUNNING"
 
@@ -104,7 +105,7 @@ def test_more_quota_has_those_decided_who_wait_for_it(
     more = {"cpu": 8, "memory": None, "gpus": None, "storage": None, "running_jobs": None}
     with django_capture_on_commit_callbacks(execute=True):
         assert signed_in(admin).put(f"/api/v1/namespaces/{namespace.pk}/quota/", more).status_code == 200
-    assert sent.count((wake.ADMIT, "staged")) == 1
+    assert sent.count((messages.ADMIT, "staged")) == 1
     world.settle()
     assert world.again(second).phase == "RUNNING"
 

@@ -215,7 +215,7 @@ def test_a_retry_waits_until_the_job_is_over_and_may_change_the_specification(wo
 
 
 def test_a_running_job_cannot_be_deleted_and_an_ended_one_leaves_nothing(world, me, ada):
-    from apps.logs.store import log_store
+    from apps.stores.logs import log_store
     from yardmaster.logs.keys import StreamKey
 
     job = world.launch(ada)
@@ -235,7 +235,7 @@ def test_a_running_job_cannot_be_deleted_and_an_ended_one_leaves_nothing(world, 
 
 def test_why_a_job_failed_names_the_task_its_last_words_and_what_they_mean(world, me, ada):
     """pai#2326: a failure category and a resolution that the user can act on."""
-    from apps.logs.store import log_store
+    from apps.stores.logs import log_store
     from yardmaster.logs.keys import StreamKey
 
     job = world.launch(ada)
@@ -323,7 +323,7 @@ def test_a_check_lists_every_problem_at_once(world, me, ada):
 
 
 def test_a_check_says_what_the_engine_would_refuse_and_a_lack_of_room_says_more(world, me, ada):
-    problem = Problem("roles.worker.replicas", "too_many_tasks", "No task could begin.", "Ask for at most 884.", "900")
+    problem = Problem("roles.worker.replicas", "too_many_tasks", "No task could begin.", "Request at most 884.", "900")
     for replicas, said in ((2, ["roles.worker.replicas"]), (90, [])):
         world.engine.fail_next("preview", SpecRejected([problem]))
         spec = world.spec_json(ada, roles={"worker": {"replicas": replicas}, "ps": {}})

@@ -7,7 +7,7 @@ import pytest
 from apps.jobs import archive, services
 from apps.jobs.task_auth import TaskIdentity
 from apps.jobs.task_orders import order_for
-from apps.logs.store import log_store
+from apps.stores.logs import log_store
 from yardmaster.logs.keys import StreamKey
 from yardmaster.phases import TaskPhase
 from yardmaster.spec import Role

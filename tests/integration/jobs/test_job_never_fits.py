@@ -149,22 +149,22 @@ def test_lists_tell_it_apart_from_those_that_wait(post, signed, ada, world):
     page = signed.get("/jobs/").content.decode()
     row = re.search(rf'id="job-{never}".*?</tr>', page, re.S)
     assert row
-    assert "Can never fit" in row[0]
-    assert "Waiting" not in row[0]
+    assert "Can never start" in row[0]
+    assert "Queued" not in row[0]
     assert "ahead" not in row[0]
     other = re.search(rf'id="job-{waits}".*?</tr>', page, re.S)
     assert other
-    assert "Waiting" in other[0]
+    assert "Queued" in other[0]
     only = signed.get("/jobs/?queue_state=never_fits").content.decode()
     assert never in only
     assert waits not in only
-    assert "Can never fit" in signed.get(f"/jobs/{never}/").content.decode()
+    assert "Can never start" in signed.get(f"/jobs/{never}/").content.decode()
 
 
 def test_home_counts_it_apart(post, signed):
     post(accept_never_fits=True)
     page = signed.get("/").content.decode()
-    assert "Queued, but too large to ever start" in page
+    assert "Can never start" in page
     assert re.search(r'id="home-figure-QUEUED".*?<strong>0</strong>', page, re.S)
 
 
@@ -175,8 +175,10 @@ def test_home_counts_it_apart(post, signed):
 def form(world, ada) -> dict[str, str]:
     return {
         "form": "f1", "name": "digits", "strategy": "between_graph", "code": str(world.code_version(ada).pk),
-        "entry_point": "train.py", "roles.worker.replicas": "2", "roles.worker.cpu": "30", "roles.ps.replicas": "1",
-        "roles.ps.cpu": "30", "namespace": ada.personal_namespace.slug,
+        "entry_point": "train.py", "roles-worker-replicas": "2", "roles-worker-cpu": "30", "roles-ps-replicas": "1",
+        "roles-ps-cpu": "30", "namespace": ada.personal_namespace.slug,
+        "inputs-TOTAL_FORMS": "0", "inputs-INITIAL_FORMS": "0",
+        "environment-TOTAL_FORMS": "0", "environment-INITIAL_FORMS": "0",
     }  # fmt: skip
 
 
@@ -188,7 +190,7 @@ def test_the_form_asks_with_the_numbers_and_keeps_what_was_typed(signed, form):
     assert re.search(r"<td>90</td>\s*<td>64</td>", page)
     assert "1 worker, 1 parameter server" in page
     assert 'value="shape:worker=1,ps=1"' in page
-    assert 'name="roles.worker.cpu" value="30"' in page
+    assert 'name="roles-worker-cpu" value="30"' in page
     assert not Job.objects.exists()
 
 
@@ -196,7 +198,7 @@ def test_confirmed_it_is_launched_and_a_changed_form_asks_again(signed, form):
     page = signed.post("/jobs/launch/", form).content.decode()
     found = re.search(r'name="accept_never_fits" value="([0-9a-f]{64})"', page)
     assert found
-    changed = form | {"roles.worker.replicas": "3", "accept_never_fits": found[1]}
+    changed = form | {"roles-worker-replicas": "3", "accept_never_fits": found[1]}
     assert signed.post("/jobs/launch/", changed).status_code == 409
     assert not Job.objects.exists()
     accepted = signed.post("/jobs/launch/", form | {"accept_never_fits": found[1]})
@@ -207,4 +209,4 @@ def test_the_shape_that_could_start_launches_without_a_question(signed, form):
     signed.post("/jobs/launch/", form)
     taken = signed.post("/jobs/launch/", form | {"take": "shape:worker=1,ps=1"}).content.decode()
     assert "Queue a job that can never start?" not in taken
-    assert signed.post("/jobs/launch/", form | {"roles.worker.replicas": "1"}).status_code == 302
+    assert signed.post("/jobs/launch/", form | {"roles-worker-replicas": "1"}).status_code == 302

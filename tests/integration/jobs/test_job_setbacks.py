@@ -62,7 +62,7 @@ def test_a_verdict_is_never_covered_by_a_setback(world, ada):
 def test_a_specification_that_the_engine_rejects_fails_the_job_with_every_problem(world, ada):
     job = world.launch(ada)
     world.engine.fail_next(
-        "submit", SpecRejected([Problem("roles.worker.gpus", "no_gpus", "There are none.", "Ask for none.")])
+        "submit", SpecRejected([Problem("roles.worker.gpus", "no_gpus", "No results.", "Ask for none.")])
     )
     job = world.look(job)
     assert (job.phase, job.reason, job.remedy) == ("FAILED", "SpecRejected", "Ask for none.")

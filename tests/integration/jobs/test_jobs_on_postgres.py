@@ -107,7 +107,7 @@ def test_two_who_stop_and_a_verdict_at_once_leave_one_end(postgres_world, carl):
 
 
 def test_of_two_retries_at_once_one_begins_an_attempt(postgres_world, carl):
-    from apps.api.problems import Conflict
+    from apps.errors import Conflict
 
     world: World = postgres_world
     job = world.launch(carl)

@@ -21,7 +21,7 @@ from yardmaster.spec import Role
 def woken(monkeypatch) -> list[uuid.UUID]:
     """Who was sent to a worker."""
     found: list[uuid.UUID] = []
-    monkeypatch.setattr(sweeping, "wake_now", found.append)
+    monkeypatch.setattr(sweeping, "enqueue_now", lambda task, job_id: found.append(job_id))
     return found
 
 

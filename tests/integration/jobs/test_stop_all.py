@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from apps.accounts.models import User
-from apps.api.problems import Forbidden
 from apps.audit.models import AuditEvent
+from apps.errors import Forbidden
 from apps.jobs.models import Job, JobEvent
 from apps.jobs.services import jobs_stop_all, jobs_stop_of
 from apps.namespaces.models import Membership

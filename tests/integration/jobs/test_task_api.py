@@ -14,9 +14,9 @@ from apps.jobs.results import newest_checkpoint, results_settle
 from apps.jobs.services import job_retry
 from apps.jobs.task_auth import AFTER_TIDY, identity_of, token_of
 from apps.registry.models import Model
+from apps.stores.objects import storage
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
-from apps.uploads.storage import storage
 from tests.integration.jobs.world import task_of
 from yardmaster.phases import TaskPhase
 from yardmaster.spec import Role

@@ -20,9 +20,9 @@ from apps.jobs.reconcile import reconcile
 from apps.jobs.services import job_launch
 from apps.jobs.task_auth import token_of
 from apps.namespaces.models import Namespace
+from apps.stores.objects import storage
 from apps.uploads.manifest import manifest_create
 from apps.uploads.models import Kind, State, Upload
-from apps.uploads.storage import storage
 from yardmaster.engines.base import Capacity, TaskAccess
 from yardmaster.engines.fake import PLENTY, FakeEngine
 from yardmaster.ids import JobKey

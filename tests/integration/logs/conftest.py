@@ -11,9 +11,9 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.jobs.models import Job, JobAttempt
-from apps.logs.store import log_store
 from apps.logs.task_views import RememberedTaskToken
 from apps.namespaces.selectors import namespace_for
+from apps.stores.logs import log_store
 from tests.integration.jobs.world import task_of
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.store import LogStore

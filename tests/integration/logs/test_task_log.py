@@ -10,9 +10,10 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from apps.jobs import log_charges
 from apps.jobs.models import Job, JobAttempt
 from apps.jobs.task_auth import token_of
-from apps.logs import intake, volume
+from apps.logs import intake
 from apps.namespaces.models import Quota
 from apps.uploads.models import StorageAccount
 from tests.integration.logs.conftest import job_of, worker
@@ -191,14 +192,14 @@ def test_the_namespace_is_charged_in_portions_and_settled_at_the_end(job, task, 
     attempt, logs = charged_for(job)
     assert attempt == logs >= 3_000_000
     assert logs <= 8 << 20
-    volume.log_settle(job.pk, 1)
-    volume.log_settle(job.pk, 1)
+    log_charges.log_settle(job.pk, 1)
+    log_charges.log_settle(job.pk, 1)
     used = store.volume(job.pk, 1).used
     assert charged_for(job) == (used, used)
     assert 3_000_000 <= used < 3_100_000
     store.delete_job(job.pk)
-    volume.log_release(job.pk, job.namespace_id)
-    volume.log_release(job.pk, job.namespace_id)
+    log_charges.log_release(job.pk, job.namespace_id)
+    log_charges.log_release(job.pk, job.namespace_id)
     assert charged_for(job) == (0, 0)
 
 

@@ -7,8 +7,8 @@ import uuid
 import pytest
 
 from apps.accounts.models import User
-from apps.api.problems import ApiProblem, Forbidden, NotFound
 from apps.audit.models import AuditEvent
+from apps.errors import DomainError, Forbidden, NotFound
 from apps.namespaces.models import Membership, Namespace, Quota, Role
 from apps.namespaces.selectors import namespace_for, namespaces_visible, quota_of, require_role
 from apps.namespaces.services import team_create
@@ -253,5 +253,5 @@ def test_me_shows_where_one_may_work(carol, team, signed_in):
 
 
 def test_a_role_lower_than_any_is_none_at_all(bob, team):
-    with pytest.raises(ApiProblem):
+    with pytest.raises(DomainError):
         require_role(bob, team, Role.VIEWER)

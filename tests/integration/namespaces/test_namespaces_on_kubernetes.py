@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import pytest
 from django.utils import timezone
 
+from apps.administration.services import quota_set
 from apps.namespaces.models import Place
-from apps.namespaces.services import quota_set
 from apps.removals.models import Data, Removal
 from apps.removals.services import user_remove
 from celery_worker import tasks
 from tests.contract.engine_harness import KubernetesHarness
 from tests.integration.jobs.conftest import sent, stores
 from tests.integration.jobs.world import World
-from yardmaster.engines.kubernetes.names import namespace_name
+from yardmaster.engines.kubernetes.render.names import namespace_name
 
 __all__ = ["sent", "stores"]
 

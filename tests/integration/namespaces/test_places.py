@@ -8,11 +8,12 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.services import user_delete
+from apps.administration.services import quota_set
 from apps.audit.models import AuditEvent
-from apps.jobs.wake import KEEP_NAMESPACE
+from apps.dispatch.messages import KEEP_NAMESPACE
+from apps.jobs.engine_namespaces import LOOK_EVERY, bounds_of, place_ready, places_keep, places_sweep
 from apps.namespaces.models import Namespace, Place, Quota
-from apps.namespaces.places import LOOK_EVERY, bounds_of, place_ready, places_keep, places_sweep
-from apps.namespaces.services import quota_set, team_create
+from apps.namespaces.services import team_create
 from celery_worker import tasks
 from tests.integration.jobs.conftest import sent, stores
 from tests.integration.namespaces.placed import placed_world

@@ -10,14 +10,15 @@ from django.core import mail
 from django.core.mail.backends.locmem import EmailBackend
 from django.db import connection
 
+from apps.dispatch import messages
+from apps.dispatch.outbox import ATTEMPT_DECIDED
 from apps.jobs import services as jobs
-from apps.jobs import wake
 from apps.jobs.models import Job, JobAttempt
-from apps.logs.store import log_store
 from apps.notifications import sending
 from apps.notifications.models import Event, Notice
 from apps.notifications.sending import FIRST_PAUSE, GIVE_UP_AFTER, ON_THE_WAY, notice_send, notices_sweep
-from apps.notifications.services import choices_set, notice_write
+from apps.notifications.services import choices_set, notice_write, verdicts_note
+from apps.stores.logs import log_store
 from celery_worker import tasks
 from tests.integration.pages.test_account_pages import HOSTILE
 from yardmaster.errors import Unavailable
@@ -82,6 +83,12 @@ def choose(user, **changes) -> None:
 
 
 def fail(world, job) -> Job:
+    job = fail_unread(world, job)
+    verdicts_note()
+    return job
+
+
+def fail_unread(world, job) -> Job:
     world.settle()
     stream = StreamKey(job.pk, job.attempt, Role.WORKER, 1)
     data = "".join(f"{line}\n" for line in ["step 1", *TRACEBACK]).encode()
@@ -89,6 +96,12 @@ def fail(world, job) -> Job:
     world.engine.set(job, Role.WORKER, 1, TaskPhase.FAILED, reason="ScriptFailed", exit_code=1)
     world.until_quiet()
     return world.again(job)
+
+
+def until_noted(world) -> None:
+    """Until nothing more happens, and every verdict was read."""
+    world.until_quiet()
+    verdicts_note()
 
 
 def send_all(world) -> None:
@@ -107,7 +120,7 @@ def test_a_failure_is_told_with_the_reason_the_remedy_the_last_lines_and_a_link(
         job.message,
         job.remedy,
         "ValueError: no such shard",
-        "The last lines of worker-1",
+        "Last log lines of worker-1",
         f"/jobs/{job.pk}/",
     ):
         assert said in message.body
@@ -118,7 +131,7 @@ def test_who_chose_nothing_is_told_of_failures_only(world, ada):
     good = world.launch(ada)
     world.settle()
     world.engine.succeed(good)
-    world.until_quiet()
+    until_noted(world)
     assert not Notice.objects.exists()
     fail(world, world.launch(ada))
     assert [one.event for one in Notice.objects.all()] == [Event.FAILED]
@@ -136,7 +149,7 @@ def test_each_ending_is_told_to_who_chose_it(world, ada, ending, wanted):
         jobs.job_stop(user=ada, job=world.again(job))
     else:
         world.engine.set(job, Role.WORKER, 0, TaskPhase.FAILED, reason="ScriptFailed", exit_code=1)
-    world.until_quiet()
+    until_noted(world)
     send_all(world)
     assert [ending in message.subject for message in mail.outbox] == [True] * wanted
 
@@ -323,7 +336,7 @@ class TestWaiting:
         notices_sweep(world.now)
         send_all(world)
         [message] = mail.outbox
-        assert message.subject == "[Yardmaster] digits is still waiting"
+        assert message.subject == "[Yardmaster] digits is still queued"
         assert "for 1 h 0 min" in message.body
         assert "The namespace holds 4 of 4 cores." in message.body
 
@@ -343,7 +356,7 @@ class TestWaiting:
         world.settle()
         send_all(world)
         assert mail.outbox == []
-        assert Notice.objects.get().problem == "The job no longer waits."
+        assert Notice.objects.get().problem == "The job is no longer queued."
 
 
 class TestWaking:
@@ -352,13 +365,31 @@ class TestWaking:
     ):
         with django_capture_on_commit_callbacks(execute=True):
             fail(world, world.launch(ada))
-        assert (wake.SEND_NOTICE, str(Notice.objects.get().pk)) in sent
+        assert (messages.DELIVER_EVENTS, ATTEMPT_DECIDED) in sent
+        assert (messages.SEND_NOTICE, str(Notice.objects.get().pk)) in sent
+
+    def test_the_task_that_is_woken_writes_the_notice(self, world, ada):
+        job = fail_unread(world, world.launch(ada))
+        assert not Notice.objects.exists()
+        tasks.deliver_events(ATTEMPT_DECIDED)
+        assert [one.job_id for one in Notice.objects.all()] == [job.pk]
+
+    def test_a_verdict_whose_message_was_lost_is_read_by_the_sweep(self, world, ada):
+        fail_unread(world, world.launch(ada))
+        notices_sweep(world.now)
+        assert Notice.objects.count() == 1
+
+    def test_the_attempt_that_ended_is_told_of_also_when_another_has_begun(self, world, ada):
+        job = fail_unread(world, world.launch(ada))
+        jobs.job_retry(user=ada, job=job)
+        verdicts_note()
+        assert [one.attempt for one in Notice.objects.all()] == [1]
 
     def test_a_lost_message_is_sent_again_by_the_sweep(self, world, ada, sent, django_capture_on_commit_callbacks):
         fail(world, world.launch(ada))
         with django_capture_on_commit_callbacks(execute=True):
             notices_sweep(world.now)
-        assert sent == [(wake.SEND_NOTICE, str(Notice.objects.get().pk))]
+        assert sent == [(messages.SEND_NOTICE, str(Notice.objects.get().pk))]
 
     def test_the_task_sends_the_mail(self, world, ada):
         fail(world, world.launch(ada))

@@ -15,7 +15,7 @@ from django.utils import timezone
 from apps.accounts.models import Browser, User
 from apps.notifications.models import Notice
 from apps.notifications.sending import notice_send, notices_sweep
-from apps.notifications.services import choices_set
+from apps.notifications.services import choices_set, verdicts_note
 from tests.integration.accounts.test_accounts_on_postgres import at_once
 from tests.integration.jobs.conftest import engine_settings, postgres_world, stores
 from tests.real.postgres import postgres_cluster, postgres_db
@@ -37,6 +37,7 @@ def test_of_workers_that_are_woken_at_once_one_sends(postgres_world, ada):
     postgres_world.settle()
     postgres_world.engine.set(job, Role.WORKER, 0, TaskPhase.FAILED, reason="ScriptFailed", exit_code=1)
     postgres_world.until_quiet()
+    at_once(lambda number: verdicts_note())
     notice = Notice.objects.get()
     at_once(lambda number: notice_send(notice.pk, clock=postgres_world.clock))
     assert len(mail.outbox) == 1

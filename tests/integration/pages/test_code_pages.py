@@ -10,7 +10,7 @@ from django.urls import reverse
 from apps.code.models import Code
 from apps.code.pages import DIFFS_SHOWN, LINES_SHOWN
 from apps.code.source import LARGEST
-from apps.uploads.storage import storage
+from apps.stores.objects import storage
 from tests.integration.pages.shown import page
 from tests.integration.sending import uploaded
 
@@ -63,7 +63,7 @@ def test_what_cannot_be_shown_says_why(web, api):
     code = make(api, SCRIPTS | {"latin.txt": "é".encode("latin-1"), "huge.txt": b"x" * (LARGEST + 1), "empty.py": b""})
     for path, words in [
         ("weights.bin", "This file is binary"),
-        ("latin.txt", "not text in UTF-8"),
+        ("latin.txt", "not UTF-8 text"),
         ("huge.txt", "too large"),
         ("empty.py", "This file is empty"),
     ]:
@@ -73,7 +73,7 @@ def test_what_cannot_be_shown_says_why(web, api):
 def test_a_file_that_the_store_lost_is_named_and_is_no_error(web, api):
     code = make(api)
     storage().delete_prefix(f"code/{code.versions.get().pk}")
-    assert "gone from the object store" in page(web, "code_page", code.pk)
+    assert "missing in the object store" in page(web, "code_page", code.pk)
 
 
 def test_a_file_of_very_many_lines_is_shown_in_pieces(web, api):
@@ -118,17 +118,17 @@ def test_any_two_versions_can_be_compared(web, api):
     text = page(web, "code_compare_page", code.pk, **{"from": 1, "to": 3})
     assert "<code>1</code>" in text
     assert "<code>3</code>" in text
-    assert "No file differs" in page(web, "code_compare_page", code.pk, **{"from": 2, "to": 2})
+    assert "No differences" in page(web, "code_compare_page", code.pk, **{"from": 2, "to": 2})
 
 
 def test_the_first_version_has_nothing_to_be_compared_with(web, api):
-    assert "There is nothing before this version" in page(web, "code_compare_page", make(api).pk)
+    assert "No earlier version" in page(web, "code_compare_page", make(api).pk)
 
 
 def test_a_file_where_only_line_ends_changed_says_so(web, api):
     code = make(api, {"a.py": b"1\n2\n"})
     add_version(api, code, {"a.py": b"1\r\n2\r\n"})
-    assert "Only line ends" in page(web, "code_compare_page", code.pk)
+    assert "Only line endings" in page(web, "code_compare_page", code.pk)
 
 
 def test_a_comparison_of_very_much_stays_small_and_leads_on(web, api, django_assert_max_num_queries):
@@ -144,7 +144,7 @@ def test_a_long_change_is_cut_and_says_so(web, api):
     code = make(api, {"a.py": b"1\n"})
     add_version(api, code, {"a.py": b"".join(b"%d\n" % n for n in range(3_500))})
     text = page(web, "code_compare_page", code.pk)
-    assert "too long to be shown here" in text
+    assert "Only the first changes of this file are shown" in text
     assert len(text) < 300_000
 
 

@@ -91,7 +91,7 @@ def test_foreign_and_unknown_jobs_are_left_out_and_counted(ada, bob, page, clien
     mine, foreign = make_job(ada, "mine"), make_job(bob, "secret-of-bob")
     text = page(mine, foreign, query=f"&job={uuid.uuid4()}")
     assert "secret-of-bob" not in text
-    assert "2 of the chosen jobs cannot be shown" in text
+    assert "2 of the selected jobs cannot be shown" in text
     assert client.get(f"/jobs/compare/?job={foreign.pk}").status_code == 404
     assert client.get("/jobs/compare/?job=nonsense").status_code == 404
 
@@ -108,7 +108,7 @@ def test_eight_jobs_cost_few_queries(ada, page, client, django_assert_max_num_qu
     jobs = [make_job(ada, f"job-{number}", started_at=timezone.now()) for number in range(9)]
     for job in jobs:
         points(job, "loss", [1.0, 2.0])
-    assert "1 of the chosen job cannot be shown" in page(*jobs)
+    assert "1 of the selected jobs cannot be shown" in page(*jobs)
     with django_assert_max_num_queries(12):
         page_ids = "&".join(f"job={job.pk}" for job in jobs)
         assert client.get(f"/jobs/compare/?{page_ids}").status_code == 200

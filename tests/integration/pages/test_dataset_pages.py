@@ -14,8 +14,8 @@ from apps.datasets.models import Dataset
 from apps.jobs.models import Job, JobVersion
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.selectors import quota_of
+from apps.stores.objects import storage
 from apps.uploads.models import Upload
-from apps.uploads.storage import storage
 from tests.integration.pages.shown import page
 from tests.integration.sending import begin, complete, send, tfrecord, uploaded
 
@@ -79,7 +79,7 @@ def test_the_list_is_searched_by_the_address(web, api):
     text = page(web, "datasets_page", search="FLOW")
     assert "flowers" in text
     assert ">digits<" not in text
-    assert "Nothing has this in its name" in page(web, "datasets_page", search="x" * 5_000)
+    assert "No matches" in page(web, "datasets_page", search="x" * 5_000)
 
 
 def test_the_list_has_pages_in_both_directions(web, api):
@@ -117,8 +117,8 @@ def test_a_dataset_shows_versions_files_records_and_what_is_in_them(web, api):
 def test_an_older_version_says_so(web, api):
     dataset = make(api)
     add_version(api, dataset, {"a": b"1"})
-    assert "This is version 1." in page(web, "dataset_page", dataset.pk, version=1)
-    assert "This is version" not in page(web, "dataset_page", dataset.pk)
+    assert "You are viewing version 1." in page(web, "dataset_page", dataset.pk, version=1)
+    assert "You are viewing version" not in page(web, "dataset_page", dataset.pk)
 
 
 def test_a_chosen_file_is_previewed_as_what_it_is(web, api):
@@ -160,7 +160,7 @@ def test_files_are_found_by_a_part_of_their_path_and_paged(web, api):
 def test_a_file_that_the_store_lost_is_named_and_is_no_error(web, api):
     dataset = make(api, content={"a.txt": b"1"})
     storage().delete_prefix(f"datasets/{dataset.versions.get().pk}")
-    assert "gone from the object store" in page(web, "dataset_page", dataset.pk)
+    assert "missing in the object store" in page(web, "dataset_page", dataset.pk)
 
 
 def test_a_dataset_page_takes_few_queries(web, api, django_assert_max_num_queries):
@@ -177,8 +177,8 @@ def test_what_changed_is_listed_by_path(web, api):
     text = page(web, "dataset_changes_page", dataset.pk, version=2)
     for words in ("1 added", "1 changed", "1 removed"):
         assert words in text
-    assert "No file differs" in page(web, "dataset_changes_page", dataset.pk, version=2, since=2)
-    assert "There is no version before version 1" in page(web, "dataset_changes_page", dataset.pk, version=1)
+    assert "No differences" in page(web, "dataset_changes_page", dataset.pk, version=2, since=2)
+    assert "Version 1 has no earlier version" in page(web, "dataset_changes_page", dataset.pk, version=1)
 
 
 def test_checking_goes_on_by_itself_and_ends_with_a_verdict(web, api, monkeypatch):
@@ -188,7 +188,7 @@ def test_checking_goes_on_by_itself_and_ends_with_a_verdict(web, api, monkeypatc
     dataset = make(api, content={"a": b"1", "b": b"2"})
     version = dataset.versions.get()
     address = reverse("dataset_check_page", args=[version.pk])
-    assert "Check" in page(web, "dataset_check_page", version.pk)
+    assert "Verify" in page(web, "dataset_check_page", version.pk)
     step = web.get(address, {"go": "1"}, headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in step
     assert "1 of 2 files" in step
@@ -204,7 +204,7 @@ def test_checking_finds_a_file_that_is_no_longer_what_it_was(web, api):
     version = dataset.versions.get()
     storage().put(f"datasets/{version.pk}/a", b"other")
     text = page(web, "dataset_check_page", version.pk, go="1")
-    assert "1 of 1 file are not what they were" in text.replace("files", "file")
+    assert "1 of 1 file failed the check" in text.replace("files", "file")
 
 
 def test_renaming_and_describing_and_a_name_that_is_taken_is_remembered(web, api):
@@ -307,7 +307,7 @@ def test_a_viewer_sees_and_cannot_upload_change_or_delete(web, api, bob, client)
     assert reverse("dataset_delete_page", args=[dataset.pk]) not in text
     for name in ("dataset_edit_page", "dataset_delete_page", "dataset_upload_page"):
         assert client.get(reverse(name, args=[dataset.pk])).status_code == 403
-    assert "You may only look here" in page(client, "dataset_upload_page", namespace=dataset.namespace.slug)
+    assert "You have read-only access" in page(client, "dataset_upload_page", namespace=dataset.namespace.slug)
 
 
 def test_a_foreign_dataset_is_a_404_on_every_page(api, bob, client):

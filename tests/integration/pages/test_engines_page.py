@@ -41,7 +41,7 @@ def named(settings):
 def test_devices_have_the_operators_names_and_all_amounts_are_told(client, ada, named):
     client.force_login(ada)
     page = client.get("/engines/").content.decode()
-    for words in ("A100 40GB", "device/a100-40gb", "T4", "rdma/hca", "CPU cores", "32 GiB", "the default"):
+    for words in ("A100 40GB", "device/a100-40gb", "T4", "rdma/hca", "CPU cores", "32 GiB", "Default"):
         assert words in page
     assert "GPUs" not in page.partition("<table")[2].partition("</table>")[0], "there are none"
 

@@ -50,7 +50,7 @@ def test_it_finds_a_job_by_its_whole_id(ada, bob, found):
     job = make_job(ada, "digits")
     assert f"/jobs/{job.pk}/" in found(ada, str(job.pk))
     assert f"/jobs/{job.pk}/" not in found(bob, str(job.pk))
-    assert "Nothing is called" in found(ada, str(uuid.uuid4()))
+    assert "No results for" in found(ada, str(uuid.uuid4()))
 
 
 def test_pages_are_found_by_what_people_call_them(ada, found):

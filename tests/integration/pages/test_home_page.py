@@ -170,13 +170,13 @@ class TestFirstSteps:
         make_job(ada, phase="STOPPED", **ended(200))
         page = home(ada)
         assert "Train your first model" not in page
-        assert "Nothing runs." in page
+        assert "No running jobs." in page
 
     def test_who_has_no_password_is_told(self, ada, home):
-        assert "Set a password</a> to come back" not in home(ada)
+        assert "Set a password</a> to sign in again" not in home(ada)
         ada.set_unusable_password()
         ada.save()
-        assert "Set a password</a> to come back" in home(ada)
+        assert "Set a password</a> to sign in again" in home(ada)
 
 
 class TestRefreshing:
@@ -185,7 +185,7 @@ class TestRefreshing:
         part = home(ada, **{"HX-Request": "true"})
         assert "<html" not in part
         assert "digits" in part
-        assert "1 running, 0 waiting, 0 failed since yesterday." in part
+        assert "1 running, 0 queued, 0 failed in the last 24 hours." in part
 
     def test_it_takes_twelve_statements_at_most(self, ada, client, django_assert_max_num_queries):
         for phase in ("RUNNING", "QUEUED", "STARTING"):

@@ -15,9 +15,9 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, TaskFact
 from apps.jobs.services import job_stop
-from apps.logs.store import log_store
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.registry.models import Model
+from apps.stores.logs import log_store
 from tests.integration.jobs.conftest import engine_settings, stores, world
 from tests.integration.jobs.world import World
 from yardmaster.logs.keys import StreamKey
@@ -80,12 +80,12 @@ class TestStates:
             world.look(one)
         page = see(ada, job)
         words = words_of(page)
-        assert "2 jobs are ahead of it" in words
+        assert "2 jobs are ahead of this job" in words
         assert "first in line" in words
         assert "bob&#x27;s secret" not in page
-        assert "1 of other namespaces" in words
+        assert "1 in other namespaces" in words
         assert "CPU cores" in words
-        assert "Short by" in words
+        assert "Missing" in words
         assert 'data-phase="QUEUED"' in page
         assert 'rel="icon" href="data:image/svg+xml,' in page
 
@@ -115,14 +115,14 @@ class TestStates:
         world.until_running(job)
         tasks = TaskFact.objects.filter(job=job)
         tasks.update(reported_at=timezone.now())
-        assert "heard from" not in words_of(see(ada, job))
+        assert "heartbeat" not in words_of(see(ada, job))
         tasks.filter(role="worker", index=1).update(reported_at=timezone.now() - timedelta(seconds=90))
         words = words_of(see(ada, job))
-        assert "worker-1 has not been heard from for 1 min 30 s." in words
-        assert words.count("Last heard from") == 1
+        assert "worker-1 has sent no heartbeat for 1 min 30 s." in words
+        assert words.count("Last heartbeat") == 1
         told = client.get(f"/api/v1/jobs/{job.pk}/why/").json()
         assert (told["phase"], told["reason"]) == ("RUNNING", "TasksSilent")
-        assert "when it can" in told["remedy"]
+        assert "send their output later" in told["remedy"]
 
     def test_a_running_job_says_that_a_machine_is_not_ready_rather_than_that_its_task_is_silent(
         self, world, ada, see, client
@@ -135,7 +135,7 @@ class TestStates:
         world.look(job)
         words = words_of(see(ada, job))
         assert f"Worker 1: {said}" in words
-        assert "costs no retry" in words
+        assert "without using a restart" in words
         told = client.get(f"/api/v1/jobs/{job.pk}/why/").json()
         assert (told["phase"], told["reason"]) == ("RUNNING", "NodeNotReady")
         world.engine.set(job, TaskRole.WORKER, 1, TaskPhase.RUNNING, reason="", message="")
@@ -149,11 +149,11 @@ class TestStates:
         tasks.update(reported_at=timezone.now(), started_at=timezone.now() - timedelta(seconds=75))
         lost = tasks.filter(role="worker", index=0)
         lost.update(reported_at=None, started_at=timezone.now() - timedelta(seconds=50))
-        assert "reached the portal" not in words_of(see(ada, job))
+        assert "connected to the portal" not in words_of(see(ada, job))
         lost.update(started_at=timezone.now() - timedelta(seconds=75))
         words = words_of(see(ada, job))
-        assert "worker-0 has not reached the portal yet, after 1 min 15 s, at http://127.0.0.1:8080." in words
-        assert words.count("Has not reached the portal yet") == 1
+        assert "worker-0 has not connected to the portal yet, after 1 min 15 s, at http://127.0.0.1:8080." in words
+        assert words.count("Has not connected to the portal yet") == 1
         told = client.get(f"/api/v1/jobs/{job.pk}/why/").json()
         assert (told["phase"], told["reason"]) == ("RUNNING", "PortalNotReached")
         assert "YARDMASTER_HOST" in told["remedy"]
@@ -170,7 +170,7 @@ class TestStates:
         assert job.phase == "SUCCEEDED"
         Job.objects.filter(pk=job.pk).update(decided_at=timezone.now())
         page = see(ada, job)
-        assert "The parameter servers are released" in words_of(page)
+        assert "The parameter servers shut down" in words_of(page)
         assert "data-countdown" in page
 
     def test_a_failed_job_says_which_task_failed_first_why_its_last_lines_and_what_helps(self, world, ada, see):
@@ -203,7 +203,7 @@ class TestWhatCanBeDone:
         client.force_login(ada)
         response = client.post(f"/jobs/{job.pk}/stop/", follow=True)
         assert world.again(job).wanted == "STOP"
-        assert "to end by themselves" in response.content.decode()
+        assert "to exit before they are killed" in response.content.decode()
         assert "Stopping …" in see(ada, job)
 
     def test_a_failure_with_a_known_remedy_is_retried_with_it_in_one_click(self, world, ada, client, see):
@@ -283,7 +283,7 @@ class TestParts:
         page = see(ada, job)
         assert f"/models/{model.pk}/file/?path=a%20b/saved_model.pb" in page
         assert "step 400" in page
-        assert "the next attempt goes on here" in page
+        assert "Resume point" in page
 
     def test_the_spec_is_there_as_the_file_that_makes_the_job_again(self, world, ada, see):
         job = world.launch(ada, arguments=["--lr=0.1", "a: b"], environment={"ON": "yes"}, retries=5)

@@ -58,7 +58,7 @@ class TestList:
 
     def test_filters_that_leave_nothing_say_so(self, ada, page):
         make_job(ada)
-        assert "No job is like that" in page(ada, "?search=nothing")
+        assert "No jobs match these filters" in page(ada, "?search=nothing")
 
     def test_what_others_do_is_not_shown(self, ada, bob, page):
         make_job(bob, "secret-of-bob")
@@ -147,7 +147,7 @@ class TestBulk:
         assert response.redirect_chain == [("/jobs/?search=x", 302)]
         text = response.content.decode()
         assert "Stopping 2 jobs." in text
-        assert "1 job was left as it is: had ended already." in text
+        assert "1 job was skipped: had already ended." in text
         assert Job.objects.filter(wanted="STOP").count() == 2
 
     def test_deleting_asks_first_and_takes_only_what_has_ended(self, ada, client):
@@ -174,7 +174,7 @@ class TestBulk:
 
     def test_foreign_jobs_cannot_be_chosen(self, ada, bob, client):
         job = make_job(bob)
-        assert "No job is chosen" in self.send(client, ada, "stop", job).content.decode()
+        assert "No jobs selected" in self.send(client, ada, "stop", job).content.decode()
         assert Job.objects.get().wanted == "RUN"
 
     def test_who_only_looks_on_may_not_stop(self, ada, bob, client):
@@ -183,7 +183,7 @@ class TestBulk:
         job = make_job(bob)
         Membership.objects.create(namespace=bob.personal_namespace, user=ada, role="viewer")
         text = self.send(client, ada, "stop", job).content.decode()
-        assert "this takes a member" in text
+        assert "This needs the role member" in text
         assert Job.objects.get().wanted == "RUN"
 
     def test_nobody_is_sent_elsewhere_afterwards(self, ada, client):
@@ -191,7 +191,7 @@ class TestBulk:
         assert response.redirect_chain == [("/jobs/", 302)]
 
     def test_nothing_chosen_says_so(self, ada, client):
-        assert "No job is chosen" in self.send(client, ada, "stop").content.decode()
+        assert "No jobs selected" in self.send(client, ada, "stop").content.decode()
 
     def test_a_time_long_ago_is_told_in_words(self, ada, page):
         job = make_job(ada, phase="FAILED", started_at=timezone.now() - timedelta(hours=3))

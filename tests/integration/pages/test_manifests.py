@@ -10,8 +10,8 @@ from apps.jobs.models import Job
 from tests.fakes.kubernetes_api import KubernetesApi
 from tests.integration.jobs.conftest import engine_settings, stores, world
 from yardmaster.engines.kubernetes import KubernetesEngine
-from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.connection import connect_to
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.client.connection import connect_to
 
 __all__ = ["engine_settings", "stores", "world"]
 
@@ -71,7 +71,9 @@ def test_the_launch_page_downloads_them_or_says_what_is_wrong(world, ada, web, o
     code = world.code_version(ada, {"train.py": "print(1)\n"})
     form = {
         "name": "digits", "strategy": "between_graph", "code": str(code.pk), "entry_point": "train.py",
-        "roles.worker.replicas": "2", "roles.ps.replicas": "1",
+        "roles-worker-replicas": "2", "roles-ps-replicas": "1",
+        "inputs-TOTAL_FORMS": "0", "inputs-INITIAL_FORMS": "0", "environment-TOTAL_FORMS": "0",
+        "environment-INITIAL_FORMS": "0",
     }  # fmt: skip
     file = web.post("/jobs/launch/manifests/", form)
     assert file["Content-Disposition"] == 'attachment; filename="job.yaml"'

@@ -7,8 +7,9 @@ from decimal import Decimal
 
 import pytest
 
+from apps.administration.services import quota_set
 from apps.namespaces.models import Membership, Namespace, Quota, Role
-from apps.namespaces.services import member_add, quota_set, team_create
+from apps.namespaces.services import member_add, team_create
 from tests.integration.jobs.conftest import engine_settings, stores, world
 from tests.integration.pages.test_account_pages import HOSTILE
 
@@ -83,7 +84,7 @@ def test_a_manager_adds_changes_and_removes(team, ada, bob, client):
     assert role_of(bob, team) == Role.MEMBER
     page = client.post(f"{page_of(team)}members/{bob.pk}/remove/", follow=True).content.decode()
     assert role_of(bob, team) is None
-    assert "bob is out" in page
+    assert "bob was removed" in page
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,7 @@ class TestQuota:
         shown = client.get(page_of(team)).context["quota_form"].initial
         quota_set(namespace=team, limits={**limits, "gpus": 4}, actor=admin)
         refused = client.post(f"{page_of(team)}quota/", {**shown, "cpu": "3"})
-        assert "These limits were changed while you changed them" in refused.content.decode()
+        assert "The limits were changed by another user" in refused.content.decode()
         assert Quota.objects.get(namespace=team).gpus == 4
         again = refused.context["quota_form"].data
         assert (again["cpu"], again["gpus"]) == ("3", "4")

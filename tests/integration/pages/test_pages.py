@@ -41,7 +41,7 @@ def test_a_form_that_has_grown_old_says_what_to_do(ada):
     client = Client(enforce_csrf_checks=True)
     response = client.post("/accounts/login/", {"login": "ada", "password": "x"})
     assert response.status_code == 403
-    assert "load the page again" in response.content.decode()
+    assert "reload the page" in response.content.decode()
 
 
 @pytest.mark.parametrize("path", ["/", "/find/?q=x", "/accounts/login/", "/nothing/"])

@@ -10,8 +10,8 @@ from django.template import Context, Template
 from django.test import RequestFactory
 
 from apps.api.paging import Cursor, Page, page_of
-from apps.api.problems import Invalid
 from apps.api.templatetags.portal_tags import amount, duration, quota_bar, relative, size
+from apps.errors import Invalid
 from yardmaster.ids import new_id
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -18,7 +18,7 @@ PAGE = "/removals/"
 
 def test_an_administrator_removes_by_typing_the_name(ada, admin, client):
     client.force_login(admin)
-    assert "Nobody has been removed yet" in client.get(PAGE).content.decode()
+    assert "No user or team has been removed yet" in client.get(PAGE).content.decode()
     answer = client.post(PAGE, {"slug": "ada", "delete": "on"}, follow=True)
     assert "ada is being removed" in answer.content.decode()
     removal = Removal.objects.get()
@@ -35,9 +35,9 @@ def test_an_administrator_locks_stops_revokes_and_unlocks(ada, admin, client):
         return client.post(f"{PAGE}account/", {"username": name, "action": action}, follow=True).content.decode()
 
     assert "Revoked 1 token of ada." in press("revoke")
-    assert "ada is locked out." in press("lock")
+    assert "ada is locked." in press("lock")
     assert not User.objects.get(pk=ada.pk).is_active
-    assert "0 jobs asked to stop" in press("lock_and_stop")
+    assert "0 jobs are being stopped" in press("lock_and_stop")
     assert "ada can sign in again" in press("unlock")
     assert User.objects.get(pk=ada.pk).is_active
     assert "There is no such user" in press("lock", "nobody-at-all")
@@ -64,9 +64,9 @@ def test_what_is_left_is_listed_and_harmless_to_read(ada, admin, client):
     page = client.get(PAGE).content.decode()
     assert "namespace on cluster" in page
     assert "<script>alert" not in page
-    assert "goes on" in page
+    assert "In progress" in page
     Removal.objects.filter(pk=removal.pk).update(left=[], ended_at=timezone.now())
-    assert "Nothing is left" in client.get(PAGE).content.decode()
+    assert "Everything was removed" in client.get(PAGE).content.decode()
 
 
 @pytest.mark.parametrize("slug", ["", "nothing", "admin"])

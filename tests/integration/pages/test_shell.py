@@ -102,9 +102,9 @@ class TestProblems:
         assert response.status_code == 503
         assert response.headers["Retry-After"]
         page = response.content.decode()
-        assert "Back in a moment" in page
+        assert "temporarily unavailable" in page
         assert "data-waits-for-portal" in page
-        assert "Jobs that run go on" in page
+        assert "Running jobs are not affected" in page
         assert "no database here" not in page
 
     def test_a_page_that_fails_needs_nothing_that_may_be_broken(self, ada, client, monkeypatch):
@@ -117,7 +117,7 @@ class TestProblems:
         assert with_nothing.status_code == 500
         page = with_nothing.content.decode()
         assert "ZeroDivision" not in page
-        assert "The portal failed" in page
+        assert "Server error" in page
 
     def test_a_part_that_fails_is_words_for_a_note(self, ada, client):
         client.force_login(ada)
@@ -130,7 +130,7 @@ class TestProblems:
         client.force_login(ada)
         response = client.get("/jobs/?cursor=nonsense")
         assert response.status_code == 400
-        assert "This is not a cursor of this list." in response.content.decode()
+        assert "The cursor does not belong to this list." in response.content.decode()
 
 
 def test_names_of_people_are_text(client):

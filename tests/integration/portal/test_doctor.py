@@ -61,7 +61,7 @@ def test_nothing_is_called_well_that_could_not_be_tried(tries):
     tries[Probe.REACH] = Unavailable("The cluster forbids it.", remedy="Give the right.")
     said, wrong = doctor()
     assert "WRONG  placed: It is not known." in said
-    tried = "It could not be tried whether tasks reach the portal: The cluster forbids it.\n       Give the right."
+    tried = "The engine could not test whether tasks reach the portal: The cluster forbids it.\n       Give the right."
     assert f"WRONG  placed: {tried}" in said
     assert wrong == "2 things are not as it should be."
 

@@ -7,11 +7,11 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services import user_change
-from apps.api.problems import Conflict
 from apps.audit.models import AuditEvent
+from apps.errors import Conflict
+from apps.jobs import engine_namespaces as places
 from apps.jobs import services
 from apps.jobs.models import Job
-from apps.namespaces import places
 from apps.namespaces.models import Membership, Namespace, Place, Role
 from apps.namespaces.services import team_create
 from apps.removals.models import Data
@@ -50,7 +50,7 @@ def test_what_an_active_user_has_stays(world, ada, admin, data):
     world.engine.succeed(job)
     world.until_quiet()
     removal = go_on(user_remove(user=ada, data=data, actor=admin))
-    assert "Called off" in said(removal)
+    assert "Cancelled" in said(removal)
     assert User.objects.get(pk=ada.pk).is_active
     assert Job.objects.get(pk=job.pk).deleted_at is None
     assert set(AuditEvent.objects.filter(action__startswith="user.remov").values_list("action", flat=True)) == {

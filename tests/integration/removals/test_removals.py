@@ -10,16 +10,16 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services import user_change
 from apps.audit.models import AuditEvent
+from apps.dispatch.messages import CARRY_OUT_REMOVAL
+from apps.jobs.engine_namespaces import places_keep
 from apps.jobs.models import Job
 from apps.jobs.sweep import sweep
-from apps.jobs.wake import CARRY_OUT_REMOVAL
-from apps.logs.store import log_store
 from apps.namespaces.models import Membership, Namespace, Place, Role
-from apps.namespaces.places import places_keep
 from apps.namespaces.services import team_create
 from apps.removals.carrying_out import EAGER, LATER, removal_carry_out, removals_sweep
 from apps.removals.models import Data, Removal
 from apps.removals.services import namespace_remove, user_remove
+from apps.stores.logs import log_store
 from apps.uploads.models import Upload
 from apps.uploads.services import uploads_sweep
 from celery_worker import tasks
@@ -183,7 +183,7 @@ def test_activating_the_account_again_calls_it_off(world, ada, admin):
     user_change(user=User.objects.get(pk=ada.pk), actor=admin, is_active=True)
     removal = go_on(removal)
     assert removal.ended_at is not None
-    assert "Called off" in said(removal)
+    assert "Cancelled" in said(removal)
     assert Namespace.objects.get(pk=mine.pk).closed_at is None
     places_keep(mine.pk)
     assert not Place.objects.get().goes

@@ -23,4 +23,4 @@ def test_who_has_left_the_team_gets_no_mail_of_its_jobs(world, ada, mailoutbox):
     notice_send(notice.pk, clock=world.clock)
     notice.refresh_from_db()
     assert (mailoutbox, notice.sent_at, notice.due_at) == ([], None, None)
-    assert notice.problem == "You may no longer see the job."
+    assert notice.problem == "You no longer have access to the job."

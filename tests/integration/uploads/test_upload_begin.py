@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.api.problems import QuotaExceeded
+from apps.errors import QuotaExceeded
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.selectors import namespace_for, quota_of
 from apps.uploads.limits import MAX_FILE_SIZE

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from apps.api.problems import Conflict
+from apps.errors import Conflict
 from apps.namespaces.selectors import namespace_for
 from apps.uploads import finishing, services
 from apps.uploads.finishing import upload_finish
@@ -105,7 +105,7 @@ def test_a_file_that_was_good_is_not_read_again_after_another_one_was_bad(client
 def test_a_large_upload_is_left_to_a_worker_and_says_so(client, monkeypatch, django_capture_on_commit_callbacks):
     monkeypatch.setattr(services, "INLINE_BYTES", 10)
     woken = []
-    monkeypatch.setattr(services, "wake_upload", woken.append)
+    monkeypatch.setattr(services, "enqueue", lambda task, upload_id: woken.append(upload_id))
     upload = _sent(client)
     answer = complete(client, upload)
     assert (answer.status_code, answer.json()["state"]) == (202, "completing")
@@ -118,7 +118,7 @@ def test_a_large_upload_is_left_to_a_worker_and_says_so(client, monkeypatch, dja
 
 def test_an_upload_that_is_being_completed_takes_no_parts_and_is_not_deleted_under_the_worker(client, monkeypatch):
     monkeypatch.setattr(services, "INLINE_BYTES", 10)
-    monkeypatch.setattr(services, "wake_upload", lambda upload_id: None)
+    monkeypatch.setattr(services, "enqueue", lambda task, upload_id: None)
     upload = _sent(client)
     complete(client, upload)
     assert lease_claim(uuid.UUID(upload)) is not None
@@ -167,7 +167,7 @@ def test_a_killed_worker_costs_time_and_nothing_else(ada, client, monkeypatch, s
     assert Upload.objects.get().state == State.COMPLETING
     Upload.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
     woken = []
-    monkeypatch.setattr(services, "wake_upload", woken.append)
+    monkeypatch.setattr(services, "enqueue", lambda task, upload_id: woken.append(upload_id))
     uploads_sweep(timezone.now())
     assert woken == [upload]
     upload_finish(upload)

@@ -9,9 +9,9 @@ import pytest
 from django.db import connection
 
 from apps.accounts.models import User
-from apps.api.problems import ApiProblem, QuotaExceeded
 from apps.datasets.models import Dataset, DatasetVersion
 from apps.datasets.shelf import DATASETS
+from apps.errors import DomainError, QuotaExceeded
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespace_for, quota_of
 from apps.uploads.models import Upload
@@ -39,7 +39,7 @@ def outcomes(deeds: list[Callable[[], object]]) -> list[object]:
         gate.wait()
         try:
             found.append(deed())
-        except ApiProblem as problem:
+        except DomainError as problem:
             found.append(problem)
         finally:
             connection.close()

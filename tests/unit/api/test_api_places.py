@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from apps.api.places import Place, Places
-from apps.api.problems import TooMany
+from apps.errors import TooMany
 
 ONE, OTHER = Place("one", 1, 0.0), Place("other", 1, 0.0)
 

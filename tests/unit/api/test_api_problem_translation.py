@@ -10,7 +10,8 @@ from redis.exceptions import ConnectionError as BrokerGone
 from rest_framework import exceptions
 from rest_framework.serializers import ErrorDetail
 
-from apps.api.problems import ApiProblem, Conflict, Invalid, NotFound, QuotaExceeded, body_of, flatten, problem_of
+from apps.api.problems import ApiProblem, body_of, flatten, problem_of
+from apps.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from yardmaster.errors import Misconfigured, Problem, QuotaFull, SpecRejected, Unavailable
 
 ONE = Problem("roles.worker.memory", "too_small", "This is too small.", "Ask for 64Mi or more.", "1")

@@ -138,7 +138,7 @@ def test_there_must_be_something_to_upload_and_no_path_twice(tmp_path: Path, fol
     with pytest.raises(FileNotFoundError):
         find_files([tmp_path / "none"])
     (tmp_path / "bare").mkdir()
-    with pytest.raises(ValueError, match="nothing to upload"):
+    with pytest.raises(ValueError, match="Nothing to upload"):
         find_files([tmp_path / "bare"])
     (tmp_path / "a.bin").touch()
     with pytest.raises(ValueError, match="would both become"):

@@ -90,14 +90,14 @@ def test_kueue_189_the_answer_says_which_resource_lacks_in_quota_and_by_how_much
     assert found.code is Code.WAITING_FOR_QUOTA
     assert found.numbers == (Shortage("quota", "cpu", needs=4, unused=2, limit=8),)
     assert found.numbers[0].short_by == 2
-    assert "quota lacks cpu (needs 4, 2 unused of 8, 2 more needed)" in found.message
+    assert "Not enough namespace quota: CPU (4 requested, 2 of 8 available)" in found.message
 
 
 def test_dstack_4099_a_full_engine_is_not_called_a_lack_of_quota() -> None:
     found = waits(candidate(cpu=4), ledger(Quota(cpu=100), room=room(reserved=Resources(6, GI))))
     assert found.code is Code.WAITING_FOR_CAPACITY
     assert found.numbers == (Shortage("capacity", "cpu", needs=4, unused=2, limit=8),)
-    assert "engine's free room lacks cpu" in found.message
+    assert "free capacity on the engine: CPU" in found.message
 
 
 def test_where_both_lack_both_are_named_and_quota_comes_first() -> None:
@@ -116,7 +116,7 @@ def test_what_strangers_use_is_not_free() -> None:
 def test_the_number_of_running_jobs_is_a_limit_too() -> None:
     found = waits(candidate(), ledger(Quota(running_jobs=2), Usage(Resources(2, GI), 2)))
     assert found.numbers == (Shortage("quota", "running_jobs", needs=1, unused=0, limit=2),)
-    assert "running jobs (needs 1, 0 unused of 2, 1 more needed)" in found.message
+    assert "running jobs (1 requested, 0 of 2 available)" in found.message
 
 
 def test_a_quota_that_was_lowered_below_what_is_held_only_stops_what_needs_it() -> None:
@@ -136,7 +136,7 @@ def test_coder_6465_a_job_larger_than_its_quota_is_told_that_it_can_never_start(
     found = never(candidate(cpu=4), ledger(Quota(cpu=3)))
     assert found.code is Code.EXCEEDS_MAX_QUOTA
     assert found.numbers == (Shortage("quota", "cpu", needs=4, unused=3, limit=3),)
-    assert "cpu (needs 4, the most is 3)" in found.message
+    assert "CPU (4 requested, maximum 3)" in found.message
     assert found.remedy
 
 
@@ -209,7 +209,7 @@ def test_but_not_for_ever_once_the_big_one_has_waited_long_enough() -> None:
     assert found.code is Code.WAITING_FOR_TURN
     assert found.ahead == (big.job_id,)
     assert found.position == 1
-    assert "1 job that came first" in found.message
+    assert "1 job ahead in the queue" in found.message
 
 
 def test_a_long_wait_for_ones_own_quota_holds_up_nobody_elses() -> None:
@@ -262,7 +262,7 @@ def test_kueue_2833_the_answer_says_who_is_ahead_and_who_holds_what_it_waits_for
     assert found.ahead == (ahead.job_id,)
     assert found.position == 2
     assert found.holders == (mine,)
-    assert found.message.endswith("1 job ahead waits for the same.")
+    assert found.message.endswith("1 job ahead is waiting for the same resources.")
 
 
 def test_the_candidate_itself_may_be_in_the_queue() -> None:

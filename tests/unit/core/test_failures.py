@@ -19,7 +19,7 @@ FAILED = TaskPhase.FAILED
 
 def test_trainer_1749_a_verdict_has_the_exit_code_and_the_peak_memory() -> None:
     verdict = verdict_for(task(Role.WORKER, 1, FAILED, reason="OutOfMemory", exit_code=137, peak_memory=3 << 29))
-    assert verdict.message == "Worker 1 needed more memory than it may use (exit code 137, peak memory 1.5 GiB)."
+    assert verdict.message == "Worker 1 exceeded its memory limit (exit code 137, peak memory 1.5 GiB)."
     assert verdict.blame is Blame.LIMIT
     assert (verdict.role, verdict.index, verdict.exit_code) == (Role.WORKER, 1, 137)
 
@@ -58,7 +58,7 @@ def test_an_exit_code_alone_tells_this_much(exit_code: int | None, word: str) ->
 def test_flyte_3686_a_failure_without_any_fact_still_has_a_reason_and_a_sentence() -> None:
     verdict = verdict_for(task(Role.CHIEF, 0, FAILED))
     assert verdict.reason == "Lost"
-    assert verdict.message == "The chief disappeared without saying how it ended."
+    assert verdict.message == "The chief disappeared without an exit status."
     assert "None" not in verdict.message
 
 
@@ -71,7 +71,7 @@ def test_a_signal_is_named() -> None:
 def test_a_word_outside_the_vocabulary_is_not_passed_on_but_the_engines_message_is() -> None:
     verdict = verdict_for(task(Role.WORKER, 0, FAILED, reason="{odd}", exit_code=1, message=" disk {0} broke \n"))
     assert verdict.reason == "ScriptFailed"
-    assert verdict.message == "Worker 0 ended with exit code 1. Disk {0} broke"
+    assert verdict.message == "Worker 0 failed with exit code 1. Disk {0} broke"
 
 
 def test_a_deterministic_failure_says_so_with_the_scripts_own_words() -> None:
@@ -111,7 +111,7 @@ _TRACE = ["Traceback (most recent call last):", '  File "train.py", line 3, in <
         (
             "allow_missing_files was set to false and /log/model.ckpt-0_temp/part-00000-of-00002 did not exist.",
             "ScriptFailed",
-            "its part of the checkpoint",
+            "its shard of the checkpoint",
         ),
         ("train.py: error: unrecognized arguments: --data_dir=/a --log_dir=/b", "ScriptFailed", "--data_dir=/a"),
         ("FATAL Flags parsing error: Unknown command line flag 'data_dir'.", "ScriptFailed", "data_dir"),
@@ -123,7 +123,7 @@ _TRACE = ["Traceback (most recent call last):", '  File "train.py", line 3, in <
         ("errors_impl.ResourceExhaustedError: OOM when allocating", "OutOfMemory", "device"),
         ("numpy.core._exceptions._ArrayMemoryError: Unable to allocate", "OutOfMemory", "main memory"),
         ("MemoryError", "OutOfMemory", "main memory"),
-        ("OSError: [Errno 28] No space left on device", "DiskFull", "no space"),
+        ("OSError: [Errno 28] No space left on device", "DiskFull", "No space"),
         ("errors_impl.UnknownError: Could not start gRPC server", "ScriptFailed", "address"),
         ("TypeError: MessageToString() got an unexpected keyword argument 'float_format'", "ImportFailed", "protobuf"),
         ("ValueError: you need to pass this dataset to ClusterCoordinator.create_per_worker_dataset.",
@@ -137,7 +137,7 @@ _TRACE = ["Traceback (most recent call last):", '  File "train.py", line 3, in <
         ("EOFError: EOF when reading a line", "ScriptFailed", "keyboard"),
         ("KeyError: 'TF_CONFIG'", "ScriptFailed", "TF_CONFIG"),
         ("PermissionError: [Errno 13] Permission denied: '/opt/x'", "ScriptFailed", "/opt/x"),
-        ("errors_impl.UnavailableError: failed to connect to all addresses", "ScriptFailed", "went away"),
+        ("errors_impl.UnavailableError: failed to connect to all addresses", "ScriptFailed", "stopped responding"),
     ],
 )  # fmt: skip
 def test_the_usual_last_words_are_explained(line: str, reason: str, words: str) -> None:

@@ -71,7 +71,7 @@ class TestSpec:
         assert problem.field.partition(".")[0] == field
         assert problem.code == "conflict"
         assert problem.value
-        assert problem.remedy.startswith("Leave ")
+        assert problem.remedy.startswith("Remove ")
 
     def test_a_code_that_is_no_id_is_named_as_everywhere(self) -> None:
         assert {one.field for one in problems_of(written(code="digits"))} == {"code"}
@@ -115,7 +115,7 @@ class TestEnd:
         verdict = job_verdict(SPEC, everything(SPEC, RUNNING, ended))
         assert verdict is not None
         assert (verdict.reason, verdict.role, verdict.index) == ("ServerEnded", role, 0)
-        words = f"{name} ended with exit code {exit_code}, though a server runs until it is stopped."
+        words = f"{name} exited with exit code {exit_code}, but a server runs until it is stopped."
         assert verdict.message == words
         assert "script" not in verdict.message + verdict.remedy
 
@@ -156,7 +156,7 @@ class TestEnd:
         assert last.phase is Phase.STOPPED
         assert last.verdict is not None
         assert last.verdict.reason == "DeadlineExceeded"
-        assert "maximum runtime of 3600 s" in last.verdict.message
+        assert "time limit of 3600 s" in last.verdict.message
         assert "train less" not in last.verdict.remedy
 
 

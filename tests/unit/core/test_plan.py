@@ -136,7 +136,7 @@ def test_the_table(remembered: Remembered, seen: Observation, seconds: float, st
 
 
 VERDICTS = [
-    ("the workers ended well", LIVE, WORKERS_DONE, 100, Phase.SUCCEEDED, "Succeeded"),
+    ("the workers completed successfully", LIVE, WORKERS_DONE, 100, Phase.SUCCEEDED, "Succeeded"),
     ("so fast that nobody saw it start", STARTING, ALL_ENDED_WELL, 1, Phase.SUCCEEDED, "Succeeded"),
     ("success beats the deadline", LIVE, WORKERS_DONE, 9999, Phase.SUCCEEDED, "Succeeded"),
     ("success beats a late stop", replace(LIVE, wanted=STOP), WORKERS_DONE, 9, Phase.SUCCEEDED, "Succeeded"),

@@ -185,7 +185,7 @@ def test_only_the_first_few_ahead_are_named_and_all_are_counted() -> None:
     found = decide_queue(queue, full, NOW, PATIENCE).decisions[queue[-1].job_id]
     assert isinstance(found, Waiting)
     assert (found.position, found.ahead_count, len(found.ahead)) == (98, 98, MOST_SHOWN)
-    assert found.message.endswith("98 jobs ahead wait for the same.")
+    assert found.message.endswith("98 jobs ahead are waiting for the same resources.")
 
 
 def test_what_a_long_waiting_job_comes_to_lack_while_others_start_is_kept_for_it_as_well() -> None:

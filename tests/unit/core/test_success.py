@@ -207,7 +207,7 @@ def test_what_the_engine_misses_of_a_run_was_stopped_outside():
     verdict = lost_verdict("The Job j-1-worker is not on the cluster.")
     assert (verdict.reason, verdict.blame) == ("StoppedOutside", Blame.PLATFORM)
     assert verdict.message.startswith("The Job j-1-worker is not on the cluster.")
-    assert "launch again" in verdict.remedy
+    assert "relaunch" in verdict.remedy
 
 
 def test_trainer_2001_a_job_that_never_starts_says_what_held_it_up() -> None:

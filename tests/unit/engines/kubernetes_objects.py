@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from yardmaster.engines.base import Capacity
-from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.capacity import Count
-from yardmaster.engines.kubernetes.facts import Seen, observation_of
-from yardmaster.engines.kubernetes.holdings import held_by, node_as_counted
-from yardmaster.engines.kubernetes.options import TaskOptions
-from yardmaster.engines.kubernetes.shape import RECORD, RunShape
-from yardmaster.engines.kubernetes.slimming import slimmed
+from yardmaster.engines.kubernetes.capacity.count import Count
+from yardmaster.engines.kubernetes.capacity.holdings import held_by, node_as_counted
+from yardmaster.engines.kubernetes.observe.facts import Seen, observation_of
+from yardmaster.engines.kubernetes.observe.store import slimmed
+from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.options import TaskOptions
+from yardmaster.engines.kubernetes.render.record import RECORD, RunShape
 from yardmaster.ids import JobKey
 from yardmaster.phases import TaskState
 from yardmaster.spec import Role, TrainingSpec

@@ -8,8 +8,8 @@ import pytest
 
 from tests.fakes.kubernetes_cluster import node
 from tests.unit.engines.kubernetes_objects import KEY, OPTIONS, capacity_of
-from yardmaster.engines.kubernetes.connection import connect
-from yardmaster.engines.kubernetes.names import ROLE, labels, namespace_name
+from yardmaster.engines.kubernetes.client.connection import connect
+from yardmaster.engines.kubernetes.render.names import ROLE, labels, namespace_name
 from yardmaster.engines.registry import engine_from
 from yardmaster.errors import Misconfigured
 

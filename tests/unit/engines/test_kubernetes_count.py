@@ -12,10 +12,10 @@ import pytest
 from tests.fakes.kubernetes_cluster import node
 from tests.unit.engines.kubernetes_objects import OPTIONS, capacity_of
 from yardmaster.engines.base import Capacity
-from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.capacity import Count
-from yardmaster.engines.kubernetes.options import TaskOptions
-from yardmaster.engines.kubernetes.room import RoomStore
+from yardmaster.engines.kubernetes.capacity.count import Count
+from yardmaster.engines.kubernetes.capacity.store import RoomStore
+from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.ids import JobKey
 
 KEYS = [JobKey(uuid.UUID(int=at % 2 + 1), uuid.UUID(int=at + 10), 1) for at in range(4)]

@@ -19,10 +19,10 @@ from tests.unit.engines.kubernetes_objects import (
     terminated,
     workload,
 )
-from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.facts import Seen, events_wanted, observation_of
-from yardmaster.engines.kubernetes.rolefacts import indexes
-from yardmaster.engines.kubernetes.shape import release_of, released_key
+from yardmaster.engines.kubernetes.observe.facts import Seen, events_wanted, observation_of
+from yardmaster.engines.kubernetes.observe.roles import indexes
+from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.record import release_of, released_key
 from yardmaster.failures import REASONS, verdict_for
 from yardmaster.phases import ABSENT, TaskPhase
 from yardmaster.spec import Role, Strategy
@@ -288,7 +288,7 @@ class TestTimeThatIsOver:
     def test_a_task_whose_pod_it_removed_says_why(self):
         found = worker(spec=AGAIN, workloads=[self.FAILED])
         assert (found.phase, found.reason) == (TaskPhase.FAILED, "DeadlineExceeded")
-        assert "The portal was away" in verdict_for(found).message
+        assert "while the portal was unavailable" in verdict_for(found).message
 
     def test_so_does_one_whose_pod_is_still_being_removed(self):
         ending = pod(Role.WORKER, 0, "Failed", containerStatuses=terminated(143))

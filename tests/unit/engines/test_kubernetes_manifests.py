@@ -15,11 +15,14 @@ from tests.fakes.kubernetes_store import violations
 from tests.unit.core.generators import make_spec, specs
 from tests.unit.engines.kubernetes_objects import KEY, OPTIONS, UID
 from yardmaster.engines.base import TaskAccess
-from yardmaster.engines.kubernetes import KubernetesEngine, manifests, names, namespaces
-from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.connection import connect_to
-from yardmaster.engines.kubernetes.environment import TOKEN_DIR
-from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.client.connection import connect_to
+from yardmaster.engines.kubernetes.namespaces import manifests as namespaces
+from yardmaster.engines.kubernetes.render import manifests, names
+from yardmaster.engines.kubernetes.render.options import TaskOptions
+from yardmaster.engines.kubernetes.render.peers import cluster_map
+from yardmaster.engines.kubernetes.render.pods import TOKEN_DIR
 from yardmaster.errors import Misconfigured
 from yardmaster.plan import Timing
 from yardmaster.spec import Paths, Resources, Role, Strategy
@@ -47,12 +50,8 @@ HOSTILE = "'\"`$(id) $HOME {{ .Values }} ${X} %s\n---\nprivileged: true\n# \u202
 
 
 def made_for(spec, options=OPTIONS, access=ACCESS):
-    return [
-        manifests.owner(spec, KEY, options),
-        *manifests.policies(spec, KEY, options, UID),
-        manifests.token(KEY, access, options, UID),
-        *manifests.owned_workloads(spec, KEY, access, options, UID, TOKEN_UID),
-    ]
+    run = manifests.Run.of(spec, KEY, access, options)
+    return [manifests.with_uids(one, UID, TOKEN_UID) for one in run.all()]
 
 
 def workloads(spec, options=OPTIONS):
@@ -198,7 +197,7 @@ def test_servers_are_the_pods_that_other_tasks_are_and_are_told_as_they_know_eac
 
 
 def test_full_names_for_clusters_that_need_them():
-    found = names.cluster_map(make_spec(), KEY, EVERY_OPTION)["ps"]
+    found = cluster_map(make_spec(), KEY, EVERY_OPTION)["ps"]
     space = names.namespace_name(KEY.namespace_id, EVERY_OPTION)
     assert found == [f"{KEY.name}-ps-0.tasks.{space}.svc.cluster.local:2222"]
 

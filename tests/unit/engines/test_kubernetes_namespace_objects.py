@@ -9,9 +9,11 @@ import pytest
 
 from tests.unit.core.generators import make_spec
 from yardmaster.engines.base import TaskAccess
-from yardmaster.engines.kubernetes import manifests, names, namespaces
-from yardmaster.engines.kubernetes.node_pools import pools_from
-from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.namespaces import manifests as namespaces
+from yardmaster.engines.kubernetes.namespaces.comparison import is_kept
+from yardmaster.engines.kubernetes.render import manifests, names
+from yardmaster.engines.kubernetes.render.node_pools import pools_from
+from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.errors import Misconfigured
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
@@ -66,7 +68,7 @@ def test_pods_run_as_an_account_without_a_token():
         "automountServiceAccountToken": False,
     }
     key = JobKey(ID, uuid.UUID(int=2 << 100), 1)
-    for one in manifests.workloads(make_spec(), key, TaskAccess(URL, "t"), OPTIONS):
+    for one in manifests.Run.of(make_spec(), key, TaskAccess(URL, "t"), OPTIONS).workloads:
         pod = one["spec"]["template"]["spec"]
         assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == ("tasks", False)
 
@@ -165,7 +167,7 @@ def test_the_pod_that_copies_the_runner_asks_for_no_more_than_the_ledger_counts(
     options = TaskOptions(image="tasks:1", runner_image="runner:1", runner_path="/opt")
     tiny = make_spec(resources=Resources(cpu=0.01, memory=64 << 20))
     key = JobKey(ID, uuid.UUID(int=2 << 100), 1)
-    for one in manifests.workloads(tiny, key, TaskAccess(URL, "t"), options):
+    for one in manifests.Run.of(tiny, key, TaskAccess(URL, "t"), options).workloads:
         first = one["spec"]["template"]["spec"]["initContainers"][0]["resources"]
         task = one["spec"]["template"]["spec"]["containers"][0]["resources"]
         for bound in ("requests", "limits"):
@@ -268,7 +270,7 @@ def as_served(wanted):
 
 def test_what_a_server_adds_is_no_difference():
     for one in made().values():
-        assert namespaces.is_kept(one, as_served(one)), one["kind"]
+        assert is_kept(one, as_served(one)), one["kind"]
 
 
 def deny_selects_less(live):
@@ -341,14 +343,14 @@ def test_every_edit_that_loosens_a_bound_is_seen(what, edit):
     wanted = made()[what]
     live = as_served(wanted)
     edit(live)
-    assert not namespaces.is_kept(wanted, live)
+    assert not is_kept(wanted, live)
 
 
 def test_a_stricter_bound_of_the_clusters_administrators_stays():
     wanted = made()["ResourceQuota/yardmaster"]
     live = as_served(wanted)
     live["spec"]["hard"]["requests.storage"] = "1Gi"
-    assert namespaces.is_kept(wanted, live)
+    assert is_kept(wanted, live)
 
 
 def test_kubeflow_4496_what_holds_a_namespace_up_is_named():

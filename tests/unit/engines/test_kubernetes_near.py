@@ -8,16 +8,16 @@ import pytest
 
 from tests.unit.core.generators import make_spec
 from tests.unit.engines.kubernetes_objects import KEY, OPTIONS
-from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.options import TaskOptions
-from yardmaster.engines.kubernetes.pods import pod_template
+from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.options import TaskOptions
+from yardmaster.engines.kubernetes.render.pods import pod_template
 from yardmaster.errors import Misconfigured
 from yardmaster.spec import Role
 
 
 def affinity(options):
     spec = make_spec(shape={Role.WORKER: 2})
-    return pod_template(spec, KEY, Role.WORKER, "http://portal", options, {})["spec"].get("affinity")
+    return pod_template(spec, KEY, Role.WORKER, "http://portal", options, {}, "{}")["spec"].get("affinity")
 
 
 def test_pods_of_one_run_prefer_one_node_and_demand_nothing():

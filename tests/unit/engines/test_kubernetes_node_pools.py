@@ -7,8 +7,8 @@ import pytest
 from tests.fakes.kubernetes_cluster import node
 from tests.unit.core.generators import make_spec
 from tests.unit.engines.kubernetes_objects import KEY, capacity_of
-from yardmaster.engines.kubernetes.options import TaskOptions
-from yardmaster.engines.kubernetes.pods import pod_template
+from yardmaster.engines.kubernetes.render.options import TaskOptions
+from yardmaster.engines.kubernetes.render.pods import pod_template
 from yardmaster.errors import Misconfigured
 from yardmaster.placement import Board, Tasks
 from yardmaster.spec import Resources, Role
@@ -46,7 +46,7 @@ NODES = [
 
 def pod_of(role, extended=None, gpus=0, options=OPTIONS):
     spec = make_spec(shape={Role.WORKER: 1, Role.PS: 1}, resources=Resources(1, GI, gpus, extended or {}))
-    return pod_template(spec, KEY, role, "http://portal", options, {})["spec"]
+    return pod_template(spec, KEY, role, "http://portal", options, {}, "{}")["spec"]
 
 
 def test_a_device_is_asked_for_by_its_name_and_reaches_the_cluster_as_the_cluster_calls_it():

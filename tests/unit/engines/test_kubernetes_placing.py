@@ -19,7 +19,7 @@ from tests.unit.engines.kubernetes_objects import (
     terminated,
     workload,
 )
-from yardmaster.engines.kubernetes.facts import Seen, events_wanted, observation_of
+from yardmaster.engines.kubernetes.observe.facts import Seen, events_wanted, observation_of
 from yardmaster.failures import REASONS
 from yardmaster.phases import Observation, TaskPhase
 from yardmaster.spec import Role, Strategy

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import yaml
 
-from yardmaster.engines.kubernetes import names, namespaces
-from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.namespaces import manifests as namespaces
+from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.options import TaskOptions
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "deploy" / "kubernetes"

@@ -10,10 +10,10 @@ import pytest
 
 from tests.unit.engines.kubernetes_objects import OPTIONS, capacity_of
 from yardmaster.engines.base import Capacity
-from yardmaster.engines.kubernetes.capacity import Count
-from yardmaster.engines.kubernetes.holdings import node_as_counted
-from yardmaster.engines.kubernetes.room import RoomStore
-from yardmaster.engines.kubernetes.troubles import Expired
+from yardmaster.engines.kubernetes.capacity.count import Count
+from yardmaster.engines.kubernetes.capacity.holdings import node_as_counted
+from yardmaster.engines.kubernetes.capacity.store import RoomStore
+from yardmaster.engines.kubernetes.client.errors import Expired
 
 IMAGES = [{"names": [f"registry.example/{n}"] * 2, "sizeBytes": 1 << 30} for n in range(50)]
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from tests.unit.core.generators import make_spec
 from tests.unit.engines.kubernetes_objects import BEGUN, KEY, OPTIONS, container, pod
-from yardmaster.engines.kubernetes.pods import pod_template
-from yardmaster.engines.kubernetes.slimming import slimmed
-from yardmaster.engines.kubernetes.store import RunStore
+from yardmaster.engines.kubernetes.observe.store import RunStore, slimmed
+from yardmaster.engines.kubernetes.render.pods import pod_template
 from yardmaster.spec import Role
 
 CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
@@ -32,7 +31,7 @@ def as_servers_write_it(index: int) -> dict[str, Any]:
         "namespace": SPACE, "uid": f"uid-{index}", "resourceVersion": str(index + 2), "creationTimestamp": BEGUN,
         "managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": fields}],
     }  # fmt: skip
-    made["spec"] |= pod_template(make_spec(), KEY, Role.WORKER, "http://10.0.0.1", OPTIONS, {})["spec"]
+    made["spec"] |= pod_template(make_spec(), KEY, Role.WORKER, "http://10.0.0.1", OPTIONS, {}, "{}")["spec"]
     return dict(json.loads(json.dumps(made)))
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from tests.unit.engines.kubernetes_objects import KEY, OPTIONS
-from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.basis import Basis, Memory, ended_in, is_behind, may_be_believed
-from yardmaster.engines.kubernetes.store import KINDS, RunStore
-from yardmaster.engines.kubernetes.troubles import Expired, version_of
+from yardmaster.engines.kubernetes.client.errors import Expired
+from yardmaster.engines.kubernetes.client.objects import version_of
+from yardmaster.engines.kubernetes.observe.basis import Basis, Memory, ended_in, is_behind, may_be_believed
+from yardmaster.engines.kubernetes.observe.store import KINDS, RunStore
+from yardmaster.engines.kubernetes.render import names
 from yardmaster.errors import Unavailable
 from yardmaster.phases import ABSENT, Observation, TaskPhase, TaskState
 from yardmaster.spec import Role

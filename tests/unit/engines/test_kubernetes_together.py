@@ -9,10 +9,10 @@ import pytest
 
 from tests.unit.core.generators import make_spec
 from tests.unit.engines.kubernetes_objects import container, owner, pod, terminated, workload
-from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.facts import Seen, due_in, observation_of
-from yardmaster.engines.kubernetes.shape import RECORD, TOGETHER, Together
-from yardmaster.engines.kubernetes.together import Due
+from yardmaster.engines.kubernetes.observe.facts import Seen, due_in, observation_of
+from yardmaster.engines.kubernetes.observe.gang_restart import Due
+from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.record import RECORD, TOGETHER, Together
 from yardmaster.phases import TaskPhase
 from yardmaster.spec import Role, Strategy
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.kubernetes_store import violations
-from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.probes import pod
 from yardmaster.engines.kubernetes.probes.pod import Told
+from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.ids import new_id
 
 OPTIONS = TaskOptions(image="tasks:1", node_selector={"pool": "cpu"}, image_pull_secrets=("registry",))

@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.probes import reach
 from yardmaster.engines.kubernetes.probes.pod import Told
 from yardmaster.engines.kubernetes.probes.reach import Found, Seen
+from yardmaster.engines.kubernetes.render.options import TaskOptions
 
 OPTIONS = TaskOptions(image="tasks:1")
 URL = "http://10.0.0.10:8080"

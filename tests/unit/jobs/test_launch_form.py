@@ -8,23 +8,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apps.jobs.launch_form import (
-    counts_of,
-    duration_text,
-    memory_text,
+from apps.jobs.launch.forms import (
+    LaunchForm,
+    as_data,
     new_values,
-    problems_by_field,
-    read,
-    values_of_post,
     values_of_spec,
     with_shape,
     with_strategy,
 )
-from apps.jobs.launch_shown import FormShown, cluster_words
-from apps.jobs.launch_yaml import command_of, job_as_yaml, job_of_yaml
+from apps.jobs.launch.job_file import command_of, job_as_yaml, job_of_yaml
+from apps.jobs.launch.preview import cluster_words, summaries
 from tests.unit.core.generators import CODE, DATA, make_spec, specs
 from yardmaster.errors import Problem, SpecRejected
-from yardmaster.quantity import parse_memory
+from yardmaster.quantity import exact_bytes, format_duration, parse_duration, parse_memory
 from yardmaster.spec import DatasetInput, Strategy
 from yardmaster.spec_json import spec_from_json, spec_to_json
 
@@ -33,47 +29,56 @@ CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ODD_TEXTS = ["", " ", '"', '"a"', "a\nb", "\r", "\u2028", "\x85", "a=b", "# no comment", "yes", "007"]
 
 
+def said(values):
+    """The specification that the form with these values says, as JSON."""
+    return LaunchForm(as_data(values)).spec
+
+
+def counts_of(values):
+    return {form.role: form.count for form in LaunchForm(as_data(values)).roles if form.count}
+
+
 class TestRoundTrip:
     @settings(CALM, max_examples=40)
     @given(specs())
     def test_a_specification_survives_the_form(self, spec):
-        reading = read(values_of_spec(spec))
-        assert reading.problems == ()
-        assert spec_from_json(reading.spec) == spec
+        form = LaunchForm(as_data(values_of_spec(spec)))
+        assert form.is_valid(), form.faults
+        assert spec_from_json(form.spec) == spec
 
-    @settings(CALM, max_examples=60)
+    @settings(CALM, max_examples=40)
     @given(specs())
     def test_a_specification_survives_a_browser_and_the_job_file(self, spec):
-        sent = {name: text.replace("\n", "\r\n") for name, text in values_of_spec(spec).items()}
-        text = job_as_yaml(read(values_of_post(sent)).spec, namespace="ada")
-        file = job_of_yaml(text)
+        shown = LaunchForm(values=values_of_spec(spec)).values()
+        sent = {name: text.replace("\n", "\r\n") for name, text in as_data(shown).items()}
+        file = job_of_yaml(job_as_yaml(LaunchForm(sent).spec, namespace="ada"))
         assert file.namespace == "ada"
         assert spec_from_json(file.spec) == spec
 
     @pytest.mark.parametrize("text", ODD_TEXTS)
     def test_odd_arguments_and_variables_stay_what_they_are(self, text):
         spec = make_spec(arguments=(text, "--last"), environment={"ODD": text})
-        again = spec_from_json(read(values_of_spec(spec)).spec)
+        again = spec_from_json(said(values_of_spec(spec)))
         assert (again.arguments, again.environment["ODD"]) == ((text, "--last"), text)
         assert spec_from_json(job_of_yaml(job_as_yaml(spec_to_json(spec))).spec) == spec
 
     @settings(CALM)
     @given(st.integers(0, 10**9))
     def test_every_length_of_time_is_read_as_it_is_written(self, seconds):
-        assert read({"grace_period": duration_text(seconds)}).spec["grace_period"] == seconds
+        assert parse_duration(format_duration(seconds)) == seconds
 
     @settings(CALM)
     @given(st.integers(64 << 20, 1 << 46))
     def test_every_amount_of_memory_is_read_as_it_is_written(self, amount):
-        text = memory_text(amount)
-        assert parse_memory(int(text) if text.isdecimal() else text) == amount
+        text = exact_bytes(amount)
+        assert parse_memory(text) == amount
 
 
 class TestReading:
     @pytest.mark.parametrize("strategy", list(Strategy))
     def test_every_preset_lacks_only_what_one_must_choose(self, strategy):
-        values = new_values(strategy) | {"name": "digits", "code": str(CODE), "entry_point": "train.py"}
-        spec = spec_from_json(read(values).spec)
+        values = new_values(strategy.value) | {"name": "digits", "code": str(CODE), "entry_point": "train.py"}
+        spec = spec_from_json(said(values))
         assert spec.strategy is strategy
         assert spec.total().cpu <= 2, "a first job shall fit a small machine"
 
@@ -81,109 +86,162 @@ class TestReading:
         ("text", "seconds"), [("90", 90), ("90s", 90), ("1h 30m", 5400), ("2d", 172_800), ("1h30m", 5400)]
     )
     def test_lengths_of_time_in_words(self, text, seconds):
-        assert read({"max_runtime": text}).spec["max_runtime"] == seconds
+        assert said(new_values("single") | {"max_runtime": text})["max_runtime"] == seconds
 
     @pytest.mark.parametrize("text", ["soon", "1x", "h", "-5", "1h 30", "1.5h"])
     def test_what_is_no_length_of_time_is_refused_in_the_words_of_the_form(self, text):
+        form = LaunchForm(as_data(values_of_spec(make_spec()) | {"max_runtime": text}))
         with pytest.raises(SpecRejected) as refused:
-            spec_from_json(read(values_of_spec(make_spec()) | {"max_runtime": text}).spec)
-        (problem,) = problems_by_field(refused.value.problems, ["max_runtime"])["max_runtime"]
-        assert "30m" in problem.remedy or "Choose a number" in problem.remedy
+            spec_from_json(form.spec)
+        form.add_problems(refused.value.problems)
+        assert form.errors == {"max_runtime": ["Expected a duration, such as 90s, 30m, 2h or 1d."]}
 
     def test_optional_roles_that_are_not_asked_for_are_left_out(self):
-        values = new_values(Strategy.BETWEEN_GRAPH) | {"roles.chief.replicas": "0", "roles.evaluator.replicas": "1"}
-        assert set(read(values).spec["roles"]) == {"worker", "ps"}
+        values = new_values("between_graph")
+        values["roles"] |= {"chief": {"replicas": "0"}, "evaluator": {"replicas": "1"}}
+        assert set(said(values)["roles"]) == {"worker", "ps"}
 
     def test_roles_that_must_be_there_are_asked_for_even_with_none(self):
-        values = new_values(Strategy.BETWEEN_GRAPH) | {"roles.ps.replicas": "0"}
-        assert read(values).spec["roles"]["ps"]["replicas"] == 0
+        values = with_shape(new_values("between_graph"), {"ps": 0})
+        assert said(values)["roles"]["ps"]["replicas"] == 0
 
-    def test_a_variable_without_a_value_and_one_that_is_set_twice_are_named(self):
-        problems = read({"environment": "A=1\nB\nA=2"}).problems
-        assert [(one.field, one.code) for one in problems] == [
-            ("environment", "bad_value"),
-            ("environment", "duplicate"),
-        ]
+    def test_a_variable_without_a_name_and_one_that_is_set_twice_are_named(self):
+        rows = [("A", "1"), ("", "2"), ("A", "3"), ("EMPTY", "")]
+        values = new_values("single") | {"environment": [{"name": name, "value": value} for name, value in rows]}
+        form = LaunchForm(as_data(values))
+        assert not form.is_valid()
+        assert [sorted(row.errors) for row in form.environment] == [[], ["name"], ["name"], []]
+        assert form.spec["environment"] == {"A": "3", "EMPTY": ""}
 
     def test_empty_rows_of_inputs_are_passed_over(self):
-        values = values_of_post(
-            {
-                "inputs.0.dataset_version": "",
-                "inputs.0.name": "",
-                "inputs.3.dataset_version": str(DATA),
-                "inputs.3.name": "train",
-            }
-        )
-        assert read(values).spec["inputs"] == [{"dataset_version": str(DATA), "name": "train"}]
+        rows = [{"dataset_version": "", "name": ""}, {"dataset_version": str(DATA), "name": "train"}]
+        assert said(new_values("single") | {"inputs": rows})["inputs"] == [rows[1]]
 
-    def test_unknown_fields_are_left_out(self):
-        assert values_of_post({"roles.admin.replicas": "1", "inputs.x.name": "a", "name": "n"}) == {"name": "n"}
+    def test_a_folder_without_a_dataset_is_said_at_the_dataset(self):
+        form = LaunchForm(as_data(new_values("single") | {"inputs": [{"dataset_version": "", "name": "train"}]}))
+        assert "Dataset 1: Dataset" in [fault.label for fault in form.faults]
 
+    def test_fields_that_are_not_sent_have_their_defaults(self):
+        form = LaunchForm({"strategy": "single"})
+        assert (form.spec["roles"], "paths" in form.spec) == ({"worker": {}}, False)
+        assert form.values()["paths"]["data_flag"] == "--data_dir"
+
+    @pytest.mark.parametrize(("prefix", "most"), [("inputs", 100), ("environment", 500)])
+    def test_a_million_rows_are_refused_and_not_read(self, prefix, most):
+        data = as_data(new_values("single")) | {f"{prefix}-TOTAL_FORMS": "1000000"}
+        form = LaunchForm(data)
+        rows = getattr(form, prefix)
+        assert len(rows.forms) == most + 1
+        assert not rows.is_valid()
+        assert rows.non_form_errors() == [f"There are at most {most} rows. Remove some."]
+
+    @CALM
     @given(
         st.dictionaries(
-            st.sampled_from(["name", "strategy", "roles.worker.replicas", "environment", "inputs.0.name"]), st.text()
+            st.sampled_from(
+                [
+                    "name",
+                    "strategy",
+                    "roles-worker-replicas",
+                    "environment-0-name",
+                    "environment-TOTAL_FORMS",
+                    "inputs-0-name",
+                    "inputs-TOTAL_FORMS",
+                    "roles-worker-extended",
+                    "max_runtime",
+                    "arguments",
+                ]
+            ),
+            st.text(),
         )
     )
     def test_nothing_that_is_typed_is_too_odd_to_be_read(self, data):
-        values = values_of_post(data)
-        with pytest.raises(SpecRejected):
-            spec_from_json(read(values).spec)
-        FormShown(values).roles  # noqa: B018 (that it does not raise is the test)
-        cluster_words(values)
+        form = LaunchForm(data)
+        with pytest.raises(SpecRejected) as refused:
+            spec_from_json(form.spec)
+        form.add_problems(refused.value.problems)
+        assert not form.is_valid()
+        assert cluster_words(form)
+        assert summaries(form)
+
+    def test_only_the_sections_that_the_form_has_are_summed_up(self):
+        trains, serves = ({"strategy": one, "name": "x"} for one in ("single", "in_graph"))
+        assert set(summaries(LaunchForm(trains))) - set(summaries(LaunchForm(serves))) == {"paths"}
 
     def test_a_percentage_is_not_meant_where_the_chief_decides(self):
-        assert read({"success.rule": "chief", "success.percent": "50"}).spec["success"] == {"rule": "chief"}
+        assert said({"success": {"rule": "chief", "percent": "50"}})["success"] == {"rule": "chief"}
 
 
 class TestChanges:
     def test_another_strategy_keeps_what_both_have(self):
-        values = new_values(Strategy.BETWEEN_GRAPH) | {"roles.worker.replicas": "5", "roles.worker.cpu": "3"}
+        values = with_shape(new_values("between_graph"), {"worker": 5})
+        values["roles"]["worker"]["cpu"] = "3"
         changed = with_strategy(values, "parameter_server")
         assert counts_of(changed) == {"chief": 1, "worker": 5, "ps": 1}
-        assert changed["roles.worker.cpu"] == "3"
+        assert changed["roles"]["worker"]["cpu"] == "3"
 
     def test_one_task_and_back_again(self):
-        single = with_strategy(new_values(Strategy.BETWEEN_GRAPH), "single")
+        single = with_strategy(new_values("between_graph"), "single")
         assert counts_of(single) == {"worker": 1}
-        sent = {name: text for name, text in single.items() if not name.startswith(("roles.ps", "roles.chief"))}
+        sent = LaunchForm(as_data(single | {"roles": {"worker": single["roles"]["worker"]}})).values()
         assert counts_of(with_strategy(sent, "between_graph")) == {"worker": 2, "ps": 1}
 
     def test_a_shape_that_fits_is_taken_over(self):
-        values = with_shape(new_values(Strategy.BETWEEN_GRAPH), {"worker": 1, "ps": 3, "admin": 7})
+        values = with_shape(new_values("between_graph"), {"worker": 1, "ps": 3, "admin": 7})
         assert counts_of(values) == {"worker": 1, "ps": 3}
-        assert "roles.admin.replicas" not in values
+        assert "admin" not in values["roles"]
 
 
 class TestProblems:
     @pytest.mark.parametrize(
-        ("field", "place"),
+        ("field", "at"),
         [
-            ("roles.worker.cpu", "roles.worker.cpu"),
-            ("arguments.3", "arguments"),
-            ("environment.FOO", "environment"),
-            ("roles.worker.extended.rdma/hca", "roles.worker.extended"),
-            ("nonsense.at.all", ""),
-            ("", ""),
+            ("roles.worker.cpu", "f-roles-worker-cpu"),
+            ("roles.worker", "f-roles-worker-replicas"),
+            ("roles.worker.extended.rdma/hca", "f-roles-worker-extended"),
+            ("arguments.3", "f-arguments"),
+            ("environment.FOO", "f-environment-1-name"),
+            ("environment.OTHER", "f-environment"),
+            ("environment", "f-environment"),
+            ("inputs.0.name", "f-inputs-0-name"),
+            ("inputs.7.name", "f-inputs"),
+            ("paths.data_flag", "f-paths-data_flag"),
+            ("success.percent", "f-success-percent"),
+            ("engine", "f-engine"),
+            ("roles", None),
+            ("nonsense.at.all", None),
+            ("", None),
         ],
     )
-    def test_each_stands_at_its_field(self, field, place):
-        names = ["roles.worker.cpu", "roles.worker.extended", "arguments", "environment"]
-        assert list(problems_by_field([Problem(field, "bad_value", "Wrong.")], names)) == [place]
+    def test_each_stands_at_its_field(self, field, at):
+        spec = make_spec(environment={"BAR": "1", "FOO": "2"}, inputs=(DatasetInput(DATA, "train"),))
+        form = LaunchForm(as_data(values_of_spec(spec)))
+        assert form.is_valid()
+        form.add_problems([Problem(field, "bad_value", "Wrong.", "Mend it.")])
+        assert [fault.id for fault in form.faults] == ([] if at is None else [at])
+        found = form.faults[0].messages if at else form.non_field_errors()
+        assert list(found) == ["Wrong. Mend it."]
+
+    def test_a_field_that_cannot_be_read_has_one_error(self):
+        values = values_of_spec(make_spec())
+        values["roles"]["worker"]["cpu"] = "lots"
+        form = LaunchForm(as_data(values))
+        assert form.spec["roles"]["worker"]["cpu"] == "lots"
+        form.add_problems([Problem("roles.worker.cpu", "wrong_type", "Expected a number.")])
+        assert [fault.label for fault in form.faults] == ["Worker: CPU"]
+        assert len(form.faults[0].messages) == 1
 
     def test_a_section_with_a_problem_is_open(self):
-        form = FormShown(new_values(Strategy.BETWEEN_GRAPH), [Problem("roles.ps.memory", "out_of_range", "Too much.")])
+        form = LaunchForm(as_data(values_of_spec(make_spec())))
+        form.add_problems([Problem("roles.ps.memory", "out_of_range", "Too much.")])
         assert form.open_sections == {"resources"}
-        assert form.top == []
-
-    def test_a_problem_of_no_field_stands_on_top(self):
-        form = FormShown(new_values(Strategy.SINGLE), [Problem("roles", "out_of_range", "Too many tasks.")])
-        assert [one.message for one in form.top] == ["Too many tasks."]
+        assert form.non_field_errors() == []
 
 
 class TestFile:
     def test_it_is_short_and_names_versions(self):
         spec = make_spec(inputs=(DatasetInput(DATA, "train"),))
-        text = job_as_yaml(read(values_of_spec(spec)).spec, names={str(CODE): "digits@3", str(DATA): "mnist@1"})
+        text = job_as_yaml(said(values_of_spec(spec)), names={str(CODE): "digits@3", str(DATA): "mnist@1"})
         assert text.splitlines() == [
             "name: digits",
             "strategy: between_graph",
@@ -207,5 +265,7 @@ class TestFile:
         assert refused.value.problems[0].message
 
     def test_the_words_of_the_picture_name_who_is_there(self):
-        assert cluster_words(values_of_spec(make_spec())).startswith("1 parameter server, 2 workers: the workers train")
+        assert cluster_words(LaunchForm(as_data(values_of_spec(make_spec())))).startswith(
+            "1 parameter server, 2 workers: the workers train"
+        )
         assert uuid.UUID(values_of_spec(make_spec())["code"]) == CODE

@@ -31,11 +31,11 @@ def test_nothing_is_said_of_who_was_heard_of_or_need_not_be(facts):
 
 def test_one_is_named_with_how_long():
     facts = [fact(0, 1), fact(1, 185), fact(0, 400, "SUCCEEDED", "chief")]
-    assert silence(facts, NOW) == "worker-1 has not been heard from for 3 min 5 s."
+    assert silence(facts, NOW) == "worker-1 has sent no heartbeat for 3 min 5 s."
 
 
 def test_many_are_counted_and_the_first_named():
     facts = [fact(index, 60 + index) for index in range(NAMED + 2)] + [fact(0, 2, role="ps")]
     words = silence(facts, NOW)
-    assert words.startswith(f"{NAMED + 2} of {NAMED + 3} running tasks have not been heard from for up to 1 min 6 s: ")
+    assert words.startswith(f"{NAMED + 2} of {NAMED + 3} running tasks have sent no heartbeat for up to 1 min 6 s: ")
     assert words.endswith("worker-0, worker-1, worker-2, worker-3, worker-4 and 2 more.")

@@ -40,15 +40,15 @@ def test_a_failure_reads_like_this():
         "Do:   Read the last lines of its log.\n"
         "Or:   Check --data_dir.\n"
         "\n"
-        "The last lines of worker-1:\n"
+        "Last log lines of worker-1:\n"
         "\n"
         "  step 1\n"
         "  Traceback (most recent call last):\n"
         '    File "train.py", line 3\n'
         "\n"
         "-- \n"
-        "You chose to be told when this happens to jobs that you launch.\n"
-        "Change that: https://yard.example.org/account/notifications/\n"
+        "You enabled this notification for jobs that you launch.\n"
+        "Change your notifications: https://yard.example.org/account/notifications/\n"
     )
 
 
@@ -57,7 +57,7 @@ def test_a_failure_reads_like_this():
     [
         (Event.SUCCEEDED, "[Yardmaster] digits succeeded", "digits in vision succeeded after 3 min 12 s."),
         (Event.STOPPED, "[Yardmaster] digits was stopped", "digits in vision was stopped after 3 min 12 s."),
-        (Event.WAITS, "[Yardmaster] digits is still waiting", "digits in vision is still waiting for 3 min 12 s."),
+        (Event.WAITS, "[Yardmaster] digits is still queued", "digits in vision is still queued for 3 min 12 s."),
     ],
 )
 def test_other_events_say_what_happened(event, subject, first):

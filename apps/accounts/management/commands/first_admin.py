@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from apps.accounts.services import first_administrator
-from apps.api.problems import Invalid
+from apps.errors import Invalid
 
 
 class Command(BaseCommand):
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         except Invalid as problem:
             raise CommandError(problem.detail) from problem
         if link is None:
-            self.stdout.write("There is an administrator already.")
+            self.stdout.write("An administrator already exists.")
         else:
             self.stdout.write(f"Made the administrator {username}. Sign in once, within 15 minutes, with:\n{link}")
 

@@ -16,10 +16,10 @@ from django.db import DatabaseError, InterfaceError, close_old_connections
 from django.utils import timezone
 
 from apps.api.readiness import report_alive, report_ready
+from apps.dispatch.leadership import LASTS, lead, resign
+from apps.dispatch.messages import RECONCILE, enqueue_now
 from apps.jobs.engines import engine_named, engine_names
 from apps.jobs.following import QUIET, Bursts, Follower, Unsent
-from apps.jobs.leadership import LASTS, lead, resign
-from apps.jobs.wake import wake_now
 from yardmaster.engines.base import Watches
 from yardmaster.errors import Misconfigured
 
@@ -63,7 +63,7 @@ class Conductor:
         while not self._stopped.wait(QUIET):
             report_alive("conductor")
             for job_id in self._bursts.take_due(time.monotonic()):
-                wake_now(job_id)
+                enqueue_now(RECONCILE, job_id)
             if time.monotonic() >= renew_at:
                 self.renew()
                 renew_at = time.monotonic() + (RENEW_EVERY if self._leads.is_set() else TRY_EVERY)
@@ -81,7 +81,7 @@ class Conductor:
         if not self._leads.is_set():
             self._unsent.note(job_id, time.monotonic())
         elif self._bursts.change(job_id, time.monotonic()):
-            wake_now(job_id)
+            enqueue_now(RECONCILE, job_id)
 
     def renew(self) -> None:
         """Lead, or go on leading, where no other conductor does. Who begins to lead wakes what changed since the one
@@ -96,7 +96,7 @@ class Conductor:
             log.info("This conductor leads")
             self._leads.set()
             for job_id in self._unsent.take(time.monotonic()):
-                wake_now(job_id)
+                enqueue_now(RECONCILE, job_id)
         elif not leads and self._leads.is_set():
             log.warning("Another conductor leads now")
             self._leads.clear()

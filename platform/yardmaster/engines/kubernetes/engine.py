@@ -18,16 +18,28 @@ from math import ceil
 from typing import Any
 
 from yardmaster.engines.base import Capacity, Finding, Probe, Remains, Servers, TaskAccess
-from yardmaster.engines.kubernetes import manifests, names, probes
-from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.capacity import Count
-from yardmaster.engines.kubernetes.connection import connect
-from yardmaster.engines.kubernetes.environment import WORK_DIR
-from yardmaster.engines.kubernetes.facts import due_in, go_with_token, goes_by_itself, has_left_over, observation_of
-from yardmaster.engines.kubernetes.options import TaskOptions
-from yardmaster.engines.kubernetes.reading import Reader
-from yardmaster.engines.kubernetes.rolefacts import lives
-from yardmaster.engines.kubernetes.shape import (
+from yardmaster.engines.kubernetes import probes
+from yardmaster.engines.kubernetes.capacity.count import Count
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.client.connection import connect
+from yardmaster.engines.kubernetes.client.errors import Absent, Conflict
+from yardmaster.engines.kubernetes.namespaces.shaper import Shaper
+from yardmaster.engines.kubernetes.observe.facts import (
+    due_in,
+    go_with_token,
+    goes_by_itself,
+    has_left_over,
+    observation_of,
+)
+from yardmaster.engines.kubernetes.observe.reading import Reader
+from yardmaster.engines.kubernetes.observe.roles import lives
+from yardmaster.engines.kubernetes.observe.watching import Watching
+from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.manifests import Run, workload_kind
+from yardmaster.engines.kubernetes.render.options import TaskOptions
+from yardmaster.engines.kubernetes.render.peers import cluster_map
+from yardmaster.engines.kubernetes.render.pods import WORK_DIR
+from yardmaster.engines.kubernetes.render.record import (
     RECORD,
     TOGETHER,
     RunShape,
@@ -35,11 +47,7 @@ from yardmaster.engines.kubernetes.shape import (
     released_in,
     released_key,
 )
-from yardmaster.engines.kubernetes.shaping import Shaper
-from yardmaster.engines.kubernetes.submitting import Submitter
-from yardmaster.engines.kubernetes.troubles import Absent, Conflict
-from yardmaster.engines.kubernetes.watching import Watching
-from yardmaster.engines.kubernetes.workloads import workload_kind
+from yardmaster.engines.kubernetes.submission import Submitter
 from yardmaster.errors import Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.ledger import Quota
@@ -112,8 +120,9 @@ class KubernetesEngine:
 
     def preview(self, spec: TrainingSpec, key: JobKey, user: uuid.UUID | None = None) -> list[dict[str, Any]]:
         """The manifests in the order in which they are applied, the token and the owner's uid left out."""
-        self._submitter.refuse_impossible(spec)
-        return manifests.whole_run(spec, key, replace(_TO_SHOW, user=user), self.options)
+        run = Run.of(spec, key, replace(_TO_SHOW, user=user), self.options)
+        run.refuse_impossible()
+        return run.all()
 
     def tail(self, key: JobKey, role: Role, index: int, lines: int) -> list[str]:
         """The last lines of the container's own output, of its last life that printed any (of 2 MiB at most)."""
@@ -127,7 +136,7 @@ class KubernetesEngine:
 
     def servers(self, spec: TrainingSpec, key: JobKey) -> Servers:
         """The tasks' names in the cluster's DNS, which are the same before they are made."""
-        addresses = {Role(role): tuple(hosts) for role, hosts in names.cluster_map(spec, key, self.options).items()}
+        addresses = {Role(role): tuple(hosts) for role, hosts in cluster_map(spec, key, self.options).items()}
         reach = (
             f"Only from pods with the label {names.RUN}={key.name} of the cluster's namespace {self._namespace(key)}."
         )

@@ -49,8 +49,8 @@ INHERITED = (
 """What a task sees of the portal's own environment. Everything else may be a secret."""
 
 
-_KEPT = "Only from the machine on which the portal runs its local tasks."
-_OPEN = "From every machine that reaches this one, and without a password."
+_KEPT = "Only from the machine that runs the portal's local tasks."
+_OPEN = "From every machine that can connect to this one, without a password."
 
 
 class LocalEngine:
@@ -312,8 +312,8 @@ class LocalEngine:
         problems.extend(filter(None, [self.refusal(spec)]))
         needed = spec.total().gpus
         if needed > total.gpus:
-            message = f"The job asks for {needed} GPUs and this machine has {total.gpus}."
-            problems.append(Problem("roles", "no_such_resource", message, "Ask for fewer, or choose another engine."))
+            message = f"The job requests {needed} GPUs and this machine has {total.gpus}."
+            problems.append(Problem("roles", "no_such_resource", message, "Request fewer, or choose another engine."))
         if problems:
             raise SpecRejected(problems)
 

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.options import TaskOptions
-from yardmaster.engines.kubernetes.placing import short
-from yardmaster.engines.kubernetes.podfacts import container_status, ending_of_container, hindrance_of
-from yardmaster.engines.kubernetes.pods import bare_pod
+from yardmaster.engines.kubernetes.observe.placing import short
+from yardmaster.engines.kubernetes.observe.podfacts import container_status, ending_of_container, hindrance_of
+from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.options import TaskOptions
+from yardmaster.engines.kubernetes.render.pods import bare_pod
 
 PROBE = "yardmaster/probe"
 """The label of a Job and its pod. Not that of what the portal's watches follow: a probe is no run."""

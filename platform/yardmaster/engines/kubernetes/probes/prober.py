@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from yardmaster.engines.kubernetes import names
-from yardmaster.engines.kubernetes.api import Api
-from yardmaster.engines.kubernetes.namespaces import id_of
-from yardmaster.engines.kubernetes.options import TaskOptions
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.namespaces.manifests import id_of
+from yardmaster.engines.kubernetes.namespaces.shaper import Shaper
 from yardmaster.engines.kubernetes.probes import pod
 from yardmaster.engines.kubernetes.probes.pod import SMALL, Told
-from yardmaster.engines.kubernetes.shaping import Shaper
+from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.errors import Unavailable, YardmasterError
 from yardmaster.ledger import Quota
 

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from yardmaster.engines.base import Finding
-from yardmaster.engines.kubernetes.options import TaskOptions
 from yardmaster.engines.kubernetes.probes.pod import Told, nonsense
 from yardmaster.engines.kubernetes.probes.prober import PATIENCE, Prober
+from yardmaster.engines.kubernetes.render.options import TaskOptions
 
 ASKED = "/api/v1/task/order/?role=worker&index=0"
 """What a runner asks first. Without a token the portal refuses it, in words that nothing else answers with."""

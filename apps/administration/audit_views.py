@@ -1,0 +1,78 @@
+"""The API of the audit: reading only, in pages or as a file."""
+
+from __future__ import annotations
+
+import django_filters
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.api_view import ApiView
+from apps.administration.audit_export import FORMATS, export_response
+from apps.administration.audit_selectors import events_visible
+from apps.audit.models import AuditEvent
+from apps.errors import Invalid
+from yardmaster.errors import Problem
+
+
+class AuditEventSerializer(serializers.ModelSerializer[AuditEvent]):
+    actor = serializers.UUIDField(source="actor_id", allow_null=True)
+    namespace = serializers.UUIDField(source="namespace_id", allow_null=True)
+    facts = serializers.DictField()
+    count = serializers.IntegerField(
+        help_text="How many times this happened within the minute or hour that the event covers."
+    )
+
+    class Meta:
+        model = AuditEvent
+        fields = [
+            "id", "at", "actor", "actor_name", "action", "subject", "namespace", "facts", "address", "agent", "count",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class AuditFilter(django_filters.FilterSet):  # type: ignore[misc]  # django-filter has no types
+    actor = django_filters.UUIDFilter(field_name="actor_id")
+    namespace = django_filters.UUIDFilter(field_name="namespace_id")
+    action = django_filters.CharFilter(max_length=64)
+    subject = django_filters.CharFilter(max_length=200)
+    actor_name = django_filters.CharFilter(max_length=150, lookup_expr="iexact")
+    since = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte")
+    until = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="lt")
+
+    class Meta:
+        model = AuditEvent
+        fields: list[str] = []
+
+
+class AuditView(ApiView):
+    """Audit events, newest first."""
+
+    queryset = AuditEvent.objects.none()
+    filterset_class = AuditFilter
+    scope = "admin"
+
+    @extend_schema(responses=AuditEventSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        return self.page(self.filter_queryset(events_visible(self.user)), AuditEventSerializer)
+
+
+_AS = OpenApiParameter("as", str, enum=list(FORMATS), description="The file format. Default: csv.")
+
+
+class AuditExportView(ApiView):
+    """Audit events as a file, newest first, up to the limit in the portal's settings."""
+
+    queryset = AuditEvent.objects.none()
+    filterset_class = AuditFilter
+    scope = "admin"
+
+    @extend_schema(parameters=[_AS], responses={(200, "text/csv"): OpenApiTypes.STR})
+    def get(self, request: Request) -> StreamingHttpResponse:
+        form = request.query_params.get("as", "csv")
+        if form not in FORMATS:
+            raise Invalid([Problem("as", "invalid", "Unknown file format.", "Use csv or jsonl.", form[:100])])
+        return export_response(request._request, self.filter_queryset(events_visible(self.user)), form)

@@ -1,0 +1,60 @@
+"""Setting quotas. Every change writes its audit event in its own transaction. Not here: who may (the views)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, NotRequired, TypedDict
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.audit.services import record
+from apps.errors import Conflict
+from apps.jobs.services import quota_changed
+from apps.namespaces.models import Namespace, Quota
+from apps.namespaces.places import place_changed
+from apps.namespaces.quotas import default_quota_create
+
+
+class Limits(TypedDict):
+    """What a namespace may hold at once; None: unlimited."""
+
+    cpu: Decimal | None
+    memory: int | None
+    gpus: int | None
+    storage: int | None
+    running_jobs: int | None
+    extended: NotRequired[dict[str, int]]
+    """Of other resources, by name: those that are not named have no limit of their own. Left out: stays as it is."""
+    priority_ceiling: NotRequired[int]
+    """Never unlimited; left out: stays as it is."""
+
+
+def quota_set(*, namespace: Namespace, limits: Limits, actor: User, seen: Limits | None = None) -> Quota:
+    """Set every limit. One below what is held now takes nothing away: it only admits nothing new.
+
+    `seen` is what the actor had before their eyes: where it was changed since, 409 instead of undoing that.
+    """
+    with transaction.atomic():
+        default_quota_create(namespace)
+        quota = Quota.objects.select_for_update().get(pk=namespace.pk)
+        if seen is not None and any(getattr(quota, name) != value for name, value in seen.items()):
+            raise Conflict(
+                "The limits were changed by another user while you edited them. Your changes are not saved.",
+                remedy="Review the current limits, then save yours again.",
+            )
+        before = _facts(quota)
+        for name, value in limits.items():
+            setattr(quota, name, value)
+        quota._history_user = actor  # type: ignore[attr-defined]  # where django-simple-history looks for it
+        quota.save()
+        record(actor, "quota.set", f"namespace:{namespace.pk}", namespace=namespace, before=before, after=_facts(quota))
+        quota_changed(namespace)
+        place_changed(namespace.pk, timezone.now())
+    return quota
+
+
+def _facts(quota: Quota) -> dict[str, Any]:
+    amounts = {name: getattr(quota, name) for name in Limits.__annotations__}
+    return {name: float(value) if isinstance(value, Decimal) else value for name, value in amounts.items()}

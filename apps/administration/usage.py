@@ -1,0 +1,90 @@
+"""What a namespace may hold and what it holds now, put together from those who keep the books."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from django.db.models import Count, Sum
+
+from apps.jobs.models import Reservation
+from apps.jobs.selectors import resources_used
+from apps.namespaces.models import Namespace, Quota
+from apps.namespaces.quotas import limits_of
+from apps.namespaces.selectors import quota_of
+from apps.uploads.selectors import storage_used
+
+COUNTED = ("cpu", "memory", "gpus", "storage", "running_jobs")
+
+
+@dataclass(frozen=True)
+class ShareByName:
+    """Of a resource that has no field of its own. `hard` None: unlimited."""
+
+    hard: int | None
+    used: int
+
+
+@dataclass(frozen=True)
+class Usage:
+    """By the names in `COUNTED`. `hard` None: unlimited. `reserved`: set aside for uploads that are on their way."""
+
+    hard: dict[str, float | None]
+    used: dict[str, float]
+    reserved: dict[str, float]
+    logs: int = 0
+    """Bytes: the part of the storage in use that is what tasks printed."""
+    priority_ceiling: int = 0
+    extended: dict[str, ShareByName] = field(default_factory=dict)
+    """Resources of other kinds that are limited or in use, by name."""
+
+
+def usage_of(namespace: Namespace) -> Usage:
+    """The namespace's limits and what it holds."""
+    quota = quota_of(namespace)
+    held = resources_used(namespace)
+    stored = storage_used(namespace)
+    return Usage(
+        hard={name: _plain(getattr(quota, name)) for name in COUNTED},
+        used={name: held.get(name, 0) for name in COUNTED} | {"storage": stored.used},
+        reserved=dict.fromkeys(COUNTED, 0.0) | {"storage": stored.reserved},
+        logs=stored.logs,
+        priority_ceiling=quota.priority_ceiling,
+        extended=_by_name(quota, held),
+    )
+
+
+def _by_name(quota: Quota, held: dict[str, float]) -> dict[str, ShareByName]:
+    used = {name: int(amount) for name, amount in held.items() if name not in COUNTED and amount}
+    limits = limits_of(quota).limits(used)
+    return {
+        name: ShareByName(int(limits[name]) if name in limits else None, used.get(name, 0))
+        for name in sorted({*quota.extended, *used})
+    }
+
+
+def _plain(value: Decimal | int | None) -> float | None:
+    return float(value) if isinstance(value, Decimal) else value
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What one person's admitted jobs hold together."""
+
+    username: str
+    jobs: int
+    cpu: float
+    memory: int
+    gpus: int
+
+
+def holdings_in(namespace: Namespace) -> list[Holding]:
+    """All who hold anything, the most cores first. One query."""
+    held = Reservation.objects.filter(namespace=namespace, released_at__isnull=True)
+    rows = held.values("job__owner__username").annotate(
+        jobs=Count("job", distinct=True), cpu=Sum("cpu"), memory=Sum("memory"), gpus=Sum("gpus")
+    )
+    return [
+        Holding(row["job__owner__username"], row["jobs"], float(row["cpu"]), row["memory"], row["gpus"])
+        for row in rows.order_by("-cpu", "job__owner__username")
+    ]

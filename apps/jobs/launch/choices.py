@@ -1,0 +1,196 @@
+"""What a person may choose from in the launch form: code and its scripts, datasets, by id and by name. Reads only."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.text import Truncator
+
+from apps.accounts.models import User
+from apps.code.models import CodeVersion
+from apps.code.shelf import CODE
+from apps.datasets.shelf import DATASETS
+from apps.namespaces.models import Namespace
+from apps.namespaces.selectors import namespaces_visible
+from apps.uploads.versioned.selectors import collections_visible, files_in, versions_of
+from apps.uploads.versioned.selectors import newest_of as newest_version
+from apps.uploads.versioned.shelf import Shelf
+from yardmaster.errors import Problem, SpecRejected
+from yardmaster.spec import Strategy
+
+MOST_VERSIONS = 200
+MOST_SCRIPTS = 500
+_USUAL = ("train.py", "main.py", "run.py", "trainer.py")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One version of code or of a dataset."""
+
+    id: str
+    name: str
+    number: int
+    namespace: str
+    is_newest: bool
+
+    @property
+    def reference(self) -> str:
+        """As a job file of the same namespace names it."""
+        return f"{self.name}@{self.number}"
+
+    @property
+    def title(self) -> str:
+        """As a select shows it."""
+        return f"{Truncator(self.name).chars(60)}, version {self.number}{' (newest)' if self.is_newest else ''}"
+
+
+def code_choices(user: User, chosen: Iterable[str] = ()) -> list[Choice]:
+    """The newest versions of code that the user may see, and the chosen ones whatever their age."""
+    return _choices(CODE, user, chosen)
+
+
+def dataset_choices(user: User, chosen: Iterable[str] = ()) -> list[Choice]:
+    """The same of datasets."""
+    return _choices(DATASETS, user, chosen)
+
+
+def code_named(user: User, ids: Iterable[str]) -> list[Choice]:
+    """These versions of code, as far as the user may see them."""
+    return _choices(CODE, user, ids, most=0)
+
+
+def datasets_named(user: User, ids: Iterable[str]) -> list[Choice]:
+    """The same of datasets."""
+    return _choices(DATASETS, user, ids, most=0)
+
+
+def grouped(choices: Sequence[Choice], namespace: str) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The options of a select, by the name of the code or dataset: the newest version first, and the names of this
+    namespace before those of others."""
+    groups: dict[tuple[bool, str], list[Choice]] = {}
+    for choice in choices:
+        is_other = choice.namespace != namespace
+        name = f"{choice.name} ({choice.namespace})" if is_other else choice.name
+        groups.setdefault((is_other, Truncator(name).chars(80)), []).append(choice)
+    ordered = sorted(groups.items(), key=lambda item: item[0][0])
+    return [
+        (name, [(one.id, one.title) for one in sorted(rows, key=lambda one: -one.number)])
+        for (_, name), rows in ordered
+    ]
+
+
+def references(choices: Iterable[Choice], namespace: str) -> dict[str, str]:
+    """Version ids with the names that a job file of this namespace may use for them."""
+    return {one.id: one.reference for one in choices if one.namespace == namespace}
+
+
+def newest_in(choices: Iterable[Choice], namespace: str) -> Choice | None:
+    """The version that was made last in this namespace."""
+    return next((one for one in choices if one.namespace == namespace), None)
+
+
+def newest_of(user: User, shelf: Shelf[Any, Any], thing_id: str) -> str:
+    """The newest version's id of one thing; empty where there is none that the user may see."""
+    if (key := _uuid(thing_id)) is None:
+        return ""
+    thing = collections_visible(shelf, user).filter(pk=key).first()
+    found = None if thing is None else newest_version(thing)
+    return "" if found is None else str(found.pk)
+
+
+def scripts_of(user: User, version_id: str) -> list[str]:
+    """The Python files of a code version, the likeliest to be run first: shallow ones before deep ones."""
+    if (key := _uuid(version_id)) is None:
+        return []
+    version = CodeVersion.objects.filter(pk=key, parent__namespace__in=namespaces_visible(user)).first()
+    paths = [] if version is None else [one.path for one in files_in(version) if one.path.endswith(".py")]
+    return sorted(paths, key=lambda path: (path.count("/"), path))[:MOST_SCRIPTS]
+
+
+def likely_script(scripts: Sequence[str], strategy: str) -> str:
+    """The script that this strategy would most likely run: one named after it, one with a usual name, the first."""
+    wanted = (f"{strategy}.py", *_USUAL) if strategy in [one.value for one in Strategy] else _USUAL
+    for name in wanted:
+        for path in scripts:
+            if path.rpartition("/")[2] == name:
+                return path
+    return next((path for path in scripts if not path.endswith("__init__.py")), "")
+
+
+def versions_resolve(user: User, spec: Mapping[str, Any], namespace: Namespace) -> dict[str, Any]:
+    """The specification of a job file with `name@number` replaced by version ids. Raises `SpecRejected` for names that
+    mean nothing, or more than one thing."""
+    resolved = dict(spec)
+    problems: list[Problem] = []
+    if isinstance(spec.get("code"), str) and spec["code"] and _uuid(spec["code"]) is None:
+        resolved["code"] = _named(user, CODE, spec["code"], namespace, "code", problems)
+    if isinstance(spec.get("inputs"), list):
+        resolved["inputs"] = [
+            _input(user, one, namespace, f"inputs.{number}", problems) for number, one in enumerate(spec["inputs"])
+        ]
+    if problems:
+        raise SpecRejected(problems)
+    return resolved
+
+
+def _input(user: User, one: Any, namespace: Namespace, field: str, problems: list[Problem]) -> Any:
+    if isinstance(one, str):
+        one = {"dataset": one}
+    if not isinstance(one, dict) or not isinstance(one.get("dataset"), str):
+        return one
+    reference = one["dataset"]
+    rest = {key: value for key, value in one.items() if key != "dataset"}
+    if _uuid(reference) is None:
+        reference = _named(user, DATASETS, reference, namespace, f"{field}.dataset_version", problems)
+    return rest | {"dataset_version": reference}
+
+
+def _named(
+    user: User, shelf: Shelf[Any, Any], reference: str, namespace: Namespace, field: str, problems: list[Problem]
+) -> str:
+    """The id of the version: in this namespace first, then wherever exactly one thing has the name."""
+    name, at, number = reference.rpartition("@")
+    if not at:
+        name, number = reference, ""
+    visible = collections_visible(shelf, user).filter(name=name)[:MOST_VERSIONS]
+    things = sorted(visible, key=lambda one: one.namespace_id != namespace.pk)
+    if len(things) > 1 and things[0].namespace_id != namespace.pk:
+        message = f"{shelf.noun.capitalize()} of this name is in several namespaces."
+        problems.append(Problem(field, "ambiguous", message, "Give the version's id.", reference[:100]))
+        return ""
+    versions = versions_of(shelf, things[0]).order_by("-number") if things else None
+    if versions is not None and number not in ("", "latest"):
+        versions = versions.filter(number=int(number)) if number.isdecimal() and len(number) < 10 else versions.none()
+    found = versions.first() if versions is not None else None
+    if found is None:
+        message = f"There is no {shelf.noun} of this name and number, or it is not visible to you."
+        problems.append(Problem(field, "unknown_version", message, "Choose one in the form.", reference[:100]))
+        return ""
+    return str(found.pk)
+
+
+def _choices(shelf: Shelf[Any, Any], user: User, chosen: Iterable[str], most: int = MOST_VERSIONS) -> list[Choice]:
+    versions: QuerySet[Any] = shelf.versions._default_manager.all()
+    visible = versions.filter(parent__namespace__in=namespaces_visible(user)).select_related("parent__namespace")
+    rows = list(visible.order_by("-pk")[:most])
+    missing = {key for key in map(_uuid, chosen) if key is not None} - {row.pk for row in rows}
+    if missing:
+        rows += visible.filter(pk__in=missing)
+    newest: dict[uuid.UUID, int] = {}
+    for row in rows:
+        newest[row.parent_id] = max(newest.get(row.parent_id, 0), row.number)
+    return [
+        Choice(str(row.pk), row.parent.name, row.number, row.parent.namespace.slug, row.number == newest[row.parent_id])
+        for row in rows
+    ]
+
+
+def _uuid(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except (ValueError, AttributeError):
+        return None

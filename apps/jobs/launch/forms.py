@@ -1,0 +1,314 @@
+"""The launch form: a job specification as a Django form with the forms and rows of its parts. The prefixes are those of
+the specification (`roles-worker-cpu`, `inputs-0-name`), so that a problem of the core finds its field by its own name.
+
+Not here: which code and data there is to choose (`choices`), what is shown beside the fields (`preview`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+from django import forms
+
+from apps.jobs.launch.parts import (
+    SERVER_WORDS,
+    Fault,
+    InputRows,
+    ParsedField,
+    PathsForm,
+    RoleForm,
+    Rows,
+    SpecForm,
+    SuccessForm,
+    Values,
+    VariableRows,
+    WholeField,
+    as_line,
+    lines,
+    select,
+)
+from yardmaster.errors import Problem
+from yardmaster.quantity import exact_bytes, format_cpu, format_duration, parse_duration
+from yardmaster.spec import Paths, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.spec_rules import DEFAULT_LIMITS, shorten
+from yardmaster.strategy import ROLES, RoleRule, only_serves
+
+STRATEGIES = [one.value for one in Strategy]
+SERVERS_ONLY = [one.value for one in Strategy if only_serves(one)]
+DURATIONS = ("max_runtime", "grace_period", "reclaim_delay")
+_ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR)
+_LIMITS = ("retries", *DURATIONS, "priority")
+_BESIDE_SPEC = ("namespace", "engine")
+_SHAPES: Mapping[Strategy, Mapping[Role, int]] = {
+    Strategy.SINGLE: {Role.WORKER: 1},
+    Strategy.BETWEEN_GRAPH: {Role.WORKER: 2, Role.PS: 1},
+    Strategy.PARAMETER_SERVER: {Role.CHIEF: 1, Role.WORKER: 2, Role.PS: 1},
+    Strategy.MULTI_WORKER_MIRRORED: {Role.WORKER: 2},
+    Strategy.IN_GRAPH: {Role.WORKER: 2, Role.PS: 1},
+}
+"""What each strategy begins with. Together 2 cores at most, so that a first job fits a small machine."""
+
+
+class LaunchForm(SpecForm):
+    """The whole form, with its parts. Bound, it says a job; unbound it is filled from `Values`."""
+
+    strategy = forms.CharField(label="Training strategy", required=False)
+    name = forms.CharField(label="Name", error_messages={"required": "Enter a name for the job."})
+    code = forms.CharField(label="Code", widget=forms.Select, error_messages={"required": "Choose a code version."})
+    entry_point = forms.CharField(
+        label="Script", error_messages={"required": "Choose the script that starts the training."}
+    )
+    arguments = ParsedField(
+        lines, label="Arguments", widget=forms.Textarea(attrs={"rows": 5, "class": "font-monospace"})
+    )
+    retries = WholeField(
+        label="Restarts", initial=3,
+        help_text="Restarts of all tasks of an attempt together. A failure that would repeat is not restarted.",
+    )  # fmt: skip
+    max_runtime = ParsedField(
+        parse_duration, label="Time limit", help_text="90s, 30m, 2h or 1d. Then the job is stopped."
+    )
+    grace_period = ParsedField(
+        parse_duration,
+        label="Grace period",
+        initial="30s",
+        help_text="From the request to stop until tasks are killed.",
+    )
+    reclaim_delay = ParsedField(
+        parse_duration, label="Parameter server shutdown delay", initial="30s",
+        help_text="From the end of the training until the parameter servers are stopped.",
+    )  # fmt: skip
+    priority = WholeField(
+        label="Priority", initial=0,
+        help_text="-1000 to 1000. Higher starts sooner in this namespace, and up to its ceiling among all jobs.",
+    )  # fmt: skip
+    namespace = forms.CharField(label="Namespace", required=False)
+    engine = forms.CharField(label="Engine", required=False)
+
+    def __init__(self, data: Mapping[str, str] | None = None, *, values: Values | None = None, add: str = "") -> None:
+        """`add`: the rows of which there is one more empty one."""
+        at_first = values or {}
+        super().__init__(data, initial=at_first)
+        for name, text in {"name": "digits", "entry_point": "train.py", "max_runtime": "no limit"}.items():
+            self.fields[name].widget.attrs["placeholder"] = text
+        self.fields["name"].widget.attrs["maxlength"] = DEFAULT_LIMITS.name
+        self.fields["entry_point"].widget.attrs["list"] = "launch-scripts"
+        self.runs_script = self.texts()["strategy"] not in SERVERS_ONLY
+        if not self.runs_script:
+            self.fields["code"].required = self.fields["entry_point"].required = False
+        self.paths = PathsForm(data, prefix="paths", initial=at_first.get("paths"))
+        self.success = SuccessForm(data, prefix="success", initial=at_first.get("success"))
+        rules, of_roles = rules_of(self.texts()["strategy"]), at_first.get("roles", {})
+        self.all_roles = [RoleForm(one, rules.get(one), data, initial=of_roles.get(one.value)) for one in _ORDER]
+        self.roles = [form for form in self.all_roles if Role(form.role) in rules]
+        """Those of the strategy."""
+        for form in self.roles if not self.runs_script else ():
+            form.words = SERVER_WORDS[form.role]
+        self.inputs = self._rows(InputRows, "inputs", "Data", data, at_first, add)
+        self.environment = self._rows(VariableRows, "environment", "Environment variables", data, at_first, add)
+        for number, form in enumerate(self.inputs.forms, 1):
+            form.title = f"Dataset {number}"
+
+    @staticmethod
+    def _rows(kind: type[Rows], prefix: str, title: str, data: Any, at_first: Values, add: str) -> Rows:
+        rows = kind(data, prefix=prefix, initial=at_first.get(prefix), auto_id="f-%s")
+        rows.title, rows.extra = title, 2 if add == prefix else 1
+        return rows
+
+    def offer(self, *, codes: list[Any], datasets: list[Any]) -> None:
+        """The options of its selects, in groups. Which of them are allowed is decided at the launch."""
+        select(self.fields["code"], codes, "" if self.texts()["code"] else "Choose a code version")
+        for form in self.inputs.forms:
+            select(form.fields["dataset_version"], datasets, "No dataset" if datasets else "There is no dataset yet")
+
+    @property
+    def parts(self) -> list[SpecForm | Rows]:
+        """The forms within this one that are meant."""
+        of_script = [self.paths, self.success] if self.runs_script else []
+        return [*self.roles, self.inputs, self.environment, *of_script]
+
+    def is_valid(self) -> bool:
+        """Whether every field could be read. The rules of the core come after that (`add_problems`)."""
+        return all([super().is_valid(), *(part.is_valid() for part in self.parts)])
+
+    def values(self) -> Values:
+        """What stands in every field."""
+        return {
+            **self.texts(),
+            "paths": self.paths.texts(),
+            "success": self.success.texts(),
+            "roles": {form.role: form.texts() for form in self.all_roles},
+            "inputs": [form.texts() for form in self.inputs.filled()],
+            "environment": [form.texts() for form in self.environment.filled()],
+        }
+
+    @cached_property
+    def spec(self) -> Values:
+        """The specification as JSON, as far as the bound form can be read. Read before problems are added."""
+        variables = [form.said() for form in self.environment.filled()]
+        spec = {
+            **dict.fromkeys(("name", "strategy", "code", "entry_point"), ""),
+            **{name: value for name, value in self.said().items() if name not in _BESIDE_SPEC},
+            "roles": {
+                role.value: form.said() for role in Role for form in self.roles if form.role == role and form.is_meant
+            },
+            "environment": {one["name"]: one.get("value", "") for one in variables if "name" in one},
+            "inputs": [{"dataset_version": ""} | form.said() for form in self.inputs.filled()],
+            "paths": self.paths.said(),
+            "success": self.success.said(),
+        }
+        # What only a script needs stays in the form, should another strategy be chosen, and is not meant meanwhile.
+        unmeant = () if self.runs_script else ("code", "entry_point", "arguments", "success")
+        return {name: value for name, value in spec.items() if value not in ({}, []) and name not in unmeant}
+
+    def add_problems(self, problems: Iterable[Problem]) -> None:
+        """Put each problem at the field that it names, at the nearest one that contains it, or above all. A field that
+        could not be read has its own error: what the core says of it is left out."""
+        known = [(form, name) for form in self._all() for name in form.errors]
+        for problem in problems:
+            form, name = self._place(problem)
+            if (form, name) in known:
+                continue
+            message = f"{problem.message} {problem.remedy}".strip()
+            if isinstance(form, Rows):
+                form.non_form_errors().append(message)
+            else:
+                form.add_error(name, message)
+
+    def _all(self) -> list[SpecForm]:
+        return [self, *(form for part in self.parts for form in (part if isinstance(part, Rows) else [part]))]
+
+    def _place(self, problem: Problem) -> tuple[SpecForm | Rows, str | None]:
+        """The form and the field that a problem is about."""
+        head, _, rest = problem.field.partition(".")
+        key, _, name = rest.partition(".")
+        if head in self.fields:
+            return self, head
+        if head == "roles" and (role := next((one for one in self.roles if one.role == key), None)):
+            field = name.partition(".")[0]
+            return role, field if field in role.fields else "replicas"
+        if head in ("paths", "success") and rest in (part := getattr(self, head)).fields:
+            return part, rest
+        if head == "inputs":
+            row = self.inputs.filled()[int(key) : int(key) + 1] if key.isdecimal() else []
+            return (row[0], name if name in row[0].fields else "dataset_version") if row else (self.inputs, None)
+        if head == "environment":
+            rows = [one for one in self.environment.filled() if shorten(one.texts()["name"]) == rest]
+            return (rows[0], "value" if problem.code == "too_long" else "name") if rows else (self.environment, None)
+        return self, None
+
+    @property
+    def faults(self) -> list[Fault]:
+        return [*super().faults, *(fault for part in self.parts for fault in part.faults)]
+
+    @property
+    def limits(self) -> list[forms.BoundField]:
+        return [self[name] for name in _LIMITS]
+
+    @property
+    def open_sections(self) -> set[str]:
+        """The folded sections in which something is wrong."""
+        wrong = set(self.errors)
+        found = {
+            "resources": any(set(form.errors) - {"replicas"} for form in self.roles),
+            "script": "arguments" in wrong or self.environment.faults,
+            "limits": wrong & set(_LIMITS),
+            "success": self.success.errors,
+            "paths": self.paths.errors,
+            "place": wrong & set(_BESIDE_SPEC),
+        }
+        return {name for name, is_wrong in found.items() if is_wrong}
+
+    @property
+    def percent_matters(self) -> bool:
+        """Whether a share of the workers can decide: not where they never end."""
+        worker = rules_of(self.texts()["strategy"]).get(Role.WORKER)
+        return worker is None or not worker.never_ends
+
+
+def rules_of(strategy: str) -> Mapping[Role, RoleRule]:
+    """The roles of a strategy; none where there is no such strategy."""
+    return ROLES[Strategy(strategy)] if strategy in STRATEGIES else {}
+
+
+def new_values(strategy: str) -> Values:
+    """The form as it is at first."""
+    return with_strategy(LaunchForm().values(), strategy)
+
+
+def values_of_spec(spec: TrainingSpec) -> Values:
+    """The form that says this specification."""
+    return {
+        "name": spec.name,
+        "strategy": spec.strategy.value,
+        "code": "" if spec.code_version is None else str(spec.code_version),
+        "entry_point": spec.entry_point,
+        "arguments": "\n".join(as_line(one) for one in spec.arguments),
+        "environment": [{"name": name, "value": as_line(text)} for name, text in spec.environment.items()],
+        "roles": {role.value: _of_role(one) for role, one in spec.roles.items()},
+        "inputs": [{"dataset_version": str(one.dataset_version), "name": one.name} for one in spec.inputs],
+        "paths": {name: getattr(spec.paths, name) for name in Paths.__dataclass_fields__},
+        "success": {"rule": spec.success_rule.value, "percent": str(spec.success_percent)},
+        "retries": str(spec.retries),
+        "priority": str(spec.priority),
+        **{name: _of_duration(getattr(spec, name)) for name in DURATIONS},
+    }
+
+
+def with_strategy(values: Values, strategy: str) -> Values:
+    """The same form for another strategy: what both have stays as it was typed, what is new gets the preset's."""
+    roles = {role: dict(texts) for role, texts in values.get("roles", {}).items()}
+    if not any(text for role, texts in roles.items() if role != Role.WORKER.value for text in texts.values()):
+        roles.get("worker", {}).pop("replicas", None)  # of a single task: no one chose that there is one
+    for role, rule in ROLES[Strategy(strategy)].items():
+        texts = roles.setdefault(role.value, {})
+        typed, preset = texts.get("replicas", ""), str(_SHAPES[Strategy(strategy)].get(role, 0))
+        if not typed or (typed == "0" and rule.least) or rule.most == 1:
+            texts["replicas"] = preset if rule.least else typed or "0"
+        texts["cpu"] = texts.get("cpu") or ("1" if strategy == Strategy.SINGLE.value else "0.5")
+        texts["memory"] = texts.get("memory") or "1.5Gi"
+    return values | {"strategy": strategy, "roles": roles}
+
+
+def with_shape(values: Values, shape: Mapping[str, int]) -> Values:
+    """The same form with other counts."""
+    roles = dict(values.get("roles", {}))
+    for role, count in shape.items():
+        if role in roles:
+            roles[role] = roles[role] | {"replicas": str(count)}
+    return values | {"roles": roles}
+
+
+def as_data(values: Values) -> dict[str, str]:
+    """What a browser would send of the form with these values."""
+    data: dict[str, str] = {}
+
+    def add(prefix: str, one: Any) -> None:
+        if isinstance(one, list):
+            data.update({f"{prefix}-TOTAL_FORMS": str(len(one)), f"{prefix}-INITIAL_FORMS": "0"})
+            one = {str(number): row for number, row in enumerate(one)}
+        if isinstance(one, dict):
+            for key, part in one.items():
+                add(f"{prefix}-{key}" if prefix else key, part)
+        else:
+            data[prefix] = str(one)
+
+    add("", {"inputs": [], "environment": []} | values)
+    return data
+
+
+def _of_role(one: RoleSpec) -> Values:
+    asked = one.resources
+    return {
+        "replicas": str(one.replicas),
+        "cpu": format_cpu(asked.cpu),
+        "memory": exact_bytes(asked.memory),
+        "gpus": str(asked.gpus) if asked.gpus else "",
+        "extended": ", ".join(f"{name}={amount}" for name, amount in asked.extended.items()),
+    }
+
+
+def _of_duration(duration: Any) -> str:
+    return "" if duration is None else format_duration(int(duration.total_seconds()))

@@ -1,0 +1,1 @@
+"""The stores of this process, as the settings name them: of objects, and of log lines."""

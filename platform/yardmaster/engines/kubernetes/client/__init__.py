@@ -1,0 +1,1 @@
+"""How the portal speaks to a cluster: the one package that imports the `kubernetes` library."""

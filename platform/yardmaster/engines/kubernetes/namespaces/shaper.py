@@ -1,0 +1,185 @@
+"""Make the namespaces of a cluster, keep them in shape, and remove them.
+
+What is there is read and compared; only what differs is written. So a look costs a handful of reads, and what somebody
+edited or deleted is back after the next one. Not here: what a namespace should be (`namespaces`), and when to look.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from yardmaster.engines.base import Remains
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.client.errors import Conflict, Forbidden
+from yardmaster.engines.kubernetes.client.objects import is_ending
+from yardmaster.engines.kubernetes.namespaces import manifests as namespaces
+from yardmaster.engines.kubernetes.namespaces.comparison import is_kept
+from yardmaster.engines.kubernetes.namespaces.pull_secrets import copy_of, digest_of
+from yardmaster.engines.kubernetes.render import manifests, names
+from yardmaster.engines.kubernetes.render.options import TaskOptions
+from yardmaster.errors import Misconfigured, PlaceMissing, SpecRejected, Unavailable
+from yardmaster.ledger import Quota
+
+_BEFORE_ITS_RIGHTS = ("Namespace", "RoleBinding")
+"""What is made where no right is bound yet: with the right to create, which is all that is given everywhere."""
+
+
+class Shaper:
+    """May be shared by threads. Two that shape the same namespace at once do the same."""
+
+    def __init__(self, api: Api, options: TaskOptions) -> None:
+        self._api, self._options = api, options
+
+    def require(self, namespace_id: uuid.UUID, portal_url: str) -> None:
+        """Raises `PlaceMissing` where the namespace or something of what is in it is not there, `Misconfigured` where
+        it is somebody else's. It may have been deleted, and made by others, at any time: so it is looked at before
+        every run. What its objects say is left to `shape`."""
+        wanted = namespaces.base(namespace_id, portal_url, self._options)
+        for one in [*wanted, *namespaces.bounds(namespace_id, Quota(), self._options)]:
+            kind, metadata = one["kind"], one["metadata"]
+            live = self._api.get(kind, metadata.get("namespace", ""), metadata["name"])
+            if live is None:
+                where = "" if kind == "Namespace" else f" in {metadata['namespace']}"
+                message = f"The cluster has no {kind} {metadata['name']}{where}."
+                raise PlaceMissing(message, remedy="The portal creates it; then the job continues.")
+            _refuse_ending(live, one)
+            if kind == "Namespace":
+                self._must_be_ours(live, namespace_id)
+
+    def is_open(self, namespace_id: uuid.UUID) -> bool:
+        """Whether the cluster's namespace is there and, where rights are bound in it, that binding."""
+        name = names.namespace_name(namespace_id, self._options)
+        if self._api.get("Namespace", "", name) is None:
+            return False
+        return not self._options.bound_role or self._api.get("RoleBinding", name, names.US) is not None
+
+    def shape(self, namespace_id: uuid.UUID, quota: Quota, portal_url: str) -> tuple[str, ...]:
+        """Everything. Returns what was made or changed. Raises `Misconfigured`, and writes nothing, where a namespace
+        of that name is somebody else's."""
+        copies = self._pull_secrets(namespace_id)
+        wanted = namespaces.base(namespace_id, portal_url, self._options, digest_of(copies))
+        account = next(at for at, one in enumerate(wanted) if one["kind"] == "ServiceAccount")
+        wanted[account:account] = copies  # before what says that they are there
+        return self._mend(namespace_id, [*wanted, *namespaces.bounds(namespace_id, quota, self._options)])
+
+    def remove(self, namespace_id: uuid.UUID) -> Remains:
+        """Tell the namespace to go, once, and say what there is of it."""
+        name = names.namespace_name(namespace_id, self._options)
+        live = self._api.get("Namespace", "", name)
+        refusal = namespaces.why_not_ours(live, namespace_id, self._options) if live is not None else None
+        if refusal is not None:
+            return Remains(gone=False, left=(f"{refusal.message} {refusal.remedy}",))
+        if live is not None and not is_ending(live):
+            self._delete_jobs(name)
+            self._api.delete("Namespace", "", name)
+            live = self._api.get("Namespace", "", name)
+        if live is None:
+            return Remains(gone=True)
+        with contextlib.suppress(Forbidden):  # the binding of the rights may have gone before
+            self._delete_jobs(name)
+        return Remains(gone=False, left=namespaces.what_holds_up(live) or (f"Namespace {name} is being removed.",))
+
+    def _delete_jobs(self, name: str) -> None:
+        """A namespace that ends takes its pods before its Jobs. A Job keeps hold of its last failed pod until it has
+        made the next one, which it may not any more: each would wait for the other for ever."""
+        if self._api.find("Job", name):
+            self._api.delete_all("Job", name)
+
+    def places_there(self) -> tuple[uuid.UUID, ...]:
+        """Of which namespaces of the portal there is one on the cluster that is ours; also one that goes."""
+        found = self._api.find("Namespace", "", names.ours())
+        known = ((namespaces.id_of(one), one) for one in found)
+        return tuple(
+            key
+            for key, one in known
+            if key is not None
+            and one["metadata"]["name"] == names.namespace_name(key, self._options)
+            and namespaces.why_not_ours(one, key, self._options) is None
+        )
+
+    def _must_be_ours(self, live: Mapping[str, Any], namespace_id: uuid.UUID) -> None:
+        refusal = namespaces.why_not_ours(live, namespace_id, self._options)
+        if refusal is not None:
+            raise refusal
+
+    def _pull_secrets(self, namespace_id: uuid.UUID) -> list[dict[str, Any]]:
+        """What the namespace's copies should be. Raises `Misconfigured` where one cannot be copied."""
+        place, copies = self._options.pull_secrets_from, []
+        for name in self._options.image_pull_secrets if place else ():
+            try:
+                source = self._api.get("Secret", place, name)
+            except Forbidden as error:  # a right of its own, which rights.yaml does not give
+                remedy = f"Let it read the Secret {name} there: docs/kubernetes.md, Secrets to pull images with."
+                raise Misconfigured(error.message, remedy=remedy) from error
+            copies.append(copy_of(name, source, namespace_id, self._options))
+        return copies
+
+    def _mend(self, namespace_id: uuid.UUID, wanted: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+        changed, to_do, met = [], deque(wanted), set[str]()
+        while to_do:
+            one = to_do.popleft()
+            kind, metadata = one["kind"], one["metadata"]
+            if kind == "Secret":  # which may not be read here: written again, it changes nothing where all is well
+                self._apply(one, is_new=False, is_last=True)
+                continue
+            live = self._api.get(kind, metadata.get("namespace", ""), metadata["name"])
+            if live is not None:
+                _refuse_ending(live, one)
+            if live is not None and kind == "Namespace":
+                self._must_be_ours(live, namespace_id)
+            if live is not None and is_kept(one, live):
+                continue
+            if live is not None and kind == "Namespace" and to_do[0]["kind"] == "RoleBinding":
+                to_do.insert(1, one)  # the right to change it is bound in it
+                continue
+            if live is not None and namespaces.lets_all_speak(live):
+                self._give_runs_policies(metadata["namespace"])
+            if not self._apply(one, is_new=live is None, is_last=kind in met):
+                met.add(kind)
+                to_do.appendleft(one)
+                continue
+            changed.append(f"{kind}/{metadata['name']}")
+            if kind == "RoleBinding":  # which takes a moment to be heeded
+                raise Unavailable("The cluster's namespace was just created; the job continues in a moment.")
+        return tuple(changed)
+
+    def _give_runs_policies(self, namespace: str) -> None:
+        """Runs from before each had its own go on under the namespace's, which is about to end that."""
+        for owner in self._api.find("ConfigMap", namespace, names.ours()):
+            key = names.key_from_labels(owner["metadata"].get("labels") or {})
+            if key is not None and not is_ending(owner):
+                self._api.apply(manifests.policy(key, self._options, owner["metadata"]["uid"]))
+
+    def _apply(self, manifest: Mapping[str, Any], is_new: bool, is_last: bool) -> bool:
+        """Whether it was written. No: another process has made it meanwhile, and it is to be looked at once more. Where
+        that was done (`is_last`), raises `Conflict`. Nothing of these objects is a user's to change."""
+        try:
+            if is_new and manifest["kind"] in _BEFORE_ITS_RIGHTS:
+                self._api.create(manifest)
+            else:
+                self._api.apply(manifest)
+            return True
+        except Conflict:
+            if is_last or not is_new:
+                raise
+            return False
+        except Forbidden as error:
+            if is_new and manifest["kind"] == "Namespace":
+                raise namespaces.to_be_made(manifest, error) from error
+            raise
+        except SpecRejected as error:
+            what = f"{manifest['kind']} {manifest['metadata']['name']}"
+            raise Misconfigured(
+                f"The cluster refuses the {what}: {error.message}", remedy="See docs/kubernetes.md."
+            ) from error
+
+
+def _refuse_ending(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Raises `Unavailable` where it is on its way out."""
+    if is_ending(live):
+        what = f"{wanted['kind']} {wanted['metadata']['name']}"
+        raise Unavailable(f"{what} is being removed.", remedy="It is created again after that.")

@@ -1,0 +1,271 @@
+"""All objects of a run, as plain dicts in the order in which they are applied. Pure.
+
+Their number depends on the roles, never on the replicas: the owner, the token, one workload per role, and a policy
+unless a task is alone. The owner has the policy, the token and the leading task's workload, the token has
+the other workloads (`ownerReferences`): the owner's end is the end of all, and the token's that of all who are done
+when the leading task is. The last one is there only if all are.
+
+A role's pods are made by an Indexed Job, those of parameter servers by a StatefulSet.
+
+Restarts. A failed pod is made again with its index, after a back-off. The spec's `retries` count the restarts of all
+tasks of the job together, which no Job can: its limit for each index is the same number, which no task passes, and
+whose failure is one too many is told from what shows of all (`budget`). A pod that the cluster itself took away
+(eviction, preemption, a drained node: the condition `DisruptionTarget`) costs nothing. Exit codes of the runner that a
+restart cannot mend fail the index at once. A failed index leaves the others alone: whether the job can do without it is
+the portal's verdict.
+
+Where the others cannot go on without the one that was lost, they are ended too and come back with it (`together`),
+which costs one restart in all. Memory passed (137) cannot be told from another SIGKILL by these rules, nor one error
+of a script from another: what no restart can mend is a failure as soon as it is seen (`rolefacts`).
+
+Not here: applying them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from yardmaster.engines.base import TaskAccess
+from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.options import TaskOptions
+from yardmaster.engines.kubernetes.render.peers import cluster_map, cluster_variable, too_many_peers
+from yardmaster.engines.kubernetes.render.pods import TOKEN_KEY, pod_template
+from yardmaster.engines.kubernetes.render.record import RECORD, RunShape, in_order_of_application
+from yardmaster.errors import Problem, SpecRejected
+from yardmaster.failures import EXIT_STAGE_IN_FAILED, EXIT_TOKEN_REFUSED
+from yardmaster.ids import JobKey
+from yardmaster.spec import Role, TrainingSpec
+from yardmaster.strategy import only_serves
+
+Manifest = dict[str, Any]
+
+TO_BE_KNOWN = "known-when-applied"
+"""Stands for the owner's uid where the owner does not exist yet."""
+TOKEN_TO_BE_KNOWN = "named-when-applied"
+"""The same of the token."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """All objects of a run, rendered once. Where the uid of the owner or of the token belongs stands a placeholder."""
+
+    owner: Manifest
+    policies: tuple[Manifest, ...]
+    token: Manifest
+    workloads: tuple[Manifest, ...]
+    """The leading task's is the last."""
+    problems: tuple[Problem, ...] = ()
+    """Why the cluster can never run it, as far as that is known without asking the server."""
+
+    @classmethod
+    def of(cls, spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions) -> Run:
+        cluster = cluster_map(spec, key, options)
+        problems = (*too_many_peers(spec, key, options, cluster), *refused_resources(spec, options))
+        text = cluster_variable(cluster)
+        return cls(
+            owner(spec, key, options),
+            tuple(policies(spec, key, options, TO_BE_KNOWN)),
+            token(key, access, options, TO_BE_KNOWN),
+            tuple(_owned_workloads(spec, key, access, options, text)),
+            problems,
+        )
+
+    def refuse_impossible(self) -> None:
+        """Raises `SpecRejected` where there are `problems`."""
+        if self.problems:
+            raise SpecRejected(list(self.problems))
+
+    def all(self) -> list[Manifest]:
+        """In the order in which they are applied."""
+        return [self.owner, *self.policies, self.token, *self.workloads]
+
+    def workloads_alone(self) -> list[Manifest]:
+        """Without owner: what the server is asked about before anything is made."""
+        return [{**one, "metadata": {**one["metadata"], "ownerReferences": []}} for one in self.workloads]
+
+
+def with_uids(manifest: Manifest, owner_uid: str, token_uid: str = TOKEN_TO_BE_KNOWN) -> Manifest:
+    """The same with these uids in the place of the placeholders."""
+    known = {TO_BE_KNOWN: owner_uid, TOKEN_TO_BE_KNOWN: token_uid}
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: filled(inner) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [filled(inner) for inner in value]
+        return known.get(value, value) if isinstance(value, str) else value
+
+    made: Manifest = filled(manifest)
+    return made
+
+
+def owner(spec: TrainingSpec, key: JobKey, options: TaskOptions) -> dict[str, Any]:
+    """The object that all others belong to, and the run's record."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": _metadata(key.name, key, options),
+        "data": {RECORD: RunShape.of(spec).to_json()},
+    }
+
+
+def token(key: JobKey, access: TaskAccess, options: TaskOptions, owner_uid: str) -> dict[str, Any]:
+    """The job's token, of the owner with this uid."""
+    metadata = _metadata(names.token_name(key), key, options)
+    metadata["labels"][names.OWNER] = owner_uid
+    metadata["ownerReferences"] = [_reference("ConfigMap", key.name, owner_uid)]
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata,
+        "type": "Opaque",
+        "stringData": {TOKEN_KEY: access.token},
+    }
+
+
+def policies(spec: TrainingSpec, key: JobKey, options: TaskOptions, owner_uid: str) -> list[dict[str, Any]]:
+    """What lets the tasks of the run speak to each other, and to no other pod: one, or none where a task is
+    alone. The namespace's own policies let them speak to the portal."""
+    if len(spec.tasks()) == 1 and not only_serves(spec.strategy):
+        return []
+    return [policy(key, options, owner_uid)]
+
+
+def policy(key: JobKey, options: TaskOptions, owner_uid: str) -> dict[str, Any]:
+    """The same of a run of which only the key is known."""
+    metadata = _metadata(key.name, key, options)
+    metadata["ownerReferences"] = [_reference("ConfigMap", key.name, owner_uid)]
+    mine = {"podSelector": {"matchLabels": {names.RUN: key.name}}}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata,
+        "spec": {
+            **mine,
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"from": [mine]}],
+            "egress": [{"to": [mine]}],
+        },
+    }
+
+
+def refused_resources(spec: TrainingSpec, options: TaskOptions) -> list[Problem]:
+    """What the operator does not let jobs ask for."""
+    problems = []
+    for role, one in spec.roles.items():
+        for name, amount in one.resources.extended.items():
+            if not options.allows(name):
+                field = f"roles.{role.value}.extended.{name}"
+                remedy = "Ask for gpus." if name == options.gpu_resource else "Leave it out, or ask an administrator."
+                message = f"Jobs on this cluster may not ask for {name} in this way."
+                problems.append(Problem(field, "no_such_resource", message, remedy, str(amount)))
+    return problems
+
+
+def _owned_workloads(
+    spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions, cluster: str
+) -> list[Manifest]:
+    """The leading one, which is the last, belongs to the owner, the others to the token."""
+    ordered = in_order_of_application(spec.roles)
+    made = [workload(spec, key, role, access, options, TO_BE_KNOWN, cluster) for role in ordered]
+    for one in made:
+        one["metadata"]["ownerReferences"] = [_reference("Secret", names.token_name(key), TOKEN_TO_BE_KNOWN)]
+    made[-1]["metadata"]["ownerReferences"] = [_reference("ConfigMap", key.name, TO_BE_KNOWN)]
+    return made
+
+
+def _metadata(name: str, key: JobKey, options: TaskOptions) -> dict[str, Any]:
+    namespace = names.namespace_name(key.namespace_id, options)
+    return {"name": name, "namespace": namespace, "labels": names.labels(key)}
+
+
+def _reference(kind: str, name: str, uid: str) -> dict[str, Any]:
+    # A run that is deleted as a whole is there until its last pod has ended.
+    lasts = {"controller": True, "blockOwnerDeletion": True}
+    return {"apiVersion": "v1", "kind": kind, "name": name, "uid": uid, **lasts}
+
+
+# --- workloads -------------------------------------------------------------------------------------------------------
+
+HOPELESS = (EXIT_STAGE_IN_FAILED, EXIT_TOKEN_REFUSED)
+JOBS, SETS = "Job", "StatefulSet"
+
+
+def workload_kind(role: Role) -> str:
+    """What makes the pods of this role."""
+    return SETS if role is Role.PS else JOBS
+
+
+def workload(
+    spec: TrainingSpec,
+    key: JobKey,
+    role: Role,
+    access: TaskAccess,
+    options: TaskOptions,
+    owner_uid: str,
+    cluster: str,
+) -> dict[str, Any]:
+    """The manifest of the role's workload, without owner."""
+    labels = {**names.labels(key), **names.labels_of_role(role, access.user), names.OWNER: owner_uid}
+    template = pod_template(spec, key, role, options.portal_url or access.portal_url, options, labels, cluster)
+    body = _set(spec, role, template) if role is Role.PS else _job(spec, role, template, options)
+    kind = workload_kind(role)
+    return {
+        "apiVersion": "apps/v1" if kind == SETS else "batch/v1",
+        "kind": kind,
+        "metadata": {
+            "name": names.workload_name(key, role),
+            "namespace": names.namespace_name(key.namespace_id, options),
+            "labels": dict(labels),
+        },
+        "spec": body,
+    }
+
+
+def _job(spec: TrainingSpec, role: Role, template: dict[str, Any], options: TaskOptions) -> dict[str, Any]:
+    replicas = spec.replicas(role)
+    return {
+        "completionMode": "Indexed",
+        "completions": replicas,
+        "parallelism": replicas,
+        **_deadline(spec, options),
+        "backoffLimitPerIndex": spec.retries,
+        # A pod is replaced when it has ended, not when it begins to: two of one index would share its DNS name.
+        "podReplacementPolicy": "Failed",
+        "podFailurePolicy": {
+            "rules": [
+                {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+                {
+                    "action": "FailIndex",
+                    "onExitCodes": {"containerName": names.CONTAINER, "operator": "In", "values": list(HOPELESS)},
+                },
+            ]
+        },
+        "template": template,
+    }
+
+
+def _deadline(spec: TrainingSpec, options: TaskOptions) -> dict[str, int]:
+    """Behind `max_runtime`, for a portal that is away when that is over. The Job's time begins when it is made and goes
+    on over restarts; the attempt's begins when all tasks run. A set takes no deadline: servers stay for the portal."""
+    if spec.max_runtime is None:
+        return {}
+    longest = spec.max_runtime + spec.grace_period + timedelta(seconds=options.deadline_margin)
+    return {"activeDeadlineSeconds": math.ceil(longest.total_seconds())}
+
+
+def _set(spec: TrainingSpec, role: Role, template: dict[str, Any]) -> dict[str, Any]:
+    # The owner in the selector: a set adopts every pod that fits it, also one that an earlier run left.
+    selected = {name: template["metadata"]["labels"][name] for name in (names.RUN, names.ROLE, names.OWNER)}
+    return {
+        "serviceName": names.SERVICE,
+        "replicas": spec.replicas(role),
+        "podManagementPolicy": "Parallel",
+        "updateStrategy": {"type": "OnDelete"},
+        "revisionHistoryLimit": 0,
+        "selector": {"matchLabels": selected},
+        "template": template,
+    }

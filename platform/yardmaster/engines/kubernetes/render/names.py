@@ -1,0 +1,113 @@
+"""What everything on the cluster is called: from ids alone, so that a repeated verb meets its own objects and no user
+text is ever a name, a label or a selector.
+
+Names are DNS labels: `<prefix><namespace>` for a namespace, `j<job>-<attempt>` for the run, `…-<role>` for the workload
+of a role, `…-<role>-<index>` for the host name of a task, which both controllers form in the same way, below the one
+service of the namespace.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+
+from yardmaster.engines.kubernetes.render.options import TaskOptions
+from yardmaster.ids import JobKey, short
+from yardmaster.spec import Role
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+US = "yardmaster"
+NAME, INSTANCE, COMPONENT, PART_OF = (
+    f"app.kubernetes.io/{word}" for word in ("name", "instance", "component", "part-of")
+)
+APPLICATION = "training"
+"""What a run is an instance of, in the recommended labels."""
+RUN = "yardmaster/run"
+NAMESPACE_ID = "yardmaster/namespace"
+INSTALLATION = "yardmaster/installation"
+"""Of a namespace: which portal made it. Ids tell nothing, where one portal's database is a copy of another's."""
+JOB_ID = "yardmaster/job"
+ATTEMPT = "yardmaster/attempt"
+USER = "yardmaster/user"
+"""The id of who launched the job."""
+ROLE = "yardmaster/role"
+NAMED = "yardmaster/named"
+"""Of a pod that has a DNS name: the service below which."""
+OWNER = "yardmaster/owner"
+"""The uid of the run's owner object: tells what belongs to this submission from what is left of an earlier one."""
+
+JOB_INDEX = "batch.kubernetes.io/job-completion-index"
+JOB_FAILURES = "batch.kubernetes.io/job-index-failure-count"
+JOB_IGNORED_FAILURES = "batch.kubernetes.io/job-index-ignored-failure-count"
+SET_INDEX = "apps.kubernetes.io/pod-index"
+
+CONTAINER = "task"
+ACCOUNT = "tasks"
+"""The service account that pods run as."""
+SERVICE = "tasks"
+"""The headless service of a namespace, below which the pods of tasks with a server have their DNS names."""
+
+
+def namespace_name(namespace_id: uuid.UUID, options: TaskOptions) -> str:
+    """The cluster's namespace for one of the portal."""
+    return options.namespace_prefix + short(namespace_id)
+
+
+def workload_name(key: JobKey, role: Role) -> str:
+    return f"{key.name}-{role.value}"
+
+
+def token_name(key: JobKey) -> str:
+    return f"{key.name}-token"
+
+
+def host_name(key: JobKey, role: Role, index: int, options: TaskOptions) -> str:
+    """A task's DNS name, for as long as the run is there, whichever pod it is by now."""
+    name = f"{workload_name(key, role)}-{index}.{SERVICE}"
+    if not options.service_domain:
+        return name
+    return f"{name}.{namespace_name(key.namespace_id, options)}.svc.{options.service_domain}"
+
+
+def labels(key: JobKey) -> dict[str, str]:
+    """On every object of a run, and enough to know its key again."""
+    return {
+        MANAGED_BY: US,
+        PART_OF: US,
+        NAME: APPLICATION,
+        INSTANCE: key.name,
+        RUN: key.name,
+        NAMESPACE_ID: str(key.namespace_id),
+        JOB_ID: str(key.job_id),
+        ATTEMPT: str(key.attempt),
+    }
+
+
+def labels_of_role(role: Role, user: uuid.UUID | None) -> dict[str, str]:
+    """On the workload of a role and its pods, besides."""
+    return {ROLE: role.value, COMPONENT: role.value, **({USER: str(user)} if user else {})}
+
+
+def key_from_labels(found: Mapping[str, str]) -> JobKey | None:
+    """The run that an object belongs to; None where it is none of ours."""
+    try:
+        return _key(found[NAMESPACE_ID], found[JOB_ID], found[ATTEMPT])
+    except (KeyError, ValueError):
+        return None
+
+
+@lru_cache(maxsize=8192)
+def _key(namespace_id: str, job_id: str, attempt: str) -> JobKey:
+    """The pods of a run, and the events of a pod, all say the same."""
+    return JobKey(uuid.UUID(namespace_id), uuid.UUID(job_id), int(attempt))
+
+
+def selector(keys: Collection[JobKey]) -> str:
+    """Of all objects of these runs, in any namespace."""
+    return f"{RUN} in ({','.join(sorted(key.name for key in keys))})"
+
+
+def ours() -> str:
+    """The selector of everything that any portal made."""
+    return f"{MANAGED_BY}={US}"

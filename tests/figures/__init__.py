@@ -1,0 +1,1 @@
+"""The figures of the project's structure, for a comparison of before and after: `make figures`."""

@@ -1,0 +1,32 @@
+"""In which order `make test` runs the tests, which it keeps together, and what it says of their time."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.lanes import LONGEST, SHARED, place_of
+from tests.timing import by_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+OF_THE_FULL_WORLD = re.compile(r"\b(full_world|ada_state|ada): ")
+
+
+def test_all_files_that_use_the_full_world_are_in_its_lane():
+    files = sorted((ROOT / "tests/browser").glob("test_*.py"))
+    found = [str(one.relative_to(ROOT)) for one in files if OF_THE_FULL_WORLD.search(one.read_text())]
+    assert found == sorted(SHARED["full world"])
+
+
+def test_every_folder_that_comes_early_is_there():
+    assert [folder for folder in LONGEST if not (ROOT / folder).is_dir()] == []
+
+
+def test_folders_that_are_not_named_come_last():
+    assert place_of("tests/browser/test_a.py::test_b") == 0
+    assert place_of("tests/unit/core/test_a.py::test_b") == len(LONGEST)
+
+
+def test_seconds_are_added_up_for_each_folder():
+    spent = [("tests/a/test_x.py::test_1[a/b]", 1.0), ("tests/a/test_y.py::test_2", 2.5), ("tests/b/test_z.py::t", 9.0)]
+    assert by_folder(spent) == [("tests/b", (9.0, 1)), ("tests/a", (3.5, 2))]

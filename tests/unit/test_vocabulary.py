@@ -1,0 +1,149 @@
+"""Words that the project gave up, with what to write instead.
+
+Everything that people read is checked: templates, TypeScript, the documentation, and the string literals and the shown
+docstrings (those of API views) of Python. Comments, other docstrings and identifiers of Python are not checked here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+GIVEN_UP = {
+    "deed": "action",
+    "deeds": "actions",
+    "anew": "again, restart",
+    "tidy": "clean up",
+    "tidied": "cleaned up",
+    "tidies": "cleans up",
+    "tidying": "cleaning up",
+    "somebody": "a user, another process",
+    "nobody": "no user, none",
+    "whoever": "anyone who",
+    "whomever": "anyone",
+    "likewise": "say it in full",
+    "stumbled": "failed",
+    "broken off": "interrupted",
+    "broke off": "was interrupted",
+    "goes on": "continues, resumes",
+    "go on": "continue, resume",
+    "went on": "continued",
+    "let go": "release, clear",
+    "lets go": "releases",
+    "taken back": "reverted",
+    "heard from": "heartbeat",
+    "let somebody in": "add member",
+    "jobs at once": "concurrent jobs",
+    "made lately": "recent",
+    "here since": "joined",
+    "what they were": "intact",
+    "launch anew": "edit and relaunch",
+    "how shall it train": "training strategy",
+    "release after": "parameter server shutdown delay",
+    "mirrored workers": "MultiWorkerMirroredStrategy",
+    "servers to drive": "TensorFlow servers only (in-graph)",
+    "yours to see": "visible to you",
+    "restarts are spent": "no restarts left",
+    "make the token": "create token",
+    "its files are meant": "extract ZIP contents",
+}
+"""Words and phrases, in lower case, and the field's words for them."""
+
+_PATTERN = re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, GIVEN_UP), key=len, reverse=True))})\b", re.IGNORECASE)
+_ADDRESS = re.compile(r"\]\([^)]*\)|https?://\S+|`[^`\n]*`")
+"""What names things in a text of the documentation: addresses and code, which keep their names."""
+
+_NAME = re.compile(r"[a-z0-9_.:/-]*")
+"""Keys, codes and values of the database: names, and no words."""
+
+
+def given_up(text: str) -> list[str]:
+    """What to change in `text`: each word that was given up, with the word for it."""
+    plain = " ".join(text.split())
+    return [f"{found[0]!r}: write {GIVEN_UP[found[0].lower()]!r}" for found in _PATTERN.finditer(plain)]
+
+
+def _documents() -> list[Path]:
+    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("*.md")])
+
+
+def _pages() -> list[Path]:
+    found = [*(ROOT / "frontend/templates").rglob("*.html"), *(ROOT / "frontend/src").rglob("*.ts")]
+    return sorted(found)
+
+
+def _sources() -> list[Path]:
+    found = [one for folder in ("apps", "platform", "celery_worker") for one in (ROOT / folder).rglob("*.py")]
+    return sorted(one for one in found if "migrations" not in one.parts)
+
+
+def shown_strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The string literals of a module with their lines: all but docstrings, and with those of API views."""
+    docstrings = {id(one) for node in ast.walk(tree) for one in _docstring(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and node.name.endswith(("View", "ViewSet")):
+            yield from ((one.lineno, one.value) for one in _docstring(node))
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in docstrings:
+            continue
+        if not _NAME.fullmatch(node.value):
+            yield node.lineno, node.value
+
+
+def _docstring(node: ast.AST) -> Iterator[ast.Constant]:
+    """Texts that stand alone in a body: docstrings, also those below attributes."""
+    body = getattr(node, "body", None)
+    for one in body if isinstance(body, list) else []:
+        if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
+            yield one.value
+
+
+def _named(paths: list[Path]) -> list[object]:
+    return [pytest.param(one, id=str(one.relative_to(ROOT))) for one in paths]
+
+
+@pytest.mark.parametrize("path", _named(_pages()))
+def test_pages_use_the_words_of_the_field(path: Path) -> None:
+    assert not given_up(path.read_text())
+
+
+@pytest.mark.parametrize("path", _named(_documents()))
+def test_documentation_uses_the_words_of_the_field(path: Path) -> None:
+    assert not given_up(_ADDRESS.sub(" ", path.read_text()))
+
+
+@pytest.mark.parametrize("path", _named(_sources()))
+def test_strings_use_the_words_of_the_field(path: Path) -> None:
+    found = [
+        f"line {line}: {one}" for line, text in shown_strings(ast.parse(path.read_text())) for one in given_up(text)
+    ]
+    assert not found
+
+
+def test_a_word_that_was_given_up_is_found_with_its_replacement() -> None:
+    assert given_up("The job\n goes  on, and is Tidied.") == [
+        "'goes on': write 'continues, resumes'",
+        "'Tidied': write 'cleaned up'",
+    ]
+
+
+def test_names_and_parts_of_words_are_no_words() -> None:
+    assert not given_up("tidied_at, untidy, indeed")
+
+
+def test_shown_strings_are_literals_and_docstrings_of_views_alone() -> None:
+    source = (
+        '"""Nobody."""\n'
+        "class AView:\n"
+        '    """Shown."""\n'
+        "class Other:\n"
+        '    """Not shown."""\n'
+        '    words, key = f"literal {deed} part", "tidied"\n'
+        "    # somebody\n"
+    )
+    assert sorted(text for _, text in shown_strings(ast.parse(source))) == [" part", "Shown.", "literal "]
