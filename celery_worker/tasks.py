@@ -25,15 +25,15 @@ from apps.dispatch.messages import (
     SEND_NOTICE,
 )
 from apps.dispatch.outbox import ATTEMPT_DECIDED
-from apps.jobs.engine_namespaces import places_keep, places_sweep
-from apps.jobs.probes import network_is_due, probes_sweep
-from apps.jobs.queue_pass import admit_queue
-from apps.jobs.reconcile import reconcile
-from apps.jobs.results import results_settle, upload_finish_and_settle
-from apps.jobs.sweep import sweep
-from apps.notifications.sending import notice_send, notices_sweep
+from apps.jobs.engines.namespaces import places_keep, places_sweep
+from apps.jobs.engines.probes import network_is_due, probes_sweep
+from apps.jobs.state.results import results_settle, upload_finish_and_settle
+from apps.jobs.worker.queue_pass import admit_queue
+from apps.jobs.worker.reconcile import reconcile
+from apps.jobs.worker.sweep import sweep
 from apps.notifications.services import verdicts_note
-from apps.removals.carrying_out import removal_carry_out, removals_sweep
+from apps.notifications.worker import notice_send, notices_sweep
+from apps.removals.worker import removal_carry_out, removals_sweep
 from apps.stores.logs import log_store
 from apps.stores.objects import storage
 from apps.uploads.services import uploads_sweep

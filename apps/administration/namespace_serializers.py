@@ -12,10 +12,10 @@ from rest_framework import serializers
 from apps.accounts.models import User
 from apps.administration.usage import usage_of
 from apps.api.serializers import StrictSerializer
-from apps.jobs.detail_serializers import ShareByNameSerializer
+from apps.jobs.api.detail_serializers import ShareByNameSerializer
 from apps.namespaces.models import Membership, Namespace, Role
+from yardmaster.job.spec_rules import is_extended_name, shorten
 from yardmaster.quantity import NotAQuantity, parse_cpu, parse_memory
-from yardmaster.spec_rules import is_extended_name, shorten
 
 _AMOUNT = {"oneOf": [{"type": "number", "minimum": 0}, {"type": "string"}, {"type": "null"}]}
 

@@ -101,7 +101,7 @@ class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-
 
 
 class TaskTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    target_class = "apps.jobs.task_auth.TaskTokenAuthentication"
+    target_class = "apps.jobs.state.task_auth.TaskTokenAuthentication"
     name = "task_token"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from yardmaster.sandbox import NoResult, Sandbox
+from yardmaster.sandbox.function import NoResult, Sandbox
 
 CONTEXT = 3
 MOST_LINES = 4_000

@@ -15,7 +15,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from apps.code.lexing import CLASSES, grammar_of
-from yardmaster.sandbox import NoResult, Sandbox
+from yardmaster.sandbox.function import NoResult, Sandbox
 
 LONGEST = 256 << 10
 """Characters up to which a text is coloured: about half a second's work."""

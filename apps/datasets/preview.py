@@ -22,7 +22,7 @@ from apps.datasets.record_preview import (
 from apps.stores.objects import storage
 from apps.uploads.media import content_type_of
 from apps.uploads.versioned.selectors import download_url, file_key
-from yardmaster.records import Format, first_row, format_of, has_heading
+from yardmaster.formats.records import Format, first_row, format_of, has_heading
 from yardmaster.storage.base import ByteStream
 from yardmaster.storage.file_list import ListedFile
 

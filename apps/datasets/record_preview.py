@@ -11,9 +11,9 @@ from itertools import accumulate
 from typing import BinaryIO
 
 from apps.datasets.pixels import picture_of
+from yardmaster.formats.tf_example import KEPT_BYTES, Feature, NotAnExample, parse_example
+from yardmaster.formats.tfrecord import FRAME, Damaged, TooLong, read_records
 from yardmaster.quantity import format_bytes
-from yardmaster.tf_example import KEPT_BYTES, Feature, NotAnExample, parse_example
-from yardmaster.tfrecord import FRAME, Damaged, TooLong, read_records
 
 _VALUES = 10
 _TEXT = 200

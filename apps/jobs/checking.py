@@ -4,22 +4,28 @@ nothing.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.jobs import admission, waiting_words
-from apps.jobs.engines import engine_chosen
-from apps.jobs.manifests import manifests_of_spec
-from apps.jobs.specs import asked_spec
+from apps.jobs.engines.configured import engine_chosen, engine_named
+from apps.jobs.engines.manifests import manifests_of_spec
+from apps.jobs.explanations import waiting_words
+from apps.jobs.state.books import books_of, queued_on
+from apps.jobs.state.specs import asked_spec
 from apps.jobs.versions import launch_warnings
 from apps.namespaces.models import Namespace
+from yardmaster.code.preflight import Finding
 from yardmaster.errors import Problem, SpecRejected
-from yardmaster.fitting import Check, Fit
-from yardmaster.preflight import Finding
+from yardmaster.job.spec import TrainingSpec
+from yardmaster.queueing.fitting import Check, Fit, check
+from yardmaster.queueing.ledger import Candidate
 
 
 @dataclass(frozen=True)
@@ -45,13 +51,22 @@ def job_check(*, user: User, namespace: Namespace, data: object, engine: str | N
         warnings = launch_warnings(user, namespace, spec)
     except SpecRejected as error:
         return _refused(error)
-    found = admission.check_job(spec, namespace.pk, chosen, timezone.now())
+    found = check_room(spec, namespace.pk, chosen, timezone.now())
     if found.verdict is not Fit.NEVER_FITS:  # which has numbers, and so says more
         try:
             manifests_of_spec(user, namespace, spec, chosen)
         except SpecRejected as error:
             return replace(_refused(error), warnings=warnings)
     return _shown(found, warnings)
+
+
+def check_room(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now: datetime) -> Check:
+    """What admission would say of a job that came now. Promises nothing."""
+    last_of_now = uuid.UUID(int=(1 << 128) - 1)
+    candidate = Candidate.of(spec, job_id=last_of_now, namespace_id=namespace_id, queued_at=now)
+    books = books_of(engine, engine_named(engine).capacity(), also=namespace_id)
+    waiting = [one.candidate for one in queued_on(engine)]
+    return check(spec, candidate, waiting, books, now, settings.YARDMASTER_PASSING_LIMIT)
 
 
 def _refused(error: SpecRejected) -> JobCheck:

@@ -18,8 +18,8 @@ from redis.exceptions import RedisError
 from apps.accounts.models import User
 from apps.accounts.websocket_auth import reads, still_signed_in
 from apps.errors import DomainError
-from apps.jobs.nudges import ALL_JOBS, group_of_job, group_of_namespace
 from apps.jobs.selectors import job_for
+from apps.jobs.state.nudges import ALL_JOBS, group_of_job, group_of_namespace
 from apps.namespaces.selectors import namespace_for, namespaces_visible
 
 PING_EVERY = 25.0

@@ -17,13 +17,13 @@ from django.db.models import OuterRef, Q, QuerySet
 
 from apps.accounts.models import User
 from apps.api.paging import Cursor
+from apps.jobs.explanations.never import IS_NEVER, NEVER, REASONS
 from apps.jobs.models import Job
-from apps.jobs.never import IS_NEVER, NEVER, REASONS
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespace_for, namespaces_visible
 from apps.namespaces.slugs import is_uuid
-from yardmaster.phases import Phase
-from yardmaster.spec import Strategy
+from yardmaster.job.spec import Strategy
+from yardmaster.lifecycle.phases import Phase
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,15 @@ from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.errors import NotFound
-from apps.jobs import ledger
 from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobVersion, TaskFact
-from apps.jobs.specs import spec_or_remains
+from apps.jobs.state import ledger
+from apps.jobs.state.specs import spec_or_remains
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.reading import reading_note
 from apps.namespaces.selectors import namespaces_visible, require_role
 from apps.registry.models import Model
-from yardmaster.phases import FINAL, Phase, TaskPhase
-from yardmaster.spec import Resources
+from yardmaster.job.spec import Resources
+from yardmaster.lifecycle.phases import FINAL, Phase, TaskPhase
 
 UNFINISHED = [phase.value for phase in Phase if phase not in FINAL]
 EVENTS_AT_ONCE = 200

@@ -13,21 +13,21 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.dispatch.messages import RECONCILE, enqueue
 from apps.errors import Conflict, Forbidden
-from apps.jobs import phase_gate, queue
-from apps.jobs.engines import engine_chosen, refuse_unrunnable
-from apps.jobs.leases import ask_for_look
+from apps.jobs.engines.configured import engine_chosen, refuse_unrunnable
+from apps.jobs.explanations.never import accepted_or_refused
 from apps.jobs.models import Job, JobEvent
-from apps.jobs.never import accepted_or_refused
-from apps.jobs.nudges import job_changed
-from apps.jobs.specs import asked_again, columns_of, versions_write
+from apps.jobs.state import phase_gate, queue
+from apps.jobs.state.leases import ask_for_look
+from apps.jobs.state.nudges import job_changed
+from apps.jobs.state.specs import asked_again, columns_of, versions_write
 from apps.jobs.versions import checked_spec, launch_warnings
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import refuse_closed, require_role
+from yardmaster.code.preflight import Finding
 from yardmaster.ids import new_id
-from yardmaster.phases import FINAL, Phase, Wanted
-from yardmaster.preflight import Finding
-from yardmaster.spec import TrainingSpec
-from yardmaster.spec_stored import stored_spec
+from yardmaster.job.spec import TrainingSpec
+from yardmaster.job.spec_stored import stored_spec
+from yardmaster.lifecycle.phases import FINAL, Phase, Wanted
 
 _FINAL = [phase.value for phase in FINAL]
 _DELETED_AT_ONCE = 200

@@ -2,7 +2,10 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from apps.jobs.views import details, engines, jobs, task
+from apps.jobs.api import detail_views as details
+from apps.jobs.api import engine_views as engines
+from apps.jobs.api import job_views as jobs
+from apps.jobs.task_api import views as task
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("engines/", engines.EnginesView.as_view(), name="engines"),

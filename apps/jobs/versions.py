@@ -12,10 +12,10 @@ from apps.datasets import selectors as datasets
 from apps.errors import NotFound
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import quota_of
+from yardmaster.code.bounded import preflight_bounded
+from yardmaster.code.preflight import Finding, Severity, preflight
 from yardmaster.errors import Problem, SpecRejected
-from yardmaster.preflight import Finding, Severity, preflight
-from yardmaster.preflight_apart import preflight_bounded
-from yardmaster.spec import TrainingSpec
+from yardmaster.job.spec import TrainingSpec
 
 MOST_SOURCE = 2 << 20
 """Bytes of source that are read before a launch. Of larger code only a part is looked at."""

@@ -28,10 +28,10 @@ from apps.logs.task_views import JUDGED, RememberedTaskToken, next_line_json, wh
 from apps.stores.log_nudges import log_moved
 from apps.stores.logs import counted_log
 from yardmaster.errors import YardmasterError
+from yardmaster.job.spec import Role
 from yardmaster.logs.keys import WRITER_LIMIT, StreamKey
 from yardmaster.logs.store import Written
 from yardmaster.logs.volume import NeedsGrant
-from yardmaster.spec import Role
 
 PATH = "/api/v1/task/log/"
 AT_ONCE = 2

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from apps.logs.frames import Frames
 from apps.logs.tails import Tail
+from yardmaster.job.spec import Role
 from yardmaster.logs.keys import StreamKey
-from yardmaster.spec import Role
 
 PING_EVERY = 25.0
 

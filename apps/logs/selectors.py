@@ -9,12 +9,12 @@ from typing import Any
 
 from apps.logs.level_counts import Tally, tally
 from apps.stores.logs import log_store
+from yardmaster.job.spec import Role
 from yardmaster.logs.keys import LinesRejected, StreamKey
 from yardmaster.logs.merge import Cursor, place_merged, raw_merged, read_merged, skip_merged, tail_merged
 from yardmaster.logs.reading import Gap, Line
 from yardmaster.logs.search import Place, Query, search
 from yardmaster.logs.volume import reason_of
-from yardmaster.spec import Role
 
 SEARCH_SECONDS = 2.0
 COUNT_SECONDS = 1.0

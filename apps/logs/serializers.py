@@ -10,9 +10,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from yardmaster.job.spec import Role
 from yardmaster.logs.keys import LINE_LIMIT, WRITER_LIMIT
 from yardmaster.logs.levels import Level
-from yardmaster.spec import Role
 
 MOST_TASKS = 10_000
 MOST_LINES = 10_000

@@ -23,10 +23,10 @@ from apps.jobs.selectors import attempt_is_over
 from apps.logs.frames import Frames
 from apps.stores.log_nudges import group_of
 from apps.stores.logs import log_store
+from yardmaster.job.spec import Role
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.reading import Head
 from yardmaster.logs.store import LogStore
-from yardmaster.spec import Role
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """Where tasks write their logs (docs/protocols.md, section 5).
 
 No query per request once a token is known, and no work per line. Most writes do not even come here (`append_at_once`).
-Not here: what a token is (`apps.jobs.task_auth`), how lines are kept (`yardmaster.logs`), reading (`views`).
+Not here: what a token is (`apps.jobs.state.task_auth`), how lines are kept (`yardmaster.logs`), reading (`views`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from rest_framework.views import APIView
 
 from apps.api.problems import body_of
 from apps.errors import Conflict, Gone, NotFound
-from apps.jobs.log_charges import charged, refusal_json
-from apps.jobs.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
+from apps.jobs.state.log_charges import charged, refusal_json
+from apps.jobs.state.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
 from apps.logs.intake import MOST_BYTES, Judged, lines_in, times_in, without_token
 from apps.logs.serializers import EndQuery, GapBody, GapQuery, NextLine, Place, WriteQuery, WriterQuery
 from apps.stores.log_nudges import log_moved

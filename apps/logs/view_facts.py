@@ -15,10 +15,10 @@ from apps.logs.level_counts import Tally, tally
 from apps.logs.selectors import MergedPlace, levels_json, lines_of, merged_lines
 from apps.stores.logs import log_store
 from yardmaster.errors import Unavailable
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import Phase
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.store import StreamInfo
-from yardmaster.phases import Phase
-from yardmaster.spec import Role
 
 TAIL_LINES = 60
 COUNT_SECONDS = 0.15

@@ -1,5 +1,5 @@
 """Marks that something has changed for what engines keep for namespaces. Workers that look after it find them
-(`apps.jobs.engine_namespaces`).
+(`apps.jobs.engines.namespaces`).
 """
 
 from __future__ import annotations

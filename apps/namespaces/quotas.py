@@ -6,7 +6,7 @@ from __future__ import annotations
 from django.conf import settings
 
 from apps.namespaces.models import Namespace, Quota
-from yardmaster import ledger
+from yardmaster.queueing import ledger
 
 QUANTITY_NAMES = {
     "cpu": ("CPU cores", ""),

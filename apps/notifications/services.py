@@ -15,7 +15,7 @@ from apps.jobs.models import Job
 from apps.notifications.models import Event, MailChoices, Notice, WaitLimit
 from apps.notifications.selectors import choices_of
 from yardmaster.ids import new_id
-from yardmaster.phases import Phase
+from yardmaster.lifecycle.phases import Phase
 
 _EVENT_OF = {Phase.SUCCEEDED: Event.SUCCEEDED, Phase.FAILED: Event.FAILED, Phase.STOPPED: Event.STOPPED}
 

@@ -1,7 +1,7 @@
 """Locking a user out, with or without the jobs; and asking for a removal: whoever goes is locked out and the namespace
 closed at once; workers do the rest.
 
-Not here: the rest (`carrying_out`).
+Not here: the rest (`worker`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 
 from apps.api.nudging import Nudger, tell
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
 
 
 def group_of(job_id: uuid.UUID) -> str:

@@ -1,7 +1,7 @@
 """Who sends a request, found out cheaply before Django sees it: for limits, never for permissions.
 
 A credential that was good is believed for some seconds without asking the database; one that was not is asked about
-each time. Not here: what anybody may do (`apps.accounts.authentication`, `apps.jobs.task_auth`).
+each time. Not here: what anybody may do (`apps.accounts.authentication`, `apps.jobs.state.task_auth`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from apps.accounts.authentication import token_behind
 from apps.accounts.models import User
 from apps.api.addresses import network_of
 from apps.api.problems import OUTAGES
-from apps.jobs.task_auth import PREFIX, identity_of
+from apps.jobs.state.task_auth import PREFIX, identity_of
 
 BELIEVED = 30.0
 MOST_REMEMBERED = 10_000

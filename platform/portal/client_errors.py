@@ -12,7 +12,7 @@ import time
 from collections.abc import MutableMapping
 from typing import Any
 
-from yardmaster.own_log import LONGEST_MESSAGE, LONGEST_TEXT, PerMinute, shortened, shown
+from portal.own_log import LONGEST_MESSAGE, LONGEST_TEXT, PerMinute, shortened, shown
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from apps.administration.quota_words import quota_rows
 from apps.administration.usage import usage_of
 from apps.code.models import Code
 from apps.datasets.models import Dataset
-from apps.jobs.overview import has_jobs, overview_of
+from apps.jobs.pages.overview import has_jobs, overview_of
 from apps.namespaces.context import current_namespace
 from apps.namespaces.models import Namespace
 from apps.registry.models import Model

@@ -16,8 +16,8 @@ import structlog
 from portal import env
 from portal.client_errors import ClientErrors, bounded
 from portal.timing import timing
+from yardmaster.job.spec_rules import SpecLimits
 from yardmaster.quantity import parse_cpu, parse_memory
-from yardmaster.spec_rules import SpecLimits
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 
@@ -269,7 +269,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "MemberRole": "apps.namespaces.models.Role",
-        "TaskRole": "apps.jobs.serializers.ROLES",
+        "TaskRole": "apps.jobs.api.serializers.ROLES",
         "UploadKind": "apps.uploads.models.Kind",
         "UploadState": "apps.uploads.models.State",
     },

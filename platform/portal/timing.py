@@ -1,11 +1,11 @@
-"""The clockwork of jobs, from the environment. What each time means is said by `yardmaster.plan.Timing`."""
+"""The clockwork of jobs, from the environment. What each time means is said by `yardmaster.lifecycle.plan.Timing`."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from portal import env
-from yardmaster.plan import Timing
+from yardmaster.lifecycle.plan import Timing
 
 
 def timing() -> Timing:

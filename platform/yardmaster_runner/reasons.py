@@ -1,6 +1,6 @@
 """Why a script ended badly, from its exit code, the last of its output, and the kernel's count of memory kills.
 
-The words are the core's vocabulary (`yardmaster.failures.REASONS`). Pure, but for reading the kernel's count.
+The words are the core's vocabulary (`yardmaster.lifecycle.failures.REASONS`). Pure, but for reading the kernel's count.
 """
 
 from __future__ import annotations

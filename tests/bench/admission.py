@@ -65,7 +65,7 @@ def _measured(count: int) -> tuple[float, int, int]:
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    from apps.jobs.queue_pass import _claim, _pass
+    from apps.jobs.worker.queue_pass import _claim, _pass
 
     took = []
     for seed in range(ROUNDS[count]):
@@ -87,7 +87,7 @@ def _measured(count: int) -> tuple[float, int, int]:
 def _again() -> float:
     from django.utils import timezone
 
-    from apps.jobs.queue_pass import _claim, _pass
+    from apps.jobs.worker.queue_pass import _claim, _pass
 
     begun = time.perf_counter()
     _pass(_claim("bench", timezone.now() + timedelta(minutes=10)), timezone.now())
@@ -98,10 +98,10 @@ def _wrong(now: Any) -> int:
     """Of a sample of the jobs that wait: how many have another reason, message, position or list than `admit` gives."""
     from django.conf import settings
 
-    from apps.jobs.books import books_of, queued_on
-    from apps.jobs.engines import engine_named
+    from apps.jobs.engines.configured import engine_named
     from apps.jobs.models import Job
-    from yardmaster.admission import Waiting, admit
+    from apps.jobs.state.books import books_of, queued_on
+    from yardmaster.queueing.admission import Waiting, admit
 
     books, queue = books_of("bench", engine_named("bench").capacity()), [one.candidate for one in queued_on("bench")]
     wrong = 0
@@ -116,7 +116,7 @@ def _wrong(now: Any) -> int:
 
 
 def _engine_size() -> Any:
-    from yardmaster.spec import Resources
+    from yardmaster.job.spec import Resources
 
     return Resources(cpu=400, memory=1600 * GI, gpus=40)
 
@@ -159,10 +159,10 @@ def _fill(count: int, seed: int) -> Any:
 
 
 def _job(chance: random.Random, spaces: list[Any], owner: Any, queued_at: Any, phase: str = "QUEUED") -> Any:
-    from apps.jobs.books import needs_of
     from apps.jobs.models import Job
+    from apps.jobs.state.books import needs_of
     from yardmaster.ids import new_id
-    from yardmaster.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+    from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
 
     size = Resources(chance.choice([0.5, 0.5, 1, 2]), chance.choice([1, 2, 4]) * GI, chance.choice([0, 0, 0, 1]))
     roles = {Role.WORKER: RoleSpec(chance.choice([1, 1, 2, 4]), size), Role.PS: RoleSpec(1, Resources(0.5, GI))}

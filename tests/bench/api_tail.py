@@ -33,7 +33,7 @@ from apps.jobs.models import Job, JobAttempt, JobEvent, ScalarPoint, TaskFact
 from apps.stores.logs import log_store
 from tests.bench.job_list import _fill
 from yardmaster.logs.keys import StreamKey
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
 user, now = User.objects.get(username="admin"), timezone.now()
 _fill(user, user.personal_namespace, int(sys.argv[1]))
 Job.objects.filter(owner=user).update(attempt=1)

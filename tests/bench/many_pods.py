@@ -18,16 +18,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tests.bench.lines import Line, interleaved, median
-from yardmaster.admission import Admitted, Candidate, Ledger, admit
 from yardmaster.engines.base import Capacity
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.client.api import Api
 from yardmaster.engines.kubernetes.observe.watching import Watching
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.ids import JobKey
-from yardmaster.ledger import Holder, Room
-from yardmaster.placement import Tasks
-from yardmaster.spec import NOTHING, Resources, Role, RoleSpec
+from yardmaster.job.spec import NOTHING, Resources, Role, RoleSpec
+from yardmaster.queueing.admission import Admitted, Candidate, Ledger, admit
+from yardmaster.queueing.ledger import Holder, Room
+from yardmaster.queueing.placement import Tasks
 
 GI = 1 << 30
 NODES, RUNS, TASKS = 1_000, 500, 20

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from yardmaster.engines.fake import FakeEngine
 from yardmaster.ids import JobKey
-from yardmaster.phases import Observation, TaskPhase, TaskState
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import Observation, TaskPhase, TaskState
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 WORKER = TaskState(Role.WORKER, 0, TaskPhase.RUNNING, started_at=BEGUN)

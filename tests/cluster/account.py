@@ -24,7 +24,7 @@ from tests.cluster.reach import Cluster, Refused, wait_for
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.client.errors import Forbidden
 from yardmaster.errors import Unavailable
-from yardmaster.ledger import Quota
+from yardmaster.queueing.ledger import Quota
 
 FILES = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
 IN_ORDER = ("admission-policy.yaml", "rights.yaml")

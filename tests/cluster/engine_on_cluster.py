@@ -17,8 +17,8 @@ from tests.contract.engine_harness import ACCESS, FAILED_ONCE, InItsPlace, wait_
 from tests.integration.runner.fake_task_portal import FakeTaskPortal
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.ids import JobKey, new_id
-from yardmaster.phases import TaskPhase, TaskState
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase, TaskState
 from yardmaster_runner.exits import Ending
 
 PATIENCE = 90.0

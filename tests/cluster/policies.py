@@ -24,8 +24,8 @@ from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.ids import JobKey, new_id
-from yardmaster.ledger import Quota
-from yardmaster.spec import Resources, Role, RoleSpec
+from yardmaster.job.spec import Resources, Role, RoleSpec
+from yardmaster.queueing.ledger import Quota
 
 PORT = 8000
 METADATA = "169.254.169.254"

@@ -12,10 +12,10 @@ from tests.contract.engine_harness import ACCESS, SMALL, has_phase, spec_of, tas
 from yardmaster.engines.base import Probe
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.probes.processes import MOST
-from yardmaster.failures import verdict_for
 from yardmaster.ids import JobKey
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role, RoleSpec, Strategy
+from yardmaster.job.spec import Role, RoleSpec, Strategy
+from yardmaster.lifecycle.failures import verdict_for
+from yardmaster.lifecycle.phases import TaskPhase
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(420)]
 

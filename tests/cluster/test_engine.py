@@ -15,12 +15,12 @@ from tests.cluster.reach import Cluster, wait_for
 from tests.contract.engine_harness import ACCESS, InItsPlace, all_ended, new_key, spec_of, task_in, wait_until
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.render.names import namespace_name
-from yardmaster.failures import REASONS
 from yardmaster.ids import JobKey
-from yardmaster.ledger import Quota
-from yardmaster.phases import ABSENT, Observation, TaskPhase, TaskState
-from yardmaster.spec import Resources, Role, RoleSpec, Strategy
-from yardmaster.success import job_verdict
+from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy
+from yardmaster.lifecycle.failures import REASONS
+from yardmaster.lifecycle.phases import ABSENT, Observation, TaskPhase, TaskState
+from yardmaster.lifecycle.success import job_verdict
+from yardmaster.queueing.ledger import Quota
 
 pytestmark = pytest.mark.cluster
 

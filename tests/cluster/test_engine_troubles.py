@@ -10,10 +10,10 @@ from tests.cluster.engine_on_cluster import ClusterHarness
 from tests.cluster.reach import Cluster, wait_for
 from tests.contract.engine_harness import ACCESS, SMALL, has_phase, spec_of, task_in, wait_until
 from yardmaster.engines.kubernetes.render.names import namespace_name
-from yardmaster.failures import EXIT_STAGE_IN_FAILED
 from yardmaster.ids import JobKey
-from yardmaster.phases import Observation, TaskPhase, TaskState
-from yardmaster.spec import Role, RoleSpec, Strategy
+from yardmaster.job.spec import Role, RoleSpec, Strategy
+from yardmaster.lifecycle.failures import EXIT_STAGE_IN_FAILED
+from yardmaster.lifecycle.phases import Observation, TaskPhase, TaskState
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 

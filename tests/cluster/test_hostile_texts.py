@@ -15,11 +15,11 @@ from tests.contract.engine_harness import ACCESS, SMALL, has_phase, spec_of, wai
 from yardmaster.engines.base import TaskAccess
 from yardmaster.errors import SpecRejected
 from yardmaster.ids import JobKey
-from yardmaster.ledger import Quota
-from yardmaster.phases import ABSENT, TaskPhase
-from yardmaster.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
-from yardmaster.spec_rules import check_spec
-from yardmaster.strategy import ROLES, only_serves
+from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec_rules import check_spec
+from yardmaster.job.strategy import ROLES, only_serves
+from yardmaster.lifecycle.phases import ABSENT, TaskPhase
+from yardmaster.queueing.ledger import Quota
 
 pytestmark = pytest.mark.cluster
 

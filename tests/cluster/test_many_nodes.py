@@ -13,12 +13,12 @@ from tests.cluster.fake_nodes import FAKE, NEEDED, fake_nodes, on_fake_nodes, se
 from tests.cluster.pods import pod
 from tests.cluster.reach import Cluster, wait_for
 from tests.contract.engine_harness import ACCESS, InItsPlace, new_key, spec_of, wait_until
-from yardmaster.admission import Admitted, Candidate, Decision, Holder, Ledger, Never, Room, Waiting, admit
 from yardmaster.engines.base import Capacity
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.ids import JobKey, new_id
-from yardmaster.phases import Observation, TaskPhase
-from yardmaster.spec import NOTHING, Resources, Role, RoleSpec, TrainingSpec
+from yardmaster.job.spec import NOTHING, Resources, Role, RoleSpec, TrainingSpec
+from yardmaster.lifecycle.phases import Observation, TaskPhase
+from yardmaster.queueing.admission import Admitted, Candidate, Decision, Holder, Ledger, Never, Room, Waiting, admit
 
 # The first builds kwok, once per machine.
 pytestmark = [pytest.mark.cluster, pytest.mark.alone, pytest.mark.timeout(700)]

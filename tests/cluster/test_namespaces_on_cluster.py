@@ -19,9 +19,9 @@ from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.render.names import namespace_name
 from yardmaster.errors import Misconfigured, Unavailable
 from yardmaster.ids import JobKey, new_id
-from yardmaster.ledger import Quota
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Resources, Role, RoleSpec, Strategy
+from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy
+from yardmaster.lifecycle.phases import TaskPhase
+from yardmaster.queueing.ledger import Quota
 
 pytestmark = pytest.mark.cluster
 

@@ -20,10 +20,10 @@ from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.names import namespace_name
 from yardmaster.errors import PlaceMissing
 from yardmaster.ids import JobKey
-from yardmaster.ledger import Quota
-from yardmaster.phases import ABSENT, Observation, Phase, TaskPhase, Wanted
-from yardmaster.plan import Move, Remembered, Step, TakeBack, Timing, Wait, plan
-from yardmaster.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.lifecycle.phases import ABSENT, Observation, Phase, TaskPhase, Wanted
+from yardmaster.lifecycle.plan import Move, Remembered, Step, TakeBack, Timing, Wait, plan
+from yardmaster.queueing.ledger import Quota
 
 pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 

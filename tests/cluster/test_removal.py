@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.administration.services import quota_set
-from apps.jobs.engines import engine_named
+from apps.jobs.engines.configured import engine_named
 from apps.jobs.models import Job
-from apps.jobs.queue_pass import admit_queue
-from apps.jobs.reconcile import reconcile
+from apps.jobs.worker.queue_pass import admit_queue
+from apps.jobs.worker.reconcile import reconcile
 from apps.namespaces.models import Place
 from apps.removals.models import Data, Removal
 from apps.removals.services import user_remove

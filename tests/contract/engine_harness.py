@@ -30,10 +30,10 @@ from yardmaster.engines.local import LocalEngine
 from yardmaster.engines.local.facts import key_from_json
 from yardmaster.errors import PlaceMissing, Unavailable
 from yardmaster.ids import JobKey, new_id
-from yardmaster.ledger import Quota
-from yardmaster.phases import Observation, TaskPhase, TaskState
-from yardmaster.restarts import Trace
-from yardmaster.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.lifecycle.phases import Observation, TaskPhase, TaskState
+from yardmaster.lifecycle.restarts import Trace
+from yardmaster.queueing.ledger import Quota
 from yardmaster_runner.exits import Ending, last_words
 
 ACCESS = TaskAccess("http://127.0.0.1:1", "a-token")

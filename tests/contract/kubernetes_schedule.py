@@ -23,11 +23,11 @@ from yardmaster.engines.kubernetes.observe.watching import Watching
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.errors import YardmasterError
 from yardmaster.ids import JobKey, short
-from yardmaster.ledger import Quota
-from yardmaster.phases import ABSENT, Observation, Phase, Wanted
-from yardmaster.plan import FreeQuota, Move, Release, Remembered, Restart, Stop, Submit, Tidy, Wait, plan
-from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
-from yardmaster.strategy import leading_task
+from yardmaster.job.spec import Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.strategy import leading_task
+from yardmaster.lifecycle.phases import ABSENT, Observation, Phase, Wanted
+from yardmaster.lifecycle.plan import FreeQuota, Move, Release, Remembered, Restart, Stop, Submit, Tidy, Wait, plan
+from yardmaster.queueing.ledger import Quota
 
 BEGIN = datetime(2027, 1, 4, 12, tzinfo=UTC)
 OF_RUNS = ("configmaps", "jobs", "statefulsets", "pods", "secrets")

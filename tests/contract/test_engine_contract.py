@@ -25,8 +25,8 @@ from tests.contract.engine_harness import (
 )
 from yardmaster.engines.base import Outputs, Restarts, Serves, Watches
 from yardmaster.ids import JobKey
-from yardmaster.phases import ABSENT, Observation, TaskPhase
-from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec import Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.lifecycle.phases import ABSENT, Observation, TaskPhase
 from yardmaster_runner.exits import Ending
 
 NOW = timedelta(0)

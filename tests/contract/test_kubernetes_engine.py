@@ -30,10 +30,10 @@ from yardmaster.engines.kubernetes.observe.watching import Watching
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.errors import Misconfigured, PlaceMissing, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
-from yardmaster.ledger import Quota
-from yardmaster.phases import ABSENT, Phase, TaskPhase, Wanted
-from yardmaster.plan import Move, Remembered, Submit, plan
-from yardmaster.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.lifecycle.phases import ABSENT, Phase, TaskPhase, Wanted
+from yardmaster.lifecycle.plan import Move, Remembered, Submit, plan
+from yardmaster.queueing.ledger import Quota
 
 SOON = timedelta(seconds=1)
 WRITES = ("patch", "delete", "deletecollection")

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.engine_harness import KubernetesHarness, new_key, spec_of
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.kubernetes import KubernetesEngine
-from yardmaster.ledger import Quota
+from yardmaster.queueing.ledger import Quota
 
 PACKAGE = "yardmaster.engines.kubernetes."
 ACCESS = TaskAccess("http://127.0.0.1:1", "a-token")

@@ -13,7 +13,7 @@ from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.render.names import namespace_name
 from yardmaster.errors import Misconfigured, PlaceMissing, Unavailable
 from yardmaster.ids import JobKey, new_id
-from yardmaster.ledger import Quota
+from yardmaster.queueing.ledger import Quota
 
 URL = ACCESS.portal_url
 QUOTA = Quota(cpu=4, memory=8 << 30, gpus=1)

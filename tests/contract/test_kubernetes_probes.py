@@ -21,7 +21,7 @@ from yardmaster.engines.kubernetes.probes.prober import LEFT_AFTER
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.errors import Misconfigured, Unavailable
 from yardmaster.ids import new_id
-from yardmaster.ledger import Quota
+from yardmaster.queueing.ledger import Quota
 
 URL = ACCESS.portal_url
 ANSWERED = {"0": {"status": 401, "type": "application/problem+json", "text": ""}}

@@ -12,9 +12,9 @@ from tests.fakes.kubernetes_store import moment
 from yardmaster.engines.base import Keeps
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.ids import JobKey
-from yardmaster.phases import Observation, Phase, TaskPhase, Wanted
-from yardmaster.plan import Move, Remembered, TakeBack, Timing, plan
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import Observation, Phase, TaskPhase, Wanted
+from yardmaster.lifecycle.plan import Move, Remembered, TakeBack, Timing, plan
 
 FULL = "0/1 nodes are available: 1 Insufficient cpu."
 

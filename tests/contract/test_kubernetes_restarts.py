@@ -20,8 +20,8 @@ from tests.contract.engine_harness import (
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.errors import Unavailable
 from yardmaster.ids import JobKey
-from yardmaster.phases import Observation, TaskPhase
-from yardmaster.spec import Role, RoleSpec, Strategy
+from yardmaster.job.spec import Role, RoleSpec, Strategy
+from yardmaster.lifecycle.phases import Observation, TaskPhase
 
 ROLES = {Role.CHIEF: RoleSpec(1, SMALL), Role.WORKER: RoleSpec(2, SMALL), Role.PS: RoleSpec(2, SMALL)}
 

@@ -24,9 +24,9 @@ from yardmaster.engines.kubernetes.client.connection import connect_to
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.errors import Misconfigured, PlaceMissing, Unavailable
 from yardmaster.ids import JobKey
-from yardmaster.ledger import Quota
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec import Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.lifecycle.phases import TaskPhase
+from yardmaster.queueing.ledger import Quota
 
 SOON = timedelta(seconds=1)
 COORDINATED = {role: RoleSpec(1, SMALL) for role in (Role.CHIEF, Role.WORKER, Role.PS)}

@@ -27,8 +27,8 @@ from yardmaster.engines.kubernetes.observe.reading import PendingEvents
 from yardmaster.engines.kubernetes.observe.watching import Pace, Watching
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.ids import JobKey
-from yardmaster.phases import ABSENT, TaskPhase
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import ABSENT, TaskPhase
 
 KINDS = ("configmaps", "jobs", "statefulsets", "pods")
 SOON = timedelta(seconds=1)

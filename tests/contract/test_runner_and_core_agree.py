@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 import yardmaster_runner
-from yardmaster import failures
-from yardmaster.failures import REASONS
-from yardmaster.spec import Paths, Role, RoleSpec, Strategy, TrainingSpec
-from yardmaster.spec_json import spec_to_json
-from yardmaster.strategy import leading_task, only_serves, server_roles
-from yardmaster.tf_config import classic_flags, task_environment
+from yardmaster.job.spec import Paths, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec_json import spec_to_json
+from yardmaster.job.strategy import leading_task, only_serves, server_roles
+from yardmaster.job.tf_config import classic_flags, task_environment
+from yardmaster.lifecycle import failures
+from yardmaster.lifecycle.failures import REASONS
 from yardmaster_runner import exits
 from yardmaster_runner.launch import SERVER_PROGRAM, Folders, command, environment
 from yardmaster_runner.order import DEFAULT_PATHS, Order, read_order

@@ -10,8 +10,8 @@ from tests.contract.engine_harness import ACCESS, KubernetesHarness, new_key, sp
 from tests.figures.journeys import Journey
 from tests.figures.tracing import Trace, in_package
 from yardmaster.engines.registry import EngineRegistry
-from yardmaster.ledger import Quota
-from yardmaster.spec import TrainingSpec
+from yardmaster.job.spec import TrainingSpec
+from yardmaster.queueing.ledger import Quota
 
 WRITES = ("create", "patch", "update", "delete", "deletecollection")
 

@@ -17,7 +17,7 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.datasets.models import DatasetVersion
-from apps.jobs.engines import engine_named
+from apps.jobs.engines.configured import engine_named
 from apps.jobs.models import Job
 from apps.uploads.models import Upload
 from celery_worker import tasks

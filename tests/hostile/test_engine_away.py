@@ -46,7 +46,7 @@ def come_back(runs: Path) -> None:
 LOOK = """
 import sys, uuid, django; django.setup()
 from django.utils import timezone
-from apps.jobs.leases import ask_for_look
+from apps.jobs.state.leases import ask_for_look
 ask_for_look(uuid.UUID(sys.argv[1]), timezone.now())
 """
 

@@ -146,7 +146,7 @@ class Task:
 
     def __init__(self, one: Scene, job: Job) -> None:
         code = (
-            "import django, sys, uuid; django.setup(); from apps.jobs.task_auth import token_of;"
+            "import django, sys, uuid; django.setup(); from apps.jobs.state.task_auth import token_of;"
             "print(token_of(uuid.UUID(sys.argv[1]), 1))"
         )
         self.job = job

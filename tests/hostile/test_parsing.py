@@ -15,7 +15,7 @@ import pytest
 
 from tests.hostile.conftest import in_browser
 from tests.real.scene import Scene
-from yardmaster.tfrecord import masked_crc
+from yardmaster.formats.tfrecord import masked_crc
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
 

@@ -25,7 +25,7 @@ REFUSED = {401, 403, 404, 409, 410}
 TOKEN = """
 import sys, uuid, django
 django.setup()
-from apps.jobs.task_auth import token_of
+from apps.jobs.state.task_auth import token_of
 print(token_of(uuid.UUID(sys.argv[1]), 1))
 """
 TASK = "/api/v1/task/"

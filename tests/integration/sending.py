@@ -14,7 +14,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from apps.stores.objects import storage
-from yardmaster.tfrecord import masked_crc
+from yardmaster.formats.tfrecord import masked_crc
 
 
 @pytest.fixture(autouse=True)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from yardmaster import preflight_apart
-from yardmaster.preflight import preflight
-from yardmaster.preflight_apart import HARMLESS, preflight_bounded
-from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.code import bounded
+from yardmaster.code.bounded import HARMLESS, preflight_bounded
+from yardmaster.code.preflight import preflight
+from yardmaster.job.spec import Role, RoleSpec, Strategy, TrainingSpec
 
 SPEC = TrainingSpec("x", Strategy.SINGLE, {Role.WORKER: RoleSpec()}, uuid.UUID(int=1), "train.py")
 MANY_PARTS = {"train.py": f"import a{'.a' * 60_000}\n"}
@@ -35,8 +35,8 @@ TEXTS = [
 ]
 MEASURE = """
 import json, resource, sys, uuid
-from yardmaster.preflight_apart import preflight_bounded
-from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.code.bounded import preflight_bounded
+from yardmaster.job.spec import Role, RoleSpec, Strategy, TrainingSpec
 spec = TrainingSpec("x", Strategy.SINGLE, {Role.WORKER: RoleSpec()}, uuid.UUID(int=1), "train.py")
 codes = [one.code for one in preflight_bounded(spec, json.load(sys.stdin))]
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -49,7 +49,7 @@ print(json.dumps([codes, used.ru_utime + used.ru_stime, used.ru_maxrss / 2**20])
 def test_code_that_is_too_hard_to_read_is_said_to_be_at_a_bounded_cost(
     files: dict[str, str], outcomes: list[list[str]]
 ):
-    environment = {"PYTHONPATH": str(Path(preflight_apart.__file__).parents[1])}
+    environment = {"PYTHONPATH": str(Path(bounded.__file__).parents[2])}
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", MEASURE], input=json.dumps(files), env=environment, stdout=subprocess.PIPE, text=True,
@@ -60,7 +60,7 @@ def test_code_that_is_too_hard_to_read_is_said_to_be_at_a_bounded_cost(
     assert codes in outcomes
     assert processor_seconds < 4
     assert gibibytes <= 1
-    assert took < preflight_apart.SECONDS + 10
+    assert took < bounded.SECONDS + 10
 
 
 def test_large_code_is_looked_at_like_small_code():

@@ -20,7 +20,7 @@ from apps.uploads.versioned.selectors import collections_visible, files_in, vers
 from apps.uploads.versioned.selectors import newest_of as newest_version
 from apps.uploads.versioned.shelf import Shelf
 from yardmaster.errors import Problem, SpecRejected
-from yardmaster.spec import Strategy
+from yardmaster.job.spec import Strategy
 
 MOST_VERSIONS = 200
 MOST_SCRIPTS = 500

@@ -30,10 +30,10 @@ from apps.jobs.launch.parts import (
     select,
 )
 from yardmaster.errors import Problem
+from yardmaster.job.spec import Paths, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec_rules import DEFAULT_LIMITS, shorten
+from yardmaster.job.strategy import ROLES, RoleRule, only_serves
 from yardmaster.quantity import exact_bytes, format_cpu, format_duration, parse_duration
-from yardmaster.spec import Paths, Role, RoleSpec, Strategy, TrainingSpec
-from yardmaster.spec_rules import DEFAULT_LIMITS, shorten
-from yardmaster.strategy import ROLES, RoleRule, only_serves
 
 STRATEGIES = [one.value for one in Strategy]
 SERVERS_ONLY = [one.value for one in Strategy if only_serves(one)]

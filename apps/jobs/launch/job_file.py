@@ -1,7 +1,7 @@
 """The job of the launch form as a job file, the way a person would write it, and as a command; and read back.
 
 Files are read by the client's own reader, so that a file means the same here and on the command line. Not here: what
-makes a job valid (`yardmaster.spec_json`), and which names there are (`choices`).
+makes a job valid (`yardmaster.job.spec_json`), and which names there are (`choices`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 import yaml
 
 from yardmaster.errors import Problem, SpecRejected
-from yardmaster.sandbox import NoResult, Sandbox
-from yardmaster.spec import Role, RoleSpec, Strategy, TrainingSpec
-from yardmaster.spec_json import spec_to_json, too_large
-from yardmaster.strategy import only_serves
+from yardmaster.job.spec import Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec_json import spec_to_json, too_large
+from yardmaster.job.strategy import only_serves
+from yardmaster.sandbox.function import NoResult, Sandbox
 from yardmaster_client.jobfile import JobFile, JobFileError, job_from_text
 
 LONGEST_FILE = 256 << 10

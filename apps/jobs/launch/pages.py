@@ -27,7 +27,9 @@ from apps.api.problems import status_of
 from apps.code.shelf import CODE
 from apps.datasets.shelf import DATASETS
 from apps.errors import DomainError, NotFound
-from apps.jobs.engine_list import engines_for
+from apps.jobs.engines.listing import engines_for
+from apps.jobs.engines.manifests import manifests_of_spec, yaml_file
+from apps.jobs.explanations.never import NeverFits
 from apps.jobs.launch import choices, preview
 from apps.jobs.launch.forms import (
     STRATEGIES,
@@ -40,18 +42,16 @@ from apps.jobs.launch.forms import (
 )
 from apps.jobs.launch.job_file import command_of, job_as_yaml, job_of_yaml
 from apps.jobs.launch.parts import Values
-from apps.jobs.manifests import manifests_of_spec, yaml_file
 from apps.jobs.models import Job
-from apps.jobs.never import NeverFits
 from apps.jobs.selectors import job_for
 from apps.jobs.services import job_launch
-from apps.jobs.specs import asked_spec
+from apps.jobs.state.specs import asked_spec
 from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
-from yardmaster.spec import Strategy, TrainingSpec
-from yardmaster.spec_stored import stored_spec
+from yardmaster.job.spec import Strategy, TrainingSpec
+from yardmaster.job.spec_stored import stored_spec
 
 Made = TypeVar("Made")
 WARNINGS_TOLD = 3

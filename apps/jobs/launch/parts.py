@@ -1,7 +1,8 @@
 """The parts of the launch form: forms for a role, the paths and the success criteria; rows for data and variables.
 
 The fields only parse amounts, durations and lists as people write them. What is valid is decided by
-`yardmaster.spec_rules`. `Values` are the texts of all fields: what one form hands to the next when a button changes it.
+`yardmaster.job.spec_rules`. `Values` are the texts of all fields: what one form hands to the next when a button changes
+it.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from yardmaster.job.spec import Paths, Role
+from yardmaster.job.spec_rules import DEFAULT_LIMITS, shorten
+from yardmaster.job.strategy import RoleRule
 from yardmaster.quantity import NotAQuantity, parse_cpu, parse_memory
-from yardmaster.spec import Paths, Role
-from yardmaster.spec_rules import DEFAULT_LIMITS, shorten
-from yardmaster.strategy import RoleRule
 
 Values = dict[str, Any]
 ROLE_TITLES = {"ps": "Parameter server", "worker": "Worker", "chief": "Chief", "evaluator": "Evaluator"}

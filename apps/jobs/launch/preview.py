@@ -11,15 +11,15 @@ from typing import Any
 from apps.accounts.models import User
 from apps.errors import DomainError
 from apps.jobs.checking import JobCheck, job_check
+from apps.jobs.explanations.never import Hopeless
+from apps.jobs.explanations.row_words import count_words
 from apps.jobs.launch.forms import LaunchForm
 from apps.jobs.launch.parts import Fault, Values
-from apps.jobs.never import Hopeless
-from apps.jobs.row_words import count_words
 from apps.namespaces.models import Namespace
+from yardmaster.code.preflight import Finding
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
-from yardmaster.fitting import Fit
-from yardmaster.preflight import Finding
 from yardmaster.quantity import NotAQuantity, format_amount, format_bytes, parse_memory
+from yardmaster.queueing.fitting import Fit
 
 REQUIRED = ("name", "code", "entry_point")
 _POOLS = {

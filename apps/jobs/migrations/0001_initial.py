@@ -3,7 +3,7 @@
 import django.core.serializers.json
 import django.db.models.deletion
 import yardmaster.ids
-import yardmaster.phases
+import yardmaster.lifecycle.phases
 from django.conf import settings
 from django.db import migrations, models
 
@@ -44,8 +44,8 @@ class Migration(migrations.Migration):
                 ('needs', models.JSONField()),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('place', models.GeneratedField(db_persist=True, expression=models.F('id'), output_field=models.UUIDField())),
-                ('wanted', models.CharField(choices=[('RUN', 'RUN'), ('STOP', 'STOP')], default=yardmaster.phases.Wanted['RUN'], max_length=4)),
-                ('phase', models.CharField(choices=[('QUEUED', 'QUEUED'), ('STARTING', 'STARTING'), ('RUNNING', 'RUNNING'), ('STOPPING', 'STOPPING'), ('SUCCEEDED', 'SUCCEEDED'), ('FAILED', 'FAILED'), ('STOPPED', 'STOPPED')], default=yardmaster.phases.Phase['QUEUED'], max_length=9)),
+                ('wanted', models.CharField(choices=[('RUN', 'RUN'), ('STOP', 'STOP')], default=yardmaster.lifecycle.phases.Wanted['RUN'], max_length=4)),
+                ('phase', models.CharField(choices=[('QUEUED', 'QUEUED'), ('STARTING', 'STARTING'), ('RUNNING', 'RUNNING'), ('STOPPING', 'STOPPING'), ('SUCCEEDED', 'SUCCEEDED'), ('FAILED', 'FAILED'), ('STOPPED', 'STOPPED')], default=yardmaster.lifecycle.phases.Phase['QUEUED'], max_length=9)),
                 ('attempt', models.PositiveIntegerField(default=1)),
                 ('reason', models.CharField(blank=True, max_length=63)),
                 ('message', models.TextField(blank=True)),

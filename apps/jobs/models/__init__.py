@@ -1,4 +1,4 @@
-"""What the portal remembers of jobs. A job's phase is assigned in `apps.jobs.phase_gate` and nowhere else."""
+"""What the portal remembers of jobs. A job's phase is assigned in `apps.jobs.state.phase_gate` and nowhere else."""
 
 from apps.jobs.models.attempt import Checkpoint, JobAttempt, ScalarPoint, TaskFact
 from apps.jobs.models.engine_probe import EngineProbe

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from yardmaster.ids import new_id
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
 
 ROLES = [(one.value, one.value) for one in Role]
 

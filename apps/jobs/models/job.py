@@ -7,8 +7,8 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 
 from yardmaster.ids import JobKey, new_id
-from yardmaster.phases import Phase, Wanted
-from yardmaster.spec import Strategy
+from yardmaster.job.spec import Strategy
+from yardmaster.lifecycle.phases import Phase, Wanted
 
 
 class Jobs(models.Manager["Job"]):
@@ -23,8 +23,8 @@ class Job(models.Model):
     """One training job and how far its current attempt has come.
 
     People write `wanted`, the reconciler everything below it. From `strategy` to `reclaim_delay` the columns repeat
-    what stands in `spec` (`apps.jobs.specs.columns_of`): for filters, the queue's order and lists, which never load
-    `spec`: it may have hundreds of kilobytes.
+    what stands in `spec` (`apps.jobs.state.specs.columns_of`): for filters, the queue's order and lists, which never
+    load `spec`: it may have hundreds of kilobytes.
     """
 
     objects = Jobs()

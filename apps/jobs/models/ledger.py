@@ -1,4 +1,7 @@
-"""The ledger: what admitted jobs hold of their namespace's quota and of their engine. Written by `apps.jobs.ledger`."""
+"""The ledger: what admitted jobs hold of their namespace's quota and of their engine.
+
+Written by `apps.jobs.state.ledger`.
+"""
 
 from __future__ import annotations
 

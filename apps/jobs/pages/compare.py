@@ -13,13 +13,13 @@ from django.views.decorators.http import require_GET
 
 from apps.accounts.models import User
 from apps.errors import NotFound
-from apps.jobs.bulk import jobs_chosen
-from apps.jobs.comparison import MOST_JOBS, compare, labels_of
 from apps.jobs.launch import choices
 from apps.jobs.models import Job
-from apps.jobs.specs import spec_or_remains
+from apps.jobs.pages.bulk import jobs_chosen
+from apps.jobs.pages.comparison import MOST_JOBS, compare, labels_of
+from apps.jobs.state.specs import spec_or_remains
 from apps.namespaces.reading import reading_note
-from yardmaster.spec_json import spec_to_json
+from yardmaster.job.spec_json import spec_to_json
 
 
 @login_required

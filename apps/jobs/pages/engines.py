@@ -11,8 +11,8 @@ from django.urls import URLPattern, URLResolver, path
 from django.views.decorators.http import require_GET
 
 from apps.accounts.models import User
-from apps.jobs.device_quotas import MOST, DeviceQuota
-from apps.jobs.engine_list import Device, EngineShown, engines_with_quotas
+from apps.jobs.engines.device_quotas import MOST, DeviceQuota
+from apps.jobs.engines.listing import Device, EngineShown, engines_with_quotas
 from apps.namespaces.quotas import QUANTITY_NAMES
 from yardmaster.quantity import format_amount
 

@@ -1,6 +1,6 @@
 """The page of one job, and what is done from it: stop, retry as it was or with the change that helps, delete.
 
-What it shows is read by `apps.jobs.page_facts`; its log is `apps.logs`' matter.
+What it shows is read by `apps.jobs.pages.facts`; its log is `apps.logs`' matter.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from apps.accounts.selectors import user_of
 from apps.api.problems import status_of
 from apps.errors import DomainError
 from apps.jobs import services
+from apps.jobs.engines.manifests import manifests_of_job
+from apps.jobs.explanations.never import NeverFits
 from apps.jobs.launch.preview import verdict_of_hopeless
-from apps.jobs.manifests import manifests_of_job
 from apps.jobs.models import Job
-from apps.jobs.never import NeverFits
-from apps.jobs.page_facts import JobFacts, job_facts, role_in
+from apps.jobs.pages.facts import JobFacts, job_facts, role_in
 from apps.jobs.selectors import job_for
 from apps.namespaces.context import own_namespaces
 from yardmaster.errors import SpecRejected, YardmasterError

@@ -20,14 +20,14 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
-from apps.jobs.bulk import Outcome, jobs_chosen, jobs_delete, jobs_stop, why_not_deleted
+from apps.jobs.explanations.never import NEVER, WAITING
+from apps.jobs.explanations.row_words import STRATEGY_WORDS, rows_of
 from apps.jobs.job_list import JobFilters, job_list
 from apps.jobs.models import Job
-from apps.jobs.never import NEVER, WAITING
-from apps.jobs.row_words import STRATEGY_WORDS, rows_of
+from apps.jobs.pages.bulk import Outcome, jobs_chosen, jobs_delete, jobs_stop, why_not_deleted
 from apps.namespaces.context import current_namespace
-from yardmaster.phases import Phase
-from yardmaster.spec import Strategy
+from yardmaster.job.spec import Strategy
+from yardmaster.lifecycle.phases import Phase
 
 ROWS = 25
 EVERYWHERE = "all"

@@ -12,11 +12,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.api.display import duration, icon, look_of
+from apps.jobs.explanations.row_words import STRATEGY_WORDS
+from apps.jobs.explanations.task_cards import TaskCard
 from apps.jobs.models import JobEvent
-from apps.jobs.row_words import STRATEGY_WORDS
-from apps.jobs.task_cards import TaskCard
+from yardmaster.job.spec import TrainingSpec
 from yardmaster.quantity import format_amount, format_cpu
-from yardmaster.spec import TrainingSpec
 
 register = template.Library()
 

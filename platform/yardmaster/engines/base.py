@@ -11,10 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from yardmaster.errors import Problem
 from yardmaster.ids import JobKey
-from yardmaster.ledger import Quota
-from yardmaster.phases import Observation
-from yardmaster.placement import Node
-from yardmaster.spec import Resources, Role, TrainingSpec
+from yardmaster.job.spec import Resources, Role, TrainingSpec
+from yardmaster.lifecycle.phases import Observation
+from yardmaster.queueing.ledger import Quota
+from yardmaster.queueing.placement import Node
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,12 @@ from typing import Any
 from yardmaster.engines.base import Capacity, Remains, Servers, TaskAccess
 from yardmaster.errors import Problem, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
-from yardmaster.ledger import Quota
-from yardmaster.phases import ABSENT, Observation, TaskPhase, TaskState
-from yardmaster.placement import Node
-from yardmaster.restarts import NO_TRACE, Trace, after_exit, tasks_to_restart
-from yardmaster.spec import NOTHING, Resources, Role, TrainingSpec
-from yardmaster.strategy import server_roles
+from yardmaster.job.spec import NOTHING, Resources, Role, TrainingSpec
+from yardmaster.job.strategy import server_roles
+from yardmaster.lifecycle.phases import ABSENT, Observation, TaskPhase, TaskState
+from yardmaster.lifecycle.restarts import NO_TRACE, Trace, after_exit, tasks_to_restart
+from yardmaster.queueing.ledger import Quota
+from yardmaster.queueing.placement import Node
 
 PLENTY = Resources(cpu=64.0, memory=256 << 30, gpus=8)
 

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 
 from yardmaster.errors import YardmasterError
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
 
 LINE_LIMIT = (1 << 53) - 1
 """Line numbers and times stay below this, so that JavaScript counts them exactly."""

@@ -10,12 +10,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from yardmaster.apart import Apart
 from yardmaster.errors import Unavailable
 from yardmaster.logs.keys import LinesRejected, StreamKey
 from yardmaster.logs.reading import Line
 from yardmaster.logs.search import PAGE_BYTES, Place, Query, SearchPage
 from yardmaster.logs.store import LogStore
+from yardmaster.sandbox.process import Apart
 
 _SEARCHES = Apart("yardmaster.logs.patterns_program")
 _LATE = 0.5

@@ -18,13 +18,13 @@ from pathlib import Path
 
 from yardmaster.errors import Unavailable
 from yardmaster.ids import short
+from yardmaster.job.spec import Role
 from yardmaster.logs.keys import LINE_LIMIT, JobGone, LinesRejected, PastTheEnd, StreamKey, WrittenByAnother
 from yardmaster.logs.lines import BLOCK_BYTES, blocks_of, line_start, thin_out
 from yardmaster.logs.reading import NO_LINES, Gap, Head, Line, Span, StreamReader, open_for_reading
 from yardmaster.logs.records import RECORD_BYTES
 from yardmaster.logs.volume import LOST, Cause, Counted, NeedsGrant, Refusal, Volume, VolumeFile, reason_of
 from yardmaster.logs.writing import DATA_FILE, INDEX_FILE, StreamWriter, open_for_writing
-from yardmaster.spec import Role
 
 END_RESERVE = 16 << 10
 """Bytes for each task of an attempt whose log takes no more: one mark at the end of each start."""

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from yardmaster.records import Counter, counter_for
+from yardmaster.formats.records import Counter, counter_for
 from yardmaster.storage.base import CHUNK, Readable
 
 _SNIFFED = 12

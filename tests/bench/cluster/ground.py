@@ -21,8 +21,8 @@ from yardmaster.engines.kubernetes.client.api import Api
 from yardmaster.engines.kubernetes.client.connection import connect
 from yardmaster.errors import Misconfigured
 from yardmaster.ids import JobKey, new_id
-from yardmaster.ledger import Quota
-from yardmaster.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.queueing.ledger import Quota
 
 NOBODY = TaskAccess("http://192.0.2.1:8080", "a-token")
 """A portal that never answers: tasks begin and wait for it."""

@@ -21,7 +21,7 @@ from tests.contract.engine_harness import spec_of
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.errors import Unavailable
 from yardmaster.ids import JobKey
-from yardmaster.phases import TaskPhase
+from yardmaster.lifecycle.phases import TaskPhase
 
 NODES = (50, 1_000)
 ROUNDS = 15

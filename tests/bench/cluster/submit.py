@@ -20,7 +20,7 @@ from yardmaster.engines.kubernetes.client.connection import connect
 from yardmaster.engines.kubernetes.render.manifests import TO_BE_KNOWN, TOKEN_TO_BE_KNOWN
 from yardmaster.engines.kubernetes.render.names import RUN
 from yardmaster.ids import JobKey
-from yardmaster.spec import Role, TrainingSpec
+from yardmaster.job.spec import Role, TrainingSpec
 
 ROUNDS = 20
 MOST = 1.5

@@ -33,7 +33,7 @@ from yardmaster.engines.kubernetes.client.connection import connect
 from yardmaster.engines.kubernetes.observe.store import KINDS
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.ids import JobKey, new_id
-from yardmaster.spec import Role, RoleSpec
+from yardmaster.job.spec import Role, RoleSpec
 
 PODS, TASKS, NODES = 10_000, 20, 50
 RUNS_IN_A_NAMESPACE = 25

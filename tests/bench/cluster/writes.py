@@ -23,10 +23,10 @@ from tests.contract.engine_harness import ACCESS, all_ended, wait_until
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.observe.store import KINDS
 from yardmaster.ids import JobKey
-from yardmaster.ledger import Quota
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role, Strategy, SuccessRule, TrainingSpec
-from yardmaster.success import job_verdict
+from yardmaster.job.spec import Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.lifecycle.phases import TaskPhase
+from yardmaster.lifecycle.success import job_verdict
+from yardmaster.queueing.ledger import Quota
 
 MOST = 8.0
 JOBS = 10

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from apps.dispatch import messages
 from apps.jobs.models import Job, QueuePass
-from apps.jobs.queue import AGAIN_AFTER as QUEUE_AGAIN_AFTER
-from apps.jobs.sweep import AGAIN_AFTER, sweep
+from apps.jobs.state.queue import AGAIN_AFTER as QUEUE_AGAIN_AFTER
+from apps.jobs.worker.sweep import AGAIN_AFTER, sweep
 from celery_worker import tasks
 from celery_worker.app import app
 from celery_worker.schedule import SCHEDULE

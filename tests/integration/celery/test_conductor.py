@@ -22,8 +22,8 @@ from apps.jobs.management.commands import conductor
 from apps.jobs.management.commands.conductor import Conductor, watched_engines
 from tests.integration.jobs.conftest import engine_settings, stores, world
 from tests.real.migrated import migrated
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase
 
 __all__ = ["engine_settings", "stores", "world"]
 

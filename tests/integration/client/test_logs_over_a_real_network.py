@@ -22,7 +22,7 @@ django.setup()
 from django.utils import timezone
 from apps.accounts.models import User
 from apps.jobs.models import Job, JobAttempt
-from apps.jobs.task_auth import token_of
+from apps.jobs.state.task_auth import token_of
 from apps.namespaces.selectors import namespace_for
 user, now = User.objects.get(username="ada"), timezone.now()
 found = []

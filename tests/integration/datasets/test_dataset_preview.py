@@ -155,7 +155,7 @@ def test_a_feature_with_a_value_of_its_own_in_each_record_is_no_label():
 
 
 def test_a_record_of_an_impossible_length_is_damage_and_costs_no_memory(client):
-    from yardmaster.tfrecord import masked_crc
+    from yardmaster.formats.tfrecord import masked_crc
 
     length = struct.pack("<Q", 1 << 40)
     data = length + struct.pack("<I", masked_crc(length)) + b"x" * 100

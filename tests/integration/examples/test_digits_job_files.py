@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 from tests.integration.examples.by_hand import EXAMPLES
+from yardmaster.code.preflight import preflight
 from yardmaster.ids import new_id
-from yardmaster.preflight import preflight
-from yardmaster.spec import Strategy, TrainingSpec
-from yardmaster.spec_json import spec_from_json
-from yardmaster.strategy import only_serves
+from yardmaster.job.spec import Strategy, TrainingSpec
+from yardmaster.job.spec_json import spec_from_json
+from yardmaster.job.strategy import only_serves
 
 JOB_FILES = sorted((EXAMPLES / "digits").glob("*.yaml"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.dispatch import messages as dispatch_messages
-from apps.jobs.engines import engine_named
+from apps.jobs.engines.configured import engine_named
 from apps.jobs.models import Job
 from tests.integration.jobs.world import StagedEngine, World, refuses_transactions
 from tests.real.postgres import postgres_cluster, postgres_db

@@ -8,9 +8,8 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.jobs.engines import registry
-from apps.jobs.models import EngineProbe
-from apps.jobs.probes import (
+from apps.jobs.engines.configured import registry
+from apps.jobs.engines.probes import (
     AFTER_FAILURE,
     AFTER_SUCCESS,
     SURE_AFTER,
@@ -19,6 +18,7 @@ from apps.jobs.probes import (
     probes_sweep,
     refuse_unreachable,
 )
+from apps.jobs.models import EngineProbe
 from celery_worker.tasks import network_is_due_again, probe_engines
 from tests.integration.jobs.trying import ENFORCED, WELL, TryingEngine
 from tests.integration.jobs.world import World

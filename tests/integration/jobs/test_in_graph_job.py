@@ -14,8 +14,8 @@ from apps.jobs.services import job_stop
 from apps.namespaces.models import Membership, Namespace
 from tests.integration.jobs.world import task_of
 from yardmaster.errors import Unavailable
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase
 
 JOBS = "/api/v1/jobs/"
 SERVERS: dict[str, Any] = {"strategy": "in_graph", "code": None, "entry_point": ""}

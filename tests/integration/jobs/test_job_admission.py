@@ -6,14 +6,14 @@ import pytest
 
 from apps.dispatch import messages
 from apps.jobs import services
-from apps.jobs.engine_namespaces import bounds_of
+from apps.jobs.engines.namespaces import bounds_of
+from apps.jobs.explanations.why import why
 from apps.jobs.models import Job, JobEvent, Reservation
 from apps.jobs.selectors import resources_used
-from apps.jobs.why import why
 from apps.namespaces.models import Membership, Namespace, Quota
 from yardmaster.engines.base import Capacity
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Resources, Role
+from yardmaster.job.spec import Resources, Role
+from yardmaster.lifecycle.phases import TaskPhase
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from apps.audit.models import AuditEvent
 from apps.jobs.models import Job, JobEvent
 from apps.namespaces.models import Membership, Namespace
 from yardmaster.errors import Problem, SpecRejected
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase
 
 JOBS = "/api/v1/jobs/"
 

@@ -16,8 +16,8 @@ from django.db import connection
 from apps.jobs import services
 from apps.jobs.models import Job, JobEvent, Reservation
 from tests.integration.jobs.world import World
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase
 
 
 class Killed(BaseException):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from apps.jobs import archive, services
-from apps.jobs.task_auth import TaskIdentity
-from apps.jobs.task_orders import order_for
+from apps.jobs import services
+from apps.jobs.state.task_auth import TaskIdentity
+from apps.jobs.task_api.orders import order_for
+from apps.jobs.worker import archive
 from apps.stores.logs import log_store
+from yardmaster.job.spec import Role
+from yardmaster.job.spec_json import spec_from_json
+from yardmaster.lifecycle.phases import TaskPhase
 from yardmaster.logs.keys import StreamKey
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
-from yardmaster.spec_json import spec_from_json
 from yardmaster_runner.exits import CUT_OFF
 
 

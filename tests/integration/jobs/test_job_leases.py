@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from apps.jobs import leases, services
+from apps.jobs import services
 from apps.jobs.models import Job
-from apps.jobs.reconcile import MOST_LOOKS
+from apps.jobs.state import leases
+from apps.jobs.worker.reconcile import MOST_LOOKS
 from yardmaster.errors import Unavailable
 
 

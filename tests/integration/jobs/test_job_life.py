@@ -8,14 +8,14 @@ from datetime import timedelta
 import pytest
 
 from apps.jobs import services
-from apps.jobs.ledger import held_roles
 from apps.jobs.models import Job, JobAttempt, JobEvent, Reservation, TaskFact
 from apps.jobs.selectors import versions_in_use
+from apps.jobs.state.ledger import held_roles
 from apps.stores.logs import log_store
 from yardmaster.engines.fake import FakeEngine
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import Phase, TaskPhase
 from yardmaster.logs.keys import StreamKey
-from yardmaster.phases import Phase, TaskPhase
-from yardmaster.spec import Role
 
 
 def phases(job) -> list[str]:

@@ -18,8 +18,8 @@ from apps.api.paging import Cursor
 from apps.jobs.job_list import JobFilters, job_list
 from apps.jobs.models import Job
 from apps.namespaces.models import Membership, Namespace
-from yardmaster.phases import Phase
-from yardmaster.spec import Strategy
+from yardmaster.job.spec import Strategy
+from yardmaster.lifecycle.phases import Phase
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 

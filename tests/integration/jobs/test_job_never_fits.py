@@ -13,7 +13,7 @@ from apps.jobs.models import Job
 from apps.namespaces.models import Namespace, Quota
 from yardmaster.engines.base import Capacity
 from yardmaster.errors import Unavailable
-from yardmaster.spec import Resources
+from yardmaster.job.spec import Resources
 
 HUGE = {"worker": {"replicas": 2, "cpu": 30, "memory": "1Gi"}, "ps": {"replicas": 1, "cpu": 30, "memory": "1Gi"}}
 """90 cores, of which the engine has 64; each task fits by itself."""

@@ -8,12 +8,12 @@ from datetime import datetime
 
 import pytest
 
-from apps.jobs.engines import engine_named
+from apps.jobs.engines.configured import engine_named
 from apps.jobs.models import JobEvent, Reservation, TaskFact
 from tests.integration.jobs.world import StagedEngine, World, refuses_transactions
 from yardmaster.ids import JobKey
-from yardmaster.phases import Observation, Refused, TaskPhase
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import Observation, Refused, TaskPhase
 
 WORDS = "0/2 nodes are available: 2 Insufficient cpu."
 

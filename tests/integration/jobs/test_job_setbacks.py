@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from django.db import DataError, OperationalError, connection
 
-from apps.jobs import ledger, task_facts
 from apps.jobs.models import Job, QueuePass, Reservation, TaskFact
-from apps.jobs.reconcile import reconcile
 from apps.jobs.services import job_stop
+from apps.jobs.state import ledger, task_facts
+from apps.jobs.worker.reconcile import reconcile
 from yardmaster.errors import Misconfigured, Problem, QuotaFull, SpecRejected, Unavailable
-from yardmaster.phases import TaskPhase, Wanted
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase, Wanted
 
 
 def test_an_engine_that_is_away_is_said_and_asked_again_later_and_later(world, ada):

@@ -13,9 +13,10 @@ from channels.routing import URLRouter
 from django.contrib.auth.models import AnonymousUser
 
 from apps.accounts.models import User
-from apps.jobs import consumers, nudges
+from apps.jobs import consumers
 from apps.jobs.models import Job
 from apps.jobs.routing import websocket_urlpatterns
+from apps.jobs.state import nudges
 from apps.namespaces.models import Membership, Namespace
 from tests.integration.jobs.world import World
 from tests.integration.logs.socket_client import SocketClient

@@ -9,14 +9,15 @@ import pytest
 from django.db import connection
 
 from apps.accounts.models import User
-from apps.jobs import leases, services
+from apps.jobs import services
 from apps.jobs.models import Job, JobEvent, Reservation
-from apps.jobs.queue_pass import admit_queue
-from apps.jobs.reconcile import reconcile
+from apps.jobs.state import leases
+from apps.jobs.worker.queue_pass import admit_queue
+from apps.jobs.worker.reconcile import reconcile
 from apps.namespaces.models import Namespace, Quota
 from tests.integration.jobs.world import World
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase
 
 pytestmark = pytest.mark.postgres
 

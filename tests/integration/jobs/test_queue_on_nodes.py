@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from apps.jobs.explanations.never import NeverFits, accepted_or_refused
 from apps.jobs.models import Reservation
-from apps.jobs.never import NeverFits, accepted_or_refused
 from apps.namespaces.models import Namespace
-from yardmaster.placement import Bound, Node
-from yardmaster.spec import Resources
-from yardmaster.spec_json import spec_from_json
+from yardmaster.job.spec import Resources
+from yardmaster.job.spec_json import spec_from_json
+from yardmaster.queueing.placement import Bound, Node
 
 TWO = Resources(2, 8 << 30)
 

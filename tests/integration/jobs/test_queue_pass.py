@@ -9,18 +9,19 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.jobs import nudges, queue, queue_pass
-from apps.jobs.books import books_of, queued_on
 from apps.jobs.models import AdmissionLock, Job, JobEvent, QueuePass, Reservation
-from apps.jobs.queue_pass import admit_queue
-from apps.jobs.reconcile import reconcile
 from apps.jobs.services import job_retry, job_stop
+from apps.jobs.state import nudges, queue
+from apps.jobs.state.books import books_of, queued_on
+from apps.jobs.worker import queue_pass
+from apps.jobs.worker.queue_pass import admit_queue
+from apps.jobs.worker.reconcile import reconcile
 from apps.namespaces.models import Namespace, Quota
-from yardmaster.admission import Waiting, admit
 from yardmaster.ids import new_id
-from yardmaster.queue_decision import decide_queue
-from yardmaster.spec import Resources
-from yardmaster.spec_json import spec_from_json
+from yardmaster.job.spec import Resources
+from yardmaster.job.spec_json import spec_from_json
+from yardmaster.queueing.admission import Waiting, admit
+from yardmaster.queueing.queue_decision import decide_queue
 
 
 def fill(world, owner, count: int, namespaces: int = 1) -> list[Job]:

@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 from django.db import models
 
-from apps.jobs import sweep as sweeping
-from apps.jobs import task_facts
 from apps.jobs.models import Job, Reservation, TaskFact
-from apps.jobs.sweep import sweep
+from apps.jobs.state import task_facts
+from apps.jobs.worker import sweep as sweeping
+from apps.jobs.worker.sweep import sweep
 from yardmaster.errors import Unavailable
-from yardmaster.phases import Wanted
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import Wanted
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from apps.jobs.services import jobs_stop_all, jobs_stop_of
 from apps.namespaces.models import Membership
 from apps.namespaces.models import Role as Rank
 from apps.namespaces.services import team_create
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase
 
 
 def test_every_unfinished_job_of_the_machine_is_to_stop_and_is_told_by_whom(world, admin):

@@ -8,13 +8,14 @@ import pytest
 from django.db import models
 from django.urls import reverse
 
-from apps.jobs import ledger, services
+from apps.jobs import services
 from apps.jobs.models import Job, JobAttempt, Reservation, TaskFact
-from apps.jobs.queue_pass import admit_queue
+from apps.jobs.state import ledger
+from apps.jobs.worker.queue_pass import admit_queue
 from yardmaster.errors import SpecRejected, SpecUnreadable
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
-from yardmaster.spec_rules import SpecLimits
+from yardmaster.job.spec import Role
+from yardmaster.job.spec_rules import SpecLimits
+from yardmaster.lifecycle.phases import TaskPhase
 
 STRICT = SpecLimits(size=256 << 10, tasks=1, arguments=0, variables=0, retries=0, memory=1 << 20)
 

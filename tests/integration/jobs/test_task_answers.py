@@ -10,7 +10,7 @@ from django.http import HttpResponseBase
 from rest_framework.test import APIClient
 
 from apps.jobs.models import Job
-from apps.jobs.task_auth import token_of
+from apps.jobs.state.task_auth import token_of
 from portal.client_errors import ClientErrors
 from tests.integration.jobs.world import task_of
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected, meaning

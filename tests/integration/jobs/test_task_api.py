@@ -8,18 +8,18 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from apps.jobs import task_reports
 from apps.jobs.models import Checkpoint, Job, JobAttempt, ScalarPoint, TaskFact
-from apps.jobs.results import newest_checkpoint, results_settle
 from apps.jobs.services import job_retry
-from apps.jobs.task_auth import AFTER_TIDY, identity_of, token_of
+from apps.jobs.state.results import newest_checkpoint, results_settle
+from apps.jobs.state.task_auth import AFTER_TIDY, identity_of, token_of
+from apps.jobs.task_api import reports as task_reports
 from apps.registry.models import Model
 from apps.stores.objects import storage
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
 from tests.integration.jobs.world import task_of
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase
 
 TASK = "/api/v1/task/"
 

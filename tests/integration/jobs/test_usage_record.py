@@ -8,12 +8,12 @@ import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
-from apps.jobs import ledger
 from apps.jobs.models import Reservation
 from apps.jobs.models.ledger import AppendOnly
+from apps.jobs.state import ledger
 from apps.namespaces.models import Membership
 from yardmaster.engines.base import Capacity
-from yardmaster.spec import Resources, Role
+from yardmaster.job.spec import Resources, Role
 
 
 @pytest.fixture

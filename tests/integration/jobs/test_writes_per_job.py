@@ -17,9 +17,9 @@ from celery_worker import tasks
 from tests.contract.engine_harness import KubernetesHarness
 from tests.integration.jobs.conftest import stores
 from tests.integration.jobs.world import World
+from yardmaster.job.spec import Role, Strategy
+from yardmaster.job.strategy import ROLES, never_ending_roles
 from yardmaster.logs.keys import StreamKey
-from yardmaster.spec import Role, Strategy
-from yardmaster.strategy import ROLES, never_ending_roles
 
 __all__ = ["stores"]
 

@@ -14,11 +14,11 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.code.models import Code, CodeVersion
 from apps.jobs.models import Job, QueuePass
-from apps.jobs.queue import waiting
-from apps.jobs.queue_pass import admit_queue
-from apps.jobs.reconcile import reconcile
 from apps.jobs.services import job_launch
-from apps.jobs.task_auth import token_of
+from apps.jobs.state.queue import waiting
+from apps.jobs.state.task_auth import token_of
+from apps.jobs.worker.queue_pass import admit_queue
+from apps.jobs.worker.reconcile import reconcile
 from apps.namespaces.models import Namespace
 from apps.stores.objects import storage
 from apps.uploads.manifest import manifest_create
@@ -26,9 +26,9 @@ from apps.uploads.models import Kind, State, Upload
 from yardmaster.engines.base import Capacity, TaskAccess
 from yardmaster.engines.fake import PLENTY, FakeEngine
 from yardmaster.ids import JobKey
-from yardmaster.phases import Observation, TaskPhase
-from yardmaster.spec import Resources, Role, TrainingSpec
-from yardmaster.spec_json import spec_from_json
+from yardmaster.job.spec import Resources, Role, TrainingSpec
+from yardmaster.job.spec_json import spec_from_json
+from yardmaster.lifecycle.phases import Observation, TaskPhase
 from yardmaster.storage.file_list import ListedFile, pack
 
 

@@ -20,11 +20,11 @@ from tests.integration.runner.fake_task_portal import TOKEN, FakeTaskPortal
 from yardmaster.engines.base import Servers, TaskAccess
 from yardmaster.engines.local import LocalEngine
 from yardmaster.ids import JobKey, new_id
-from yardmaster.phases import TaskPhase, TaskState
-from yardmaster.spec import DatasetInput, Resources, Role, RoleSpec, Strategy, TrainingSpec
-from yardmaster.spec_json import spec_to_json
-from yardmaster.starter_notebook import starter_notebook
-from yardmaster.success import job_verdict
+from yardmaster.job.spec import DatasetInput, Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec_json import spec_to_json
+from yardmaster.job.starter_notebook import starter_notebook
+from yardmaster.lifecycle.phases import TaskPhase, TaskState
+from yardmaster.lifecycle.success import job_verdict
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 

@@ -12,7 +12,7 @@ from tests.contract.engine_harness import ACCESS, LocalHarness, new_key, spec_of
 from yardmaster.engines.local import LocalEngine, loopback
 from yardmaster.engines.local.engine import SOURCE_ROOT
 from yardmaster.errors import Misconfigured, SpecRejected
-from yardmaster.spec import Resources, Role, RoleSpec, Strategy
+from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy
 
 ALONE = {Role.WORKER: RoleSpec(1, Resources(cpu=0.1, memory=64 << 20))}
 

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from tests.contract.engine_harness import SMALL, LocalHarness, has_phase, spec_of, task_in, wait_until
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role, RoleSpec, Strategy
+from yardmaster.job.spec import Role, RoleSpec, Strategy
+from yardmaster.lifecycle.phases import TaskPhase
 
 CHIEF, WORKER, PS, EVALUATOR = Role.CHIEF, Role.WORKER, Role.PS, Role.EVALUATOR
 COORDINATED = {CHIEF: 1, WORKER: 1, PS: 1, EVALUATOR: 1}

@@ -27,8 +27,8 @@ from tests.contract.engine_harness import (
 from yardmaster.engines.local.folder import RunFolder
 from yardmaster.engines.local.processes import identify
 from yardmaster.ids import JobKey
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role, RoleSpec, Strategy
+from yardmaster.job.spec import Role, RoleSpec, Strategy
+from yardmaster.lifecycle.phases import TaskPhase
 
 
 def folder_of(local: LocalHarness, key: JobKey) -> RunFolder:

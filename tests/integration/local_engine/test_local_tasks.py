@@ -28,8 +28,8 @@ from yardmaster.engines.local.__main__ import main as list_or_stop
 from yardmaster.engines.local.processes import table
 from yardmaster.errors import Misconfigured, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
-from yardmaster.phases import ABSENT, TaskPhase
-from yardmaster.spec import Resources, Role, RoleSpec, Strategy
+from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy
+from yardmaster.lifecycle.phases import ABSENT, TaskPhase
 
 ONE = {Role.WORKER: RoleSpec(1, SMALL)}
 TELL_ENVIRONMENT = "import json, os; json.dump(dict(os.environ), open('environment.json', 'w'))"

@@ -29,8 +29,8 @@ from tests.contract.engine_harness import (
 from yardmaster.engines.local import LocalEngine
 from yardmaster.engines.local.folder import RunFolder
 from yardmaster.errors import Misconfigured, Unavailable
-from yardmaster.phases import ABSENT, TaskPhase
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import ABSENT, TaskPhase
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from apps.logs.task_views import RememberedTaskToken
 from apps.namespaces.selectors import namespace_for
 from apps.stores.logs import log_store
 from tests.integration.jobs.world import task_of
+from yardmaster.job.spec import Role
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.store import LogStore
-from yardmaster.spec import Role
 
 SPEC = {"roles": {"worker": {"replicas": 4}, "ps": {"replicas": 2}, "chief": {"replicas": 1}}}
 """What tokens look at: the tasks that there are."""

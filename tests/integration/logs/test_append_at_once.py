@@ -12,7 +12,7 @@ from channels.db import database_sync_to_async
 from django.core.asgi import get_asgi_application
 from django.urls import reverse
 
-from apps.jobs.task_auth import TaskIdentity, token_of
+from apps.jobs.state.task_auth import TaskIdentity, token_of
 from apps.logs import append_at_once, intake
 from apps.logs.append_at_once import AppendAtOnce
 from apps.logs.task_views import RememberedTaskToken

@@ -11,8 +11,8 @@ from apps.namespaces.models import Membership
 from apps.namespaces.models import Role as Membershiprole
 from tests.integration.logs.conftest import job_of, worker
 from tests.unit.logs.conftest import numbered
+from yardmaster.job.spec import Role
 from yardmaster.logs.keys import StreamKey
-from yardmaster.spec import Role
 
 pytestmark = pytest.mark.django_db
 
@@ -174,7 +174,7 @@ def test_the_newest_attempt_is_read_unless_another_is_named(job, ada, signed_in,
 
 
 def test_a_deleted_job_s_logs_are_gone(ada, store):
-    from apps.jobs.removal import remove
+    from apps.jobs.worker.removal import remove
 
     other = job_of(ada)
     job_id = other.pk

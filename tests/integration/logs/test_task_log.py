@@ -10,9 +10,9 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from apps.jobs import log_charges
 from apps.jobs.models import Job, JobAttempt
-from apps.jobs.task_auth import token_of
+from apps.jobs.state import log_charges
+from apps.jobs.state.task_auth import token_of
 from apps.logs import intake
 from apps.namespaces.models import Quota
 from apps.uploads.models import StorageAccount

@@ -6,11 +6,11 @@ import uuid
 
 import pytest
 
-from apps.jobs.engines import engine_named
+from apps.jobs.engines.configured import engine_named
 from tests.integration.jobs.world import StagedEngine, World, refuses_transactions
 from yardmaster.engines.base import Remains
 from yardmaster.engines.fake import EngineWithPlaces
-from yardmaster.ledger import Quota
+from yardmaster.queueing.ledger import Quota
 
 
 class PlacedEngine(EngineWithPlaces, StagedEngine):

@@ -11,16 +11,16 @@ from apps.accounts.services import user_delete
 from apps.administration.services import quota_set
 from apps.audit.models import AuditEvent
 from apps.dispatch.messages import KEEP_NAMESPACE
-from apps.jobs.engine_namespaces import LOOK_EVERY, bounds_of, place_ready, places_keep, places_sweep
+from apps.jobs.engines.namespaces import LOOK_EVERY, bounds_of, place_ready, places_keep, places_sweep
 from apps.namespaces.models import Namespace, Place, Quota
 from apps.namespaces.services import team_create
 from celery_worker import tasks
 from tests.integration.jobs.conftest import sent, stores
 from tests.integration.namespaces.placed import placed_world
 from yardmaster.errors import Misconfigured, PlaceMissing, Unavailable
-from yardmaster.ledger import Quota as Bounds
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase
+from yardmaster.queueing.ledger import Quota as Bounds
 
 __all__ = ["placed_world", "sent", "stores"]
 

@@ -14,17 +14,17 @@ from apps.dispatch import messages
 from apps.dispatch.outbox import ATTEMPT_DECIDED
 from apps.jobs import services as jobs
 from apps.jobs.models import Job, JobAttempt
-from apps.notifications import sending
+from apps.notifications import worker as sending
 from apps.notifications.models import Event, Notice
-from apps.notifications.sending import FIRST_PAUSE, GIVE_UP_AFTER, ON_THE_WAY, notice_send, notices_sweep
 from apps.notifications.services import choices_set, notice_write, verdicts_note
+from apps.notifications.worker import FIRST_PAUSE, GIVE_UP_AFTER, ON_THE_WAY, notice_send, notices_sweep
 from apps.stores.logs import log_store
 from celery_worker import tasks
 from tests.integration.pages.test_account_pages import HOSTILE
 from yardmaster.errors import Unavailable
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase
 from yardmaster.logs.keys import StreamKey
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
 
 pytestmark = pytest.mark.django_db
 TRACEBACK = [

@@ -14,13 +14,13 @@ from django.utils import timezone
 
 from apps.accounts.models import Browser, User
 from apps.notifications.models import Notice
-from apps.notifications.sending import notice_send, notices_sweep
 from apps.notifications.services import choices_set, verdicts_note
+from apps.notifications.worker import notice_send, notices_sweep
 from tests.integration.accounts.test_accounts_on_postgres import at_once
 from tests.integration.jobs.conftest import engine_settings, postgres_world, stores
 from tests.real.postgres import postgres_cluster, postgres_db
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase
 
 __all__ = ["engine_settings", "postgres_cluster", "postgres_db", "postgres_world", "stores"]
 

@@ -8,8 +8,8 @@ import uuid
 import pytest
 from django.utils import timezone
 
-from apps.jobs.comparison import spec_lines
 from apps.jobs.models import Job, ScalarPoint
+from apps.jobs.pages.comparison import spec_lines
 from tests.integration.pages.test_jobs_pages import HOSTILE, make_job
 
 pytestmark = pytest.mark.django_db

@@ -11,11 +11,11 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
-from apps.jobs.device_quotas import MOST, device_quotas
+from apps.jobs.engines.device_quotas import MOST, device_quotas
 from apps.jobs.models import Reservation
 from apps.namespaces.models import Membership, Namespace, Quota, Role
 from yardmaster.engines.fake import FakeEngine
-from yardmaster.spec import Resources
+from yardmaster.job.spec import Resources
 
 A100 = "device/a100-40gb"
 SIZE = Resources(8, 32 << 30, 0, {A100: 4, "rdma/hca": 2})

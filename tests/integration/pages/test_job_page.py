@@ -20,10 +20,10 @@ from apps.registry.models import Model
 from apps.stores.logs import log_store
 from tests.integration.jobs.conftest import engine_settings, stores, world
 from tests.integration.jobs.world import World
+from yardmaster.job.spec import Role as TaskRole
+from yardmaster.job.spec_json import spec_from_json
+from yardmaster.lifecycle.phases import TaskPhase
 from yardmaster.logs.keys import StreamKey
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role as TaskRole
-from yardmaster.spec_json import spec_from_json
 from yardmaster_client.jobfile import job_from_text
 
 __all__ = ["engine_settings", "stores", "world"]

@@ -10,8 +10,8 @@ import pytest
 
 from apps.stores.logs import log_store
 from tests.integration.logs.conftest import job, job_of, store, worker
+from yardmaster.job.spec import Role
 from yardmaster.logs.keys import StreamKey
-from yardmaster.spec import Role
 
 __all__ = ["job", "store"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from apps.jobs.manifests import Manifests
+from apps.jobs.engines.manifests import Manifests
 from apps.jobs.models import Job
 from tests.fakes.kubernetes_api import KubernetesApi
 from tests.integration.jobs.conftest import engine_settings, stores, world
@@ -24,7 +24,7 @@ def on_kubernetes(monkeypatch):
     """Jobs of these tests are shown as the Kubernetes engine would make them."""
     api = KubernetesApi()
     engine = KubernetesEngine(tasks={"image": "tasks:1"}, api=Api(connect_to(api.url)))
-    monkeypatch.setattr("apps.jobs.manifests.engine_named", lambda name: engine)
+    monkeypatch.setattr("apps.jobs.engines.manifests.engine_named", lambda name: engine)
     yield
     engine.close()
     api.close()

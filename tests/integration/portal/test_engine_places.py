@@ -8,7 +8,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.jobs.engine_namespaces import places_keep
+from apps.jobs.engines.namespaces import places_keep
 from tests.integration.jobs.conftest import stores
 from tests.integration.namespaces.placed import PlacedEngine, placed_world
 

@@ -9,8 +9,8 @@ from apps.accounts.models import User
 from apps.accounts.services import user_change
 from apps.audit.models import AuditEvent
 from apps.errors import Conflict
-from apps.jobs import engine_namespaces as places
 from apps.jobs import services
+from apps.jobs.engines import namespaces as places
 from apps.jobs.models import Job
 from apps.namespaces.models import Membership, Namespace, Place, Role
 from apps.namespaces.services import team_create

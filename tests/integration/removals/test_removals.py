@@ -11,14 +11,14 @@ from apps.accounts.models import User
 from apps.accounts.services import user_change
 from apps.audit.models import AuditEvent
 from apps.dispatch.messages import CARRY_OUT_REMOVAL
-from apps.jobs.engine_namespaces import places_keep
+from apps.jobs.engines.namespaces import places_keep
 from apps.jobs.models import Job
-from apps.jobs.sweep import sweep
+from apps.jobs.worker.sweep import sweep
 from apps.namespaces.models import Membership, Namespace, Place, Role
 from apps.namespaces.services import team_create
-from apps.removals.carrying_out import EAGER, LATER, removal_carry_out, removals_sweep
 from apps.removals.models import Data, Removal
 from apps.removals.services import namespace_remove, user_remove
+from apps.removals.worker import EAGER, LATER, removal_carry_out, removals_sweep
 from apps.stores.logs import log_store
 from apps.uploads.models import Upload
 from apps.uploads.services import uploads_sweep
@@ -27,8 +27,8 @@ from tests.integration.jobs.conftest import sent, stores
 from tests.integration.namespaces.placed import placed_world
 from tests.integration.sending import uploaded
 from yardmaster.errors import Unavailable
+from yardmaster.job.spec import Role as TaskRole
 from yardmaster.logs.keys import StreamKey
-from yardmaster.spec import Role as TaskRole
 
 __all__ = ["placed_world", "sent", "stores"]
 

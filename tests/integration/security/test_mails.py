@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.notifications.models import Event, Notice
-from apps.notifications.sending import notice_send
 from apps.notifications.services import choices_set, notice_write
+from apps.notifications.worker import notice_send
 from tests.integration.jobs.conftest import engine_settings, stores, world
 
 __all__ = ["engine_settings", "stores", "world"]

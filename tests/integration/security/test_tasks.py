@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from apps.jobs.models import Job, TaskFact
 from apps.jobs.services import job_retry
-from apps.jobs.task_auth import identity_of, token_of
+from apps.jobs.state.task_auth import identity_of, token_of
 from tests.integration.jobs.conftest import engine_settings, job, stores, world
 from tests.integration.jobs.test_task_api import TASK, report
 from tests.integration.jobs.world import task_of

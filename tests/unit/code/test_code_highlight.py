@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from apps.code.highlight import LONGEST, _Known, coloured, highlight
 from apps.code.lexing import CLASSES, grammar_of, runs_of
-from yardmaster.sandbox import NoResult
+from yardmaster.sandbox.function import NoResult
 
 STYLES = Path(__file__).resolve().parents[3] / "frontend" / "src" / "code.css"
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from yardmaster.phases import Observation, Refused, TaskPhase, TaskState
-from yardmaster.placement import Tasks
-from yardmaster.spec import DatasetInput, Paths, Resources, Role, RoleSpec, Strategy, SuccessRule, TrainingSpec
-from yardmaster.strategy import ROLES, never_ending_roles, only_serves
+from yardmaster.job.spec import DatasetInput, Paths, Resources, Role, RoleSpec, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.strategy import ROLES, never_ending_roles, only_serves
+from yardmaster.lifecycle.phases import Observation, Refused, TaskPhase, TaskState
+from yardmaster.queueing.placement import Tasks
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 CODE = uuid.UUID("0193e5a4-7c1b-7abc-8def-0123456789ab")

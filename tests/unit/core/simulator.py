@@ -11,9 +11,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from tests.unit.core.generators import NOW
-from yardmaster.failures import Verdict
-from yardmaster.phases import ABSENT, MOVES, Observation, Phase, Refused, TaskPhase, TaskState, Wanted
-from yardmaster.plan import (
+from yardmaster.job.spec import Role, SuccessRule, TrainingSpec
+from yardmaster.job.strategy import leading_task, never_ending_roles, only_serves
+from yardmaster.lifecycle.failures import Verdict
+from yardmaster.lifecycle.phases import ABSENT, MOVES, Observation, Phase, Refused, TaskPhase, TaskState, Wanted
+from yardmaster.lifecycle.plan import (
     Admit,
     Discard,
     FreeQuota,
@@ -31,9 +33,7 @@ from yardmaster.plan import (
     Wait,
     plan,
 )
-from yardmaster.spec import Role, SuccessRule, TrainingSpec
-from yardmaster.strategy import leading_task, never_ending_roles, only_serves
-from yardmaster.success import SUCCEEDED, job_verdict, needed_workers
+from yardmaster.lifecycle.success import SUCCEEDED, job_verdict, needed_workers
 
 Key = tuple[Role, int]
 TIMING = Timing()

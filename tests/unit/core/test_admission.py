@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.unit.core.generators import NOW, make_spec, one_task
-from yardmaster.admission import (
+from yardmaster.job.spec import NOTHING, Resources, Role
+from yardmaster.queueing.admission import (
     Admitted,
     Candidate,
     Code,
@@ -24,8 +25,7 @@ from yardmaster.admission import (
     Waiting,
     admit,
 )
-from yardmaster.placement import Tasks
-from yardmaster.spec import NOTHING, Resources, Role
+from yardmaster.queueing.placement import Tasks
 
 GI = 1 << 30
 TEAM, OTHERS = uuid.UUID(int=1), uuid.UUID(int=2)

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.core.generators import NOW, make_spec, one_task, plain_specs, resources, specs
-from yardmaster.admission import Admitted, Candidate, Ledger, Never, Quota, Room, Usage, Waiting, admit
-from yardmaster.fitting import Fit, check, largest_fit
-from yardmaster.placement import Node
-from yardmaster.spec import NOTHING, Resources, Role, TrainingSpec
-from yardmaster.units import units_of
+from yardmaster.job.spec import NOTHING, Resources, Role, TrainingSpec
+from yardmaster.queueing.admission import Admitted, Candidate, Ledger, Never, Quota, Room, Usage, Waiting, admit
+from yardmaster.queueing.fitting import Fit, check, largest_fit
+from yardmaster.queueing.placement import Node
+from yardmaster.queueing.units import units_of
 
 GI = 1 << 30
 NAMESPACES = tuple(uuid.UUID(int=n) for n in (1, 2, 3))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from yardmaster import apart
-from yardmaster.apart import Apart
+from yardmaster.sandbox import process as apart
+from yardmaster.sandbox.process import Apart
 
 ECHO = "import sys; print(sys.stdin.read().upper())"
 STUCK = "import sys, time; print('begun', flush=True); time.sleep(60)"

@@ -19,9 +19,9 @@ from tests.unit.core.generators import CODE, make_spec, resources, specs
 from yardmaster import ids
 from yardmaster.errors import Misconfigured, Problem, QuotaFull, SpecRejected, Unavailable
 from yardmaster.ids import JobKey, new_id, short
-from yardmaster.phases import FINAL, MOVES, Phase
-from yardmaster.spec import NOTHING, Resources, Role, Strategy, TrainingSpec
-from yardmaster.strategy import ROLES
+from yardmaster.job.spec import NOTHING, Resources, Role, Strategy, TrainingSpec
+from yardmaster.job.strategy import ROLES
+from yardmaster.lifecycle.phases import FINAL, MOVES, Phase
 
 
 def test_ids_are_version_7_and_come_in_order_of_their_making() -> None:

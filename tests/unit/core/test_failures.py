@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.generators import task, task_states
-from yardmaster.failures import REASONS, Blame, reason_of_exit, signal_of, task_name, verdict_for
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
-from yardmaster.tracebacks import explain_traceback
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.failures import REASONS, Blame, reason_of_exit, signal_of, task_name, verdict_for
+from yardmaster.lifecycle.phases import TaskPhase
+from yardmaster.lifecycle.tracebacks import explain_traceback
 
 FAILED = TaskPhase.FAILED
 

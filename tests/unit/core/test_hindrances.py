@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from tests.unit.core.generators import NOW, everything, make_spec, task
-from yardmaster.failures import REASONS
-from yardmaster.hindrances import Hindrance, Rivals, goes_back_at, image_verdict, shown_hindrance
-from yardmaster.phases import Observation, Phase, Refused, TaskPhase, Wanted
-from yardmaster.plan import Move, Remembered, Restart, Step, TakeBack, Timing, Wait, plan
-from yardmaster.spec import Role, Strategy, SuccessRule
+from yardmaster.job.spec import Role, Strategy, SuccessRule
+from yardmaster.lifecycle.failures import REASONS
+from yardmaster.lifecycle.hindrances import Hindrance, Rivals, goes_back_at, image_verdict, shown_hindrance
+from yardmaster.lifecycle.phases import Observation, Phase, Refused, TaskPhase, Wanted
+from yardmaster.lifecycle.plan import Move, Remembered, Restart, Step, TakeBack, Timing, Wait, plan
 
 SPEC = make_spec()
 TIMING = Timing()

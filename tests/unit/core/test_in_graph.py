@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from tests.unit.core.generators import CODE, NOW, everything, make_spec, task
+from yardmaster.code.preflight import preflight
 from yardmaster.errors import Problem, SpecRejected
-from yardmaster.failures import REASONS
-from yardmaster.phases import Phase, TaskPhase, Wanted
-from yardmaster.plan import Move, Remembered, Stop, Wait, plan
-from yardmaster.preflight import preflight
-from yardmaster.restarts import Restart, after_exit
-from yardmaster.spec import Role, Strategy, SuccessRule, TrainingSpec
-from yardmaster.spec_json import spec_from_json, spec_to_json
-from yardmaster.spec_rules import check_spec
-from yardmaster.strategy import leading_task, only_serves, server_roles
-from yardmaster.success import job_verdict
+from yardmaster.job.spec import Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.spec_json import spec_from_json, spec_to_json
+from yardmaster.job.spec_rules import check_spec
+from yardmaster.job.strategy import leading_task, only_serves, server_roles
+from yardmaster.lifecycle.failures import REASONS
+from yardmaster.lifecycle.phases import Phase, TaskPhase, Wanted
+from yardmaster.lifecycle.plan import Move, Remembered, Stop, Wait, plan
+from yardmaster.lifecycle.restarts import Restart, after_exit
+from yardmaster.lifecycle.success import job_verdict
 
 CHIEF, WORKER, PS = Role.CHIEF, Role.WORKER, Role.PS
 RUNNING, DONE, FAILED, RELEASED = TaskPhase.RUNNING, TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.RELEASED

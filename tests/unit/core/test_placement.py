@@ -9,9 +9,9 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yardmaster.placement import Board, Bound, Node, Tasks
-from yardmaster.spec import NOTHING, Resources
-from yardmaster.units import units_of
+from yardmaster.job.spec import NOTHING, Resources
+from yardmaster.queueing.placement import Board, Bound, Node, Tasks
+from yardmaster.queueing.units import units_of
 
 GI = 1 << 30
 JOB = uuid.UUID(int=7)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tests.unit.core.generators import NOW, everything, make_spec, task
-from yardmaster.phases import ABSENT, Observation, Phase, TaskPhase, Wanted
-from yardmaster.plan import (
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import ABSENT, Observation, Phase, TaskPhase, Wanted
+from yardmaster.lifecycle.plan import (
     Admit,
     FreeQuota,
     Move,
@@ -24,7 +25,6 @@ from yardmaster.plan import (
     Wait,
     plan,
 )
-from yardmaster.spec import Role
 
 SPEC = make_spec(max_runtime=timedelta(hours=1))
 TIMING = Timing(timedelta(seconds=15), timedelta(minutes=30), timedelta(seconds=10))

@@ -11,9 +11,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.unit.core.generators import NOW, clocks, make_spec, observations, plain_specs
 from tests.unit.core.simulator import NEEDS_THE_ENGINE, Health, World
-from yardmaster.hindrances import Rivals
-from yardmaster.phases import MOVES, Phase, TaskPhase, Wanted
-from yardmaster.plan import (
+from yardmaster.job.spec import Role, Strategy, TrainingSpec
+from yardmaster.job.strategy import never_ending_roles, only_serves
+from yardmaster.lifecycle.hindrances import Rivals
+from yardmaster.lifecycle.phases import MOVES, Phase, TaskPhase, Wanted
+from yardmaster.lifecycle.plan import (
     Admit,
     Discard,
     FreeQuota,
@@ -26,8 +28,6 @@ from yardmaster.plan import (
     Wait,
     plan,
 )
-from yardmaster.spec import Role, Strategy, TrainingSpec
-from yardmaster.strategy import never_ending_roles, only_serves
 
 
 @st.composite

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.generators import make_spec
-from yardmaster.preflight import Finding, Severity, preflight
-from yardmaster.script_facts import read_script
-from yardmaster.spec import Paths, Strategy
-from yardmaster.strategy import only_serves
+from yardmaster.code.preflight import Finding, Severity, preflight
+from yardmaster.code.script_facts import read_script
+from yardmaster.job.spec import Paths, Strategy
+from yardmaster.job.strategy import only_serves
 
 BG, PS, MW, SINGLE = (
     Strategy.BETWEEN_GRAPH,

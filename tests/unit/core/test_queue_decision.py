@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.core.generators import NOW, one_task
-from yardmaster.admission import (
+from yardmaster.job.spec import NOTHING, Resources
+from yardmaster.queueing.admission import (
     MOST_SHOWN,
     Admitted,
     Candidate,
@@ -26,11 +27,10 @@ from yardmaster.admission import (
     Waiting,
     admit,
 )
-from yardmaster.placement import Board, Node, Tasks
-from yardmaster.pools import Pools
-from yardmaster.queue_decision import decide_queue
-from yardmaster.spec import NOTHING, Resources
-from yardmaster.turns import in_order
+from yardmaster.queueing.placement import Board, Node, Tasks
+from yardmaster.queueing.pools import Pools
+from yardmaster.queueing.queue_decision import decide_queue
+from yardmaster.queueing.turns import in_order
 
 GI = 1 << 30
 NAMESPACES = tuple(uuid.UUID(int=n) for n in range(1, 7))

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from yardmaster.failures import Blame, Verdict
-from yardmaster.remedies import known_change
-from yardmaster.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
-from yardmaster.spec_rules import check_spec
-from yardmaster.tracebacks import explain_traceback
+from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec_rules import check_spec
+from yardmaster.lifecycle.failures import Blame, Verdict
+from yardmaster.lifecycle.remedies import known_change
+from yardmaster.lifecycle.tracebacks import explain_traceback
 
 GIB = 1 << 30
 SPEC = TrainingSpec(

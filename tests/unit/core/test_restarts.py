@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.generators import make_spec, plain_specs
-from yardmaster.failures import REASONS
-from yardmaster.restarts import SAME_FAILURE, Restart, Trace, after_exit, restart_delay, tasks_to_restart
-from yardmaster.spec import Role, Strategy
+from yardmaster.job.spec import Role, Strategy
+from yardmaster.lifecycle.failures import REASONS
+from yardmaster.lifecycle.restarts import SAME_FAILURE, Restart, Trace, after_exit, restart_delay, tasks_to_restart
 
 CHIEF, WORKER, PS, EVALUATOR = Role.CHIEF, Role.WORKER, Role.PS, Role.EVALUATOR
 SHAPES = {

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.generators import DATA, make_spec, specs
-from yardmaster.spec import DatasetInput, Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
-from yardmaster.spec_rules import check_spec, path_is_inside, shorten
+from yardmaster.job.spec import DatasetInput, Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.spec_rules import check_spec, path_is_inside, shorten
 
 BG, PS, MW, SINGLE = (
     Strategy.BETWEEN_GRAPH,

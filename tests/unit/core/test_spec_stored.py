@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.unit.core.generators import CODE, specs
 from yardmaster.errors import SpecRejected, SpecUnreadable
-from yardmaster.spec import Paths, Role, Strategy, SuccessRule, TrainingSpec
-from yardmaster.spec_json import spec_from_json, spec_to_json
-from yardmaster.spec_rules import SpecLimits
-from yardmaster.spec_stored import remains_of, stored_spec
+from yardmaster.job.spec import Paths, Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.spec_json import spec_from_json, spec_to_json
+from yardmaster.job.spec_rules import SpecLimits
+from yardmaster.job.spec_stored import remains_of, stored_spec
 
 LEAST: dict[str, Any] = {"strategy": "single", "roles": {"worker": {}}}
 STRICT = SpecLimits(size=1, tasks=0, arguments=0, variables=0, inputs=0, cpu=0.001, retries=0, grace=timedelta(0))

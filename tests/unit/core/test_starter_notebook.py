@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yardmaster.spec import Role
-from yardmaster.starter_notebook import starter_notebook
+from yardmaster.job.spec import Role
+from yardmaster.job.starter_notebook import starter_notebook
 
 SERVERS = {Role.WORKER: ("w-0:2222", "w-1:2222"), Role.PS: ("ps-0:2222",)}
 HOSTILE = [

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.generators import NOW, everything, make_spec, observations, plain_specs, task
-from yardmaster.failures import REASONS, Blame
-from yardmaster.phases import ABSENT, Observation, TaskPhase
-from yardmaster.spec import Role, Strategy, SuccessRule
-from yardmaster.strategy import leading_task
-from yardmaster.success import (
+from yardmaster.job.spec import Role, Strategy, SuccessRule
+from yardmaster.job.strategy import leading_task
+from yardmaster.lifecycle.failures import REASONS, Blame
+from yardmaster.lifecycle.phases import ABSENT, Observation, TaskPhase
+from yardmaster.lifecycle.success import (
     SUCCEEDED,
     deadline_verdict,
     job_verdict,

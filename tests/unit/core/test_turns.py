@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.generators import NOW, one_task
-from yardmaster.admission import Admitted, Candidate, Ledger, Quota, Room, admit
-from yardmaster.pools import Pools
-from yardmaster.queue_decision import decide_queue
-from yardmaster.spec import NOTHING, Resources
-from yardmaster.turns import in_order
+from yardmaster.job.spec import NOTHING, Resources
+from yardmaster.queueing.admission import Admitted, Candidate, Ledger, Quota, Room, admit
+from yardmaster.queueing.pools import Pools
+from yardmaster.queueing.queue_decision import decide_queue
+from yardmaster.queueing.turns import in_order
 
 GI = 1 << 30
 MINE, THEIRS, THIRD = (uuid.UUID(int=n) for n in (1, 2, 3))

@@ -15,8 +15,8 @@ from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.record import RECORD, RunShape
 from yardmaster.ids import JobKey
-from yardmaster.phases import TaskState
-from yardmaster.spec import Role, TrainingSpec
+from yardmaster.job.spec import Role, TrainingSpec
+from yardmaster.lifecycle.phases import TaskState
 
 OPTIONS = TaskOptions(image="tasks:1")
 KEY = JobKey(uuid.UUID(int=1 << 100), uuid.UUID(int=2 << 100), 1)

@@ -17,9 +17,9 @@ from yardmaster.engines.fake import (
 )
 from yardmaster.errors import SpecRejected, Unavailable
 from yardmaster.ids import new_id
-from yardmaster.ledger import Quota
-from yardmaster.phases import ABSENT, TaskPhase
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import ABSENT, TaskPhase
+from yardmaster.queueing.ledger import Quota
 
 
 def test_a_told_failure_comes_once_and_the_deed_is_not_done():

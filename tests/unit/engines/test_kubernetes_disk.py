@@ -6,10 +6,10 @@ import pytest
 
 from tests.unit.core.generators import make_spec
 from tests.unit.engines.kubernetes_objects import event, pod, states, workload
-from yardmaster.failures import REASONS, Blame, verdict_for
-from yardmaster.phases import TaskPhase
-from yardmaster.remedies import known_change
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.failures import REASONS, Blame, verdict_for
+from yardmaster.lifecycle.phases import TaskPhase
+from yardmaster.lifecycle.remedies import known_change
 
 SPEC = make_spec(shape={Role.WORKER: 1, Role.PS: 1}, retries=2)
 WORKLOADS = [workload(Role.WORKER, 2), workload(Role.PS)]

@@ -23,9 +23,9 @@ from yardmaster.engines.kubernetes.observe.facts import Seen, events_wanted, obs
 from yardmaster.engines.kubernetes.observe.roles import indexes
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.record import release_of, released_key
-from yardmaster.failures import REASONS, verdict_for
-from yardmaster.phases import ABSENT, TaskPhase
-from yardmaster.spec import Role, Strategy
+from yardmaster.job.spec import Role, Strategy
+from yardmaster.lifecycle.failures import REASONS, verdict_for
+from yardmaster.lifecycle.phases import ABSENT, TaskPhase
 
 ONE = make_spec(Strategy.SINGLE, retries=0)
 AGAIN = make_spec(Strategy.SINGLE, retries=2)

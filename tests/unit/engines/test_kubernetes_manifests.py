@@ -24,9 +24,9 @@ from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.peers import cluster_map
 from yardmaster.engines.kubernetes.render.pods import TOKEN_DIR
 from yardmaster.errors import Misconfigured
-from yardmaster.plan import Timing
-from yardmaster.spec import Paths, Resources, Role, Strategy
-from yardmaster.strategy import leading_task
+from yardmaster.job.spec import Paths, Resources, Role, Strategy
+from yardmaster.job.strategy import leading_task
+from yardmaster.lifecycle.plan import Timing
 from yardmaster_runner.settings import read_settings
 
 ACCESS = TaskAccess("http://portal:8080", "the-token")

@@ -16,8 +16,8 @@ from yardmaster.engines.kubernetes.render.node_pools import pools_from
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.errors import Misconfigured
 from yardmaster.ids import JobKey
-from yardmaster.ledger import Quota
-from yardmaster.spec import Resources
+from yardmaster.job.spec import Resources
+from yardmaster.queueing.ledger import Quota
 
 ID = uuid.UUID(int=1 << 100)
 NAME = names.namespace_name(ID, TaskOptions(image="tasks:1"))

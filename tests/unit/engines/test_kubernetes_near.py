@@ -12,7 +12,7 @@ from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.pods import pod_template
 from yardmaster.errors import Misconfigured
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
 
 
 def affinity(options):

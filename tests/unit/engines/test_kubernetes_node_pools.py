@@ -10,8 +10,8 @@ from tests.unit.engines.kubernetes_objects import KEY, capacity_of
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.pods import pod_template
 from yardmaster.errors import Misconfigured
-from yardmaster.placement import Board, Tasks
-from yardmaster.spec import Resources, Role
+from yardmaster.job.spec import Resources, Role
+from yardmaster.queueing.placement import Board, Tasks
 
 GI = 1 << 30
 A100 = {

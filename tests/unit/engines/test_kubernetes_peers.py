@@ -20,10 +20,10 @@ from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.peers import LONGEST
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.ids import JobKey
-from yardmaster.spec import Role, Strategy, TrainingSpec
-from yardmaster.spec_rules import DEFAULT_LIMITS
-from yardmaster.strategy import ROLES
-from yardmaster.tf_config import task_environment
+from yardmaster.job.spec import Role, Strategy, TrainingSpec
+from yardmaster.job.spec_rules import DEFAULT_LIMITS
+from yardmaster.job.strategy import ROLES
+from yardmaster.job.tf_config import task_environment
 
 FULL_NAMES = replace(OPTIONS, namespace_prefix="y" * 20, service_domain="training.example.internal")
 KEY = JobKey(uuid.UUID(int=7), uuid.UUID(int=9), 999)

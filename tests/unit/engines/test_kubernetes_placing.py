@@ -20,9 +20,9 @@ from tests.unit.engines.kubernetes_objects import (
     workload,
 )
 from yardmaster.engines.kubernetes.observe.facts import Seen, events_wanted, observation_of
-from yardmaster.failures import REASONS
-from yardmaster.phases import Observation, TaskPhase
-from yardmaster.spec import Role, Strategy
+from yardmaster.job.spec import Role, Strategy
+from yardmaster.lifecycle.failures import REASONS
+from yardmaster.lifecycle.phases import Observation, TaskPhase
 
 ONE = make_spec(Strategy.SINGLE, retries=0)
 AGAIN = make_spec(Strategy.SINGLE, retries=2)

@@ -10,7 +10,7 @@ from tests.unit.core.generators import make_spec
 from tests.unit.engines.kubernetes_objects import BEGUN, KEY, OPTIONS, container, pod
 from yardmaster.engines.kubernetes.observe.store import RunStore, slimmed
 from yardmaster.engines.kubernetes.render.pods import pod_template
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
 
 CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 SPACE = OPTIONS.namespace_prefix + "x"

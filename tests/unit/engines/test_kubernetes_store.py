@@ -16,8 +16,8 @@ from yardmaster.engines.kubernetes.observe.basis import Basis, Memory, ended_in,
 from yardmaster.engines.kubernetes.observe.store import KINDS, RunStore
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.errors import Unavailable
-from yardmaster.phases import ABSENT, Observation, TaskPhase, TaskState
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import ABSENT, Observation, TaskPhase, TaskState
 
 SPACE = names.namespace_name(KEY.namespace_id, OPTIONS)
 Raw = dict[str, Any]

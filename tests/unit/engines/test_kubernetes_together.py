@@ -13,8 +13,8 @@ from yardmaster.engines.kubernetes.observe.facts import Seen, due_in, observatio
 from yardmaster.engines.kubernetes.observe.gang_restart import Due
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.record import RECORD, TOGETHER, Together
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role, Strategy
+from yardmaster.job.spec import Role, Strategy
+from yardmaster.lifecycle.phases import TaskPhase
 
 SPEC = make_spec(Strategy.PARAMETER_SERVER, retries=2)
 EARLY, LATER, MUCH_LATER = "2026-11-20T12:00:00Z", "2026-11-20T12:00:50Z", "2026-11-20T12:30:00Z"

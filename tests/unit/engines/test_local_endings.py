@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from yardmaster.engines.local.endings import Ending, ending_of, exit_code_of
-from yardmaster.failures import REASONS
+from yardmaster.lifecycle.failures import REASONS
 
 
 @pytest.mark.parametrize(("status", "code"), [(0, 0), (3 << 8, 3), (9, 137), (11, 139), (15, 143)])

@@ -14,8 +14,8 @@ from tests.contract.engine_harness import new_key, spec_of
 from yardmaster.engines.local.facts import Facts, Order, Wishes, fresh
 from yardmaster.engines.local.folder import RunFolder, read_json, write_json
 from yardmaster.engines.local.processes import ProcessId
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase
 
 HOLD_THE_LOCK = """
 import sys

@@ -10,7 +10,7 @@ from yardmaster.engines.local import LocalEngine
 from yardmaster.engines.local.control_groups import ControlGroup, can_hold_tasks
 from yardmaster.engines.local.machine import find_gpus, measure, physical_memory, processors
 from yardmaster.errors import Misconfigured
-from yardmaster.spec import Resources
+from yardmaster.job.spec import Resources
 
 
 def test_what_is_set_stands_in_place_of_what_is_found():

@@ -12,7 +12,7 @@ import pytest
 
 from yardmaster.engines.local import scratch
 from yardmaster.engines.local.folder import RunFolder
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
 
 TASK = (Role.WORKER, 0)
 DEEP = "x" * 90

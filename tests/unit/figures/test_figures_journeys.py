@@ -70,7 +70,7 @@ def test_modules_that_do_not_count_are_looked_through():
         ("apps.uploads.models", False),
         ("apps.api.views", False),
         ("apps.apiary.views", True),
-        ("yardmaster.spec", False),
+        ("yardmaster.job.spec", False),
     ],
 )
 def test_the_layer_of_the_portal_is_the_apps(module: str, counts: bool):
@@ -96,7 +96,7 @@ def test_an_entry_that_is_never_called_is_an_error():
 
 def test_the_source_has_what_it_imports():
     found = {one.name: one for one in modules()}
-    assert "yardmaster.spec" in targets(found["yardmaster.plan"], set(found))
+    assert "yardmaster.job.spec" in targets(found["yardmaster.lifecycle.plan"], set(found))
 
 
 def test_the_table_is_aligned_and_shows_details_only_when_asked():

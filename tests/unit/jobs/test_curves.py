@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.jobs.curves import Point, thin
+from apps.jobs.state.curves import Point, thin
 
 
 def curve(values) -> list[Point]:

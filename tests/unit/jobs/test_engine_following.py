@@ -6,7 +6,7 @@ import logging
 import uuid
 from collections.abc import Iterator
 
-from apps.jobs.following import QUIET, Bursts, Follower, Unsent
+from apps.jobs.engines.following import QUIET, Bursts, Follower, Unsent
 from yardmaster.errors import Unavailable
 from yardmaster.ids import JobKey, new_id
 

@@ -20,9 +20,9 @@ from apps.jobs.launch.job_file import command_of, job_as_yaml, job_of_yaml
 from apps.jobs.launch.preview import cluster_words, summaries
 from tests.unit.core.generators import CODE, DATA, make_spec, specs
 from yardmaster.errors import Problem, SpecRejected
+from yardmaster.job.spec import DatasetInput, Strategy
+from yardmaster.job.spec_json import spec_from_json, spec_to_json
 from yardmaster.quantity import exact_bytes, format_duration, parse_duration, parse_memory
-from yardmaster.spec import DatasetInput, Strategy
-from yardmaster.spec_json import spec_from_json, spec_to_json
 
 CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """Other tests may take the machine's time meanwhile."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-GATE = Path("apps/jobs/phase_gate.py")
+GATE = Path("apps/jobs/state/phase_gate.py")
 WRITES = {"update", "create", "update_or_create", "get_or_create", "bulk_create", "bulk_update"}
 MODELS = {"Job", "JobAttempt"}
 OTHERS = {"TaskFact"}

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from apps.jobs.explanations.silence import NAMED, SILENT, silence
 from apps.jobs.models import TaskFact
-from apps.jobs.silence import NAMED, SILENT, silence
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from yardmaster.job.spec import Role
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.store import LogStore
-from yardmaster.spec import Role
 
 JOB = uuid.UUID("01890000-0000-7000-8000-000000000001")
 

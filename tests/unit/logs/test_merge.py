@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.logs.conftest import JOB, numbered, stream
+from yardmaster.job.spec import Role
 from yardmaster.logs.keys import LinesRejected, StreamKey
 from yardmaster.logs.merge import Cursor, place_merged, raw_merged, read_merged, skip_merged, tail_merged
 from yardmaster.logs.reading import Gap
 from yardmaster.logs.store import LogStore
-from yardmaster.spec import Role
 
 BEGIN = Cursor(1)
 CHUNKS = st.lists(st.tuples(st.sampled_from([0, 1, 2]), st.integers(1, 30), st.integers(0, 50)), max_size=20)

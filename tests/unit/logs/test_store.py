@@ -12,10 +12,10 @@ import pytest
 
 from tests.unit.logs.conftest import JOB, numbered, stream
 from yardmaster.errors import Unavailable
+from yardmaster.job.spec import Role
 from yardmaster.logs.keys import JobGone, LinesRejected, PastTheEnd, WrittenByAnother
 from yardmaster.logs.reading import Gap
 from yardmaster.logs.store import LogStore
-from yardmaster.spec import Role
 
 
 def texts(store: LogStore, first: int = 0, limit: int = 10_000) -> list[bytes]:

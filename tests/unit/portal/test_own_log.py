@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from portal.client_errors import ClientErrors, bounded
+from portal.own_log import PerMinute, shortened, shown
 from portal.up.output import Outputs
-from yardmaster.own_log import PerMinute, shortened, shown
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from yardmaster.failures import REASONS
+from yardmaster.lifecycle.failures import REASONS
 from yardmaster_runner.reasons import explain_end, memory_kills
 from yardmaster_runner.uncaught import uncaught_in
 

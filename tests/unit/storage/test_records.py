@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yardmaster.records import Format, counter_for, first_row, format_of, has_heading
+from yardmaster.formats.records import Format, counter_for, first_row, format_of, has_heading
+from yardmaster.formats.tfrecord import masked_crc
 from yardmaster.storage.facts import FactFinder, find_facts
-from yardmaster.tfrecord import masked_crc
 
 
 def _count(path: str, data: bytes, piece: int = 1 << 20):

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portal.env import task_python
-from yardmaster.tf_example import KEPT_BYTES, Feature, NotAnExample, parse_example
-from yardmaster.tfrecord import (
+from yardmaster.formats.tf_example import KEPT_BYTES, Feature, NotAnExample, parse_example
+from yardmaster.formats.tfrecord import (
     Damaged,
     RecordCounter,
     crc32c,

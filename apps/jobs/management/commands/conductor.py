@@ -18,8 +18,8 @@ from django.utils import timezone
 from apps.api.readiness import report_alive, report_ready
 from apps.dispatch.leadership import LASTS, lead, resign
 from apps.dispatch.messages import RECONCILE, enqueue_now
-from apps.jobs.engines import engine_named, engine_names
-from apps.jobs.following import QUIET, Bursts, Follower, Unsent
+from apps.jobs.engines.configured import engine_named, engine_names
+from apps.jobs.engines.following import QUIET, Bursts, Follower, Unsent
 from yardmaster.engines.base import Watches
 from yardmaster.errors import Misconfigured
 

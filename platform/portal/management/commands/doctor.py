@@ -12,8 +12,8 @@ from typing import Any
 from django.core import checks
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.jobs.engines import engine_named, engine_names
-from apps.jobs.probes import try_now
+from apps.jobs.engines.configured import engine_named, engine_names
+from apps.jobs.engines.probes import try_now
 from yardmaster.engines.base import Finding, Probe, Probes
 from yardmaster.errors import YardmasterError
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.jobs.engine_namespaces import place_lost
-from apps.jobs.engines import engine_named, engine_names
+from apps.jobs.engines.configured import engine_named, engine_names
+from apps.jobs.engines.namespaces import place_lost
 from yardmaster.engines.base import ListsPlaces, Remains
 from yardmaster.errors import YardmasterError
 

@@ -15,7 +15,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from apps.jobs.engines import engine_named, engine_names
+from apps.jobs.engines.configured import engine_named, engine_names
 from apps.jobs.services import jobs_stop_all
 from yardmaster.engines.local import LiveRun, LocalEngine, live_runs, stop_all
 from yardmaster.errors import YardmasterError

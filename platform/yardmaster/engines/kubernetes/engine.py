@@ -50,9 +50,9 @@ from yardmaster.engines.kubernetes.render.record import (
 from yardmaster.engines.kubernetes.submission import Submitter
 from yardmaster.errors import Unavailable
 from yardmaster.ids import JobKey
-from yardmaster.ledger import Quota
-from yardmaster.phases import Observation
-from yardmaster.spec import Role, TrainingSpec
+from yardmaster.job.spec import Role, TrainingSpec
+from yardmaster.lifecycle.phases import Observation
+from yardmaster.queueing.ledger import Quota
 
 _TRIES = 20
 _TO_SHOW = TaskAccess("<the portal's address>", "<the job's token>")

@@ -22,7 +22,7 @@ from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.record import RECORD, RunShape, in_order_of_application, released_in
 from yardmaster.errors import PlaceMissing, SpecRejected
 from yardmaster.ids import JobKey
-from yardmaster.spec import Role, TrainingSpec
+from yardmaster.job.spec import Role, TrainingSpec
 
 
 class Submitter:

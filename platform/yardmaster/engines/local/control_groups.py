@@ -11,7 +11,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from yardmaster.spec import Resources
+from yardmaster.job.spec import Resources
 
 _PERIOD = 100_000
 _NEEDED = frozenset({"memory", "cpu"})

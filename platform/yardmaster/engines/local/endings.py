@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from yardmaster.failures import REASONS, reason_of_exit
+from yardmaster.lifecycle.failures import REASONS, reason_of_exit
+from yardmaster.lifecycle.restarts import NO_TRACE, Trace
 from yardmaster.quantity import format_bytes
-from yardmaster.restarts import NO_TRACE, Trace
 
 _LONGEST_MESSAGE = 2000
 _LARGEST_CODE = 255

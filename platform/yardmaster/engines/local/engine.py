@@ -35,9 +35,9 @@ from yardmaster.engines.local.removal import remove_run
 from yardmaster.engines.local.troubles import translated
 from yardmaster.errors import Misconfigured, Problem, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
-from yardmaster.phases import ABSENT, Observation
-from yardmaster.spec import Role, TrainingSpec
-from yardmaster.strategy import leading_task, server_roles
+from yardmaster.job.spec import Role, TrainingSpec
+from yardmaster.job.strategy import leading_task, server_roles
+from yardmaster.lifecycle.phases import ABSENT, Observation
 
 SOURCE_ROOT = Path(__file__).resolve().parents[3]
 """The folder from which tasks import the runner."""

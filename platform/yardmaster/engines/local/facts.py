@@ -14,11 +14,11 @@ from typing import Any
 from yardmaster.engines.local.processes import ProcessId
 from yardmaster.errors import SpecUnreadable
 from yardmaster.ids import JobKey
-from yardmaster.phases import TaskPhase, TaskState
-from yardmaster.restarts import NO_TRACE, Trace
-from yardmaster.spec import Role, TrainingSpec
-from yardmaster.spec_json import spec_to_json
-from yardmaster.spec_stored import stored_spec
+from yardmaster.job.spec import Role, TrainingSpec
+from yardmaster.job.spec_json import spec_to_json
+from yardmaster.job.spec_stored import stored_spec
+from yardmaster.lifecycle.phases import TaskPhase, TaskState
+from yardmaster.lifecycle.restarts import NO_TRACE, Trace
 
 Task = tuple[Role, int]
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from yardmaster.engines.local.facts import Facts, Order, Wishes, fresh, task_name, task_of
 from yardmaster.errors import SpecUnreadable
-from yardmaster.spec import Role, TrainingSpec
+from yardmaster.job.spec import Role, TrainingSpec
 
 _SLOT = 4096
 _FLOCK = "hhqqi4x"

@@ -20,7 +20,7 @@ from typing import NoReturn
 from yardmaster.engines.local import scratch
 from yardmaster.engines.local.facts import Order, task_name
 from yardmaster.engines.local.folder import RunFolder
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
 
 _OOM_SCORE = "500"
 """Where memory runs out for the whole machine, the kernel takes a task before it takes the portal."""

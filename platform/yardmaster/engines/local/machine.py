@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from yardmaster.spec import Resources
+from yardmaster.job.spec import Resources
 
 _UNLIMITED = 1 << 60
 """Control groups write "no limit" as a word or as a number near 2**63."""

@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 
 from yardmaster.engines.local.folder import RunFolder
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
 
 _LONGEST = 70
 """Room for names such as `pymp-abcdefgh/listener-abcdefgh`."""

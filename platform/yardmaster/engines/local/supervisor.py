@@ -31,9 +31,9 @@ from yardmaster.engines.local.journal import Journal
 from yardmaster.engines.local.layout import Layout
 from yardmaster.engines.local.processes import descendants, send_signal, table
 from yardmaster.engines.local.task import Stage, SupervisedTask
-from yardmaster.phases import TaskPhase
-from yardmaster.restarts import Restart, after_exit, restart_delay, tasks_to_restart
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase
+from yardmaster.lifecycle.restarts import Restart, after_exit, restart_delay, tasks_to_restart
 
 _SOON = 0.01
 _POLL = 0.1

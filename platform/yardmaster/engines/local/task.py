@@ -27,8 +27,8 @@ from yardmaster.engines.local.processes import (
     memory_of,
     send_signal,
 )
-from yardmaster.phases import TaskPhase
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase
 
 _OUTPUT_LIMIT = 1 << 20
 _CLEARED_AT_LATEST = 5.0

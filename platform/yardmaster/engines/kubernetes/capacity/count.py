@@ -18,10 +18,10 @@ from yardmaster.engines.kubernetes.client.quantities import Amounts, amounts_of,
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.node_pools import is_passing, pool_without_device, selects
 from yardmaster.engines.kubernetes.render.options import TaskOptions
-from yardmaster.packing import Kind
-from yardmaster.placement import Bound, Node
-from yardmaster.spec import Resources, Role
-from yardmaster.units import Units, resources_of, units_of
+from yardmaster.job.spec import Resources, Role
+from yardmaster.queueing.packing import Kind
+from yardmaster.queueing.placement import Bound, Node
+from yardmaster.queueing.units import Units, resources_of, units_of
 
 
 class Count:

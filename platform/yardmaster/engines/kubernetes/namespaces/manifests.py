@@ -13,14 +13,14 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from yardmaster.accelerators import DEVICE
 from yardmaster.engines.kubernetes.namespaces.policies import egress_of, policy
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.pods import EPHEMERAL
 from yardmaster.errors import Misconfigured
-from yardmaster.ledger import RUNNING_JOBS, Quota
 from yardmaster.quantity import format_cpu
+from yardmaster.queueing.accelerators import DEVICE
+from yardmaster.queueing.ledger import RUNNING_JOBS, Quota
 
 LEVEL = "restricted"
 USUAL_CPU, USUAL_MEMORY = 1.0, 1 << 30

@@ -22,7 +22,7 @@ from yardmaster.engines.kubernetes.namespaces.pull_secrets import copy_of, diges
 from yardmaster.engines.kubernetes.render import manifests, names
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.errors import Misconfigured, PlaceMissing, SpecRejected, Unavailable
-from yardmaster.ledger import Quota
+from yardmaster.queueing.ledger import Quota
 
 _BEFORE_ITS_RIGHTS = ("Namespace", "RoleBinding")
 """What is made where no right is bound yet: with the right to create, which is all that is given everywhere."""

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from yardmaster.engines.kubernetes.client.objects import version_of
 from yardmaster.engines.kubernetes.observe.store import KindView
 from yardmaster.ids import JobKey
-from yardmaster.phases import Observation
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import Observation
 
 MOST_RUNS = 2000
 """Remembered at a time. Who is forgotten is looked at directly once more."""

@@ -17,9 +17,9 @@ from yardmaster.engines.kubernetes.observe import podfacts as pods
 from yardmaster.engines.kubernetes.observe.placing import has_failed
 from yardmaster.engines.kubernetes.observe.roles import RoleSeen, failures_of_pod
 from yardmaster.engines.kubernetes.render.record import Together
-from yardmaster.restarts import has_restart_left
-from yardmaster.spec import Role, Strategy
-from yardmaster.strategy import ROLES, Scope
+from yardmaster.job.spec import Role, Strategy
+from yardmaster.job.strategy import ROLES, Scope
+from yardmaster.lifecycle.restarts import has_restart_left
 
 Task = tuple[Role, int]
 

@@ -20,11 +20,11 @@ from yardmaster.engines.kubernetes.observe.roles import RoleSeen, failed_in, liv
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.manifests import workload_kind
 from yardmaster.engines.kubernetes.render.record import RECORD, RunShape, Together, in_order_of_application, released_in
-from yardmaster.hindrances import IMAGE_PULL
-from yardmaster.phases import ABSENT, Observation, Refused, TaskPhase, TaskState
-from yardmaster.placing_words import SCALING_UP
-from yardmaster.spec import Role
-from yardmaster.success import UNSCHEDULABLE
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.hindrances import IMAGE_PULL
+from yardmaster.lifecycle.phases import ABSENT, Observation, Refused, TaskPhase, TaskState
+from yardmaster.lifecycle.placing_words import SCALING_UP
+from yardmaster.lifecycle.success import UNSCHEDULABLE
 
 _NOT_PLACED = (UNSCHEDULABLE, SCALING_UP)
 

@@ -22,9 +22,9 @@ from yardmaster.engines.kubernetes.observe.budget import failed_together, failur
 from yardmaster.engines.kubernetes.observe.placing import has_failed
 from yardmaster.engines.kubernetes.observe.roles import RoleSeen, failures_of_pod, lives, restarts_of_pod
 from yardmaster.engines.kubernetes.render.record import Together
-from yardmaster.phases import TaskPhase, TaskState
-from yardmaster.spec import Role, Strategy
-from yardmaster.strategy import ROLES, Scope
+from yardmaster.job.spec import Role, Strategy
+from yardmaster.job.strategy import ROLES, Scope
+from yardmaster.lifecycle.phases import TaskPhase, TaskState
 
 LATE = timedelta(seconds=60)
 """A server's pod that was made this much later than its chief began, and the grace period on top, takes the place of

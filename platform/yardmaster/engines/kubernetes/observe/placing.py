@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from yardmaster.engines.kubernetes.client.objects import Raw, condition, moment
-from yardmaster.placing_words import NODE_DRAINED, NODE_NOT_READY, SCALING_UP
-from yardmaster.success import UNSCHEDULABLE
+from yardmaster.lifecycle.placing_words import NODE_DRAINED, NODE_NOT_READY, SCALING_UP
+from yardmaster.lifecycle.success import UNSCHEDULABLE
 
 GROWTH_EVENTS = ("TriggeredScaleUp", "NotTriggerScaleUp", "Nominated")
 """Reasons of events by which autoscalers (of the cluster, Karpenter) say of a pod whether they add a node for it."""

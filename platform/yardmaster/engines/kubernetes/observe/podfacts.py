@@ -23,10 +23,10 @@ from yardmaster.engines.kubernetes.observe.placing import (
     was_taken_away,
 )
 from yardmaster.engines.kubernetes.render import names
-from yardmaster.failures import REASONS, reason_of_exit
-from yardmaster.hindrances import IMAGE_PULL
+from yardmaster.lifecycle.failures import REASONS, reason_of_exit
+from yardmaster.lifecycle.hindrances import IMAGE_PULL
+from yardmaster.lifecycle.restarts import NO_TRACE, Trace
 from yardmaster.quantity import format_bytes
-from yardmaster.restarts import NO_TRACE, Trace
 
 _NOTE = re.compile(r"^yardmaster-runner: ([A-Za-z]+): (.*)\Z", re.MULTILINE | re.DOTALL)
 """The runner's last words on its stderr, which end the container's output."""

@@ -24,9 +24,9 @@ from yardmaster.engines.kubernetes.observe.watching import Watching
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.ids import JobKey
-from yardmaster.phases import ABSENT, Observation
-from yardmaster.spec import Role
-from yardmaster.success import STOPPED_OUTSIDE
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import ABSENT, Observation
+from yardmaster.lifecycle.success import STOPPED_OUTSIDE
 
 _AT_ONCE = 100
 """Runs per list: their names stand in the address."""

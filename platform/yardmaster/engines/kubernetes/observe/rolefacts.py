@@ -28,11 +28,11 @@ from yardmaster.engines.kubernetes.observe.roles import (
 )
 from yardmaster.engines.kubernetes.render.manifests import HOPELESS
 from yardmaster.engines.kubernetes.render.record import Released
-from yardmaster.phases import TaskPhase, TaskState
-from yardmaster.placing_words import PLACE_MISSING
-from yardmaster.restarts import SAME_FAILURE
-from yardmaster.spec import Role
-from yardmaster.success import STOPPED_OUTSIDE
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase, TaskState
+from yardmaster.lifecycle.placing_words import PLACE_MISSING
+from yardmaster.lifecycle.restarts import SAME_FAILURE
+from yardmaster.lifecycle.success import STOPPED_OUTSIDE
 
 _NO_ACCOUNT = "error looking up service account"
 """What admission says of a pod whose account is not in the namespace."""

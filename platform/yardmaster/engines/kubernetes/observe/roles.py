@@ -15,9 +15,9 @@ from yardmaster.engines.kubernetes.observe.placing import (
 )
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.record import NEVER, RunShape, Together
-from yardmaster.failures import REASONS
-from yardmaster.restarts import SAME_FAILURE
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.failures import REASONS
+from yardmaster.lifecycle.restarts import SAME_FAILURE
 
 OVER = ("Succeeded", "Failed")
 """The phases of pods that have ended."""

@@ -22,7 +22,7 @@ from yardmaster.engines.kubernetes.probes.pod import SMALL, Told
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.errors import Unavailable, YardmasterError
-from yardmaster.ledger import Quota
+from yardmaster.queueing.ledger import Quota
 
 log = logging.getLogger(__name__)
 

@@ -35,10 +35,10 @@ from yardmaster.engines.kubernetes.render.peers import cluster_map, cluster_vari
 from yardmaster.engines.kubernetes.render.pods import TOKEN_KEY, pod_template
 from yardmaster.engines.kubernetes.render.record import RECORD, RunShape, in_order_of_application
 from yardmaster.errors import Problem, SpecRejected
-from yardmaster.failures import EXIT_STAGE_IN_FAILED, EXIT_TOKEN_REFUSED
 from yardmaster.ids import JobKey
-from yardmaster.spec import Role, TrainingSpec
-from yardmaster.strategy import only_serves
+from yardmaster.job.spec import Role, TrainingSpec
+from yardmaster.job.strategy import only_serves
+from yardmaster.lifecycle.failures import EXIT_STAGE_IN_FAILED, EXIT_TOKEN_REFUSED
 
 Manifest = dict[str, Any]
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.ids import JobKey, short
-from yardmaster.spec import Role
+from yardmaster.job.spec import Role
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 US = "yardmaster"

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from yardmaster.accelerators import DEVICE, asks_for_one
 from yardmaster.engines.kubernetes.client.objects import Raw
 from yardmaster.errors import Misconfigured
-from yardmaster.spec import Resources, Role
+from yardmaster.job.spec import Resources, Role
+from yardmaster.queueing.accelerators import DEVICE, asks_for_one
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,40}[a-z0-9])?")
 _LONGEST_LABEL = 60

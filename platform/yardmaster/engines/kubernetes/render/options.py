@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from yardmaster.accelerators import DEVICE, is_device
 from yardmaster.engines.kubernetes.render.node_pools import NodePool, pool_for, pools_from
 from yardmaster.errors import Misconfigured
+from yardmaster.job.spec import Resources
 from yardmaster.quantity import NotAQuantity, parse_memory
-from yardmaster.spec import Resources
+from yardmaster.queueing.accelerators import DEVICE, is_device
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")

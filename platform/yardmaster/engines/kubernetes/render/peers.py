@@ -15,9 +15,9 @@ from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.errors import Problem
 from yardmaster.ids import JobKey
-from yardmaster.spec import Role, TrainingSpec
-from yardmaster.strategy import server_roles
-from yardmaster.tf_config import TF_CONFIG, task_environment
+from yardmaster.job.spec import Role, TrainingSpec
+from yardmaster.job.strategy import server_roles
+from yardmaster.job.tf_config import TF_CONFIG, task_environment
 
 LONGEST = (32 << 12) - 1
 """Bytes of `NAME=value`: Linux's MAX_ARG_STRLEN, less the zero at the end."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from yardmaster.phases import TaskPhase, TaskState
-from yardmaster.spec import Role, Strategy, TrainingSpec
+from yardmaster.job.spec import Role, Strategy, TrainingSpec
+from yardmaster.lifecycle.phases import TaskPhase, TaskState
 
 RECORD = "run.json"
 TOGETHER = "restarted-together"

@@ -1,0 +1,137 @@
+"""The API below one job: why it is where it is, and what it did and made."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.audit.services import download_record
+from apps.errors import Conflict, NotFound
+from apps.jobs import selectors
+from apps.jobs.api.detail_serializers import (
+    AttemptChoiceSerializer,
+    AttemptSerializer,
+    CheckpointSerializer,
+    CurvesSerializer,
+    EventsQuerySerializer,
+    EventsSerializer,
+    ManifestsSerializer,
+    ScalarsQuerySerializer,
+    TasksSerializer,
+    WhySerializer,
+)
+from apps.jobs.api.job_views import JobAddress
+from apps.jobs.engines.manifests import manifests_of_job, yaml_file
+from apps.jobs.engines.serving import is_served, notebook_of, serving_of
+from apps.jobs.explanations.why import why
+from apps.jobs.state import curves
+from apps.registry.selectors import model_of_job
+from apps.registry.serializers import ModelWithFilesSerializer
+
+
+class JobWhyView(JobAddress):
+    """Why the job is in its current state."""
+
+    @extend_schema(responses=WhySerializer)
+    def get(self, request: Request, job_id: UUID) -> Response:
+        job = self.job(job_id)
+        return Response(WhySerializer(why(self.user, job, selectors.facts_of(job), timezone.now())).data)
+
+
+class JobAttemptsView(JobAddress):
+    """Every attempt and how it ended, the newest first."""
+
+    pagination_class = None
+
+    @extend_schema(responses=AttemptSerializer(many=True))
+    def get(self, request: Request, job_id: UUID) -> Response:
+        return Response(AttemptSerializer(selectors.attempts_of(self.job(job_id)), many=True).data)
+
+
+class JobEventsView(JobAddress):
+    """The job's history, oldest first, 200 at a time."""
+
+    @extend_schema(parameters=[EventsQuerySerializer], responses=EventsSerializer)
+    def get(self, request: Request, job_id: UUID) -> Response:
+        after = self.read_query(EventsQuerySerializer)["after"]
+        events, following = selectors.events_of(self.job(job_id), after=after)
+        return Response(EventsSerializer({"results": events, "next": following}).data)
+
+
+class JobTasksView(JobAddress):
+    """Every task of an attempt, as last reported by its engine and its runner."""
+
+    @extend_schema(parameters=[AttemptChoiceSerializer], responses=TasksSerializer)
+    def get(self, request: Request, job_id: UUID) -> Response:
+        job = self.job(job_id)
+        attempt = self.read_query(AttemptChoiceSerializer).get("attempt", job.attempt)
+        return Response(TasksSerializer({"attempt": attempt, "results": selectors.tasks_of(job, attempt)}).data)
+
+
+class JobScalarsView(JobAddress):
+    """The job's scalars, optionally of one run or tag, each downsampled to `points`."""
+
+    @extend_schema(parameters=[ScalarsQuerySerializer], responses=CurvesSerializer)
+    def get(self, request: Request, job_id: UUID) -> Response:
+        job = self.job(job_id)
+        wanted = self.read_query(ScalarsQuerySerializer)
+        attempt = wanted.get("attempt", job.attempt)
+        found = curves.curves_of(job, attempt, run=wanted.get("run"), tag=wanted.get("tag"), most=wanted["points"])
+        return Response(CurvesSerializer({"attempt": attempt, "results": found}).data)
+
+
+class JobCheckpointsView(JobAddress):
+    """The stored checkpoints, starting with the one to resume from."""
+
+    pagination_class = None
+
+    @extend_schema(responses=CheckpointSerializer(many=True))
+    def get(self, request: Request, job_id: UUID) -> Response:
+        return Response(CheckpointSerializer(selectors.checkpoints_of(self.job(job_id)), many=True).data)
+
+
+class JobModelView(JobAddress):
+    """The latest model of the job, with URLs to download its files."""
+
+    @extend_schema(responses=ModelWithFilesSerializer)
+    def get(self, request: Request, job_id: UUID) -> Response:
+        model = model_of_job(self.job(job_id).pk)
+        download_record(self.user, "model", model.pk, model.namespace, name=model.name)
+        return Response(ModelWithFilesSerializer(model).data)
+
+
+class JobNotebookView(JobAddress):
+    """A starter notebook that connects to the job's servers. For `in_graph` jobs, while they run."""
+
+    @extend_schema(responses={(200, "application/x-ipynb+json"): OpenApiTypes.OBJECT})
+    def get(self, request: Request, job_id: UUID) -> HttpResponse:
+        job = self.job(job_id)
+        if not is_served(job):
+            raise NotFound("The job has no notebook: it runs its own script.")
+        serving = serving_of(job)
+        if serving is None:
+            raise Conflict("The job's servers are not running, so there is nothing to connect to.")
+        headers = {"Content-Disposition": f'attachment; filename="in-graph-{job.pk}.ipynb"'}
+        return HttpResponse(notebook_of(job, serving), content_type="application/x-ipynb+json", headers=headers)
+
+
+class JobManifestsView(JobAddress):
+    """The objects that the engine creates for the job, as JSON."""
+
+    @extend_schema(responses=ManifestsSerializer)
+    def get(self, request: Request, job_id: UUID) -> Response:
+        return Response(ManifestsSerializer(manifests_of_job(self.job(job_id))).data)
+
+
+class JobManifestsFileView(JobAddress):
+    """The objects as YAML, one document for each."""
+
+    @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.STR})
+    def get(self, request: Request, job_id: UUID) -> HttpResponse:
+        return yaml_file(manifests_of_job(self.job(job_id)), f"job-{job_id}.yaml")

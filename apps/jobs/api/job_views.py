@@ -1,0 +1,155 @@
+"""The API of jobs: list, launch, check, stop, retry, delete."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+
+from apps.accounts.api_view import ApiView
+from apps.api.idempotency import IdempotentPosts
+from apps.jobs import selectors, services
+from apps.jobs.api.detail_serializers import ManifestsSerializer
+from apps.jobs.api.serializers import (
+    CheckSerializer,
+    JobDetailSerializer,
+    JobFilterSerializer,
+    JobRequestSerializer,
+    JobRowSerializer,
+    JobSerializer,
+    LaunchedJobSerializer,
+    LaunchSerializer,
+    RetrySerializer,
+)
+from apps.jobs.checking import job_check
+from apps.jobs.engines.manifests import manifests_of_spec
+from apps.jobs.engines.serving import serving_if_known
+from apps.jobs.job_list import JobFilters, job_list
+from apps.jobs.models import Job
+from apps.jobs.state.specs import asked_spec
+from apps.namespaces.models import Role
+from apps.namespaces.selectors import namespace_for
+from yardmaster.job.spec import Strategy
+from yardmaster.lifecycle.phases import Phase
+
+
+class JobAddress(ApiView):
+    """Below one job: a stranger gets 404 at every address."""
+
+    scope = "jobs"
+
+    def job(self, job_id: UUID, at_least: Role = Role.VIEWER) -> Job:
+        return selectors.job_for(self.user, job_id, at_least=at_least)
+
+    def read_query(self, serializer: type[BaseSerializer[Any]]) -> dict[str, Any]:
+        """The query, checked. Raises the problem `invalid`."""
+        found = serializer(data=self.request.query_params)
+        found.is_valid(raise_exception=True)
+        return dict(found.validated_data)
+
+    def answer(
+        self, job: Job, *, status: int = 200, kind: type[JobSerializer] = JobSerializer, **context: Any
+    ) -> Response:
+        context["models"] = selectors.models_of([job])
+        return Response(kind(job, context=context).data, status=status)
+
+
+class JobsView(IdempotentPosts, JobAddress):
+    """Jobs, newest first."""
+
+    @extend_schema(parameters=[JobFilterSerializer], responses=JobRowSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        wanted = self.read_query(JobFilterSerializer)
+        filters = JobFilters(
+            namespace=wanted.get("namespace"),
+            phases=tuple(sorted(Phase(phase) for phase in wanted.get("phase", ()))),
+            strategy=Strategy(wanted["strategy"]) if "strategy" in wanted else None,
+            owner=wanted.get("owner"),
+            search=wanted.get("search"),
+            queue_state=wanted.get("queue_state"),
+            reason=wanted.get("reason"),
+        )
+        jobs: list[Job] = self.paginate_queryset(job_list(self.user, filters)) or []  # type: ignore[arg-type]
+        rows = JobRowSerializer(jobs, many=True, context={"models": selectors.models_of(jobs)})
+        return self.get_paginated_response(rows.data)
+
+    @extend_schema(request=LaunchSerializer, responses={201: LaunchedJobSerializer})
+    def post(self, request: Request) -> Response:
+        data = self.read(LaunchSerializer).validated_data
+        namespace = namespace_for(self.user, data.get("namespace"), at_least=Role.MEMBER)
+        job, warnings = services.job_launch(
+            user=self.user,
+            namespace=namespace,
+            spec=asked_spec(data["spec"]),
+            engine=data.get("engine"),
+            request_key=self.request_key,
+            accept_never_fits=data["accept_never_fits"],
+        )
+        return self.answer(job, status=201, kind=LaunchedJobSerializer, warnings=warnings)
+
+    @property
+    def request_key(self) -> str | None:
+        """What stays the same when an idempotent request is repeated after a crash."""
+        return None if self._claim is None else f"idempotency:{self._claim.record_id}"
+
+
+class JobCheckView(IdempotentPosts, JobAddress):
+    """Check whether this job would start now, later or never. Creates nothing and reserves nothing."""
+
+    @extend_schema(request=JobRequestSerializer, responses=CheckSerializer)
+    def post(self, request: Request) -> Response:
+        data = self.read(JobRequestSerializer).validated_data
+        namespace = namespace_for(self.user, data.get("namespace"), at_least=Role.MEMBER)
+        found = job_check(user=self.user, namespace=namespace, data=data["spec"], engine=data.get("engine"))
+        return Response(CheckSerializer(found).data)
+
+
+class ManifestsPreviewView(IdempotentPosts, JobAddress):
+    """The objects that the engine would create for this job. Creates nothing; the job's ID is shown as zeros."""
+
+    @extend_schema(request=JobRequestSerializer, responses=ManifestsSerializer)
+    def post(self, request: Request) -> Response:
+        data = self.read(JobRequestSerializer).validated_data
+        namespace = namespace_for(self.user, data.get("namespace"), at_least=Role.MEMBER)
+        found = manifests_of_spec(self.user, namespace, asked_spec(data["spec"]), data.get("engine"))
+        return Response(ManifestsSerializer(found).data)
+
+
+class JobView(JobAddress):
+    """One job."""
+
+    @extend_schema(responses=JobDetailSerializer)
+    def get(self, request: Request, job_id: UUID) -> Response:
+        job = self.job(job_id)
+        return self.answer(job, kind=JobDetailSerializer, serving=serving_if_known(job))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, job_id: UUID) -> Response:
+        """Delete an ended job with its logs, scalars, checkpoints and model. Its storage is released soon after."""
+        services.job_delete(user=self.user, job=self.job(job_id))
+        return Response(status=204)
+
+
+class JobStopView(IdempotentPosts, JobAddress):
+    """Stop a job: SIGTERM, its grace period, then SIGKILL. An ended job does not change."""
+
+    @extend_schema(request=None, responses=JobSerializer)
+    def post(self, request: Request, job_id: UUID) -> Response:
+        return self.answer(services.job_stop(user=self.user, job=self.job(job_id)))
+
+
+class JobRetryView(IdempotentPosts, JobAddress):
+    """A new attempt of an ended job. It resumes from the job's latest checkpoint."""
+
+    @extend_schema(request=RetrySerializer, responses=JobSerializer)
+    def post(self, request: Request, job_id: UUID) -> Response:
+        data = self.read(RetrySerializer).validated_data
+        spec = asked_spec(data["spec"]) if "spec" in data else None
+        accept = data["accept_never_fits"]
+        return self.answer(
+            services.job_retry(user=self.user, job=self.job(job_id), spec=spec, accept_never_fits=accept)
+        )

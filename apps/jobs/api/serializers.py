@@ -1,0 +1,238 @@
+"""The JSON of jobs. What makes a specification valid is said by `yardmaster.job.spec_json`, not here."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.api.serializers import StrictSerializer
+from apps.jobs.explanations.never import NEVER, WAITING, queue_state
+from apps.jobs.models import Job
+from yardmaster.job.spec import Role, Strategy
+from yardmaster.lifecycle.phases import Phase, Wanted
+
+PHASES = [(one.value, one.value) for one in Phase]
+ROLES = [(one.value, one.value) for one in Role]
+STRATEGIES = [(one.value, one.value) for one in Strategy]
+_SPEC = {
+    "type": "object",
+    "description": "A job specification, version 1. Unknown keys are refused by name.",
+    "required": ["name", "strategy", "roles"],
+    "properties": {
+        "version": {"type": "integer", "enum": [1]},
+        "name": {"type": "string"},
+        "strategy": {"type": "string", "enum": [one.value for one in Strategy]},
+        "roles": {"type": "object", "additionalProperties": {"type": "object"}},
+        "code": {
+            "type": ["string", "null"],
+            "format": "uuid",
+            "description": "Required, except for in_graph, which runs no script.",
+        },
+        "entry_point": {"type": "string", "description": "Same rules as `code`."},
+    },
+    "additionalProperties": True,
+}
+
+
+@extend_schema_field(_SPEC)
+class SpecField(serializers.JSONField):
+    """Any JSON here: the core reads it and names every problem."""
+
+
+_ACCEPT = "Queue the job even if it can never start as things are. Default: it is refused with 409 `never_fits`."
+QUEUE_STATES = [(WAITING, WAITING), (NEVER, NEVER)]
+
+
+class JobRequestSerializer(StrictSerializer):
+    """A job to launch or to check. Without `namespace`: in your own; without `engine`: on the default one."""
+
+    namespace = serializers.CharField(required=False, max_length=63)
+    engine = serializers.CharField(required=False, max_length=63)
+    spec = SpecField()
+
+
+class LaunchSerializer(JobRequestSerializer):
+    """A job to launch."""
+
+    accept_never_fits = serializers.BooleanField(required=False, default=False, help_text=_ACCEPT)
+
+
+class RetrySerializer(StrictSerializer):
+    """A new attempt. Without `spec`: with the same one."""
+
+    spec = SpecField(required=False)
+    accept_never_fits = serializers.BooleanField(required=False, default=False, help_text=_ACCEPT)
+
+
+class JobFilterSerializer(serializers.Serializer[Any]):
+    """Which jobs to list."""
+
+    namespace = serializers.CharField(required=False, max_length=63, help_text="Id or slug.")
+    phase = serializers.MultipleChoiceField(required=False, choices=PHASES, help_text="May be given several times.")
+    strategy = serializers.ChoiceField(required=False, choices=STRATEGIES)
+    owner = serializers.CharField(required=False, max_length=150, help_text="Name or id.")
+    search = serializers.CharField(required=False, max_length=200, help_text="Part of the name.")
+    queue_state = serializers.ChoiceField(
+        required=False,
+        choices=QUEUE_STATES,
+        help_text="Filter queued jobs: those that wait, or those that can never start.",
+    )
+    reason = serializers.CharField(required=False, max_length=63, help_text="The reason code, such as OutOfMemory.")
+
+
+class JobRowSerializer(serializers.ModelSerializer[Job]):
+    """A job of a list and how far its current attempt has come. Its specification is asked for job by job."""
+
+    namespace = serializers.UUIDField(source="namespace_id")
+    namespace_slug = serializers.CharField(source="namespace.slug")
+    owner = serializers.CharField(source="owner.username")
+    replicas = serializers.DictField(child=serializers.IntegerField(), help_text="Tasks by role.")
+    phase = serializers.ChoiceField(choices=PHASES)
+    wanted = serializers.ChoiceField(choices=[(one.value, one.value) for one in Wanted])
+    queue_state = serializers.SerializerMethodField(
+        help_text="Of a queued job: `waiting`, or `never_fits` where it can never start as things are. Else null."
+    )
+    progress = serializers.SerializerMethodField(help_text="`step`, and perhaps `total` and `epoch`.")
+    reclaim_at = serializers.SerializerMethodField(help_text="When tasks that still run after success are released.")
+    model = serializers.SerializerMethodField(help_text="ID of the model that the job saved.")
+
+    class Meta:
+        model = Job
+        fields = [
+            "id", "name", "namespace", "namespace_slug", "owner", "engine", "strategy", "phase", "wanted", "attempt",
+            "queue_state", "reason", "message", "remedy", "position", "progress", "model", "created_at", "queued_at",
+            "admitted_at", "started_at", "decided_at", "released_at", "tidied_at", "reclaim_at", "replicas",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    @extend_schema_field(serializers.ChoiceField(choices=QUEUE_STATES, allow_null=True))
+    def get_queue_state(self, job: Job) -> str | None:
+        return queue_state(job)
+
+    @extend_schema_field({"type": ["object", "null"], "additionalProperties": {"type": "number"}})
+    def get_progress(self, job: Job) -> dict[str, Any] | None:
+        return job.progress or None
+
+    @extend_schema_field({"type": ["string", "null"], "format": "date-time"})
+    def get_reclaim_at(self, job: Job) -> str | None:
+        if job.phase != Phase.SUCCEEDED.value or job.decided_at is None or job.released_at or job.tidied_at:
+            return None
+        due: datetime = job.decided_at + timedelta(seconds=job.reclaim_delay)
+        return serializers.DateTimeField().to_representation(due)
+
+    @extend_schema_field({"type": ["string", "null"], "format": "uuid"})
+    def get_model(self, job: Job) -> str | None:
+        """Looked up once for all rows of a page (`selectors.models_of`)."""
+        model_id = self.context["models"].get(job.pk)
+        return None if model_id is None else str(model_id)
+
+
+class JobSerializer(JobRowSerializer):
+    """A job and how far its current attempt has come."""
+
+    spec = SpecField()
+
+    class Meta(JobRowSerializer.Meta):
+        fields = [*JobRowSerializer.Meta.fields, "spec"]
+        read_only_fields = fields
+
+
+class ServerSerializer(serializers.Serializer[Any]):
+    """One TensorFlow server."""
+
+    role = serializers.ChoiceField(choices=ROLES)
+    index = serializers.IntegerField()
+    target = serializers.CharField()
+
+
+class ServingSerializer(serializers.Serializer[Any]):
+    """The servers of a job that a program outside drives."""
+
+    target = serializers.CharField(
+        help_text="The `grpc://` address to connect to. The address of any other server works too."
+    )
+    reach = serializers.CharField(help_text="The network from which the addresses can be reached.")
+    data_dir = serializers.CharField(help_text="Where each server reads the job's data; empty without inputs.")
+    servers = ServerSerializer(many=True)
+
+
+class JobDetailSerializer(JobSerializer):
+    """One job, with what only its engine can tell."""
+
+    serving = serializers.SerializerMethodField(help_text="For running `in_graph` jobs: the addresses of the servers.")
+
+    class Meta(JobSerializer.Meta):
+        fields = [*JobSerializer.Meta.fields, "serving"]
+        read_only_fields = fields
+
+    @extend_schema_field(ServingSerializer(allow_null=True))
+    def get_serving(self, job: Job) -> dict[str, Any] | None:
+        serving = self.context["serving"]
+        return None if serving is None else dict(ServingSerializer(serving).data)
+
+
+class FindingSerializer(serializers.Serializer[Any]):
+    """One thing found in the code before a launch."""
+
+    severity = serializers.ChoiceField(choices=["error", "warning"])
+    code = serializers.CharField()
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+    file = serializers.CharField()
+    line = serializers.IntegerField()
+
+
+class LaunchedJobSerializer(JobSerializer):
+    """A job just launched, with what may go wrong."""
+
+    warnings = serializers.SerializerMethodField()
+
+    class Meta(JobSerializer.Meta):
+        fields = [*JobSerializer.Meta.fields, "warnings"]
+        read_only_fields = fields
+
+    @extend_schema_field(FindingSerializer(many=True))
+    def get_warnings(self, job: Job) -> list[dict[str, Any]]:
+        return FindingSerializer(self.context["warnings"], many=True).data  # type: ignore[return-value]
+
+
+class ShortageSerializer(serializers.Serializer[Any]):
+    """One resource that lacks in one pool."""
+
+    pool = serializers.ChoiceField(choices=["quota", "capacity", "machine", "nodes"])
+    resource = serializers.CharField()
+    needs = serializers.FloatField()
+    unused = serializers.FloatField()
+    limit = serializers.FloatField()
+    short_by = serializers.FloatField()
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """One thing wrong with the specification."""
+
+    field = serializers.CharField()
+    code = serializers.CharField()
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+    value = serializers.CharField()
+
+
+class CheckSerializer(serializers.Serializer[Any]):
+    """What would become of the job if it were launched now."""
+
+    verdict = serializers.ChoiceField(choices=["fits_now", "waits", "never_fits"])
+    reason = serializers.CharField(help_text="Empty where it fits.")
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+    position = serializers.IntegerField(allow_null=True, help_text="How many jobs would be ahead.")
+    numbers = ShortageSerializer(many=True)
+    largest_fit = serializers.DictField(
+        child=serializers.IntegerField(),
+        allow_null=True,
+        help_text="Replicas by role of the largest shape that fits now.",
+    )
+    problems = ProblemSerializer(many=True)
+    warnings = FindingSerializer(many=True)

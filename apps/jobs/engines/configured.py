@@ -1,0 +1,96 @@
+"""The engines that the settings name, made once per process, and who may launch on which."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from django.core.signals import setting_changed
+
+from apps.accounts.models import User
+from apps.errors import Forbidden
+from yardmaster.engines.base import Engine, Refuses
+from yardmaster.engines.registry import EngineRegistry
+from yardmaster.errors import Misconfigured, Problem, SpecRejected
+from yardmaster.job.spec import TrainingSpec
+
+
+@cache
+def registry() -> EngineRegistry:
+    """The engines of the settings, made when they are first asked for."""
+    return EngineRegistry(settings.YARDMASTER_ENGINES)
+
+
+def _forget(*, setting: str, **rest: Any) -> None:
+    if setting == "YARDMASTER_ENGINES":
+        registry.cache_clear()
+
+
+setting_changed.connect(_forget)
+
+
+def engine_named(name: str) -> Engine:
+    """The engine of that name. Raises `Misconfigured` when the settings no longer have it, or it cannot be made."""
+    return registry().get(name)
+
+
+def portal_seen_from(name: str) -> str:
+    """The portal's address, as tasks on this engine are told it."""
+    engines: Mapping[str, Any] = settings.YARDMASTER_ENGINES
+    tasks = engines.get(name, {}).get("options", {}).get("tasks") or {}
+    own = tasks.get("portal_url") if isinstance(tasks, Mapping) else tasks.portal_url
+    return str(own or settings.TASK_URL)
+
+
+def settings_digest(name: str) -> str:
+    """By which it is known that the engine's options, or the portal's address for tasks, have changed. Tells nothing
+    of the options, which may hold secrets."""
+    told = [settings.TASK_URL, settings.YARDMASTER_ENGINES.get(name)]
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def engine_names() -> list[str]:
+    return sorted(settings.YARDMASTER_ENGINES)
+
+
+def engine_chosen(user: User, name: str | None) -> str:
+    """The name of the engine that a job of this user runs on: the one asked for, or the default.
+
+    Raises `SpecRejected` for a name that is none and `Forbidden` where the user may not launch on it.
+    """
+    chosen = name or settings.YARDMASTER_DEFAULT_ENGINE
+    if chosen not in settings.YARDMASTER_ENGINES:
+        names = ", ".join(engine_names())
+        problem = Problem("engine", "unknown_engine", "There is no such engine.", f"Use one of: {names}.", chosen)
+        raise SpecRejected([problem])
+    refusal = why_not(user, chosen)
+    if refusal is not None:
+        raise refusal
+    return chosen
+
+
+def why_not(user: User, name: str) -> Forbidden | None:
+    """Why the user may not launch on this engine; None where they may."""
+    if user.is_staff or settings.YARDMASTER_LOCAL_ENGINE_FOR_ALL or engine_named(name).isolates:
+        return None
+    return Forbidden(
+        f"The engine {name} runs scripts as the portal's own user and isolates no user from another, so that only "
+        "administrators may launch on it.",
+        "Ask an administrator to launch the job, to set YARDMASTER_LOCAL_ENGINE_FOR_ALL=1 where all users are trusted, "
+        "or to set up an engine that isolates.",
+    )
+
+
+def refuse_unrunnable(name: str, spec: TrainingSpec) -> None:
+    """Raise `SpecRejected` where this engine will never run such a job. One that cannot be made now says nothing: the
+    job waits for it, and says why."""
+    with contextlib.suppress(Misconfigured):
+        engine = engine_named(name)
+        problem = engine.refusal(spec) if isinstance(engine, Refuses) else None
+        if problem is not None:
+            raise SpecRejected([problem])

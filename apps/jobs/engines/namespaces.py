@@ -1,0 +1,185 @@
+"""What engines keep for namespaces: made, kept in shape, and removed, each by looking again until it is so.
+
+A change (a quota, a namespace made or removed) marks the namespace's places as due and wakes a worker; the sweep finds
+what a lost message left, and comes by now and then to mend what was changed at the engine. A worker that looks claims
+the place by conditional update, and a mark that is set meanwhile stays: the next look sees what this one could not.
+
+Not here: what a place is (the engine's `Namespaces`), what marks one as due (`apps.namespaces.places`), and the removal
+of a namespace (`apps.removals`).
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from apps.audit.services import record
+from apps.dispatch.messages import KEEP_NAMESPACE, enqueue_now
+from apps.jobs.engines.configured import engine_named, engine_names, settings_digest
+from apps.jobs.state.ledger import held_by
+from apps.namespaces.models import Namespace, Place
+from apps.namespaces.models import Quota as QuotaRow
+from apps.namespaces.quotas import limits_of
+from yardmaster.engines.base import Namespaces
+from yardmaster.errors import Misconfigured, YardmasterError
+from yardmaster.queueing.ledger import Quota
+
+log = logging.getLogger(__name__)
+
+Clock = Callable[[], datetime]
+
+LOOK_EVERY = timedelta(minutes=5)
+"""How long a change made at the engine may stay."""
+LEASE = timedelta(minutes=1)
+"""Longer than a look takes; after it, another worker looks."""
+SHORTEST, LONGEST = timedelta(seconds=2), timedelta(minutes=2)
+AT_ONCE = 200
+
+
+def places_keep(namespace_id: uuid.UUID, *, clock: Clock = timezone.now) -> None:
+    """Look at every place of the namespace that is due; make those that are missing. Repeats harmlessly."""
+    namespace = _open(namespace_id).first()
+    if namespace is not None:
+        for engine in keeping_engines():
+            _place(namespace, engine, clock())
+    for place in Place.objects.filter(namespace_id=namespace_id):
+        _look(place, clock)
+
+
+def places_sweep(now: datetime) -> int:
+    """Wake the namespaces that are due, and those that have no place yet. Returns how many namespaces."""
+    due = Place.objects.filter(next_look_at__lte=now).order_by("next_look_at")
+    woken = set(due.values_list("namespace_id", flat=True)[:AT_ONCE])
+    for engine in keeping_engines():
+        placed = Place.objects.filter(engine=engine).values("namespace_id")
+        bare = Namespace.objects.filter(closed_at__isnull=True).exclude(pk__in=placed)
+        woken.update(bare.values_list("pk", flat=True)[:AT_ONCE])
+    for namespace_id in woken:
+        enqueue_now(KEEP_NAMESPACE, namespace_id)
+    return len(woken)
+
+
+def places_left(namespace_id: uuid.UUID) -> list[tuple[str, str]]:
+    """What engines still have of the namespace, and what holds up its end: words for people."""
+    places = Place.objects.filter(namespace_id=namespace_id).order_by("engine")
+    return [(f"namespace on {place.engine}", _why_left(place)) for place in places]
+
+
+def _why_left(place: Place) -> str:
+    return f"{place.problem} {place.remedy}".strip() or " ".join(place.left) or "It is being removed."
+
+
+def place_ready(namespace_id: uuid.UUID, engine_name: str, *, clock: Clock = timezone.now) -> None:
+    """Before a job is handed to an engine: its namespace's place is there and in shape. Where it was so at the last
+    look and nothing has changed since, the engine's options included, the engine is not asked. Raises what the engine
+    raises, `Misconfigured` for a namespace that is being removed: it must not come back."""
+    engine = engine_named(engine_name)
+    if not isinstance(engine, Namespaces):
+        return
+    namespace = _open(namespace_id).first()
+    if namespace is None:
+        raise Misconfigured("The job's namespace is being removed.", remedy="Launch in another namespace.")
+    now = clock()
+    place = _place(namespace, engine_name, now)
+    is_known = place.shaped_at is not None and place.settings_digest == settings_digest(engine_name)
+    if is_known and not place.problem and place.next_look_at > now:
+        return
+    engine.shape(namespace_id, bounds_of(namespace_id, engine_name), settings.TASK_URL)
+    _found_in_shape(Place.objects.filter(pk=place.pk, next_look_at=place.next_look_at), engine_name, clock())
+
+
+def place_lost(namespace_id: uuid.UUID, engine_name: str) -> None:
+    """The engine has not got it, whatever the last look found: the next `place_ready` makes it."""
+    Place.objects.filter(namespace_id=namespace_id, engine=engine_name).update(shaped_at=None)
+
+
+def bounds_of(namespace_id: uuid.UUID, engine: str) -> Quota:
+    """The quota, but never less than what admitted jobs hold there: a quota that was lowered takes nothing away, and
+    what of them is started again must find room."""
+    row = QuotaRow.objects.filter(namespace_id=namespace_id).first()
+    if row is None:
+        return Quota()
+    return limits_of(row).at_least(held_by(namespace_id, engine))
+
+
+def keeping_engines() -> list[str]:
+    """The engines that keep a place for every namespace. One that cannot be made is left out, and said by the jobs."""
+    found = []
+    for name in engine_names():
+        try:
+            if isinstance(engine_named(name), Namespaces):
+                found.append(name)
+        except Misconfigured as error:
+            log.warning("Engine %s keeps no namespaces: %s", name, error)
+    return found
+
+
+def _open(namespace_id: uuid.UUID) -> QuerySet[Namespace]:
+    return Namespace.objects.filter(pk=namespace_id, closed_at__isnull=True)
+
+
+def _place(namespace: Namespace, engine: str, now: datetime) -> Place:
+    made: dict[str, Any] = {"slug": namespace.slug, "next_look_at": now}
+    place, _ = Place.objects.get_or_create(namespace_id=namespace.pk, engine=engine, defaults=made)
+    return place
+
+
+# --- one look --------------------------------------------------------------------------------------------------------
+
+
+def _look(place: Place, clock: Clock) -> None:
+    """Claim it, do what is to be done, and write what came of it: unless it was marked as due meanwhile."""
+    until = clock() + LEASE
+    if not Place.objects.filter(pk=place.pk, next_look_at__lte=clock()).update(next_look_at=until):
+        return
+    mine = Place.objects.filter(pk=place.pk, next_look_at=until)
+    try:
+        engine = engine_named(place.engine)
+        if not isinstance(engine, Namespaces):
+            raise Misconfigured(f"The engine {place.engine} keeps no namespaces any more.", remedy="Remove them there.")
+        if not _open(place.namespace_id).exists():  # not `goes`: that may have been read before it was opened again
+            _remove(place, engine, mine, clock)
+        else:
+            engine.shape(place.namespace_id, bounds_of(place.namespace_id, place.engine), settings.TASK_URL)
+            _found_in_shape(mine, place.engine, clock())
+    except YardmasterError as error:
+        log.warning("The place of namespace %s on %s: %s", place.slug, place.engine, error)
+        mine.update(
+            next_look_at=clock() + pause_after(place.setbacks),
+            setbacks=place.setbacks + 1,
+            problem=error.message,
+            remedy=error.remedy,
+        )
+
+
+def _found_in_shape(places: QuerySet[Place], engine: str, now: datetime) -> None:
+    places.update(
+        goes=False, shaped_at=now, settings_digest=settings_digest(engine), next_look_at=now + LOOK_EVERY, setbacks=0,
+        problem="", remedy="",
+    )  # fmt: skip
+
+
+def _remove(place: Place, engine: Namespaces, mine: QuerySet[Place], clock: Clock) -> None:
+    remains = engine.remove(place.namespace_id)
+    if remains.gone:
+        if Place.objects.filter(pk=place.pk).delete()[0]:
+            record(None, "place.removed", f"namespace:{place.namespace_id}", slug=place.slug, engine=place.engine)
+        return
+    pause = pause_after(place.setbacks)
+    mine.update(
+        goes=True, left=list(remains.left), next_look_at=clock() + pause, setbacks=place.setbacks + 1, problem="",
+        remedy="",
+    )  # fmt: skip
+
+
+def pause_after(setbacks: int) -> timedelta:
+    """2 s, 4 s, 8 s, … never more than two minutes."""
+    doublings: int = 2 ** min(setbacks, 10)
+    return min(LONGEST, SHORTEST * doublings)

@@ -1,0 +1,131 @@
+"""One task as its card on the job's page shows it: its state, its use of cpu and memory over time. Reads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from apps.jobs.explanations.silence import silent_since, unreached_since
+from apps.jobs.explanations.sparklines import Sparkline, sparkline
+from apps.jobs.models import Job, TaskFact
+from yardmaster.job.spec import Resources, TrainingSpec, known_role
+from yardmaster.lifecycle.failures import signal_of, task_name
+from yardmaster.lifecycle.phases import Phase, TaskPhase
+from yardmaster.usage import Sample, cpu_use
+
+_DOES = {"staging": "Fetching code and data", "uploading": "Uploading results", "running": "Running the script"}
+
+
+@dataclass(frozen=True)
+class TaskCard:
+    """One task at `now`."""
+
+    fact: TaskFact
+    asked: Resources
+    now: datetime
+    attempt_is_over: bool
+
+    @property
+    def name(self) -> str:
+        """`worker-0`: what it is called in logs and addresses."""
+        return f"{self.fact.role}-{self.fact.index}"
+
+    @property
+    def title(self) -> str:
+        role = known_role(self.fact.role)
+        if role is None:
+            return self.name
+        return task_name(role, self.fact.index).removeprefix("The ").capitalize()
+
+    @property
+    def phase(self) -> str:
+        return self.fact.phase or TaskPhase.PENDING.value
+
+    @property
+    def does(self) -> str:
+        """What it does now, in words."""
+        return "" if TaskPhase(self.phase).is_ended or self.attempt_is_over else _DOES.get(self.fact.state, "")
+
+    @property
+    def message(self) -> str:
+        message: str = self.fact.message or self.fact.reported.get("message", "") or self.fact.reason
+        return message
+
+    @property
+    def exit_words(self) -> str:
+        """`exit code 1`, `signal 9 (exit code 137)`; empty while it has not ended."""
+        code = self.fact.exit_code if self.fact.exit_code is not None else self.fact.reported.get("exit_code")
+        if code is None or (code == 0 and self.phase == TaskPhase.RELEASED.value):
+            return ""
+        signal = signal_of(code)
+        return f"exit code {code}" if signal is None else f"signal {signal} (exit code {code})"
+
+    @property
+    def is_live(self) -> bool:
+        """Whether what it last said of its use is what it uses now."""
+        is_heard_from = self.fact.reported_at is not None and silent_since(self.fact, self.now) is None
+        return self.phase == TaskPhase.RUNNING.value and is_heard_from
+
+    @property
+    def silent_since(self) -> datetime | None:
+        """When it was last heard from, where that is too long ago."""
+        return None if self.attempt_is_over else silent_since(self.fact, self.now)
+
+    @property
+    def unreached_since(self) -> datetime | None:
+        """Since when it runs without having reached the portal, where that is too long."""
+        return None if self.attempt_is_over else unreached_since(self.fact, self.now)
+
+    @property
+    def step(self) -> int | None:
+        step: int | None = self.fact.progress.get("step")
+        return step
+
+    @property
+    def total(self) -> int | None:
+        return self.fact.progress.get("total") or None
+
+    @property
+    def samples(self) -> list[Sample]:
+        return [Sample(*one) for one in self.fact.usage_samples]
+
+    @property
+    def cores(self) -> float | None:
+        """How many cores were busy lately."""
+        use = cpu_use(self.samples)
+        return use[-1].cores if use else None
+
+    @property
+    def cpu_line(self) -> Sparkline | None:
+        return sparkline([(use.time, use.cores) for use in cpu_use(self.samples)], self.asked.cpu)
+
+    @property
+    def memory(self) -> int | None:
+        memory: int | None = self.fact.usage.get("memory")
+        return memory
+
+    @property
+    def peak_memory(self) -> int | None:
+        return self.fact.peak_memory or self.fact.usage.get("peak_memory")
+
+    @property
+    def memory_line(self) -> Sparkline | None:
+        return sparkline([(one.time, float(one.memory)) for one in self.samples], float(self.asked.memory))
+
+    @property
+    def is_near_its_memory(self) -> bool:
+        return (self.peak_memory or 0) >= 0.9 * self.asked.memory
+
+
+def task_cards(job: Job, spec: TrainingSpec, facts: Iterable[TaskFact], now: datetime) -> list[TaskCard]:
+    """A card for every task that the spec names, whether anything is known of it or not."""
+    known: Mapping[tuple[str, int], TaskFact] = {(fact.role, fact.index): fact for fact in facts}
+    is_over = Phase(job.phase).is_final and job.tidied_at is not None
+    return [
+        TaskCard(
+            known.get((role.value, index)) or TaskFact(role=role.value, index=index),
+            spec.roles[role].resources, now, is_over,
+        )
+        for role, index in spec.tasks()
+    ]  # fmt: skip

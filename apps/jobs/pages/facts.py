@@ -1,0 +1,246 @@
+"""What the page of one job shows, read with few queries. Who may see the job was decided before.
+
+Not here: words of a job that lists have too (`row_words`), why it is where it is (`why`), one task (`task_cards`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from apps.accounts.models import User
+from apps.code.models import CodeVersion
+from apps.datasets.models import DatasetVersion
+from apps.jobs.engines.serving import Serving, is_served, serving_if_known
+from apps.jobs.explanations.row_words import Row
+from apps.jobs.explanations.task_cards import TaskCard, task_cards
+from apps.jobs.explanations.why import Why, why
+from apps.jobs.launch.job_file import command_of, job_as_yaml
+from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent
+from apps.jobs.selectors import facts_of
+from apps.jobs.state.specs import spec_or_remains
+from apps.namespaces.models import Namespace, Role
+from apps.namespaces.selectors import namespaces_visible
+from apps.registry.models import Model
+from yardmaster.job.spec import Strategy, TrainingSpec, known_role
+from yardmaster.job.spec_json import spec_to_json
+from yardmaster.lifecycle.failures import Blame, Verdict
+from yardmaster.lifecycle.phases import Phase, Wanted
+from yardmaster.lifecycle.remedies import Change, known_change
+from yardmaster.quantity import exact_bytes
+
+EVENTS_SHOWN = 100
+CHECKPOINTS_SHOWN = 20
+_HAVE_PARAMETER_SERVERS = {Strategy.BETWEEN_GRAPH.value, Strategy.PARAMETER_SERVER.value}
+
+
+@dataclass(frozen=True)
+class Input:
+    """A dataset version that the job reads. `version` None: deleted, or not the reader's to see."""
+
+    id: uuid.UUID
+    name: str
+    version: DatasetVersion | None
+
+
+@dataclass(frozen=True)
+class JobFacts:
+    """A job at `now`, for one reader."""
+
+    job: Job
+    spec: TrainingSpec
+    now: datetime
+    role: Role | None
+    why: Why
+    change: Change | None
+    tasks: Sequence[TaskCard]
+    events: Sequence[JobEvent]
+    attempts: Sequence[JobAttempt]
+    checkpoints: Sequence[Checkpoint]
+    model: Model | None
+    code: CodeVersion | None
+    inputs: Sequence[Input]
+    serving: Serving | None
+
+    @property
+    def row(self) -> Row:
+        return Row(self.job, self.now)
+
+    @property
+    def since(self) -> datetime:
+        """Since when the job is in its phase."""
+        job = self.job
+        if Phase(job.phase).is_final:
+            return job.decided_at or job.queued_at
+        if job.wanted == Wanted.STOP.value:
+            return next((event.at for event in self.events if event.kind == "stop_asked"), job.queued_at)
+        times = {
+            Phase.RUNNING.value: job.started_at,
+            Phase.STARTING.value: job.admitted_at,
+            Phase.STOPPING.value: job.stop_sent_at,
+        }
+        return times.get(job.phase) or job.queued_at
+
+    @property
+    def for_how_long(self) -> timedelta:
+        return self.now - self.since
+
+    @property
+    def reclaim_at(self) -> datetime | None:
+        """When what never ends by itself is released; None where nothing is to be."""
+        job = self.job
+        if job.phase != Phase.SUCCEEDED.value or job.decided_at is None or job.released_at or job.tidied_at:
+            return None
+        return job.decided_at + self.spec.reclaim_delay
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When the attempt's time is over; None where it has no end, or has ended."""
+        job = self.job
+        if self.spec.max_runtime is None or job.started_at is None or Phase(job.phase).is_final:
+            return None
+        return job.started_at + self.spec.max_runtime
+
+    @property
+    def reclaimed(self) -> str:
+        """What is released after success, in words."""
+        return "parameter servers" if self.job.strategy in _HAVE_PARAMETER_SERVERS else "remaining tasks"
+
+    @property
+    def is_served(self) -> bool:
+        return is_served(self.job)
+
+    @property
+    def may_change(self) -> bool:
+        return self.role in (Role.MEMBER, Role.MANAGER)
+
+    @property
+    def can_stop(self) -> bool:
+        return self.may_change and not Phase(self.job.phase).is_final and self.job.wanted != Wanted.STOP.value
+
+    @property
+    def is_stopping(self) -> bool:
+        return self.job.wanted == Wanted.STOP.value and not Phase(self.job.phase).is_final
+
+    @property
+    def can_retry(self) -> bool:
+        return self.may_change and self.job.is_over
+
+    @property
+    def edits_first(self) -> bool:
+        """Whether a failed job asks for an edit: the script's own failure, and no change is known to help."""
+        return self.why.blame == Blame.USER.value and (self.change is None or not self.change.is_sure)
+
+    @property
+    def is_final(self) -> bool:
+        return Phase(self.job.phase).is_final
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any task of the attempt may have written a line."""
+        return self.job.admitted_at is not None
+
+    @property
+    def waited(self) -> timedelta:
+        """In the queue, until admission."""
+        return (self.job.admitted_at or self.job.decided_at or self.now) - self.job.queued_at
+
+    @property
+    def job_file(self) -> str:
+        """The file that makes the same job again. Versions stand in it by id: names may mean another one by then."""
+        stored = spec_to_json(self.spec)
+        roles = {
+            role: {key: exact_bytes(value) if key == "memory" else value for key, value in one.items() if value}
+            for role, one in stored["roles"].items()
+        }
+        spec = {**stored, "roles": roles}
+        return job_as_yaml(spec, namespace=self.job.namespace.slug, engine=self.job.engine)
+
+    @property
+    def command(self) -> str:
+        return command_of(self.job_file)
+
+    @property
+    def failed_task(self) -> TaskCard | None:
+        """The task that failed first, where one did."""
+        told = self.why.task
+        if told is None:
+            return None
+        return next((one for one in self.tasks if one.name == f"{told['role']}-{told['index']}"), None)
+
+
+def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFacts:
+    """Everything, in at most nine queries. `role` is the reader's in the job's namespace."""
+    spec, _ = spec_or_remains(job)
+    facts = facts_of(job)
+    because = why(user, job, facts, now)
+    tasks = task_cards(job, spec, facts, now)
+    may_have_results = job.admitted_at is not None or job.attempt > 1
+    return JobFacts(
+        job=job,
+        spec=spec,
+        now=now,
+        role=role,
+        why=because,
+        change=change_for(job, spec, because, tasks),
+        tasks=tasks,
+        events=list(JobEvent.objects.filter(job=job).order_by("-pk")[:EVENTS_SHOWN]),
+        attempts=_attempts(job),
+        checkpoints=_checkpoints(job) if may_have_results else [],
+        model=_model(job) if may_have_results else None,
+        code=_code(user, spec.code_version),
+        inputs=_inputs(user, spec),
+        serving=serving_if_known(job, spec),
+    )
+
+
+def change_for(job: Job, spec: TrainingSpec, because: Why, tasks: Sequence[TaskCard]) -> Change | None:
+    """The change with which a retry of this failed job is known to help."""
+    if job.phase != Phase.FAILED.value:
+        return None
+    told = because.task or {"role": None, "index": None, "exit_code": None}
+    role = known_role(told["role"] or "")
+    verdict = Verdict(because.reason, because.message, role=role, index=told["index"], exit_code=told["exit_code"])
+    peaks = [one.peak_memory for one in tasks if (one.fact.role, one.fact.index) == (told["role"], told["index"])]
+    return known_change(spec, verdict, because.explanation, peaks[0] if peaks else None)
+
+
+def role_in(user: User, namespace: Namespace, shares: Sequence[Namespace]) -> Role | None:
+    """The user's role in a namespace that he may see, by the shares that were read already."""
+    if user.is_staff:
+        return Role.MANAGER
+    mine = next((one for one in shares if one.pk == namespace.pk), None)
+    return None if mine is None else Role(mine.my_role)  # type: ignore[attr-defined]  # an annotation
+
+
+def _attempts(job: Job) -> list[JobAttempt]:
+    if job.attempt == 1:
+        return []
+    return list(JobAttempt.objects.filter(job=job).defer("spec").order_by("-number"))
+
+
+def _checkpoints(job: Job) -> list[Checkpoint]:
+    complete = Checkpoint.objects.filter(job=job, completed_at__isnull=False).defer("files")
+    return list(complete.order_by("-completed_at", "-step")[:CHECKPOINTS_SHOWN])
+
+
+def _model(job: Job) -> Model | None:
+    return Model.objects.filter(job=job, completed_at__isnull=False).order_by("-attempt").first()
+
+
+def _code(user: User, version_id: uuid.UUID | None) -> CodeVersion | None:
+    if version_id is None:
+        return None
+    visible = CodeVersion.objects.filter(pk=version_id, parent__namespace__in=namespaces_visible(user))
+    return visible.select_related("parent").first()
+
+
+def _inputs(user: User, spec: TrainingSpec) -> list[Input]:
+    if not spec.inputs:
+        return []
+    ids = [one.dataset_version for one in spec.inputs]
+    visible = DatasetVersion.objects.filter(pk__in=ids, parent__namespace__in=namespaces_visible(user))
+    known = {one.pk: one for one in visible.select_related("parent")}
+    return [Input(one.dataset_version, one.name, known.get(one.dataset_version)) for one in spec.inputs]

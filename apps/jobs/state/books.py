@@ -1,0 +1,145 @@
+"""What admission is told of the database: who waits for an engine, and what is held. A fixed number of statements,
+however many jobs there are, and no specification is read.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from apps.jobs.state import ledger, queue
+from apps.namespaces.models import Quota as QuotaRow
+from apps.namespaces.quotas import limits_of
+from yardmaster.engines.base import Capacity
+from yardmaster.job.spec import NOTHING, Resources, TrainingSpec
+from yardmaster.queueing.ledger import Candidate, Ledger, Room, Usage
+from yardmaster.queueing.placement import Node, Tasks
+
+log = logging.getLogger(__name__)
+
+_COLUMNS = (
+    "pk", "namespace_id", "queued_at", "priority", "needs", "turn_at", "attempt", "reason", "waiting_digest",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Queued:
+    """A job that waits: what admission asks of it, what each role would hold, and what is written of its waiting."""
+
+    candidate: Candidate
+    attempt: int
+    roles: Mapping[str, Resources]
+    reason: str
+    digest: str
+
+    @property
+    def replicas(self) -> dict[str, int]:
+        """How many tasks each role has."""
+        return {one.role: one.count for one in self.candidate.tasks}
+
+
+def queued_on(engine: str) -> list[Queued]:
+    """Every job that waits for the engine. One whose needs are damaged is passed over: a look at it mends them."""
+    found = (_queued(*row) for row in queue.waiting().filter(engine=engine).values_list(*_COLUMNS))
+    return [one for one in found if one is not None]
+
+
+def _queued(
+    job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: Any, priority: int, needs: Mapping[str, Any], turn_at: Any,
+    attempt: int, reason: str, digest: str,
+) -> Queued | None:  # fmt: skip
+    known = needs_or_none(needs)
+    if known is None:
+        log.error("The job %s cannot be decided: what it needs is damaged in the database", job_id)
+        return None
+    candidate = Candidate(job_id, namespace_id, queued_at, priority, known.total, known.tasks, turn_at)
+    return Queued(candidate, attempt, known.roles, reason, digest)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """`Job.needs`, read."""
+
+    total: Resources
+    tasks: tuple[Tasks, ...]
+    roles: Mapping[str, Resources]
+    """What each role holds in all."""
+
+
+def needs_or_none(stored: Any) -> Needs | None:
+    """What was written by `needs_of`; None where it is damaged."""
+    try:
+        roles = {role: _amount(one) for role, one in stored["roles"].items()}
+        return Needs(_amount(stored), tuple(_tasks(role, one) for role, one in stored["tasks"].items()), roles)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        return None
+
+
+def _tasks(role: str, stored: Mapping[str, Any]) -> Tasks:
+    return Tasks(role, _amount(stored), int(stored["replicas"]))
+
+
+def _amount(stored: Mapping[str, Any]) -> Resources:
+    """Raises where it is none."""
+    found = Resources(stored["cpu"], stored["memory"], stored["gpus"], stored["extended"])
+    if not all(map(math.isfinite, found.as_amounts().values())):
+        raise ValueError("an amount without end")
+    return found
+
+
+def needs_of(spec: TrainingSpec) -> dict[str, Any]:
+    """What a spec asks for in all, its tasks, and what each role asks for, as `Job.needs` keeps it."""
+    return {
+        **_as_json(spec.total()),
+        "tasks": {
+            role.value: {**_as_json(one.resources), "replicas": one.replicas} for role, one in spec.roles.items()
+        },
+        "roles": {role.value: _as_json(one.resources * one.replicas) for role, one in spec.roles.items()},
+    }
+
+
+def _as_json(amount: Resources) -> dict[str, Any]:
+    return {"cpu": amount.cpu, "memory": amount.memory, "gpus": amount.gpus, "extended": dict(amount.extended)}
+
+
+def books_of(engine: str, capacity: Capacity, *, also: uuid.UUID | None = None) -> Ledger:
+    """The ledger as one value, as seen by those who wait for the engine, and by one more namespace."""
+    namespaces = set(queue.waiting().filter(engine=engine).values_list("namespace_id", flat=True).distinct())
+    if also is not None:
+        namespaces.add(also)
+    holders = ledger.holders(engine)
+    reserved, held = NOTHING, dict.fromkeys(namespaces, NOTHING)
+    for one in holders:
+        reserved += one.resources if one.on_engine else NOTHING
+        if one.namespace_id in held:
+            held[one.namespace_id] += one.resources
+    running = ledger.running_jobs()
+    return Ledger(
+        room=Room(
+            capacity.total,
+            capacity.free,
+            capacity.largest_task,
+            reserved,
+            capacity.nodes,
+            _promised(engine, capacity.nodes) if capacity.nodes else (),
+        ),
+        quotas={row.namespace_id: limits_of(row) for row in QuotaRow.objects.filter(namespace_id__in=namespaces)},
+        usage={key: Usage(amount, running.get(key, 0)) for key, amount in held.items()},
+        holders=tuple(one for one in holders if one.on_engine or one.namespace_id in namespaces),
+    )
+
+
+def _promised(engine: str, nodes: Sequence[Node]) -> tuple[Tasks, ...]:
+    """The tasks of admitted jobs that no node has yet: for each role those that are held, less those on nodes."""
+    bound = Counter((one.job_id, one.role) for node in nodes for one in node.bound)
+    found = []
+    for job_id, tasks in ledger.tasks_on(engine):
+        count = tasks.count - bound[job_id, tasks.role]
+        if count > 0:
+            found.append(replace(tasks, count=count))
+    return tuple(found)

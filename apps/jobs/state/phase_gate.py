@@ -1,0 +1,160 @@
+"""The one module that assigns a job's phase. Every change re-checks the old phase in the database and leaves a row.
+
+Not here: which phase comes next (`yardmaster.lifecycle.plan`), everything else of a job's row (`reconcile`,
+`services`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from apps.dispatch.outbox import ATTEMPT_DECIDED, publish
+from apps.jobs.models import Job, JobAttempt, JobEvent
+from apps.jobs.state.nudges import job_changed
+from yardmaster.lifecycle.failures import Verdict
+from yardmaster.lifecycle.phases import MOVES, Phase, Wanted
+
+
+class PhaseMoved(Exception):
+    """The job was moved, or began a new attempt, since the caller read it. Read it again."""
+
+
+_TIME_OF: dict[Phase, str] = {
+    Phase.STARTING: "admitted_at",
+    Phase.RUNNING: "started_at",
+    Phase.SUCCEEDED: "decided_at",
+    Phase.FAILED: "decided_at",
+    Phase.STOPPED: "decided_at",
+}
+
+
+def move(
+    job: Job,
+    to: Phase,
+    *,
+    now: datetime,
+    verdict: Verdict | None = None,
+    columns: Mapping[str, Any] | None = None,
+    **facts: Any,
+) -> None:
+    """Move the job from the phase that `job` shows to `to`, with its event, in one transaction; `job` follows.
+    `columns` of the row change with it, `facts` stand in the event.
+
+    Raises `PhaseMoved` when the database shows another phase or attempt, `ValueError` for a move that must never be.
+    """
+    was = Phase(job.phase)
+    if to not in MOVES[was]:
+        raise ValueError(f"A job never moves from {was} to {to}.")
+    changes: dict[str, Any] = {
+        "phase": to.value, "waiting": {}, "position": None, "failing_since": None, "setbacks": 0,
+        "hindered_since": None, **_words(to, verdict), **(columns or {}),
+    }  # fmt: skip
+    if to in _TIME_OF:
+        changes[_TIME_OF[to]] = now
+    with transaction.atomic():
+        same = Job.objects.filter(pk=job.pk, phase=was.value, attempt=job.attempt)
+        if not same.update(**changes):
+            raise PhaseMoved(f"Job {job.pk} is no longer {was} in attempt {job.attempt}.")
+        attempt = JobAttempt.objects.filter(job_id=job.pk, number=job.attempt)
+        if "started_at" in changes:
+            attempt.update(started_at=changes["started_at"])
+        if to.is_final:
+            attempt.update(phase=to.value, decided_at=now, **changes_of_verdict(verdict))
+            publish(ATTEMPT_DECIDED, job.pk, attempt=job.attempt, phase=to.value, at=now.isoformat())
+        JobEvent.objects.create(
+            job_id=job.pk, at=now, attempt=job.attempt, kind="phase", phase_from=was.value, phase_to=to.value,
+            reason=changes["reason"], message=changes["message"], facts=facts,
+        )  # fmt: skip
+        job_changed(job)
+    for name, value in changes.items():
+        setattr(job, name, value)
+
+
+def start_all(attempts: Mapping[uuid.UUID, int], *, now: datetime) -> set[uuid.UUID]:
+    """Move these jobs, each in this attempt, from QUEUED to STARTING, in the caller's transaction, and have each looked
+    at soon. Returns those that were moved: not the ones that moved, were deleted, are wanted to stop or began another
+    attempt since the caller read them."""
+    waiting = Job.objects.filter(phase=Phase.QUEUED.value, wanted=Wanted.RUN.value, deleted_at__isnull=True)
+    locked = waiting.filter(pk__in=list(attempts)).order_by("pk").select_for_update()
+    jobs = [job for job in locked.only("pk", "namespace_id", "attempt") if job.attempt == attempts[job.pk]]
+    moved = {job.pk for job in jobs}
+    if not jobs:
+        return moved
+    Job.objects.filter(pk__in=moved).update(
+        phase=Phase.STARTING.value, waiting={}, position=None, admitted_at=now, next_look_at=now, wake_again=True,
+        **_words(Phase.STARTING, None),
+    )  # fmt: skip
+    was, to = Phase.QUEUED.value, Phase.STARTING.value
+    JobEvent.objects.bulk_create(
+        JobEvent(job_id=job.pk, at=now, attempt=job.attempt, kind="phase", phase_from=was, phase_to=to) for job in jobs
+    )
+    for job in jobs:
+        job_changed(job)
+    return moved
+
+
+def give_back(job: Job, until: datetime, why: Verdict, *, now: datetime) -> None:
+    """Move a job that its engine did not take back to the queue, at the place that it had, and hold it back until then.
+    Raises `PhaseMoved` like `move`."""
+    columns = {"admitted_at": None, "submitted_at": None, "returns": job.returns + 1, "held_back_until": until}
+    move(job, Phase.QUEUED, now=now, verdict=why, columns=columns)
+
+
+def take_back(job: Job, until: datetime, why: Verdict, *, now: datetime) -> None:
+    """The same for a job that its engine had no place for: of that there is another count."""
+    refused = {"refusals": job.refusals + 1, "refused_at": now}
+    columns = {"admitted_at": None, "submitted_at": None, "held_back_until": until, **refused}
+    move(job, Phase.QUEUED, now=now, verdict=why, columns=columns)
+
+
+def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, **facts: Any) -> None:
+    """Begin the next attempt of a job that is over: QUEUED again, with clean times. Raises `PhaseMoved` like `move`."""
+    was = job.phase
+    changes: dict[str, Any] = {
+        "attempt": job.attempt + 1, "phase": Phase.QUEUED.value, "wanted": Wanted.RUN.value, "spec": spec,
+        "reason": "", "message": "", "remedy": "", "waiting": {}, "position": None, "progress": {}, "progress_at": None,
+        "queued_at": now, "turn_at": None, "admitted_at": None, "started_at": None, "stop_sent_at": None,
+        "decided_at": None, "released_at": None, "tidied_at": None, "setbacks": 0, "next_look_at": now,
+        "submitted_at": None, "failing_since": None, "returns": 0, "held_back_until": None,
+        "refusals": 0, "refused_at": None, "hindered_since": None,
+    }  # fmt: skip
+    with transaction.atomic():
+        over = Job.objects.filter(pk=job.pk, phase=was, attempt=job.attempt, tidied_at__isnull=False)
+        if not over.update(**changes):
+            raise PhaseMoved(f"Job {job.pk} is no longer {was} in attempt {job.attempt}.")
+        open_attempt(job, number=changes["attempt"], spec=spec, now=now, phase_from=was, **facts)
+    for name, value in changes.items():
+        setattr(job, name, value)
+
+
+def open_attempt(
+    job: Job, *, number: int, spec: dict[str, Any], now: datetime, phase_from: str = "", **facts: Any
+) -> None:
+    """Write the rows that begin an attempt. Inside the caller's transaction."""
+    JobAttempt.objects.create(job=job, number=number, spec=spec, queued_at=now)
+    JobEvent.objects.create(
+        job=job, at=now, attempt=number, kind="phase", phase_from=phase_from, phase_to=Phase.QUEUED.value, facts=facts
+    )
+    job_changed(job)
+
+
+def _words(to: Phase, verdict: Verdict | None) -> dict[str, str]:
+    if verdict is None:
+        return {"reason": "Stopped" if to is Phase.STOPPED else "", "message": "", "remedy": ""}
+    return {"reason": verdict.reason, "message": verdict.message, "remedy": verdict.remedy}
+
+
+def changes_of_verdict(verdict: Verdict | None) -> dict[str, Any]:
+    """A verdict as columns of `JobAttempt`."""
+    if verdict is None:
+        return {}
+    return {
+        "reason": verdict.reason, "message": verdict.message, "remedy": verdict.remedy, "blame": verdict.blame.value,
+        "role": "" if verdict.role is None else verdict.role.value, "index": verdict.index,
+        "exit_code": verdict.exit_code,
+    }  # fmt: skip

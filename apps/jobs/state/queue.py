@@ -1,0 +1,114 @@
+"""The jobs that wait for room, and asking for a pass that decides them all at once.
+
+One `QueuePass` per engine says whether a pass was asked for. Asking twice before it begins sends one message: a
+thousand launches are decided by a few passes. A message that was lost is sent again by the sweep.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import DatabaseError, transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from apps.dispatch.messages import ADMIT, enqueue_now
+from apps.errors import Conflict
+from apps.jobs.models import Job, QueuePass
+from apps.namespaces.models import Namespace
+from yardmaster.lifecycle.phases import Phase, Wanted
+
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN = timedelta(minutes=30)
+"""Nothing becomes of a look at a job that waits, but what a lost message has left undone."""
+AGAIN_AFTER = timedelta(seconds=10)
+"""A pass that was sent for and not begun is sent for again after this long."""
+
+
+def queued() -> QuerySet[Job]:
+    """Every job in the queue, in no order."""
+    return Job.objects.filter(phase=Phase.QUEUED.value, wanted=Wanted.RUN.value, deleted_at__isnull=True)
+
+
+def waiting() -> QuerySet[Job]:
+    """Those that may start: not the ones that are held back, whom all others pass."""
+    return queued().filter(held_back_until__isnull=True)
+
+
+def refuse_full(namespace: Namespace) -> None:
+    """Raises the conflict `queue_full` where the namespace has as many queued jobs as it may. In the transaction that
+    queues another one, with the namespace's row locked: of two requests at once the second sees the first one's job."""
+    most: int = settings.YARDMASTER_QUEUED_JOBS
+    count = queued().filter(namespace=namespace).count()
+    if count >= most:
+        raise Conflict(
+            f"The namespace {namespace.slug} may have {most} jobs in the queue, and has {count}.",
+            "queue_full",
+            remedy="Wait until some have started, or stop some; or ask an administrator to raise "
+            "YARDMASTER_QUEUED_JOBS.",
+        )
+
+
+def ask(engine: str) -> None:
+    """Have the engine's queue decided soon, once the running transaction is committed. Never raises."""
+    transaction.on_commit(lambda: _ask(engine))
+
+
+def ask_for_room_of(job: Job) -> None:
+    """Something that this job held is free: have those decided who wait for its engine or its namespace's quota."""
+    transaction.on_commit(lambda: _ask(job.engine))
+    _ask_for(job.namespace_id, but=job.engine)
+
+
+def ask_for_namespace(namespace_id: uuid.UUID) -> None:
+    """The namespace's quota has changed: have its waiting jobs decided."""
+    _ask_for(namespace_id)
+
+
+def sweep_queues(now: datetime) -> int:
+    """Send for a pass over every queue that is due, and not by any worker yet. Returns how many."""
+    engines = set(waiting().values_list("engine", flat=True).distinct())
+    known = set(QueuePass.objects.filter(engine__in=engines).values_list("engine", flat=True))
+    QueuePass.objects.bulk_create([QueuePass(engine=one) for one in engines - known], ignore_conflicts=True)
+    due = QueuePass.objects.filter(Q(next_at__isnull=True) | Q(next_at__lte=now), engine__in=engines)
+    sent = 0
+    for engine in sorted(due.values_list("engine", flat=True)):
+        if due.filter(engine=engine).update(next_at=now + AGAIN_AFTER):
+            enqueue_now(ADMIT, engine)
+            sent += 1
+    return sent
+
+
+def _ask_for(namespace_id: uuid.UUID, *, but: str = "") -> None:
+    def ask_each() -> None:
+        engines = waiting().filter(namespace_id=namespace_id).exclude(engine=but).values_list("engine", flat=True)
+        try:
+            found = list(engines.distinct())
+        except DatabaseError as error:
+            log.warning("The queues of namespace %s are decided at the next sweep: %s", namespace_id, error)
+            return
+        for engine in found:
+            _ask(engine)
+
+    transaction.on_commit(ask_each)
+
+
+def _ask(engine: str) -> None:
+    """After the commit, so that a pass which begins after this has seen what changed. What fails here is found by the
+    sweep."""
+    now = timezone.now()
+    try:
+        asked = QueuePass.objects.filter(engine=engine, asked=False).update(asked=True, next_at=now + AGAIN_AFTER)
+        if not asked:
+            _, asked = QueuePass.objects.get_or_create(
+                engine=engine, defaults={"asked": True, "next_at": now + AGAIN_AFTER}
+            )
+    except DatabaseError as error:
+        log.warning("The queue of %s is decided at the next sweep: %s", engine, error)
+        return
+    if asked:
+        enqueue_now(ADMIT, engine)

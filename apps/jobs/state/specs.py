@@ -1,0 +1,93 @@
+"""A job's specification: checked when people send it, decoded when it was stored, done without when it is unreadable.
+
+Rules are applied at the edges alone (a launch, a check, a retry), so that a release or a setting that tightens one
+changes nothing for a job that is there. Not here: which rules there are (`yardmaster.job.spec_rules`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from django.conf import settings
+
+from apps.jobs.models import Job, JobAttempt, JobVersion, TaskFact
+from apps.jobs.state import ledger
+from apps.jobs.state.books import needs_of
+from yardmaster.errors import SpecUnreadable
+from yardmaster.job.spec import Role, Strategy, TrainingSpec
+from yardmaster.job.spec_json import spec_from_json, spec_to_json
+from yardmaster.job.spec_stored import remains_of, stored_spec
+from yardmaster.lifecycle.failures import Blame, Verdict
+from yardmaster.lifecycle.phases import Phase, Wanted
+from yardmaster.lifecycle.plan import Move
+
+_STRATEGIES = frozenset(one.value for one in Strategy)
+
+
+def asked_spec(data: object) -> TrainingSpec:
+    """The specification that somebody sends, under today's rules. Raises `SpecRejected` with every problem."""
+    return spec_from_json(data, settings.YARDMASTER_SPEC_LIMITS)
+
+
+def columns_of(spec: TrainingSpec) -> dict[str, Any]:
+    """What the job's row repeats of its specification, and the specification itself."""
+    return {
+        "name": spec.name,
+        "strategy": spec.strategy.value,
+        "priority": spec.priority,
+        "needs": needs_of(spec),
+        "replicas": {role.value: one.replicas for role, one in spec.roles.items()},
+        "reclaim_delay": int(spec.reclaim_delay.total_seconds()),
+        "spec": spec_to_json(spec),
+    }
+
+
+def versions_write(job: Job, spec: TrainingSpec) -> None:
+    """Write which code and data the job's specification names, in the place of those of an earlier one."""
+    named = {one.dataset_version for one in spec.inputs}
+    if spec.code_version is not None:
+        named.add(spec.code_version)
+    JobVersion.objects.filter(job=job).exclude(version__in=named).delete()
+    JobVersion.objects.bulk_create([JobVersion(job=job, version=one) for one in named], ignore_conflicts=True)
+
+
+def asked_again(spec: TrainingSpec) -> TrainingSpec:
+    """A specification that was stored and is to begin a new attempt. Raises `SpecRejected` with what today's rules say
+    of it."""
+    return asked_spec(spec_to_json(spec))
+
+
+def spec_or_remains(job: Job, attempt: JobAttempt | None = None) -> tuple[TrainingSpec, SpecUnreadable | None]:
+    """The stored specification of the job, or of an attempt of it; where it is unreadable what is left of it, and
+    why."""
+    spec, number = (job.spec, job.attempt) if attempt is None else (attempt.spec, attempt.number)
+    try:
+        return stored_spec(spec), None
+    except SpecUnreadable as error:
+        return remains_of(spec, strategy_of(job), _tasks_known(job, number)), error
+
+
+def strategy_of(job: Job) -> Strategy:
+    """The strategy in the job's row; where this release does not know it the simplest one."""
+    return Strategy(job.strategy) if job.strategy in _STRATEGIES else Strategy.SINGLE
+
+
+def step_without_spec(job: Job, error: SpecUnreadable) -> Move | None:
+    """How a job ends whose specification is unreadable; None where what is left of it says enough to go on: it is
+    stopping, or over."""
+    phase = Phase(job.phase)
+    if phase.is_final or phase is Phase.STOPPING:
+        return None
+    if job.wanted == Wanted.STOP.value:
+        return Move(Phase.STOPPED if phase is Phase.QUEUED else Phase.STOPPING)
+    message = f"The job's stored specification cannot be read: {error.message}."
+    remedy = "Launch it as a new job. Ask an administrator to check why the stored one is damaged."
+    return Move(Phase.FAILED, Verdict("SpecUnreadable", message, remedy, Blame.PLATFORM))
+
+
+def _tasks_known(job: Job, attempt: int) -> dict[Role, int]:
+    """The roles that hold quota, each with as many tasks as were ever seen of it. Unknown ones are passed over."""
+    seen = Counter(TaskFact.objects.filter(job=job, attempt=attempt).values_list("role", flat=True))
+    held = ledger.held_roles(job)
+    return {role: max(1, seen[role.value]) for role in Role if role in held or seen[role.value]}

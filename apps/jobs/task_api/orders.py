@@ -1,0 +1,100 @@
+"""What a task is ordered to do: the spec, and where its code, inputs and checkpoint are to be read."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from apps.code.models import CodeVersion
+from apps.code.selectors import files_of as code_files
+from apps.datasets.models import DatasetVersion
+from apps.datasets.selectors import files_of as dataset_files
+from apps.errors import Conflict, NotFound
+from apps.jobs.models import Job, JobAttempt
+from apps.jobs.state.results import newest_checkpoint
+from apps.jobs.state.task_auth import TaskIdentity
+from apps.stores.logs import log_store
+from apps.stores.objects import storage
+from apps.uploads.limits import ADDRESS_LIFE
+from yardmaster.errors import Unavailable
+from yardmaster.job.spec import DatasetInput, Role
+from yardmaster.job.spec_json import spec_to_json
+from yardmaster.job.spec_stored import stored_spec
+from yardmaster.logs.keys import StreamKey
+
+LINE_BYTES = 65_536
+SPOOL_BYTES = 64 << 20
+
+
+def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
+    """The order of one task. The owner's right to see code and data was checked at the launch; a job that runs keeps
+    what it was launched with. Raises a 404 problem for a task that the spec does not have."""
+    job = job_of(identity)
+    attempt = JobAttempt.objects.get(job=job, number=identity.attempt)
+    spec = stored_spec(attempt.spec)
+    if not 0 <= index < spec.replicas(Role(role)):
+        raise NotFound(f"The job has no task {role}-{index}.")
+    return {
+        "job": str(job.pk),
+        "attempt": identity.attempt,
+        "spec": spec_to_json(spec),
+        "code": None if spec.code_version is None else _code(spec.code_version),
+        "inputs": [_input(one) for one in spec.inputs],
+        "checkpoint": _checkpoint(job),
+        "limits": {
+            "line_bytes": LINE_BYTES,
+            "spool_bytes": SPOOL_BYTES,
+            "away_seconds": settings.YARDMASTER_LOG_WAIT,
+        },
+        "was_cut_off": _was_cut_off(StreamKey(job.pk, job.attempt, Role(role), index)),
+    }
+
+
+def _was_cut_off(stream: StreamKey) -> bool:
+    """Whether an earlier start of the task sent lines and never said that they were all: it was killed. A log store
+    that does not answer holds no task up."""
+    try:
+        head = log_store().head(stream)
+    except Unavailable:
+        return False
+    return head.next_line > 0 and not head.ended
+
+
+def job_of(identity: TaskIdentity) -> Job:
+    """The job of a task. Raises `Conflict` where the task belongs to an earlier attempt."""
+    job = Job.objects.select_related("namespace").get(pk=identity.job_id)
+    if job.attempt != identity.attempt:
+        raise Conflict("This attempt of the job is over.", "attempt_over")
+    return job
+
+
+def _code(version_id: UUID) -> dict[str, Any]:
+    version = CodeVersion.objects.filter(pk=version_id).first()
+    if version is None:
+        raise NotFound("The code version of this job no longer exists.")
+    return {"version": str(version_id), "files": _files(code_files(version))}
+
+
+def _input(one: DatasetInput) -> dict[str, Any]:
+    version = DatasetVersion.objects.filter(pk=one.dataset_version).first()
+    if version is None:
+        raise NotFound(f"The dataset version {one.dataset_version} no longer exists.")
+    return {"version": str(one.dataset_version), "name": one.name, "files": _files(dataset_files(version))}
+
+
+def _checkpoint(job: Job) -> dict[str, Any] | None:
+    newest = newest_checkpoint(job.pk)
+    if newest is None:
+        return None
+    files = [{**one, "url": _url(one["key"])} for one in newest.files]
+    return {"step": newest.step, "files": [{k: v for k, v in one.items() if k != "key"} for one in files]}
+
+
+def _files(files: Any) -> list[dict[str, Any]]:
+    return [{"path": one.path, "size": one.size, "sha256": one.sha256, "url": _url(one.key)} for one in files]
+
+
+def _url(key: str) -> str:
+    return storage().read_url(key, ADDRESS_LIFE, base_url=settings.TASK_URL)

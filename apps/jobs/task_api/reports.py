@@ -1,0 +1,78 @@
+"""What a task says of itself: its latest state, its progress, its curves. Cheap: a handful of statements per report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from apps.dispatch.messages import RECONCILE, enqueue
+from apps.errors import NotFound
+from apps.jobs.models import Job, TaskFact
+from apps.jobs.state import curves
+from apps.jobs.state.nudges import job_changed
+from apps.jobs.state.task_auth import TaskIdentity
+from yardmaster.lifecycle.phases import Phase, Wanted
+from yardmaster.usage import Sample, is_due, with_sample
+
+AT_MOST_EVERY = timedelta(seconds=1)
+_OF_THE_RUNNER = ("restart", "exit_code", "reason", "message")
+
+
+def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime) -> bool:
+    """Keep a report; whether the task is to stop. One of an old attempt, or of an earlier start of the task, changes
+    nothing. Raises a 404 problem for a task that the job does not have."""
+    job = Job.objects.filter(pk=identity.job_id).defer("message", "remedy", "waiting", "spec").first()
+    if job is None or job.attempt != identity.attempt:
+        return True
+    if report["index"] >= job.replicas.get(report["role"], 0):
+        raise NotFound(f"The job has no task {report['role']}-{report['index']}.")  # each would be a row for ever
+    fact, is_new = TaskFact.objects.get_or_create(
+        job=job, attempt=job.attempt, role=report["role"], index=report["index"]
+    )
+    if is_new or report["restart"] >= fact.reported.get("restart", 0):
+        with transaction.atomic():
+            _keep(fact, report, now, curves.points_add(job, fact, report.get("scalars") or ()))
+            _show_progress(job, report, now)
+        if report["state"] == "ended":
+            enqueue(RECONCILE, job.pk)
+    return job.wanted == Wanted.STOP.value or job.phase in _STOPPED
+
+
+_STOPPED = (Phase.STOPPING.value, Phase.STOPPED.value, Phase.FAILED.value)
+
+
+def _keep(fact: TaskFact, report: Mapping[str, Any], now: datetime, more: Mapping[str, Any]) -> None:
+    changes: dict[str, Any] = {
+        **more,
+        "state": report["state"],
+        "reported": {name: report[name] for name in _OF_THE_RUNNER if report.get(name) is not None},
+        "reported_at": now,
+    }
+    changes |= {name: report[name] for name in ("progress", "usage") if report.get(name)}
+    changes |= _new_samples(fact, report.get("usage") or {}, now)
+    TaskFact.objects.filter(pk=fact.pk).update(**changes)
+
+
+def _new_samples(fact: TaskFact, used: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The use over time with what this report adds; nothing where it came too soon after the last."""
+    samples, at = [Sample(*one) for one in fact.usage_samples], round(now.timestamp(), 1)
+    if "cpu_seconds" not in used or "memory" not in used or not is_due(samples, at):
+        return {}
+    return {"usage_samples": with_sample(samples, Sample(at, round(used["cpu_seconds"], 2), used["memory"]))}
+
+
+def _show_progress(job: Job, report: Mapping[str, Any], now: datetime) -> None:
+    """The leading task's progress is the job's, written at most once a second; the last one always."""
+    progress = report.get("progress")
+    leading = ("chief", 0) if "chief" in job.replicas else ("worker", 0)
+    if not progress or (report["role"], report["index"]) != leading or progress == job.progress:
+        return
+    rows = Job.objects.filter(pk=job.pk, attempt=job.attempt)
+    if report["state"] in ("staging", "running"):
+        rows = rows.filter(Q(progress_at__isnull=True) | Q(progress_at__lte=now - AT_MOST_EVERY))
+    if rows.update(progress=progress, progress_at=now):
+        job_changed(job, is_detail=True)

@@ -1,0 +1,159 @@
+"""The JSON that tasks send and get. Lenient where a newer runner may say more: unknown keys are passed over."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.uploads.serializers import DeclaredFilesField, UploadSerializer
+from yardmaster.job.spec import Role
+
+_ROLES = [(one.value, one.value) for one in Role]
+_LARGEST = 2**63 - 1
+MOST_SCALARS = 1_000
+
+
+class WhichTaskSerializer(serializers.Serializer[Any]):
+    """Which task of the job."""
+
+    role = serializers.ChoiceField(choices=_ROLES)
+    index = serializers.IntegerField(min_value=0, max_value=2**31 - 1)
+
+
+class RemoteFileSerializer(serializers.Serializer[Any]):
+    path = serializers.CharField()
+    size = serializers.IntegerField()
+    sha256 = serializers.CharField()
+    url = serializers.CharField()
+
+
+class CodeOrderSerializer(serializers.Serializer[Any]):
+    version = serializers.UUIDField()
+    files = RemoteFileSerializer(many=True)
+
+
+class InputOrderSerializer(CodeOrderSerializer):
+    name = serializers.CharField()
+
+
+class CheckpointOrderSerializer(serializers.Serializer[Any]):
+    step = serializers.IntegerField()
+    files = RemoteFileSerializer(many=True)
+
+
+class LimitsSerializer(serializers.Serializer[Any]):
+    line_bytes = serializers.IntegerField()
+    spool_bytes = serializers.IntegerField()
+    away_seconds = serializers.IntegerField()
+
+
+class OrderSerializer(serializers.Serializer[Any]):
+    """What the task is to do. The addresses are good for an hour."""
+
+    was_cut_off = serializers.BooleanField(help_text="An earlier start sent lines and not that they were all.")
+
+    job = serializers.UUIDField()
+    attempt = serializers.IntegerField()
+    spec = serializers.DictField()
+    code = CodeOrderSerializer()
+    inputs = InputOrderSerializer(many=True)
+    checkpoint = CheckpointOrderSerializer(allow_null=True)
+    limits = LimitsSerializer()
+
+
+class ProgressSerializer(serializers.Serializer[Any]):
+    step = serializers.IntegerField(min_value=0, max_value=_LARGEST)
+    total = serializers.IntegerField(required=False, min_value=0, max_value=_LARGEST)
+    epoch = serializers.IntegerField(required=False, min_value=0, max_value=_LARGEST)
+
+
+class UsageSerializer(serializers.Serializer[Any]):
+    cpu_seconds = serializers.FloatField(required=False, min_value=0)
+    memory = serializers.IntegerField(required=False, min_value=0, max_value=_LARGEST)
+    peak_memory = serializers.IntegerField(required=False, min_value=0, max_value=_LARGEST)
+
+
+@extend_schema_field(
+    {
+        "type": "array",
+        "maxItems": MOST_SCALARS,
+        "items": {
+            "type": "object",
+            "required": ["run", "tag", "step", "time", "value"],
+            "properties": {
+                "run": {"type": "string"},
+                "tag": {"type": "string"},
+                "step": {"type": "integer"},
+                "time": {"type": "number"},
+                "value": {"type": ["number", "null"]},
+            },
+        },
+    }
+)
+class ScalarsField(serializers.Field[Any, Any, Any, Any]):
+    """Points of curves. By hand, since a nested serializer is slow for a thousand."""
+
+    default_error_messages = {
+        "shape": f"Expected a list of at most {MOST_SCALARS} points.",
+        "entry": "Point {at} lacks run, tag, step, time or value, or one of them is of another kind.",
+    }
+
+    def to_internal_value(self, data: Any) -> list[dict[str, Any]]:
+        if not isinstance(data, list) or len(data) > MOST_SCALARS:
+            self.fail("shape")
+        for at, one in enumerate(data):
+            if not _is_point(one):
+                self.fail("entry", at=at)
+        return [{**one, "value": _finite(one["value"])} for one in data]
+
+
+def _is_point(one: object) -> bool:
+    return (
+        isinstance(one, dict)
+        and isinstance(one.get("run"), str)
+        and isinstance(one.get("tag"), str)
+        and type(one.get("step")) is int
+        and abs(one["step"]) <= _LARGEST
+        and _is_number(one.get("time"))
+        and ("value" in one and (one["value"] is None or _is_number(one["value"])))
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= 1e308
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+class ReportSerializer(WhichTaskSerializer):
+    """How the task is now."""
+
+    restart = serializers.IntegerField(min_value=0, max_value=2**31 - 1, default=0)
+    state = serializers.ChoiceField(choices=["staging", "running", "uploading", "ended"])
+    exit_code = serializers.IntegerField(required=False, allow_null=True, min_value=-(2**31), max_value=2**31 - 1)
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=63)
+    message = serializers.CharField(required=False, allow_blank=True, max_length=4_000)
+    progress = ProgressSerializer(required=False)
+    usage = UsageSerializer(required=False)
+    scalars = ScalarsField(required=False)
+
+
+class ReportAnswerSerializer(serializers.Serializer[Any]):
+    stop = serializers.BooleanField(help_text="Whether the script is to be stopped.")
+
+
+class NewModelSerializer(serializers.Serializer[Any]):
+    files = DeclaredFilesField()
+
+
+class NewCheckpointSerializer(NewModelSerializer):
+    step = serializers.IntegerField(min_value=0, max_value=_LARGEST)
+
+
+class BegunUploadSerializer(serializers.Serializer[Any]):
+    upload = UploadSerializer()

@@ -1,0 +1,149 @@
+"""The API that a job's own tasks speak to (docs/protocols.md, section 5). Log lines are `apps.logs`' matter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+
+from apps.errors import Gone
+from apps.jobs.models import Job
+from apps.jobs.state.results import checkpoint_begin, model_begin, result_settle
+from apps.jobs.state.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
+from apps.jobs.task_api.orders import job_of, order_for
+from apps.jobs.task_api.reports import report_take
+from apps.jobs.task_api.serializers import (
+    BegunUploadSerializer,
+    NewCheckpointSerializer,
+    NewModelSerializer,
+    OrderSerializer,
+    ReportAnswerSerializer,
+    ReportSerializer,
+    WhichTaskSerializer,
+)
+from apps.uploads.models import Upload
+from apps.uploads.parsers import FileListParser
+from apps.uploads.part_addresses import parts_sign
+from apps.uploads.selectors import upload_for_job
+from apps.uploads.serializers import (
+    SignedPartsSerializer,
+    UploadSerializer,
+    UploadSummarySerializer,
+    WantedPartsSerializer,
+)
+from apps.uploads.services import upload_complete
+
+
+class TaskView(GenericAPIView[Any]):
+    """A view that only a job's tasks reach, and each only its own job."""
+
+    authentication_classes = [TaskTokenAuthentication]
+    permission_classes = [IsTask]
+    pagination_class = None
+
+    @property
+    def task(self) -> TaskIdentity:
+        assert isinstance(self.request.auth, TaskIdentity), "IsTask has seen to it"
+        return self.request.auth
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """What was written for a job that was deleted meanwhile has been taken back by the database."""
+        if (
+            isinstance(exc, IntegrityError | Job.DoesNotExist)
+            and not Job.objects.filter(pk=self.task.job_id, deleted_at__isnull=True).exists()
+        ):
+            exc = Gone("This job was deleted and accepts no more data.")
+        return super().handle_exception(exc)
+
+    def read(self, serializer: type[BaseSerializer[Any]], data: Any = None) -> Mapping[str, Any]:
+        """What was sent, checked. Raises the problem `invalid`."""
+        found = serializer(data=self.request.data if data is None else data)
+        found.is_valid(raise_exception=True)
+        return found.validated_data  # type: ignore[no-any-return]
+
+
+class TaskOrderView(TaskView):
+    """The task's order: what to run, and with which inputs."""
+
+    @extend_schema(parameters=[WhichTaskSerializer], responses=OrderSerializer)
+    def get(self, request: Request) -> Response:
+        which = self.read(WhichTaskSerializer, request.query_params)
+        return Response(order_for(self.task, which["role"], which["index"]))
+
+
+class TaskReportView(TaskView):
+    """Report the task's state. At most once per second."""
+
+    @extend_schema(request=ReportSerializer, responses=ReportAnswerSerializer)
+    def post(self, request: Request) -> Response:
+        return Response({"stop": report_take(self.task, self.read(ReportSerializer), timezone.now())})
+
+
+class TaskCheckpointsView(TaskView):
+    """Start the upload of a checkpoint. `complete/` makes it the one to resume from."""
+
+    parser_classes = [FileListParser]
+
+    @extend_schema(request=NewCheckpointSerializer, responses={201: BegunUploadSerializer})
+    def post(self, request: Request) -> Response:
+        data = self.read(NewCheckpointSerializer)
+        upload = checkpoint_begin(
+            job=job_of(self.task), attempt=self.task.attempt, step=data["step"], files=data["files"]
+        )
+        return Response({"upload": UploadSerializer(upload).data}, status=201)
+
+
+class TaskModelView(TaskView):
+    """Start the upload of the model."""
+
+    parser_classes = [FileListParser]
+
+    @extend_schema(request=NewModelSerializer, responses={201: BegunUploadSerializer})
+    def post(self, request: Request) -> Response:
+        data = self.read(NewModelSerializer)
+        upload = model_begin(job=job_of(self.task), attempt=self.task.attempt, files=data["files"])
+        return Response({"upload": UploadSerializer(upload).data}, status=201)
+
+
+class TaskUploadAddress(TaskView):
+    """Below one upload: one of this job, for a task of its present attempt. An earlier one's must touch nothing."""
+
+    def upload(self, upload_id: UUID) -> Upload:
+        return upload_for_job(job_of(self.task).pk, upload_id)
+
+
+class TaskUploadView(TaskUploadAddress):
+    """An upload of this job, and which parts have arrived."""
+
+    @extend_schema(responses=UploadSerializer)
+    def get(self, request: Request, upload_id: UUID) -> Response:
+        return Response(UploadSerializer(self.upload(upload_id)).data)
+
+
+class TaskUploadPartsView(TaskUploadAddress):
+    """Signed URLs for the upload of parts, as reachable from the task."""
+
+    @extend_schema(request=WantedPartsSerializer, responses=SignedPartsSerializer)
+    def post(self, request: Request, upload_id: UUID) -> Response:
+        wanted = self.read(WantedPartsSerializer)["wanted"]
+        urls = parts_sign(self.upload(upload_id), wanted, base_url=settings.TASK_URL)
+        return Response(SignedPartsSerializer({"urls": urls}).data)
+
+
+class TaskUploadCompleteView(TaskUploadAddress):
+    """Assemble and verify the files. For large uploads the response is 202: repeat the request."""
+
+    @extend_schema(request=None, responses={200: UploadSummarySerializer, 202: UploadSummarySerializer})
+    def post(self, request: Request, upload_id: UUID) -> Response:
+        upload = upload_complete(self.upload(upload_id))
+        result_settle(upload.pk, timezone.now())
+        return Response(UploadSummarySerializer(upload).data, status=200 if upload.is_complete else 202)

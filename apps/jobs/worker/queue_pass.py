@@ -1,0 +1,207 @@
+"""Decide the queue of an engine: read all of it, ask `yardmaster.queueing.queue_decision`, and write what has changed.
+
+The engine's capacity is read before the transaction. Within it the one lock is held: what the ledger shows is then true
+until those that start are written with what they hold, so that two jobs are never promised the same room. Of the
+reasons of the others the first are written with them, and the rest in further transactions: each is right by itself, a
+worker that is killed between two leaves older words, which the next pass finds.
+
+One worker at a time decides a queue: a lease, as jobs have one. Not here: when a pass is asked for (`queue`).
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db.models import Case, F, Q, Value, When
+from django.utils import timezone
+
+from apps.dispatch.messages import ADMIT, RECONCILE, enqueue, enqueue_now
+from apps.jobs.engines.configured import engine_named
+from apps.jobs.explanations import waiting_words
+from apps.jobs.models import AdmissionLock, Job, QueuePass
+from apps.jobs.state import ledger, phase_gate, queue
+from apps.jobs.state.books import Queued, books_of, queued_on
+from apps.jobs.state.nudges import jobs_changed
+from apps.jobs.worker.setbacks import pause_after, shown_of
+from yardmaster.errors import Misconfigured, YardmasterError
+from yardmaster.queueing.admission import Admitted
+from yardmaster.queueing.queue_decision import QueueDecision, decide_queue
+
+log = logging.getLogger(__name__)
+
+Clock = Callable[[], datetime]
+
+EVERY = timedelta(seconds=5)
+"""While jobs wait. What frees room asks for a pass at once; this finds what strangers to the portal free."""
+MOST_ADMITTED = 200
+"""In one pass; the next follows at once."""
+MOST_PASSES = 5
+"""In one go, where passes keep being asked for."""
+LONG = 0.5
+"""Seconds. After a pass that took longer the worker does something else for as long, before the next."""
+WRITTEN_AT_ONCE = 1_000
+FRONT = 100
+"""The first jobs of the queue have their numbers brought up to date by every pass, the others every now and then."""
+FOR_THE_OPERATOR = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class _Lease:
+    """Proof that its holder decides the queue."""
+
+    engine: str
+    owner: str
+
+    @property
+    def mine(self) -> Q:
+        return Q(engine=self.engine, lease_owner=self.owner)
+
+
+def admit_queue(engine: str, *, clock: Clock = timezone.now) -> None:
+    """Start every job of the engine's queue that may, and write why the others wait. Another worker does so already:
+    returns at once, and that one looks again."""
+    lease = _claim(engine, clock())
+    if lease is None:
+        return
+    for _ in range(MOST_PASSES):
+        begun = time.monotonic()
+        try:
+            is_whole = _pass(lease, clock())
+        except YardmasterError as error:
+            _refused(lease, error, clock())
+            return
+        except (DatabaseError, InterfaceError):
+            log.exception("The database failed while the queue of %s was decided", engine)
+            _release_after_database(lease, clock())
+            return
+        except Exception:  # the top of the loop: a bug in one pass must not stop the following ones
+            log.exception("The queue of %s could not be decided", engine)
+            _release_after_setback(lease, clock(), None)
+            return
+        took = time.monotonic() - begun
+        if is_whole and _release(lease, clock()):
+            return
+        if took > LONG:
+            _release_for_later(lease, clock() + timedelta(seconds=took))
+            return
+        QueuePass.objects.filter(lease.mine).update(asked=False)
+    _release_for_later(lease, clock())
+    enqueue_now(ADMIT, engine)
+
+
+def _pass(lease: _Lease, now: datetime) -> bool:
+    """One look at the whole queue. False: there is more to admit, or some of what was decided no longer holds."""
+    engine = lease.engine
+    if not queue.waiting().filter(engine=engine).exists():
+        return True
+    capacity = engine_named(engine).capacity()
+    with transaction.atomic():
+        _lock()
+        held = QueuePass.objects.filter(lease.mine).first()
+        if held is None:
+            return True  # the lease ran out, and another worker has it
+        queued = {one.candidate.job_id: one for one in queued_on(engine)}
+        candidates = [one.candidate for one in queued.values()]
+        books = books_of(engine, capacity)
+        found = decide_queue(candidates, books, now, settings.YARDMASTER_PASSING_LIMIT, most_admitted=MOST_ADMITTED)
+        admitted = [queued[key] for key, one in found.decisions.items() if isinstance(one, Admitted)]
+        is_whole = _start(admitted, engine, found, now) and found.is_whole
+        is_refresh = held.refreshed_at is None or now - held.refreshed_at >= settings.YARDMASTER_TIMING.look_again
+        changed = waiting_words.changed(found, queued, front=None if is_refresh else FRONT)
+        written = waiting_words.write(changed[:WRITTEN_AT_ONCE], now)
+    for begin in range(WRITTEN_AT_ONCE, len(changed), WRITTEN_AT_ONCE):
+        if not QueuePass.objects.filter(lease.mine).update(lease_until=timezone.now() + settings.YARDMASTER_JOB_LEASE):
+            return True
+        with transaction.atomic():
+            written += waiting_words.write(changed[begin : begin + WRITTEN_AT_ONCE], now)
+    if is_refresh and is_whole:
+        QueuePass.objects.filter(lease.mine).update(refreshed_at=now)
+    jobs_changed(written)
+    return is_whole
+
+
+def _lock() -> None:
+    """Hold the one lock until the transaction ends."""
+    if not AdmissionLock.objects.select_for_update().filter(pk=1).exists():
+        AdmissionLock.objects.get_or_create(pk=1)
+        AdmissionLock.objects.select_for_update().get(pk=1)
+
+
+def _start(admitted: list[Queued], engine: str, found: QueueDecision, now: datetime) -> bool:
+    """Reserve what they need and move them, all together; each is looked at soon. False: some were changed since they
+    were read. Those do not start, and the turns, which count on all of them, are left to the next pass."""
+    attempts = {one.candidate.job_id: one.attempt for one in admitted}
+    moved = phase_gate.start_all(attempts, now=now) if admitted else set()
+    started = [one for one in admitted if one.candidate.job_id in moved]
+    ledger.reserve_all(started, engine, now)
+    all_moved = len(started) == len(admitted)
+    if found.turns and all_moved:
+        at = Case(*[When(pk=key, then=Value(turn)) for key, turn in found.turns.items()])
+        Job.objects.filter(pk__in=found.turns).update(turn_at=at)
+    for one in started:
+        enqueue(RECONCILE, one.candidate.job_id)
+    return all_moved
+
+
+def _refused(lease: _Lease, error: YardmasterError, now: datetime) -> None:
+    """The engine does not say what it has: everything that waits for it waits for that."""
+    log.warning("The queue of %s: %s", lease.engine, error)
+    shown = shown_of(error)
+    jobs = queue.waiting().filter(engine=lease.engine)
+    others = jobs.exclude(**shown)
+    told = list(others.values_list("pk", "namespace_id"))
+    if told:
+        others.update(**shown, waiting_digest="")
+        jobs_changed(told)
+    _release_after_setback(lease, now, FOR_THE_OPERATOR if isinstance(error, Misconfigured) else None)
+
+
+def _claim(engine: str, now: datetime) -> _Lease | None:
+    lease = _Lease(engine, secrets.token_hex(16))
+    until = now + settings.YARDMASTER_JOB_LEASE
+    free = QueuePass.objects.filter(Q(lease_until__isnull=True) | Q(lease_until__lte=now), engine=engine)
+    taken = {"lease_owner": lease.owner, "lease_until": until, "next_at": until, "asked": False}
+    if free.update(**taken):
+        return lease
+    QueuePass.objects.get_or_create(engine=engine)
+    return lease if free.update(**taken) else None
+
+
+def _release(lease: _Lease, now: datetime) -> bool:
+    """False: another pass was asked for meanwhile."""
+    freed = {"lease_owner": "", "lease_until": None, "next_at": now + EVERY, "setbacks": 0}
+    mine = QueuePass.objects.filter(lease.mine)
+    return bool(mine.filter(asked=False).update(**freed)) or not mine.exists()
+
+
+def _release_for_later(lease: _Lease, next_at: datetime) -> None:
+    QueuePass.objects.filter(lease.mine).update(lease_owner="", lease_until=None, next_at=next_at, setbacks=0)
+
+
+def _release_after_setback(lease: _Lease, now: datetime, pause: timedelta | None) -> None:
+    """Later and later, where it fails again and again."""
+    mine = QueuePass.objects.filter(lease.mine)
+    held = mine.first()
+    if held is not None:
+        wait = pause or pause_after(held.setbacks)
+        mine.update(
+            lease_owner="", lease_until=None, asked=False, next_at=now + wait, setbacks=F("setbacks") + 1
+        )  # fmt: skip
+
+
+def _release_after_database(lease: _Lease, now: datetime) -> None:
+    """Where that works; else the lease runs out by itself."""
+    if connection.in_atomic_block:
+        return
+    try:
+        connection.close_if_unusable_or_obsolete()
+        _release_after_setback(lease, now, None)
+    except (DatabaseError, InterfaceError) as error:
+        log.warning("The queue of %s rests until its lease runs out: %s", lease.engine, error)

@@ -1,0 +1,234 @@
+"""Perform the one step that `plan` named: the call to the engine first, outside any transaction, then its trace.
+
+Every call may be repeated. Killed between call and trace, the same step is named again and does no harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from apps.jobs.engines.configured import engine_named
+from apps.jobs.engines.namespaces import place_lost, place_ready
+from apps.jobs.engines.probes import refuse_unreachable
+from apps.jobs.models import Job, JobAttempt, JobEvent
+from apps.jobs.state import books, ledger, phase_gate, queue, task_facts
+from apps.jobs.state.nudges import job_changed
+from apps.jobs.state.task_auth import token_of
+from apps.jobs.worker import archive
+from apps.namespaces.places import place_changed
+from yardmaster.engines.base import Engine, Finishes, Restarts, TaskAccess
+from yardmaster.errors import PlaceMissing
+from yardmaster.job.spec import Role, TrainingSpec
+from yardmaster.lifecycle.failures import Verdict
+from yardmaster.lifecycle.hindrances import IMAGE_PULL, shown_hindrance
+from yardmaster.lifecycle.phases import Observation, Phase
+from yardmaster.lifecycle.placing_words import PLACE_MISSING
+from yardmaster.lifecycle.plan import (
+    Admit,
+    Discard,
+    FreeQuota,
+    GiveBack,
+    Move,
+    Release,
+    Restart,
+    Step,
+    Stop,
+    Submit,
+    TakeBack,
+    Tidy,
+    Wait,
+)
+
+_OF_ITS_PLACE = (PLACE_MISSING, IMAGE_PULL)
+"""Reasons that go when the namespace's place is in shape again: what pods need, and the secrets to pull images with."""
+
+
+def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: datetime) -> Wait | None:
+    """Do it. Returns a wait where there is nothing more to do now, None where the job should be looked at again."""
+    match step:
+        case Admit():
+            if books.needs_or_none(job.needs) is None:
+                _same(job).filter(phase=job.phase).update(needs=books.needs_of(spec))
+            queue.ask(job.engine)
+            return Wait(now + queue.LOOK_AGAIN)
+        case Submit():
+            _submit(job, spec, now)
+        case GiveBack(until, why):
+            _give_back(job, until, why, now)
+        case TakeBack(until, why):
+            _take_back(job, until, why, now)
+        case Discard():
+            engine_named(job.engine).tidy(job.key)
+            _same(job).filter(phase=Phase.QUEUED.value).update(held_back_until=None)
+        case Move(phase, verdict):
+            _move(job, phase, verdict, spec, seen, now)
+        case Restart():
+            _restart(job, now)
+        case Stop(grace):
+            _stop(job, spec, grace, seen)
+            _remember(job, "stop_sent_at", now, "stop_sent", "The tasks were told to stop.")
+        case Release(roles):
+            _release(job, spec, roles, seen)
+            names = ", ".join(sorted(role.value for role in roles))
+            _remember(job, "released_at", now, "released", f"Tasks that still ran were released: {names}.")
+        case FreeQuota(roles):
+            _free(job, roles, now)
+        case Tidy():
+            _tidy(job, spec, now)
+        case Wait():
+            _explain(job, seen, now)
+            return step
+    return None
+
+
+def _move(
+    job: Job, phase: Phase, verdict: Verdict | None, spec: TrainingSpec, seen: Observation, now: datetime
+) -> None:
+    """A job that has its verdict no longer counts as running: another may start for it. One that was over before it
+    was seen to run began when its tasks did."""
+    columns: dict[str, Any] = {}
+    if job.started_at is None and phase is not Phase.RUNNING:
+        begun = task_facts.begun_at(job, spec.tasks(), seen, now)
+        columns = {} if begun is None else {"started_at": begun}
+    with transaction.atomic():
+        phase_gate.move(job, phase, now=now, verdict=verdict, columns=columns)
+        if verdict is not None and verdict.reason == "Lost" and verdict.role is None:
+            task_facts.mark_lost(job, seen, now)
+        if phase.is_final:
+            queue.ask_for_room_of(job)
+
+
+def _give_back(job: Job, until: datetime, why: Verdict, now: datetime) -> None:
+    with transaction.atomic():
+        phase_gate.give_back(job, until, why, now=now)
+        ledger.release_all(job, now)
+        queue.ask_for_room_of(job)
+
+
+def _take_back(job: Job, until: datetime, why: Verdict, now: datetime) -> None:
+    """Killed in between, the run is absent, and submitted again. Its log stays open: the attempt goes on later."""
+    engine_named(job.engine).tidy(job.key)
+    with transaction.atomic():
+        phase_gate.take_back(job, until, why, now=now)
+        task_facts.forget(job)
+        ledger.release_all(job, now)
+        queue.ask_for_room_of(job)
+
+
+def _same(job: Job) -> QuerySet[Job]:
+    return Job.objects.filter(pk=job.pk, attempt=job.attempt)
+
+
+def _submit(job: Job, spec: TrainingSpec, now: datetime) -> None:
+    """What is missing of the namespace's place is made when the submission meets it, and the submission then goes
+    on."""
+    access = TaskAccess(portal_url=settings.TASK_URL, token=token_of(job.pk, job.attempt), user=job.owner_id)
+    refuse_unreachable(job.engine)
+    place_ready(job.namespace_id, job.engine)
+    try:
+        engine_named(job.engine).submit(spec, job.key, access)
+    except PlaceMissing:
+        place_lost(job.namespace_id, job.engine)
+        place_ready(job.namespace_id, job.engine)
+        engine_named(job.engine).submit(spec, job.key, access)
+    taken(job, now)
+
+
+def _stop(job: Job, spec: TrainingSpec, grace: timedelta, seen: Observation) -> None:
+    """All of it: how it ended is known here, so that the engine need not remember it."""
+    engine = engine_named(job.engine)
+    if not _finished(engine, job, spec, seen):
+        engine.stop(job.key, grace)
+
+
+def _release(job: Job, spec: TrainingSpec, roles: frozenset[Role], seen: Observation) -> None:
+    """All that still runs, as the verdict is written."""
+    engine = engine_named(job.engine)
+    if not _finished(engine, job, spec, seen):
+        engine.release(job.key, roles)
+
+
+def _finished(engine: Engine, job: Job, spec: TrainingSpec, seen: Observation) -> bool:
+    """End the run as a whole where the engine can, with the spec's grace period. That takes the ended tasks along, so
+    what only the engine has of their output is kept first."""
+    if not isinstance(engine, Finishes):
+        return False
+    going = {(one.role, one.index) for one in seen.tasks if not one.phase.is_ended}
+    archive.keep_silent(job, spec, engine, going)
+    engine.finish(job.key)
+    return True
+
+
+def taken(job: Job, now: datetime) -> None:
+    """Write that the engine has taken the run, once: since the answer, or since it was seen there where that was
+    lost."""
+    if _same(job).filter(phase=job.phase, submitted_at__isnull=True).update(submitted_at=now):
+        job.submitted_at = now
+
+
+def _restart(job: Job, now: datetime) -> None:
+    """Only an engine that can do it asks for it. Killed before the event is written, the history lacks a line."""
+    engine = engine_named(job.engine)
+    if isinstance(engine, Restarts) and engine.restart(job.key):
+        message = "The other tasks cannot continue without the lost task: all tasks restart from the checkpoint."
+        _event(job, now, "restarted_together", message)
+
+
+def _remember(job: Job, column: str, now: datetime, kind: str, message: str) -> None:
+    """Write when the engine was told, once: the first time counts."""
+    same = Job.objects.filter(pk=job.pk, attempt=job.attempt, **{f"{column}__isnull": True})
+    with transaction.atomic():
+        if same.update(**{column: now}):
+            _event(job, now, kind, message)
+            job_changed(job)
+
+
+def _free(job: Job, roles: frozenset[Role], now: datetime) -> None:
+    with transaction.atomic():
+        if ledger.release(job, roles, now):
+            names = ", ".join(sorted(role.value for role in roles))
+            _event(job, now, "quota_freed", f"The quota of these roles was released: {names}.")
+            queue.ask_for_room_of(job)
+
+
+def _tidy(job: Job, spec: TrainingSpec, now: datetime) -> None:
+    """What the engine alone kept is archived before it is removed; then all quota goes back."""
+    engine = engine_named(job.engine)
+    archive.keep_outputs(job, spec, engine)
+    engine.tidy(job.key)
+    with transaction.atomic():
+        if not Job.objects.filter(pk=job.pk, attempt=job.attempt, tidied_at__isnull=True).update(tidied_at=now):
+            return
+        JobAttempt.objects.filter(job=job, number=job.attempt).update(tidied_at=now)
+        task_facts.mark_removed(job, now)
+        freed = ledger.release_all(job, now)
+        _event(job, now, "tidied", "All remaining objects on the engine were removed.")
+        job_changed(job)
+        if freed:
+            queue.ask_for_room_of(job)
+
+
+def _event(job: Job, now: datetime, kind: str, message: str, **facts: Any) -> None:
+    JobEvent.objects.create(job=job, at=now, attempt=job.attempt, kind=kind, message=message, facts=facts)
+
+
+def _explain(job: Job, seen: Observation, now: datetime) -> None:
+    """Say what hinders a job that starts or runs; once it goes on, take back the reason, also one that a setback left.
+    Where its namespace's place may be at fault, have that looked at."""
+    phase = Phase(job.phase)
+    if phase.is_final or phase is Phase.QUEUED:
+        return
+    shown = asdict(shown_hindrance(phase, seen))
+    if (job.reason, job.message, job.remedy) != (shown["reason"], shown["message"], shown["remedy"]):
+        since = job.hindered_since if job.reason == shown["reason"] and job.hindered_since else now
+        changes = {**shown, "hindered_since": since if shown["reason"] else None}
+        Job.objects.filter(pk=job.pk, phase=job.phase, attempt=job.attempt).update(**changes)
+        job_changed(job)
+        if shown["reason"] in _OF_ITS_PLACE:
+            place_changed(job.namespace_id, now)

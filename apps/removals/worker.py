@@ -1,0 +1,198 @@
+"""Carry a removal out: stop the jobs, wait until their last output is archived and nothing of them runs, have every
+engine let go of the namespace and verify that it did, then keep or delete what the portal has, and say what is left.
+
+One pass does whatever can be done now and writes down what it waits for, so that a portal that was restarted goes on
+where it was. Nothing here is remembered but in rows; every pass may be repeated.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import ProtectedError
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.accounts.services import user_delete
+from apps.audit.services import record
+from apps.code.shelf import CODE
+from apps.datasets.shelf import DATASETS
+from apps.dispatch.messages import CARRY_OUT_REMOVAL, enqueue
+from apps.errors import DomainError
+from apps.jobs.engines.namespaces import places_keep, places_left
+from apps.jobs.selectors import jobs_in
+from apps.jobs.services import jobs_delete_in, jobs_stop_in
+from apps.namespaces.models import Namespace
+from apps.namespaces.places import places_give_up
+from apps.registry.models import Model
+from apps.removals.models import Data, Removal
+from apps.uploads.selectors import storage_used, uploads_in
+from apps.uploads.services import uploads_clear
+from apps.uploads.versioned.services import collections_clear
+from yardmaster.errors import YardmasterError
+from yardmaster.quantity import format_bytes
+
+log = logging.getLogger(__name__)
+
+Clock = Callable[[], datetime]
+Left = list[dict[str, str]]
+
+LEASE = timedelta(minutes=2)
+EAGER = timedelta(minutes=2)
+"""For so long it looks every few seconds; what takes longer (a stuck finalizer) is looked at more seldom."""
+SOON, LATER = timedelta(seconds=3), timedelta(seconds=30)
+MOST_NAMED = 20
+AT_ONCE = 50
+
+
+def removals_sweep(now: datetime) -> int:
+    """Wake every removal that is due."""
+    due = Removal.objects.filter(next_look_at__lte=now).order_by("next_look_at")
+    ids = list(due.values_list("pk", flat=True)[:AT_ONCE])
+    for removal_id in ids:
+        enqueue(CARRY_OUT_REMOVAL, removal_id)
+    return len(ids)
+
+
+def removal_carry_out(removal_id: uuid.UUID, *, clock: Clock = timezone.now) -> None:
+    """One pass, by one worker at a time."""
+    until = clock() + LEASE
+    if not Removal.objects.filter(pk=removal_id, next_look_at__lte=clock()).update(next_look_at=until):
+        return
+    removal = Removal.objects.get(pk=removal_id)
+    outcome = "removed"
+    try:
+        is_over, left = _pass(removal, clock)
+    except CalledOff:
+        is_over, outcome = True, "removal_called_off"
+        left = [_entry(f"namespace {removal.slug}", "Cancelled: the account was activated again.")]
+    except (YardmasterError, DomainError) as error:
+        log.warning("%s: %s", removal, error)
+        is_over, left = False, [_entry(removal.slug, str(error))]
+    _write(removal, until, is_over, left, clock(), outcome)
+
+
+def _write(removal: Removal, until: datetime, is_over: bool, left: Left, now: datetime, outcome: str) -> None:
+    """Unless more was asked for meanwhile: then the next pass says how it stands."""
+    mine = Removal.objects.filter(pk=removal.pk, next_look_at=until)
+    if not is_over:
+        wait = SOON if now - removal.asked_at < EAGER else LATER
+        mine.update(left=left, next_look_at=now + wait)
+        return
+    with transaction.atomic():
+        if mine.update(left=left, next_look_at=None, ended_at=now):
+            noun = "user" if removal.user_id else "namespace"
+            subject = f"{noun}:{removal.user_id or removal.namespace_id}"
+            facts: dict[str, Any] = {"name": removal.username or removal.slug, "data": removal.data, "left": left}
+            record(None, f"{noun}.{outcome}", subject, **facts)
+
+
+class CalledOff(Exception):
+    """The namespace is open again."""
+
+
+@contextmanager
+def _still_closed(removal: Removal) -> Iterator[None]:
+    """A transaction in which no user can open the namespace. Raises `CalledOff` where one has.
+
+    What cannot be undone is done within one, a step at a time. The user is locked before the namespace, as in
+    `user_change`, which calls removals off.
+    """
+    with transaction.atomic():
+        if removal.user_id:
+            user = User.objects.select_for_update().filter(pk=removal.user_id).first()
+            if user is not None and user.is_active:
+                raise CalledOff
+        locked = Namespace.objects.select_for_update().filter(pk=removal.namespace_id).first()
+        if locked is not None and locked.closed_at is None:
+            raise CalledOff
+        yield
+
+
+def _pass(removal: Removal, clock: Clock) -> tuple[bool, Left]:
+    """Whether all is done, and what is left: to do, or for good. Raises `CalledOff`."""
+    namespace = Namespace.objects.filter(pk=removal.namespace_id).first()
+    if namespace is not None and namespace.closed_at is None:
+        raise CalledOff
+    actor = User.objects.filter(pk=removal.asked_by_id).first()
+    if namespace is not None and (left := _stop(namespace, actor)):
+        return False, left
+    if left := _let_engines_go(removal, clock):
+        return False, left
+    if namespace is not None and removal.data == Data.DELETE and (left := _delete_data(removal, namespace, actor)):
+        return False, left
+    return True, _end(removal, namespace, actor)
+
+
+def _stop(namespace: Namespace, actor: User | None) -> Left:
+    """A job is over when its engine has nothing left of it, and its last output is in the log store."""
+    return [
+        _entry(f"job {job.name}", job.message or f"It is {job.phase}; its tasks are being stopped.")
+        for job in jobs_stop_in(namespace, actor)[:MOST_NAMED]
+    ]
+
+
+def _let_engines_go(removal: Removal, clock: Clock) -> Left:
+    with _still_closed(removal):
+        places_give_up([removal.namespace_id], clock())
+    places_keep(removal.namespace_id, clock=clock)
+    return [_entry(what, why) for what, why in places_left(removal.namespace_id)]
+
+
+def _delete_data(removal: Removal, namespace: Namespace, actor: User | None) -> Left:
+    with _still_closed(removal):
+        jobs = jobs_delete_in(namespace, actor)
+    if jobs:
+        return [_entry(f"{jobs} jobs", "Their logs, checkpoints and models are being deleted.")]
+    with _still_closed(removal):
+        counts = {
+            "datasets": collections_clear(DATASETS, namespace, actor=actor),
+            "code": collections_clear(CODE, namespace, actor=actor),
+            "uploads": uploads_clear(namespace),
+        }
+    why = "Its bytes are being removed from the object store."
+    return [_entry(f"{count} {what}", why) for what, count in counts.items() if count]
+
+
+def _end(removal: Removal, namespace: Namespace | None, actor: User | None) -> Left:
+    """Remove the rows, where nothing of them is to stay."""
+    user = User.objects.filter(pk=removal.user_id).first() if removal.user_id else None
+    try:
+        with _still_closed(removal):
+            if namespace is not None and (kept := _kept(namespace)):
+                return kept
+            if user is not None:
+                user_delete(user=user, actor=actor)
+            elif namespace is not None:
+                namespace.delete()
+    except DomainError as problem:  # a team's jobs are the team's, and name whose they were
+        return [_entry(f"user {removal.username}", f"{problem.detail} The account stays, locked.")]
+    except ProtectedError:
+        return [_entry(f"namespace {removal.slug}", "New data was added to it during the removal.")]
+    return []
+
+
+def _kept(namespace: Namespace) -> Left:
+    """What stays in the closed namespace, by kind."""
+    counts = {
+        "jobs, with their logs": jobs_in(namespace).count(),
+        "models": Model.objects.filter(namespace=namespace).count(),
+        "datasets": DATASETS.collections.objects.filter(namespace=namespace).count(),
+        "code": CODE.collections.objects.filter(namespace=namespace).count(),
+        "uploads": uploads_in(namespace).count(),
+    }
+    why = f"Kept in the closed namespace {namespace.slug}, for administrators to read."
+    left = [_entry(f"{count} {what}", why) for what, count in counts.items() if count]
+    if stored := storage_used(namespace).used:
+        left.append(_entry(f"{format_bytes(stored)} of files and logs", why))
+    return left
+
+
+def _entry(what: str, why: str) -> dict[str, str]:
+    return {"what": what, "why": why}

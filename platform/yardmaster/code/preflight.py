@@ -1,0 +1,329 @@
+"""What will most likely go wrong when this code is launched as this job, said before it is launched.
+
+The code is parsed, never run, so a finding is a guess, but for those of severity `error`. A check that often cries wolf
+is worse than none: each asks for positive signs, and says what to do. Not here: what is wrong with the specification
+itself (`spec_rules`), and how scripts are read (`script_facts`).
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from yardmaster.code.script_facts import Call, Facts, Place, Unreadable, read_script
+from yardmaster.job.spec import Strategy, TrainingSpec
+from yardmaster.job.spec_rules import CLASSIC_FLAGS, shorten
+from yardmaster.job.strategy import only_serves
+
+_MOST_OF_ONE_KIND = 5
+_LONGEST_GUESS, _MOST_GUESSES = 100, 500
+"""Comparing two paths takes time that grows with the square of their length."""
+LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
+
+
+class Severity(StrEnum):
+    """`ERROR`: it cannot work. `WARNING`: it most likely will not, or not as meant."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing found in the code. `line` 0: the file as a whole; `file` empty: the code as a whole."""
+
+    severity: Severity
+    code: str
+    message: str
+    remedy: str
+    file: str = ""
+    line: int = 0
+
+
+def preflight(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
+    """What was found, errors first, then in the order of the code. `files` are the code version's text files, by path.
+    Never raises, whatever the files hold."""
+    if only_serves(spec.strategy):
+        return _of_servers(spec)
+    if spec.entry_point not in files:
+        return [_entry_point_missing(spec, files)]
+    facts = read_script(files, spec.entry_point)
+    found = [_unreadable(one) for one in facts.unreadable]
+    if all(one.file != spec.entry_point for one in found):
+        found += [finding for check in _CHECKS for finding in check(spec, facts)]
+    return sorted(found, key=lambda one: (one.severity is not Severity.ERROR, one.file, one.line, one.code))
+
+
+def _of_servers(spec: TrainingSpec) -> list[Finding]:
+    """There is no code to read."""
+    if spec.max_runtime is not None:
+        return []
+    message = "The servers use quota until they are stopped."
+    return [_warn("no_end", message, "Set a time limit (max_runtime).")]
+
+
+def _warn(code: str, message: str, remedy: str, place: Place | None = None) -> Finding:
+    file, line = (place.file, place.line) if place else ("", 0)
+    return Finding(Severity.WARNING, code, message, remedy, file, line)
+
+
+def _entry_point_missing(spec: TrainingSpec, files: Mapping[str, str]) -> Finding:
+    scripts = [path for path in files if path.endswith(".py")]
+    name = spec.entry_point.rpartition("/")[2]
+    near = [path for path in scripts if path.rpartition("/")[2] == name]
+    if not near and len(spec.entry_point) <= _LONGEST_GUESS:
+        few = [path for path in scripts if len(path) <= _LONGEST_GUESS][:_MOST_GUESSES]
+        near = difflib.get_close_matches(spec.entry_point, few, 1)
+    remedy = f"Did you mean {shorten(near[0])}?" if near else "Write its path from the top of the code."
+    message = f"{shorten(spec.entry_point)} is not in the code version."
+    return Finding(Severity.ERROR, "entry_point_missing", message, remedy)
+
+
+def _unreadable(one: Unreadable) -> Finding:
+    file, line, text = one.place.file, one.place.line, one.text.strip()
+    code, message = "syntax_error", f"Python cannot parse it: {one.message}."
+    remedy = "Correct the line."
+    if text.startswith(("!", "%")):
+        code, message = "notebook_magic", f"A notebook's command is no Python: {shorten(text)}"
+        remedy = "Remove lines that begin with ! or %. Packages that they install must be in the task environment."
+    elif re.match(r"print\s+[^(=]", text):
+        remedy = "It is written for Python 2: convert it to Python 3."
+    return Finding(Severity.ERROR, code, message, remedy, file, line)
+
+
+# One check each. They yield warnings.
+
+
+def _keras_3(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
+    """Measured: fit under either strategy breaks in Keras 3, and works in Keras 2."""
+    if spec.strategy not in (Strategy.PARAMETER_SERVER, Strategy.MULTI_WORKER_MIRRORED):
+        return
+    if not any(map(_is_model_fit, facts.calls)):
+        return
+    name = spec.strategy.value
+    place = facts.imports_any("keras")
+    if place:
+        message = f"`import keras` is Keras 3, whose fit cannot train under {name}."
+        yield _warn("keras_3", message, "Import tf_keras, or use tf.keras (here it is Keras 2).", place)
+    elif spec.environment.get(LEGACY_KERAS, "1") in ("0", "False", "false", "") and facts.uses("tensorflow.keras"):
+        message = f"{LEGACY_KERAS} is switched off, so tf.keras is Keras 3, whose fit cannot train under {name}."
+        yield _warn("keras_3", message, f"Leave {LEGACY_KERAS} out of the environment.", facts.uses("tensorflow.keras"))
+
+
+def _is_model_fit(call: Call) -> bool:
+    """A Keras model's fit, rather than a scaler's or an estimator's."""
+    receiver = call.name.rpartition(".")[0].lower()
+    return call.method == "fit" and (
+        any(word in receiver for word in ("model", "net")) or call.keyword("epochs") is not None
+    )
+
+
+def _parameter_server(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
+    if spec.strategy is not Strategy.PARAMETER_SERVER:
+        return
+    if not facts.uses("ParameterServerStrategy", "ParameterServerStrategyV2"):
+        message = "The script does not create a ParameterServerStrategy: the chief would not use its cluster."
+        remedy = "Add a branch for the chief that creates the strategy, or launch as between_graph."
+        yield _warn("no_coordinator", message, remedy, Place(spec.entry_point, 0))
+    server = facts.uses("distribute.Server", "train.Server", "GrpcServer")
+    remedy = 'In the tasks "worker" and "ps", run tf.distribute.Server(...).join() and nothing else.'
+    if not server:
+        message = "The script does not start a server: workers and parameter servers would train separately."
+        yield _warn("no_server", message, remedy, Place(spec.entry_point, 0))
+    elif not any(call.method == "join" and not call.node.args for call in facts.calls):
+        yield _warn("no_join", "A server is started, but the script does not wait for it with join().", remedy, server)
+    for call in facts.calls:
+        if _is_model_fit(call) and call.keyword("steps_per_epoch") is None and not call.has_open_keywords:
+            message = "fit needs steps_per_epoch under ParameterServerStrategy."
+            yield _warn("no_steps_per_epoch", message, "Pass steps_per_epoch to fit.", call.place)
+
+
+def _collective(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
+    names = ("MultiWorkerMirroredStrategy", "CollectiveAllReduceStrategy")
+    if spec.strategy is Strategy.MULTI_WORKER_MIRRORED and not facts.uses(*names):
+        message = "The script does not create a MultiWorkerMirroredStrategy: every worker would train separately."
+        remedy = "Make the model under tf.distribute.MultiWorkerMirroredStrategy().scope()."
+        yield _warn("no_strategy", message, remedy, Place(spec.entry_point, 0))
+
+
+def _between_graph(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
+    if spec.strategy is not Strategy.BETWEEN_GRAPH:
+        return
+    reads_cluster = facts.mentions("TF_CONFIG", "job_name", "task_index") or facts.uses(
+        "TFConfigClusterResolver", "sys.argv"
+    )
+    if not reads_cluster:
+        message = "The script reads neither TF_CONFIG nor --job_name and --task_index: every task would do the same."
+        remedy = "Read the task's role and index from TF_CONFIG or from the flags, or launch as single."
+        yield _warn("no_cluster", message, remedy, Place(spec.entry_point, 0))
+    session = facts.uses("MonitoredTrainingSession")
+    if session and spec.retries > 0 and "device_filters" not in facts.keywords | facts.own_names:
+        message = "After a restart the chief would wait for all workers, forever if one has already finished."
+        remedy = 'Give the session a ConfigProto with device_filters=["/job:ps", "/job:worker/task:<own index>"].'
+        yield _warn("no_device_filters", message, remedy, session)
+
+
+def _flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
+    """Flags that Yardmaster passes and a strict parser does not know end the script at once."""
+    known = _known_flags(facts)
+    if known is None:
+        return
+    for key in ("data_flag", "log_flag", "model_flag"):
+        flag = getattr(spec.paths, key)
+        if flag and not any(one.startswith(flag) for one in known):
+            variable = getattr(spec.paths, key.replace("_flag", "_env"))
+            remedy = f'Set paths.{key} to "" and read the variable {variable}, or add {flag} to the parser.'
+            message = f"The script's parser does not know {flag}, which Yardmaster passes."
+            yield _warn("unknown_flag", message, remedy, Place(spec.entry_point, 0))
+    missing = [flag for flag in CLASSIC_FLAGS if flag not in known]
+    if spec.strategy is Strategy.BETWEEN_GRAPH and missing:
+        message = f"The script's parser does not know {', '.join(missing)}, which every between_graph task gets."
+        remedy = "Use parse_known_args, or add them to the parser."
+        yield _warn("unknown_flag", message, remedy, Place(spec.entry_point, 0))
+
+
+def _known_flags(facts: Facts) -> set[str] | None:
+    """The flags that the script's parser knows; None where there is no strict parser, or it cannot be told."""
+    adds = [call for call in facts.calls if call.method == "add_argument"]
+    defines = [call for call in facts.calls if call.method.startswith("DEFINE_")]
+    strict = any(call.method == "parse_args" and not call.node.args for call in facts.calls)
+    if strict and adds and not any(call.method in ("parse_known_args", "add_subparsers") for call in facts.calls):
+        told = [text for call in adds for text in call.texts() if text.startswith("-")]
+        open_ended = any(not call.texts() for call in adds)
+        return None if open_ended else set(told)
+    if defines and facts.uses("app.run"):
+        open_ended = any(not call.texts() for call in defines)
+        return None if open_ended else {f"--{call.texts()[0]}" for call in defines}
+    return None
+
+
+def _doubled_flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
+    ours = {getattr(spec.paths, key): key for key in ("data_flag", "log_flag", "model_flag")}
+    for argument in spec.arguments:
+        flag = argument.partition("=")[0]
+        if flag and flag in ours:
+            message = (
+                f"{flag} is among the arguments: the script would not get the directory that Yardmaster passes with it."
+            )
+            yield _warn("doubled_flag", message, f'Remove it, or set paths.{ours[flag]} to "".')
+
+
+_FOREIGN = re.compile(
+    r"(?P<result>/kaggle/working|/opt/ml/(?:model|output|checkpoints))"
+    r"|(?P<notebook>/content/|/kaggle/|/opt/ml/)|(?P<home>/home/[^/]+/|/Users/[^/]+/|~/|[A-Za-z]:\\|[A-Za-z]:/[^/])"
+    r"|(?P<store>(?:s3|s3a|gs|hdfs|abfss?|wasbs?|dbfs|oss)://|dbfs:/)"
+)
+
+
+def _foreign_paths(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
+    overridden = _overridden_defaults(spec, facts)
+    found = 0
+    for text, place in facts.texts:
+        sign = _FOREIGN.match(text)
+        if sign is None or (text, place) in overridden or "\n" in text:
+            continue
+        found += 1
+        if found > _MOST_OF_ONE_KIND:
+            return
+        if sign["store"]:
+            message = f"{shorten(text)} is in a store that TensorFlow cannot read in the task environment."
+        else:
+            message = f"{shorten(text)} is a path of another machine and does not exist in a task."
+        remedy = f"Attach the data as a dataset and read it below {_where(spec)}."
+        if sign["result"]:
+            remedy = f"Write it below {spec.paths.model_flag or spec.paths.model_env or 'the working directory'}."
+        yield _warn("foreign_path", message, remedy, place)
+
+
+_FOREIGN_VARIABLE = re.compile(r"(?:SM|KAGGLE|AIP)_[A-Z][A-Z_]+")
+
+
+def _foreign_variables(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
+    """Variables that only another platform sets: the script would get nothing, or end with a KeyError."""
+    found = {text: place for text, place in reversed(facts.texts) if _FOREIGN_VARIABLE.fullmatch(text)}
+    foreign = sorted(set(found) - spec.environment.keys())
+    if foreign:
+        message = f"{', '.join(foreign[:_MOST_OF_ONE_KIND])}: set on another platform only."
+        remedy = f"Read data below {_where(spec)}, or set the variables in the job's environment."
+        yield _warn("foreign_variable", message, remedy, found[foreign[0]])
+
+
+def _where(spec: TrainingSpec) -> str:
+    return spec.paths.data_flag or spec.paths.data_env or "the working directory"
+
+
+def _overridden_defaults(spec: TrainingSpec, facts: Facts) -> set[tuple[str, Place]]:
+    """Defaults of flags that the job sets anyhow."""
+    given = {spec.paths.data_flag, spec.paths.log_flag, spec.paths.model_flag}
+    given |= {argument.partition("=")[0] for argument in spec.arguments}
+    found = set()
+    for call in facts.calls:
+        texts = call.texts()
+        if call.method == "add_argument" and given & set(texts):
+            defaults = [call.keyword("default")]
+        elif call.method.startswith("DEFINE_") and texts and f"--{texts[0]}" in given:
+            defaults = [call.keyword("default"), *call.node.args[1:2]]
+        else:
+            continue
+        for one in defaults:
+            if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                found.add((one.value, Place(call.place.file, one.lineno)))
+    return found
+
+
+_TF1 = (
+    "Session", "InteractiveSession", "placeholder", "get_variable", "global_variables_initializer", "ConfigProto",
+    "app.run", "app.flags", "flags", "contrib", "layers.dense", "variable_scope", "reset_default_graph",
+    "train.MonitoredTrainingSession", "train.Server", "train.replica_device_setter", "train.SyncReplicasOptimizer",
+    "train.GradientDescentOptimizer", "train.AdamOptimizer", "train.Saver", "train.get_or_create_global_step",
+    "train.Supervisor", "logging.set_verbosity", "gfile.Open",
+)  # fmt: skip
+_TF1_NAMES = frozenset(f"tensorflow.{name}" for name in _TF1)
+
+
+def _old_tensorflow(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
+    """Names that TensorFlow 2 has only under `compat.v1`. Scripts from the web are often that old."""
+    for name, place in facts.names.items():
+        if name in _TF1_NAMES:
+            message = (
+                f"tf.{name.partition('.')[2]} is TensorFlow 1; TensorFlow 2 has it under tf.compat.v1 or not at all."
+            )
+            remedy = "Begin with `import tensorflow.compat.v1 as tf` and `tf.disable_v2_behavior()`."
+            yield _warn("tensorflow_1", message, remedy, place)
+            return
+
+
+def _not_in_a_task(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
+    """What works at a desk or in a notebook, but not in a task."""
+    place = facts.imports_any("tensorflow_io")
+    if place:
+        message = "tensorflow-io is no longer maintained and does not go with current TensorFlow."
+        yield _warn(
+            "tensorflow_io", message, "Attach the data as a dataset and read files from the data directory.", place
+        )
+    place = facts.imports_any("google.colab") or facts.uses("get_ipython")
+    if place:
+        yield _warn("notebook_only", "This works in a notebook only.", "Remove it for the job.", place)
+    for call in facts.calls:
+        if call.name == "input" and "input" not in facts.own_names:
+            message = "The script asks for keyboard input, and a task has no keyboard."
+            yield _warn("asks_for_input", message, "Make it an argument of the script.", call.place)
+            return
+
+
+_CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
+    _keras_3,
+    _parameter_server,
+    _collective,
+    _between_graph,
+    _flags,
+    _doubled_flags,
+    _foreign_paths,
+    _foreign_variables,
+    _old_tensorflow,
+    _not_in_a_task,
+)

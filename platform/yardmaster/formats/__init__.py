@@ -1,0 +1,1 @@
+"""Data formats: TFRecord files and the examples in them."""

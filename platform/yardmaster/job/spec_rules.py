@@ -1,0 +1,332 @@
+"""Which specifications are valid, as one list of checks. Fields are named as in the JSON form.
+
+Everything that can be said without looking anything up is said here, for the form, the command line and the API alike.
+Not here: types and unknown keys (`spec_json`), whether the code and data exist (services), what the script does with
+all this (`preflight`), and whether there is room (`admission`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from yardmaster.errors import Problem
+from yardmaster.job.spec import Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.strategy import ROLES, never_ending_roles, only_serves
+from yardmaster.quantity import format_bytes, format_cpu
+
+
+@dataclass(frozen=True)
+class SpecLimits:
+    """How much a specification may ask for and hold. The strictest that was ever in force says nothing about what is
+    stored already: that is decoded (`spec_stored`), never checked again."""
+
+    size: int = 256 << 10
+    """Bytes of its JSON form, as it is stored."""
+    tasks: int = 1000
+    arguments: int = 1000
+    variables: int = 500
+    inputs: int = 100
+    extended: int = 50
+    """Extended resources of one role."""
+    name: int = 100
+    path: int = 255
+    text: int = 32_768
+    """Of one argument or one variable. Linux takes 128 KiB each; a manifest all together 1 MiB."""
+    least_memory: int = 64 << 20
+    memory: int = 1 << 46
+    cpu: float = 4096.0
+    devices: int = 10_000
+    """GPUs, or an extended resource, of one task."""
+    retries: int = 100
+    runtime: timedelta = timedelta(days=365)
+    grace: timedelta = timedelta(hours=1)
+    reclaim_delay: timedelta = timedelta(days=1)
+
+
+DEFAULT_LIMITS = SpecLimits()
+RESERVED_VARIABLES = ("TF_CONFIG",)
+RESERVED_PREFIX = "YARDMASTER_"
+CLASSIC_FLAGS = ("--ps_hosts", "--worker_hosts", "--job_name", "--task_index")
+DEPENDS_ON_STRATEGY = frozenset({"role_not_allowed", "role_missing", "too_many_tasks", "conflict"})
+"""Codes of problems that another strategy might not have."""
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
+_FLAG = re.compile(r"--[A-Za-z][A-Za-z0-9_-]{0,60}", re.ASCII)
+_INPUT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
+_EXTENDED = re.compile(r"(?:[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+
+
+def check_spec(spec: TrainingSpec, limits: SpecLimits = DEFAULT_LIMITS) -> list[Problem]:
+    """Every problem of the spec, in the order of its fields; empty when it is valid."""
+    return [problem for check in _CHECKS for problem in check(spec, limits)]
+
+
+def is_text(value: str) -> bool:
+    """Whether a program can be given this: no NUL, and no half of a surrogate pair, which UTF-8 cannot write."""
+    return "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def _name(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
+    name = spec.name
+    if not 1 <= len(name) <= limits.name or not name.isprintable() or not name.strip():
+        yield Problem(
+            "name",
+            "bad_value",
+            f"A name has 1 to {limits.name} printable characters, not only spaces.",
+            "Give the job a short name.",
+            shorten(name),
+        )
+
+
+def _roles(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
+    rules, strategy = ROLES[spec.strategy], spec.strategy.value
+    for role in Role:
+        count, rule = spec.replicas(role), rules.get(role)
+        field = f"roles.{role.value}"
+        if role in spec.roles and rule is None:
+            allowed = ", ".join(one.value for one in rules)
+            yield Problem(field, "role_not_allowed", f"{strategy} has no {role.value}.", f"Use only: {allowed}.")
+        elif role not in spec.roles and rule is not None and rule.least > 0:
+            yield Problem(field, "role_missing", f"{strategy} needs a {role.value}.", f"Add roles.{role.value}.")
+        elif role in spec.roles and rule is not None:
+            if count < 1:
+                remedy = "Request at least one, or remove the role." if rule.least == 0 else "Request at least one."
+                yield Problem(f"{field}.replicas", "out_of_range", "A role has at least 1 task.", remedy, str(count))
+            elif rule.most is not None and count > rule.most:
+                message = f"{strategy} has at most {rule.most} {role.value}."
+                yield Problem(f"{field}.replicas", "too_many_tasks", message, f"Request {rule.most}.", str(count))
+    total = sum(one.replicas for one in spec.roles.values())
+    if total > limits.tasks:
+        message = f"All roles together have {total} tasks; the maximum is {limits.tasks}."
+        yield Problem("roles", "out_of_range", message, "Request fewer, larger tasks.", str(total))
+
+
+def _resources(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
+    for role, one in spec.roles.items():
+        yield from _resources_of_one(f"roles.{role.value}", one.resources, limits)
+
+
+def _resources_of_one(field: str, asked: Resources, limits: SpecLimits) -> Iterator[Problem]:
+    if not 0.001 <= asked.cpu <= limits.cpu:
+        message = f"A task has between 0.001 and {format_cpu(limits.cpu)} cores."
+        yield Problem(f"{field}.cpu", "out_of_range", message, 'Write for instance 1 or "500m".', format_cpu(asked.cpu))
+    if not limits.least_memory <= asked.memory <= limits.memory:
+        message = f"A task has between {format_bytes(limits.least_memory)} and {format_bytes(limits.memory)} of memory."
+        remedy = 'Write for instance "2Gi"; a plain number is in bytes.'
+        yield Problem(f"{field}.memory", "out_of_range", message, remedy, str(asked.memory))
+    if not 0 <= asked.gpus <= limits.devices:
+        message = f"A task has between 0 and {limits.devices} GPUs."
+        yield Problem(f"{field}.gpus", "out_of_range", message, "Omit it for none.", str(asked.gpus))
+    for name, amount in asked.extended.items():
+        if not is_extended_name(name):
+            message = "Not a valid name of an extended resource."
+            yield Problem(f"{field}.extended.{name}", "bad_value", message, "Write for instance rdma/hca.", name)
+        elif not 1 <= amount <= limits.devices:
+            message = f"An extended resource has an amount from 1 to {limits.devices}."
+            yield Problem(f"{field}.extended.{name}", "out_of_range", message, "Omit it for none.", str(amount))
+
+
+def is_extended_name(name: str) -> bool:
+    """Whether a resource beside those with words of their own may be called so."""
+    return bool(_EXTENDED.fullmatch(name)) and name not in ("cpu", "memory", "gpus", "storage", "running_jobs")
+
+
+def _no_script(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
+    """What only a script could use is refused where none runs: it would silently do nothing."""
+    if not only_serves(spec.strategy):
+        return
+    why = f"{spec.strategy.value} runs no script: its tasks are plain TensorFlow servers"
+    for field, value in (
+        ("code", "" if spec.code_version is None else str(spec.code_version)),
+        ("entry_point", spec.entry_point),
+        ("arguments", " ".join(spec.arguments)),
+    ):
+        if value:
+            yield Problem(field, "conflict", f"{why}.", f"Remove {field}.", shorten(value))
+    if spec.success_rule is not SuccessRule.WORKERS:
+        message = f"{why}, which run until they are stopped."
+        yield Problem("success.rule", "conflict", message, "Remove success.", spec.success_rule.value)
+
+
+def _entry_point(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
+    if only_serves(spec.strategy):
+        return
+    path = spec.entry_point
+    remedy = "Write its path from the top of the code, such as train.py or src/train.py."
+    if not path_is_inside(path, limits.path):
+        message = "The entry point is a relative path inside the code, with / between folders and without .. in it."
+        yield Problem("entry_point", "bad_path", message, remedy, shorten(path))
+    elif not path.endswith(".py"):
+        remedy = f"{remedy} For a package, add a small .py file that imports it and calls its main."
+        yield Problem("entry_point", "bad_value", "The entry point is a Python file.", remedy, shorten(path))
+
+
+def path_is_inside(path: str, longest: int = DEFAULT_LIMITS.path) -> bool:
+    """Whether a path of the code stays inside it on every system, and cannot be taken for an option."""
+    parts = path.split("/")
+    return (
+        0 < len(path) <= longest
+        and path.isprintable()
+        and "\\" not in path
+        and ":" not in parts[0]
+        and not path.startswith("-")
+        and all(part.strip() and part not in (".", "..") for part in parts)
+    )
+
+
+def _arguments(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
+    if len(spec.arguments) > limits.arguments:
+        message = f"There are at most {limits.arguments} arguments."
+        yield Problem(
+            "arguments", "too_long", message, "Put them into a file in the code version.", str(len(spec.arguments))
+        )
+        return
+    for index, argument in enumerate(spec.arguments):
+        field, flag = f"arguments.{index}", argument.partition("=")[0]
+        if len(argument) > limits.text:
+            message = f"An argument has at most {limits.text} characters."
+            yield Problem(field, "too_long", message, "Put it into a file in the code version.", shorten(argument))
+        elif not is_text(argument):
+            yield Problem(
+                field, "bad_value", "An argument is Unicode text without NUL.", "Remove the invalid character."
+            )
+        elif spec.strategy is Strategy.BETWEEN_GRAPH and flag in CLASSIC_FLAGS:
+            remedy = "Remove it: each task gets its own value."
+            yield Problem(field, "reserved", f"{flag} is set by Yardmaster.", remedy, shorten(argument))
+
+
+def _environment(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
+    if len(spec.environment) > limits.variables:
+        message = f"There are at most {limits.variables} variables."
+        yield Problem("environment", "too_long", message, "Put them into a file in the code version.")
+        return
+    ours = {getattr(spec.paths, key): key for key in ("data_env", "log_env", "model_env")}
+    for name, value in spec.environment.items():
+        field = f"environment.{shorten(name)}"
+        yield from _variable(field, name)
+        if name and name in ours:
+            remedy = f"Remove it, or set paths.{ours[name]} to another name or to an empty text."
+            yield Problem(field, "reserved", f"Yardmaster sets {name} itself (paths.{ours[name]}).", remedy, name)
+        if len(value) > limits.text:
+            message = f"A variable has at most {limits.text} characters."
+            yield Problem(field, "too_long", message, "Put it into a file in the code version.")
+        elif not is_text(value):
+            yield Problem(
+                field, "bad_value", "A variable is Unicode text without NUL.", "Remove the invalid character."
+            )
+
+
+def _variable(field: str, name: str) -> Iterator[Problem]:
+    if not _VARIABLE.fullmatch(name):
+        message = "A variable's name has letters, digits and _, at most 128, and no digit first."
+        yield Problem(field, "bad_value", message, "Rename it.", shorten(name))
+    elif name in RESERVED_VARIABLES or name.startswith(RESERVED_PREFIX):
+        yield Problem(field, "reserved", f"{name} is reserved for Yardmaster.", "Remove or rename it.", shorten(name))
+
+
+def _inputs(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
+    if len(spec.inputs) > limits.inputs:
+        message = f"There are at most {limits.inputs} inputs."
+        yield Problem("inputs", "too_long", message, "Combine small datasets.", str(len(spec.inputs)))
+        return
+    seen: set[str] = set()
+    for index, one in enumerate(spec.inputs):
+        field = f"inputs.{index}.name"
+        if not one.name and len(spec.inputs) > 1:
+            message = "With several inputs, each needs a name. It becomes a subdirectory of the data directory."
+            yield Problem(field, "missing", message, "Name it, for instance train.")
+        elif one.name and not _INPUT_NAME.fullmatch(one.name):
+            message = (
+                "An input's name is a folder's: letters, digits, dot, dash and _, beginning with a letter or digit."
+            )
+            yield Problem(field, "bad_value", message, "Rename it.", shorten(one.name))
+        # Case folded: some file systems do not tell Train from train.
+        elif one.name.casefold() in seen:
+            yield Problem(field, "duplicate", "Two inputs have the same name.", "Rename one.", shorten(one.name))
+        seen.add(one.name.casefold())
+
+
+def _paths(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
+    for keys, check in ((_FLAG_KEYS, _flag), (_ENV_KEYS, _variable)):
+        seen: set[str] = set()
+        for key in keys:
+            field, value = f"paths.{key}", getattr(spec.paths, key)
+            if not value:
+                continue
+            yield from check(field, value)
+            if value in seen:
+                remedy = "Use different names, or leave one empty."
+                yield Problem(field, "duplicate", "Two paths have the same name.", remedy, shorten(value))
+            seen.add(value)
+
+
+def _flag(field: str, flag: str) -> Iterator[Problem]:
+    if not _FLAG.fullmatch(flag):
+        message = "A flag begins with -- and has letters, digits, - and _."
+        yield Problem(field, "bad_value", message, "Write for instance --data_dir, or leave it empty.", shorten(flag))
+    elif flag in CLASSIC_FLAGS:
+        yield Problem(field, "reserved", f"{flag} is reserved: it identifies the task.", "Choose another flag.", flag)
+
+
+_FLAG_KEYS = tuple(key for key in Paths.__dataclass_fields__ if key.endswith("_flag"))
+_ENV_KEYS = tuple(key for key in Paths.__dataclass_fields__ if key.endswith("_env"))
+
+
+def _limits(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
+    if not 0 <= spec.retries <= limits.retries:
+        yield _range("retries", 0, limits.retries, spec.retries)
+    if not -1000 <= spec.priority <= 1000:
+        yield _range("priority", -1000, 1000, spec.priority)
+    second, none = timedelta(seconds=1), timedelta(0)
+    for field, value, least, most in (
+        ("max_runtime", spec.max_runtime, second, limits.runtime),
+        ("grace_period", spec.grace_period, none, limits.grace),
+        ("reclaim_delay", spec.reclaim_delay, none, limits.reclaim_delay),
+    ):
+        if value is not None and (not least <= value <= most or value.microseconds):
+            low, high, asked = (one.total_seconds() for one in (least, most, value))
+            yield _range(field, int(low), int(high), asked, " whole seconds")
+
+
+def _range(field: str, least: int, most: int, value: float, unit: str = "") -> Problem:
+    message = f"{field} is between {least} and {most}{unit}."
+    return Problem(field, "out_of_range", message, f"Choose a number from {least} to {most}.", format_cpu(value))
+
+
+def _success(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
+    percent = spec.success_percent
+    if not 1 <= percent <= 100:
+        yield _range("success.percent", 1, 100, percent)
+    elif percent != 100 and spec.success_rule is SuccessRule.CHIEF:
+        remedy = 'Remove percent, or use the rule "workers".'
+        yield Problem(
+            "success.percent", "conflict", 'A percentage belongs to the rule "workers".', remedy, str(percent)
+        )
+    elif percent != 100 and Role.WORKER in never_ending_roles(spec.strategy):
+        who = "no task decides" if only_serves(spec.strategy) else "only the chief decides"
+        message = f"The workers of {spec.strategy.value} never end by themselves: {who}."
+        yield Problem("success.percent", "conflict", message, "Remove percent.", str(percent))
+
+
+def shorten(value: str, most: int = 60) -> str:
+    """A text as it may be shown: control characters and the like written out, the end cut off."""
+    text = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in value[: most + 1])
+    return text if len(value) <= most and len(text) <= most else text[: most - 1] + "…"
+
+
+_CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
+    _name,
+    _roles,
+    _resources,
+    _no_script,
+    _entry_point,
+    _arguments,
+    _environment,
+    _inputs,
+    _paths,
+    _limits,
+    _success,
+)

@@ -1,0 +1,93 @@
+"""What each role means to a strategy, as data. Who adds a strategy adds one entry here.
+
+Not here: which numbers are allowed beyond these (`spec_rules`), and what is done with the answers (`success`,
+`restarts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+from yardmaster.job.spec import Role, Strategy, TrainingSpec
+
+
+class Scope(StrEnum):
+    """What must start anew when a task of a role was lost."""
+
+    TASK = "task"
+    """The lost task alone: the others go on meanwhile."""
+    CLUSTER = "cluster"
+    """Every task together: the others cannot go on without what was lost."""
+
+
+@dataclass(frozen=True)
+class RoleRule:
+    """One role within one strategy. `most` None: no limit but that on all tasks together."""
+
+    least: int
+    most: int | None = None
+    never_ends: bool = False
+    """Its tasks serve until they are released; nobody waits for them to end."""
+    has_server: bool = True
+    """It is part of the cluster map that all tasks get."""
+    on_loss: Scope = Scope.TASK
+
+
+_EVALUATOR = RoleRule(least=0, most=1, has_server=False)
+_ENDLESS_PS = RoleRule(least=1, never_ends=True)
+
+ROLES: Mapping[Strategy, Mapping[Role, RoleRule]] = MappingProxyType(
+    {
+        Strategy.SINGLE: {Role.WORKER: RoleRule(least=1, most=1, has_server=False)},
+        # Variables live on the PS, each worker has a session of its own: any one may come back alone.
+        Strategy.BETWEEN_GRAPH: {
+            Role.CHIEF: RoleRule(least=0, most=1),
+            Role.WORKER: RoleRule(least=1),
+            Role.PS: _ENDLESS_PS,
+        },
+        # The chief drives everything and survives the loss of a worker, but not that of a PS. A new chief cannot
+        # adopt servers that hold resources of the old one.
+        Strategy.PARAMETER_SERVER: {
+            Role.CHIEF: RoleRule(least=1, most=1, on_loss=Scope.CLUSTER),
+            Role.WORKER: RoleRule(least=1, never_ends=True),
+            Role.PS: RoleRule(least=1, never_ends=True, on_loss=Scope.CLUSTER),
+            Role.EVALUATOR: _EVALUATOR,
+        },
+        # Collectives need every member, with the same incarnation.
+        Strategy.MULTI_WORKER_MIRRORED: {
+            Role.CHIEF: RoleRule(least=0, most=1, on_loss=Scope.CLUSTER),
+            Role.WORKER: RoleRule(least=1, on_loss=Scope.CLUSTER),
+            Role.EVALUATOR: _EVALUATOR,
+        },
+        # Plain servers: who drives them is outside, and knows what to do when one comes back without its variables.
+        Strategy.IN_GRAPH: {
+            Role.CHIEF: RoleRule(least=0, most=1, never_ends=True),
+            Role.WORKER: RoleRule(least=1, never_ends=True),
+            Role.PS: _ENDLESS_PS,
+        },
+    }
+)
+
+
+def only_serves(strategy: Strategy) -> bool:
+    """Whether all that runs are servers that somebody outside drives: no script, no end but that of being stopped."""
+    return all(rule.never_ends for rule in ROLES[strategy].values())
+
+
+def never_ending_roles(strategy: Strategy) -> frozenset[Role]:
+    """Roles whose tasks only end when they are released."""
+    return frozenset(role for role, rule in ROLES[strategy].items() if rule.never_ends)
+
+
+def server_roles(spec: TrainingSpec) -> tuple[Role, ...]:
+    """The job's roles that have a server, hence an address, in the spec's order."""
+    return tuple(role for role in spec.roles if ROLES[spec.strategy][role].has_server)
+
+
+def leading_task(spec: TrainingSpec) -> tuple[Role, int]:
+    """The chief, or worker 0 where there is no chief role: the one that decides under the rule `chief`, and to which
+    clients of an `in_graph` job connect."""
+    return (Role.CHIEF, 0) if Role.CHIEF in spec.roles else (Role.WORKER, 0)

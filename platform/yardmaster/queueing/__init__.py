@@ -1,0 +1,1 @@
+"""Who is next, and what fits: amounts, quotas, machines and the decision over a whole queue."""

@@ -1,0 +1,298 @@
+"""May this job start now? The whole job or nothing, against its namespace's quota and its engine's capacity.
+
+Pure. `admit` answers for one job; `queue_decision` decides a whole queue by the same rules.
+
+The order is that of `turns`: priority, as far as it counts, then first come. A job that is before and could start now
+gets its room first. A waiting job that does not fit yet may be passed by smaller ones, but not for ever: once it has
+waited longer than `patience`, no later job may take from a pool (its namespace's quota, the engine) a resource that it
+lacks there. What it does not lack is left to others, and while it lacks some of its own namespace's quota it keeps
+nothing of the engine: a job that waits for that quota holds up no other namespace. A job that would find enough in sum
+and not on single nodes (`placement`) lacks all that it needs of the engine.
+
+Not here: which node a task gets (the engine's matter), and what a too large job could be instead (`fitting`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from yardmaster.job.spec import Resources
+from yardmaster.quantity import format_amount
+from yardmaster.queueing.ledger import RUNNING_JOBS, Candidate, Code, Holder, Ledger, Quota, Room, Usage
+from yardmaster.queueing.placement import Tasks
+from yardmaster.queueing.pools import (
+    CAPACITY,
+    MACHINE,
+    NODES,
+    QUOTA,
+    TASKS,
+    Needs,
+    PoolKey,
+    Pools,
+    Shortage,
+    exceeding,
+    quota_limits,
+)
+from yardmaster.queueing.turns import in_order
+from yardmaster.queueing.units import units_of
+
+__all__ = [
+    "DEFAULT_PATIENCE",
+    "MOST_SHOWN",
+    "RUNNING_JOBS",
+    "Admitted",
+    "Candidate",
+    "Code",
+    "Decision",
+    "Holder",
+    "Ledger",
+    "Never",
+    "Quota",
+    "Room",
+    "Shortage",
+    "Usage",
+    "Waiting",
+    "admit",
+    "held_keys",
+    "hindrance",
+    "never_fits",
+    "waiting",
+]
+
+DEFAULT_PATIENCE = timedelta(minutes=10)
+MOST_SHOWN = 20
+"""Jobs ahead, and holders, that an answer names: no reader wants more. All that are ahead are counted."""
+_PRECEDENCE = list(Code)
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """Reserve `total` for it, in the same transaction, and start it."""
+
+    total: Resources
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """It will start once there is room. Ids are for programs: what shows them hides those the reader may not see."""
+
+    code: Code
+    message: str
+    numbers: tuple[Shortage, ...] = ()
+    position: int = 0
+    """How many jobs of the engine's queue are before it."""
+    ahead: tuple[uuid.UUID, ...] = ()
+    """Those of them that want what it waits for, first first: the first few of `ahead_count`."""
+    ahead_count: int = 0
+    holders: tuple[Holder, ...] = ()
+    """Admitted jobs that hold what it waits for, the first few."""
+
+
+@dataclass(frozen=True)
+class Never:
+    """As limits and machines are now, it can never start, however long it waits."""
+
+    code: Code
+    message: str
+    remedy: str = ""
+    numbers: tuple[Shortage, ...] = ()
+
+
+Decision = Admitted | Waiting | Never
+
+
+def admit(
+    candidate: Candidate,
+    queue: Iterable[Candidate],
+    ledger: Ledger,
+    now: datetime,
+    patience: timedelta = DEFAULT_PATIENCE,
+) -> Decision:
+    """Whether the candidate starts now.
+
+    `queue` is every job that waits for the same engine and is still wanted, in any order, with or without the
+    candidate itself. Asking changes nothing.
+    """
+    return answer(candidate, Line(candidate, queue, ledger, now, patience), ledger)
+
+
+def answer(candidate: Candidate, line: Line, ledger: Ledger) -> Decision:
+    """What `admit` says, from a line that is known already."""
+    position = len(line.before)
+    hindered = hindrance(candidate, ledger, position)
+    if hindered:
+        return hindered
+    needs = line.pools.needs(candidate)
+    lacking = line.pools.lacking(needs) or line.barred & needs.keys()
+    if not lacking:
+        return Admitted(candidate.total)
+    ahead = [one.job_id for one, theirs in line.before if not lacking.isdisjoint(theirs.keys())]
+    holders = [one for one in ledger.holders if not lacking.isdisjoint(held_keys(one))]
+    # What would lack if no job were before: that is the reason, and the queue only adds to it.
+    alone = Pools(ledger).shortages(needs)
+    numbers = alone or line.pools.shortages(needs)
+    return waiting(alone, numbers, position, ahead[:MOST_SHOWN], len(ahead), holders[:MOST_SHOWN])
+
+
+def hindrance(candidate: Candidate, ledger: Ledger, position: int) -> Waiting | Never | None:
+    """Why the candidate may not start whatever is free, the first reason in Kueue's order; None where it may."""
+    found = [one for one in (_closed(candidate, ledger, position), never_fits(candidate, ledger)) if one]
+    return min(found, key=lambda one: _PRECEDENCE.index(one.code), default=None)
+
+
+def never_fits(candidate: Candidate, ledger: Ledger) -> Never | None:
+    """Why it can never start as limits and machines are now, or None. What is used does not matter."""
+    for one in candidate.tasks:
+        over = _too_large(one, ledger.room)
+        if over:
+            message = f"A task does not fit on any node: {_list(over)}."
+            return Never(Code.NO_MATCHING_FLAVOR, message, "Request more, smaller tasks.", over)
+    needs = {**units_of(candidate.total), RUNNING_JOBS: 1}
+    limits = quota_limits(ledger, candidate.namespace_id, needs)
+    over = exceeding(QUOTA, {name: need for name, need in needs.items() if name in limits}, limits)
+    if over:
+        message = f"The job exceeds its namespace's quota: {_list(over)}."
+        return Never(Code.EXCEEDS_MAX_QUOTA, message, "Request less, or ask an administrator for more quota.", over)
+    over = exceeding(CAPACITY, units_of(candidate.total), units_of(ledger.room.total))
+    if over:
+        message = f"The job exceeds the engine's total capacity: {_list(over)}."
+        return Never(Code.EXCEEDS_CAPACITY, message, "Request less, or choose a larger engine.", over)
+    if ledger.room.nodes and not ledger.room.idle.fits(candidate.tasks):
+        asked, most = sum(one.count for one in candidate.tasks), ledger.room.idle.most(candidate.tasks)
+        message = f"Even with nothing else running, the machines take {most} of its {asked} tasks at once."
+        remedy = "Request fewer or smaller tasks, or choose a larger engine."
+        return Never(Code.EXCEEDS_CAPACITY, message, remedy, (Shortage(NODES, TASKS, asked, most, most),))
+    return None
+
+
+def _too_large(one: Tasks, room: Room) -> tuple[Shortage, ...]:
+    """What a task of this size asks for beyond the machine that comes closest; nothing where one takes it."""
+    if not room.nodes:
+        return exceeding(MACHINE, units_of(one.size), units_of(room.largest_task))
+    if room.idle.fits((replace(one, count=1),)):
+        return ()
+    asked = units_of(one.size)
+    takers = [node for node in room.nodes if node.takes is None or one.kind in node.takes]
+    found = [exceeding(MACHINE, asked, units_of(node.total)) for node in takers]
+    nothing = exceeding(MACHINE, asked, {})
+    return min(found, key=lambda over: sum(each.short_by / each.needs for each in over), default=nothing)
+
+
+class Line:
+    """Who is before a candidate, what they leave of the pools, and what they keep others from taking."""
+
+    def __init__(
+        self, candidate: Candidate, queue: Iterable[Candidate], ledger: Ledger, now: datetime, patience: timedelta
+    ) -> None:
+        self.pools = Pools(ledger)
+        self.barred: frozenset[PoolKey] = frozenset()
+        """What later jobs may not take: a job before lacks it and has waited long enough."""
+        self.before: list[tuple[Candidate, Needs]] = []
+        others = [one for one in queue if one.job_id != candidate.job_id]
+        for one, _ in in_order([*others, candidate], ledger, self.pools):
+            if one is candidate:
+                break
+            needs = self.pools.needs(one)
+            if self.pools.could_ever_hold(needs):  # one that never starts is ahead of no job
+                self.before.append((one, needs))
+        for one, needs in self.before:
+            if _closing_code(one, ledger) is None:
+                self._pass(needs, now - one.queued_at > patience)
+
+    def _pass(self, needs: Needs, has_waited_enough: bool) -> None:
+        lacking = self.pools.lacking(needs)
+        if lacking and has_waited_enough:
+            self.barred |= self.pools.kept_for(needs)
+        elif not lacking and not self.barred & needs.keys():
+            self.pools.take(needs)
+
+
+_CLOSED = {
+    Code.DEACTIVATED: "is deactivated",
+    Code.MISCONFIGURED: "is not set up correctly; an administrator must correct it",
+    Code.SUSPENDED: "is suspended by an administrator and starts no jobs",
+    Code.ADMISSION_GATED: "starts jobs only after approval",
+}
+
+
+def _closing_code(candidate: Candidate, ledger: Ledger) -> Code | None:
+    codes = [code for code in (ledger.engine_closed, ledger.closed.get(candidate.namespace_id)) if code is not None]
+    return min(codes, key=_PRECEDENCE.index, default=None)
+
+
+def _closed(candidate: Candidate, ledger: Ledger, position: int) -> Waiting | None:
+    code = _closing_code(candidate, ledger)
+    if code is None:
+        return None
+    who = "The engine" if code is ledger.engine_closed else "The namespace"
+    return Waiting(code, f"{who} {_CLOSED.get(code, 'does not start jobs at the moment')}.", position=position)
+
+
+def waiting(
+    alone: Sequence[Shortage],
+    numbers: tuple[Shortage, ...],
+    position: int,
+    ahead: Iterable[uuid.UUID],
+    ahead_count: int,
+    holders: Iterable[Holder],
+) -> Waiting:
+    """The answer to a job that waits. `alone`: what would lack if no job were before it."""
+    if not alone:
+        code = Code.WAITING_FOR_TURN
+    elif any(one.pool == QUOTA for one in alone):
+        code = Code.WAITING_FOR_QUOTA
+    else:
+        code = Code.WAITING_FOR_CAPACITY
+    message = _waiting_message(code, numbers, ahead_count)
+    return Waiting(code, message, numbers, position, tuple(ahead), ahead_count, tuple(holders))
+
+
+def held_keys(holder: Holder) -> frozenset[PoolKey]:
+    """What of which pools an admitted job holds."""
+    names = [name for name, amount in units_of(holder.resources).items() if amount > 0]
+    mine = [PoolKey(holder.namespace_id, name) for name in (*names, RUNNING_JOBS)]
+    return frozenset([*mine, *(PoolKey(None, name) for name in names)] if holder.on_engine else mine)
+
+
+_NAMES = {"cpu": "CPU", "memory": "memory", "gpus": "GPUs"}
+
+
+def _waiting_message(code: Code, numbers: Sequence[Shortage], ahead: int) -> str:
+    others = f"{ahead} job{'' if ahead == 1 else 's'}"
+    if code is Code.WAITING_FOR_TURN:
+        return f"Capacity is free, but reserved for {others} ahead in the queue."
+    lacking = " ".join(
+        f"Not enough {text}: {_list(found)}."
+        for pool, text in ((QUOTA, "namespace quota"), (CAPACITY, "free capacity on the engine"))
+        if (found := [one for one in numbers if one.pool == pool])
+    ) or " ".join(map(_scattered, numbers))
+    return (
+        f"{lacking} {others} ahead {'is' if ahead == 1 else 'are'} waiting for the same resources."
+        if ahead
+        else lacking
+    )
+
+
+def _scattered(one: Shortage) -> str:
+    return (
+        f"Enough capacity in total, but only {one.unused:.0f} of its {one.needs:.0f} tasks fit on single nodes, and "
+        "all tasks of a job start together."
+    )
+
+
+def _list(numbers: Sequence[Shortage]) -> str:
+    return ", ".join(map(_describe, numbers))
+
+
+def _describe(one: Shortage) -> str:
+    """`CPU (4 requested, 2 of 8 available)`."""
+    needs, unused, limit = (
+        format_amount(one.resource, amount) for amount in (one.needs, max(one.unused, 0), one.limit)
+    )
+    name = _NAMES.get(one.resource, one.resource.replace("_", " "))
+    if one.unused == one.limit:
+        return f"{name} ({needs} requested, maximum {limit})"
+    return f"{name} ({needs} requested, {unused} of {limit} available)"

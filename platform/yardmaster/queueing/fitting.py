@@ -1,0 +1,118 @@
+"""Before a launch: would this job start now, later or never, and which smaller shape of it would start now?
+
+A dry run of `admission`: it promises nothing, and the answer may be old a moment later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from yardmaster.job.spec import NOTHING, Resources, Role, TrainingSpec
+from yardmaster.queueing.admission import DEFAULT_PATIENCE, Admitted, Line, Never, admit, answer
+from yardmaster.queueing.ledger import Candidate, Code, Ledger
+from yardmaster.queueing.placement import Tasks
+from yardmaster.queueing.pools import Needs, Shortage
+from yardmaster.queueing.units import units_of
+
+_SHRINKING = frozenset({Role.WORKER, Role.PS})
+"""Roles that a smaller shape has fewer of; every other role has one task, or none."""
+
+
+class Fit(StrEnum):
+    """The answer's word."""
+
+    FITS_NOW = "fits_now"
+    WAITS = "waits"
+    NEVER_FITS = "never_fits"
+
+
+@dataclass(frozen=True)
+class Check:
+    """The answer, its reason and numbers; `largest_fit` is the largest shape that would start now, None: none."""
+
+    verdict: Fit
+    code: Code | None
+    message: str
+    remedy: str = ""
+    numbers: tuple[Shortage, ...] = ()
+    position: int = 0
+    largest_fit: Mapping[Role, int] | None = None
+
+
+def check(
+    spec: TrainingSpec,
+    candidate: Candidate,
+    queue: Iterable[Candidate],
+    ledger: Ledger,
+    now: datetime,
+    patience: timedelta = DEFAULT_PATIENCE,
+) -> Check:
+    """What would become of the job if it were launched now. `candidate` is the one that `spec` makes."""
+    queue = tuple(queue)
+    decision = admit(candidate, queue, ledger, now, patience)
+    if isinstance(decision, Admitted):
+        asked = {role: one.replicas for role, one in spec.roles.items()}
+        return Check(Fit.FITS_NOW, None, "The job would start immediately.", largest_fit=asked)
+    shape = largest_fit(spec, candidate, queue, ledger, now, patience)
+    if isinstance(decision, Never):
+        return Check(
+            Fit.NEVER_FITS, decision.code, decision.message, decision.remedy, decision.numbers, largest_fit=shape
+        )
+    remedy = "Launch it and let it queue" + (", or launch the smaller shape." if shape else ".")
+    return Check(Fit.WAITS, decision.code, decision.message, remedy, decision.numbers, decision.position, shape)
+
+
+def largest_fit(
+    spec: TrainingSpec,
+    candidate: Candidate,
+    queue: Iterable[Candidate],
+    ledger: Ledger,
+    now: datetime,
+    patience: timedelta = DEFAULT_PATIENCE,
+) -> dict[Role, int] | None:
+    """The largest shape, at most the asked one, that would start now, or None: as many workers as possible, beside them
+    as many parameter servers as possible, every other role as asked. More room never gives a smaller shape."""
+    queue = tuple(queue)
+    fewest = {role: 1 if role in _SHRINKING else one.replicas for role, one in spec.roles.items()}
+    smallest = replace(candidate, total=_total_of(spec, fewest), tasks=_tasks_of(spec, fewest))
+    # If not even this would start, nothing would: a job that is barred from a resource is so in any number.
+    line = Line(smallest, queue, ledger, now, patience)
+    if not isinstance(answer(smallest, line, ledger), Admitted):
+        return None
+    left = line.pools.left_for(candidate.namespace_id, units_of(spec.total()))
+
+    def starts(shape: Mapping[Role, int]) -> bool:
+        asked = units_of(_total_of(spec, shape))
+        in_sum = all(need <= left.get(name, 0) for name, need in asked.items() if need)
+        return in_sum and line.pools.are_placed(Needs({}, _tasks_of(spec, shape)))
+
+    shape = fewest
+    for role in (Role.WORKER, Role.PS):
+        if role in shape:
+            shape = _as_many(shape, role, spec.replicas(role), starts)
+    return shape
+
+
+def _as_many(
+    shape: dict[Role, int], role: Role, most: int, starts: Callable[[Mapping[Role, int]], bool]
+) -> dict[Role, int]:
+    """The same shape with as many of the role as would start. `shape` itself would."""
+    least = shape[role]
+    while least < most:
+        middle = (least + most + 1) // 2
+        if starts({**shape, role: middle}):
+            least = middle
+        else:
+            most = middle - 1
+    return {**shape, role: least}
+
+
+def _total_of(spec: TrainingSpec, shape: Mapping[Role, int]) -> Resources:
+    return sum((spec.roles[role].resources * count for role, count in shape.items()), NOTHING)
+
+
+def _tasks_of(spec: TrainingSpec, shape: Mapping[Role, int]) -> tuple[Tasks, ...]:
+    return tuple(Tasks(role.value, spec.roles[role].resources, count) for role, count in shape.items())

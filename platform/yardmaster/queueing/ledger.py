@@ -1,0 +1,162 @@
+"""What admission is told: limits, what is held of them, who waits. Values only; who decides is `admission`.
+
+All amounts are promises (reservations), not use.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from functools import cached_property
+
+from yardmaster.job.spec import NOTHING, Resources, TrainingSpec
+from yardmaster.queueing.accelerators import is_accelerator
+from yardmaster.queueing.placement import Board, Node, Tasks
+
+RUNNING_JOBS = "running_jobs"
+"""The name under which the number of running jobs appears among a quota's resources."""
+
+
+class Code(StrEnum):
+    """Why a job has not started: Kueue's words, with the same meaning and precedence, and three of our own."""
+
+    DEACTIVATED = "Deactivated"
+    MISCONFIGURED = "Misconfigured"
+    NO_MATCHING_FLAVOR = "NoMatchingFlavor"
+    """One of its tasks fits on no machine."""
+    SUSPENDED = "Suspended"
+    ADMISSION_GATED = "AdmissionGated"
+    EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
+    EXCEEDS_CAPACITY = "ExceedsCapacity"
+    """Ours: all machines of the engine together are too small, or take not all of its tasks at once. Kueue knows quota
+    only, not machines."""
+    WAITING_FOR_QUOTA = "WaitingForQuota"
+    WAITING_FOR_CAPACITY = "WaitingForCapacity"
+    """Ours: quota is there, the engine is full, or what is free is too scattered."""
+    WAITING_FOR_TURN = "WaitingForTurn"
+    """Ours: there is room, but it is kept for a job that came first."""
+    PENDING_EVALUATION = "PendingEvaluation"
+    """Not looked at yet."""
+
+
+NEVER_FITS = frozenset({Code.NO_MATCHING_FLAVOR, Code.EXCEEDS_MAX_QUOTA, Code.EXCEEDS_CAPACITY})
+"""Reasons that no waiting takes away: only other limits, or other machines."""
+
+
+@dataclass(frozen=True)
+class Quota:
+    """What a namespace may hold at most, all engines together. None: no limit.
+
+    A limit on GPUs is one on accelerators: of those of other names, none may be held that `extended` does not name.
+    Else who may hold no GPU could hold a slice of one, or another maker's."""
+
+    cpu: float | None = None
+    memory: int | None = None
+    gpus: int | None = None
+    running_jobs: int | None = None
+    priority_ceiling: int = 0
+    """The highest priority with which its jobs count among those of other namespaces."""
+    extended: Mapping[str, int] = field(default_factory=dict)
+    """Limits of other resources, by name (`amd.com/gpu`). One that is not named has none, but for accelerators."""
+
+    def limits(self, names: Iterable[str] = ()) -> dict[str, float]:
+        """The limits that are set, by resource; and of `names` those that follow from the limit on GPUs."""
+        found = {"cpu": self.cpu, "memory": self.memory, "gpus": self.gpus, RUNNING_JOBS: self.running_jobs}
+        said = {name: limit for name, limit in found.items() if limit is not None}
+        followed = {} if self.gpus is None else dict.fromkeys(filter(is_accelerator, names), 0)
+        return {**followed, **self.extended, **said}
+
+    def at_least(self, held: Resources) -> Quota:
+        """The same, but never less than what is held: for a bound that must let it start again."""
+        return replace(
+            self,
+            cpu=None if self.cpu is None else max(self.cpu, held.cpu),
+            memory=None if self.memory is None else max(self.memory, held.memory),
+            gpus=None if self.gpus is None else max(self.gpus, held.gpus),
+            extended={
+                name: max(int(limit), held.extended.get(name, 0))
+                for name, limit in self.limits(held.extended).items()
+                if name in {*self.extended, *held.extended}
+            },
+        )
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the admitted jobs of a namespace hold."""
+
+    resources: Resources = NOTHING
+    running_jobs: int = 0
+
+    def amounts(self) -> dict[str, float]:
+        return {**self.resources.as_amounts(), RUNNING_JOBS: self.running_jobs}
+
+
+@dataclass(frozen=True)
+class Room:
+    """What an engine has: `engines.base.Capacity`, and what the portal has promised of it (`reserved`).
+
+    `free` is what strangers to the portal leave over; our own promises are not subtracted from it. `nodes`: the same,
+    node by node; empty where the engine is one machine. `promised`: the tasks of admitted jobs that are on no node yet.
+    """
+
+    total: Resources
+    free: Resources
+    largest_task: Resources
+    reserved: Resources = NOTHING
+    nodes: tuple[Node, ...] = ()
+    promised: tuple[Tasks, ...] = ()
+
+    @cached_property
+    def idle(self) -> Board:
+        """The nodes as if no job ran: what does not fit there never fits."""
+        return Board.idle(self.nodes)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A job that waits. One of whose `tasks` fits on no machine holds up no other."""
+
+    job_id: uuid.UUID
+    namespace_id: uuid.UUID
+    queued_at: datetime
+    priority: int
+    total: Resources
+    tasks: tuple[Tasks, ...]
+    turn_at: datetime | None = None
+    """Where another job's turn in the queue was left to it: that turn's time. None: its own, `queued_at`."""
+
+    @classmethod
+    def of(cls, spec: TrainingSpec, *, job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: datetime) -> Candidate:
+        """The candidate that a spec makes."""
+        tasks = tuple(Tasks(role.value, one.resources, one.replicas) for role, one in spec.roles.items())
+        return cls(job_id, namespace_id, queued_at, spec.priority, spec.total(), tasks)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """An admitted job and what it holds now."""
+
+    job_id: uuid.UUID
+    namespace_id: uuid.UUID
+    resources: Resources
+    on_engine: bool = True
+    """False: on another engine, so that it holds the namespace's quota only."""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All that admission on one engine knows at one instant. A namespace without a quota has no limit."""
+
+    room: Room
+    quotas: Mapping[uuid.UUID, Quota] = field(default_factory=dict)
+    usage: Mapping[uuid.UUID, Usage] = field(default_factory=dict)
+    holders: tuple[Holder, ...] = ()
+    """The admitted jobs, on this engine or of a candidate's namespace: for the answer's `holders` only."""
+    closed: Mapping[uuid.UUID, Code] = field(default_factory=dict)
+    """Namespaces that may start nothing now, and why: Deactivated, Suspended or AdmissionGated."""
+    engine_closed: Code | None = None
+    """The same for the engine: Misconfigured, Suspended or Deactivated."""

@@ -1,0 +1,175 @@
+"""Whether a whole job fits on the nodes at once: bin packing of its tasks over what each node has free. Pure.
+
+A sum does not tell: 2 + 2 free cores take two tasks of 1.2, and not three. A packing is looked for greedily first, the
+largest tasks on the fullest nodes. Where that fails, a search decides: exactly for small cases, for large ones within
+`packing.MOST_STEPS`. So a large job on many oddly filled nodes may wait although a packing exists. One that is let in
+has one.
+
+Which node a pod gets is the scheduler's decision. What it refuses goes back to the queue (`plan`).
+
+All amounts are whole units, as in `units`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from uuid import UUID
+
+from yardmaster.job.spec import Resources
+from yardmaster.queueing.accelerators import asks_for_one
+from yardmaster.queueing.packing import Group, Kind, Spaces, greedy, search
+from yardmaster.queueing.units import Units, units_of
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A task of the portal that is on a node already, and what it takes there."""
+
+    job_id: UUID
+    role: str
+    resources: Resources
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node that takes tasks. `total` is what it has for jobs when nothing runs; `free` what others than the portal
+    leave of it: the portal's own tasks, `bound`, are not subtracted. `takes`: tasks of which kinds; None: of all."""
+
+    name: str
+    total: Resources
+    free: Resources
+    bound: tuple[Bound, ...] = ()
+    takes: frozenset[Kind] | None = None
+
+    @cached_property
+    def in_all(self) -> Units:
+        """`total` in units."""
+        return units_of(self.total)
+
+    def left_beside(self, holding: frozenset[UUID]) -> Units:
+        """What is free in units, less what the bound tasks of these jobs take. Nearly always they are all of them."""
+        if self._jobs <= holding:
+            return self._left
+        return self._without(one for one in self.bound if one.job_id in holding)
+
+    @cached_property
+    def _jobs(self) -> frozenset[UUID]:
+        return frozenset(one.job_id for one in self.bound)
+
+    @cached_property
+    def _left(self) -> Units:
+        return self._without(self.bound)
+
+    def _without(self, bound: Iterable[Bound]) -> Units:
+        left = units_of(self.free)
+        for one in bound:
+            for name, need in units_of(one.resources).items():
+                left[name] = left.get(name, 0) - need
+        return left
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """So many equal tasks of a role. `role` is a stored name, which may be another release's."""
+
+    role: str
+    size: Resources
+    count: int
+
+    @property
+    def kind(self) -> Kind:
+        return self.role, asks_for_one(self.size.as_amounts())
+
+
+class Board:
+    """What is free on the nodes, while jobs are promised some of it. That only becomes less: what was refused once is
+    refused from then on."""
+
+    def __init__(self, nodes: Iterable[tuple[Units, frozenset[Kind] | None]]) -> None:
+        found = list(nodes)
+        self._names = sorted(set().union(*(left for left, _ in found)))
+        self._spaces: Spaces = {}
+        for left, takes in found:
+            # At the end stands what no node has: all that is asked for under another name.
+            space = (*[left.get(name, 0) for name in self._names], 0), takes
+            self._spaces[space] = self._spaces.get(space, 0) + 1
+        self._refused: dict[tuple[Tasks, ...], int] = {}
+        """How many of these tasks fit, where not all do."""
+        self._accepted: dict[tuple[Tasks, ...], Spaces] = {}
+        """What would be left beside these tasks."""
+
+    @classmethod
+    def idle(cls, nodes: Iterable[Node]) -> Board:
+        """As if nothing of anybody's ran but what runs on every node."""
+        return cls((one.in_all, one.takes) for one in nodes)
+
+    @classmethod
+    def now(cls, nodes: Iterable[Node], holding: frozenset[UUID], promised: Iterable[Tasks]) -> Board:
+        """As it is: without the bound tasks of the jobs that hold something (`holding`), and without what was promised
+        to tasks that are not on a node yet. What of the latter has no place is left out: it waits for the scheduler."""
+        board = cls((one.left_beside(holding), one.takes) for one in nodes)
+        # Size after size: a packing for all of them may exist, and what the scheduler does is not known.
+        counts = Counter[tuple[str, Resources]]()
+        for one in promised:
+            counts[one.role, one.size] += one.count
+        for (role, size), count in counts.items():
+            board._spaces = greedy(board._spaces, board._groups([Tasks(role, size, count)]))[1]
+        return board
+
+    def fits(self, tasks: tuple[Tasks, ...]) -> bool:
+        """Whether all of them have a place at once."""
+        if tasks in self._refused:
+            return False
+        if tasks not in self._accepted:
+            groups = self._groups(tasks)
+            placed, rest = greedy(self._spaces, groups)
+            if placed < sum(one.count for one in groups):
+                searched = search(self._spaces, groups)
+                if searched is None:
+                    self._refused[tasks] = placed
+                    return False
+                rest = searched
+            self._accepted[tasks] = rest
+        return True
+
+    def most(self, tasks: tuple[Tasks, ...]) -> int:
+        """How many of them have a place at once, about: all where `fits`, else what a greedy packing finds."""
+        return sum(one.count for one in tasks) if self.fits(tasks) else self._refused[tasks]
+
+    def take(self, tasks: tuple[Tasks, ...]) -> None:
+        """Promise their places; those that do not fit take none."""
+        if self.fits(tasks):
+            self._spaces = self._accepted[tasks]
+            self._accepted.clear()
+
+    def _groups(self, tasks: Iterable[Tasks]) -> list[Group]:
+        """The large ones first; tasks that are alike together, so that the order in which roles are named is none."""
+        counts = Counter[tuple[Kind, tuple[tuple[int, int], ...]]]()
+        for one in tasks:
+            if one.count > 0:
+                counts[one.kind, self._size(one.size)] += one.count
+        most = [0] * (len(self._names) + 1)
+        for _, size in counts:
+            for at, need in size:
+                most[at] = max(most[at], need)
+
+        def weight(one: Group) -> tuple[float, float, Kind]:
+            shares = [need / most[at] for at, need in one.size]
+            return max(shares, default=0.0), sum(shares), one.kind
+
+        return sorted(
+            (Group(kind, size, count, self._others(size)) for (kind, size), count in counts.items()),
+            key=weight,
+            reverse=True,
+        )
+
+    def _size(self, size: Resources) -> tuple[tuple[int, int], ...]:
+        at = {name: number for number, name in enumerate(self._names)}
+        return tuple(sorted((at.get(name, len(at)), need) for name, need in units_of(size).items() if need))
+
+    def _others(self, size: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+        asked = {at for at, _ in size}
+        return tuple(at for at in range(len(self._names)) if at not in asked)

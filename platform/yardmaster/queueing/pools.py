@@ -1,0 +1,191 @@
+"""The pools that a job takes from, its namespace's quota and its engine's capacity, and what is left of each.
+
+Counted in whole units (thousandths of a core, bytes, pieces), so that no sum of fractions is ever a little too large.
+Not here: whose turn it is (`admission`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, KeysView, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from yardmaster.queueing.ledger import RUNNING_JOBS, Candidate, Ledger, Quota, Usage
+from yardmaster.queueing.placement import Board, Tasks
+from yardmaster.queueing.units import to_amount, to_units, units_of
+
+CAPACITY = "capacity"
+QUOTA = "quota"
+MACHINE = "machine"
+NODES = "nodes"
+TASKS = "tasks"
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """One resource that lacks in one pool. `limit` is the pool's size; `unused` is what is left of it now (it may be
+    negative, where a limit was lowered below what is held)."""
+
+    pool: str
+    """`quota` or `capacity`; `machine` where one task is too large for every machine; `nodes` where there is enough in
+    sum and not on single nodes: then the resource is `tasks`, and counted is how many of them have a place."""
+    resource: str
+    needs: float
+    unused: float
+    limit: float
+
+    @property
+    def short_by(self) -> float:
+        """How much more must be free."""
+        return round(self.needs - max(self.unused, 0), 3)
+
+
+class PoolKey(NamedTuple):
+    """One resource of one pool. `namespace_id` None: the engine's."""
+
+    namespace_id: uuid.UUID | None
+    resource: str
+
+    @property
+    def pool(self) -> str:
+        return CAPACITY if self.namespace_id is None else QUOTA
+
+
+@dataclass(frozen=True)
+class Needs:
+    """How many units of which pools a job takes, and which tasks are to be placed on nodes."""
+
+    units: Mapping[PoolKey, int]
+    tasks: tuple[Tasks, ...] = ()
+
+    def keys(self) -> KeysView[PoolKey]:
+        return self.units.keys()
+
+
+def exceeding(pool: str, needs: Mapping[str, int], limits: Mapping[str, int]) -> tuple[Shortage, ...]:
+    """What is needed beyond the limits; a resource without a limit here is not there at all."""
+    return tuple(
+        _shortage(pool, name, need, limits.get(name, 0), limits.get(name, 0))
+        for name, need in needs.items()
+        if need > max(0, limits.get(name, 0))
+    )
+
+
+def _shortage(pool: str, resource: str, needs: int, unused: int, limit: int) -> Shortage:
+    return Shortage(pool, resource, *(to_amount(resource, units) for units in (needs, unused, limit)))
+
+
+class Pools:
+    """What is left of every limit of one ledger. `take` promises some of it; nothing else changes."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._limits: dict[PoolKey, int] = {}
+        self._left: dict[PoolKey, int] = {}
+        self._room = room = ledger.room
+        self._machine = units_of(room.largest_task)
+        self._holding = frozenset(one.job_id for one in ledger.holders if one.on_engine)
+        self.version = 0
+        """How often something was taken."""
+        total, free, reserved = units_of(room.total), units_of(room.free), units_of(room.reserved)
+        for name in {*total, *free, *reserved}:
+            self._limits[PoolKey(None, name)] = total.get(name, 0)
+            self._left[PoolKey(None, name)] = free.get(name, 0) - reserved.get(name, 0)
+        for namespace_id, quota in ledger.quotas.items():
+            used = to_units(ledger.usage.get(namespace_id, Usage()).amounts())
+            for name, limit in to_units(quota.limits({*total, *free, *reserved, *used})).items():
+                self._limits[PoolKey(namespace_id, name)] = limit
+                self._left[PoolKey(namespace_id, name)] = limit - used.get(name, 0)
+
+    @cached_property
+    def _board(self) -> Board:
+        return Board.now(self._room.nodes, self._holding, self._room.promised)
+
+    def needs(self, candidate: Candidate) -> Needs:
+        """What the candidate takes from which pool: only what it takes at all, and of quotas only what has a limit."""
+        found = {}
+        asked = units_of(candidate.total)
+        for name, need in asked.items():
+            if need > 0:
+                found[PoolKey(None, name)] = need
+        asked[RUNNING_JOBS] = 1
+        for name, need in asked.items():
+            key = PoolKey(candidate.namespace_id, name)
+            if need > 0 and key in self._limits:
+                found[key] = need
+        return Needs(found, candidate.tasks)
+
+    def left(self, key: PoolKey) -> int:
+        """What is left of one resource of one pool."""
+        return self._left.get(key, 0)
+
+    def has(self, key: PoolKey) -> bool:
+        """Whether the pool has, or bounds, this resource at all."""
+        return key in self._limits
+
+    def could_ever_hold(self, needs: Needs) -> bool:
+        """Whether a job with these needs fits if no other holds anything."""
+        if any(need > self._limits.get(key, 0) for key, need in needs.units.items()):
+            return False
+        if self._room.nodes:
+            return self._room.idle.fits(needs.tasks)
+        return not any(exceeding(MACHINE, units_of(one.size), self._machine) for one in needs.tasks)
+
+    def lacking(self, needs: Needs) -> frozenset[PoolKey]:
+        """The pools that have less left than is needed; where all have enough and the nodes do not take all tasks at
+        once, everything that is needed of the engine."""
+        lacking = self.lacking_in_sum(needs)
+        if lacking or self.are_placed(needs):
+            return lacking
+        return frozenset(key for key in needs.units if key.namespace_id is None)
+
+    def lacking_in_sum(self, needs: Needs) -> frozenset[PoolKey]:
+        """The pools that have less left than is needed, wherever on the engine it is."""
+        return frozenset(key for key, need in needs.units.items() if need > self._left.get(key, 0))
+
+    def are_placed(self, needs: Needs) -> bool:
+        """Whether the nodes take all tasks at once. Always, where the engine is one machine."""
+        return not self._room.nodes or self._board.fits(needs.tasks)
+
+    def lacks_quota(self, needs: Needs) -> bool:
+        """Whether its namespace's quota has less left than is needed."""
+        return any(key.namespace_id is not None for key in self.lacking_in_sum(needs))
+
+    def kept_for(self, needs: Needs) -> frozenset[PoolKey]:
+        """What a job with these needs may keep from later ones: what it lacks. Where it lacks some of its own
+        namespace's quota it cannot start whatever the engine has, so that it keeps nothing of that."""
+        lacking = self.lacking(needs)
+        return frozenset(key for key in lacking if key.namespace_id is not None) or lacking
+
+    def shortages(self, needs: Needs) -> tuple[Shortage, ...]:
+        """What lacks now, with numbers, quota first; empty when it fits."""
+        keys = sorted(self.lacking_in_sum(needs), key=lambda key: (key.pool != QUOTA, key.resource))
+        if not keys and not self.are_placed(needs):
+            asked = sum(one.count for one in needs.tasks)
+            return (Shortage(NODES, TASKS, asked, self._board.most(needs.tasks), self._room.idle.most(needs.tasks)),)
+        return tuple(
+            _shortage(key.pool, key.resource, needs.units[key], self._left.get(key, 0), self._limits.get(key, 0))
+            for key in keys
+        )
+
+    def take(self, needs: Needs) -> None:
+        """Promise what is needed."""
+        self.version += 1
+        for key, need in needs.units.items():
+            self._left[key] = self._left.get(key, 0) - need
+        if self._room.nodes:
+            self._board.take(needs.tasks)
+
+    def left_for(self, namespace_id: uuid.UUID, resources: Iterable[str]) -> dict[str, int]:
+        """The units of each of these resources that a job of this namespace could still get, in quota and capacity."""
+        found = {}
+        for name in resources:
+            limits = (PoolKey(None, name), PoolKey(namespace_id, name))
+            found[name] = max(0, min((self._left[key] for key in limits if key in self._left), default=0))
+        return found
+
+
+def quota_limits(ledger: Ledger, namespace_id: uuid.UUID, names: Iterable[str] = ()) -> dict[str, int]:
+    """The namespace's limits in units, and those of `names` that follow from them; empty where it has none."""
+    return to_units(ledger.quotas.get(namespace_id, Quota()).limits(names))
