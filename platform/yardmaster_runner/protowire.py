@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import struct
-from typing import Iterator, Tuple, Union
+from typing import Iterator, Tuple, TypeVar, Union
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+Buffer = TypeVar("Buffer", bytes, memoryview)
 Value = Union[int, bytes]
+_BITS_64 = (1 << 64) - 1
 
 
 class WireError(ValueError):
     """The bytes are not a message."""
 
 
-def fields(message: bytes) -> Iterator[Tuple[int, int, Value]]:
-    """(field number, wire type, value) of each field; varints as unsigned integers, all else as raw bytes."""
+def fields(message: Buffer) -> Iterator[Tuple[int, int, Union[int, Buffer]]]:
+    """(field number, wire type, value) of each field; varints as unsigned integers, all else as a slice of the message.
+    Raises `WireError`."""
     at, end = 0, len(message)
     while at < end:
-        key, at = _varint(message, at)
+        key, at = varint(message, at)
         number, kind = key >> 3, key & 7
-        value: Value
+        value: Union[int, Buffer]
         if kind == VARINT:
-            value, at = _varint(message, at)
+            value, at = varint(message, at)
         else:
             if kind == BYTES:
-                length, at = _varint(message, at)
+                length, at = varint(message, at)
             elif kind in (FIXED64, FIXED32):
                 length = 8 if kind == FIXED64 else 4
             else:
@@ -35,7 +38,8 @@ def fields(message: bytes) -> Iterator[Tuple[int, int, Value]]:
         yield number, kind, value
 
 
-def _varint(message: bytes, at: int) -> Tuple[int, int]:
+def varint(message: Union[bytes, memoryview], at: int) -> Tuple[int, int]:
+    """The number that begins at `at`, of at most 64 bits, and where it ends. Raises `WireError`."""
     result = shift = 0
     while True:
         if at >= len(message) or shift > 63:
@@ -44,7 +48,7 @@ def _varint(message: bytes, at: int) -> Tuple[int, int]:
         result |= (byte & 0x7F) << shift
         at += 1
         if byte < 0x80:
-            return result, at
+            return result & _BITS_64, at
         shift += 7
 
 

@@ -1,7 +1,7 @@
 """tf.train.Example messages, decoded from their protocol-buffer bytes without TensorFlow or protobuf.
 
 Only reading, and only the three messages Example, Features and Feature. The bytes are strangers': the work and memory
-they can cost are bounded. Not here: the files they come in (`tfrecord`).
+they can cost are bounded. Not here: the files they come in (`tfrecord`), the wire format (`protowire` of the runner).
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+from yardmaster_runner import protowire
+
 _KINDS = {1: "bytes", 2: "float", 3: "int64"}
 _ENDS_A_NUMBER = bytes(range(128))
 _PIECE = 64 << 10
@@ -50,7 +51,7 @@ def parse_example(data: bytes, *, only: str | None = None, most: int = 1_000) ->
                         name, content = _entry(_message(entry), budget)
                         if only in (None, name):
                             features[name] = _feature(content, most, budget)
-    except (IndexError, struct.error, UnicodeDecodeError) as error:
+    except (protowire.WireError, struct.error, UnicodeDecodeError) as error:
         raise NotAnExample(f"the bytes are no tf.train.Example: {error}") from error
     if data and not features and only is None:
         raise NotAnExample("the bytes hold no feature")
@@ -109,7 +110,7 @@ def _take(kind: int, value: memoryview | int, values: list[bytes | float | int],
     room = most - len(values)
     if isinstance(value, int):
         if room > 0:
-            values.append(_signed(value))
+            values.append(protowire.as_signed(value))
         return 1
     if kind == 2:
         count = len(value) // 4
@@ -117,8 +118,8 @@ def _take(kind: int, value: memoryview | int, values: list[bytes | float | int],
         return count
     at = 0
     while at < len(value) and room > 0:
-        number, at = _varint(value, at)
-        values.append(_signed(number))
+        number, at = protowire.varint(value, at)
+        values.append(protowire.as_signed(number))
         room -= 1
     return sum(_numbers_in(value[start : start + _PIECE]) for start in range(0, len(value), _PIECE))
 
@@ -129,42 +130,9 @@ def _numbers_in(packed: memoryview) -> int:
 
 def _fields(data: memoryview, budget: _Budget) -> Iterator[tuple[int, memoryview | int]]:
     """(number, value) of a message's fields: an int for varints, else a view of the bytes."""
-    at = 0
-    while at < len(data):
+    for number, _, value in protowire.fields(data):
         budget.spend()
-        tag, at = _varint(data, at)
-        kind = tag & 7
-        if kind == _VARINT:
-            value, at = _varint(data, at)
-            yield tag >> 3, value
-            continue
-        if kind == _BYTES:
-            size, at = _varint(data, at)
-        elif kind in (_FIXED32, _FIXED64):
-            size = 4 if kind == _FIXED32 else 8
-        else:
-            raise NotAnExample(f"the bytes hold a field of kind {kind}")
-        if at + size > len(data):
-            raise NotAnExample("a field is longer than its message")
-        yield tag >> 3, data[at : at + size]
-        at += size
-
-
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number & 0xFFFF_FFFF_FFFF_FFFF, at
-        shift += 7
-        if shift > 63:
-            raise NotAnExample("a number has more than 64 bits")
-
-
-def _signed(number: int) -> int:
-    return number - (1 << 64) if number >> 63 else number
+        yield number, value
 
 
 def _message(value: memoryview | int) -> memoryview:
