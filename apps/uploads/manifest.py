@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.uploads.models import FileBatch, Manifest, Upload
+from yardmaster.storage.base import key_join
 from yardmaster.storage.facts import FileFacts
 from yardmaster.storage.file_list import ListedFile, by_path, unpack
-from yardmaster.storage.keys import key_join
 
 BATCH = 500
 """Files whose progress lies in one row: some 100 KiB at most."""

@@ -19,8 +19,7 @@ from apps.uploads.limits import part_count
 from apps.uploads.manifest import SentFile, manifest_by_path, sent_files
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.storage_ledger import StorageUse
-from yardmaster.storage.base import UploadMissing
-from yardmaster.storage.keys import key_join
+from yardmaster.storage.base import UploadMissing, key_join
 
 SENT_BY_PEOPLE = (Kind.DATASET, Kind.CODE)
 

@@ -20,8 +20,8 @@ from apps.uploads.selectors import StoredFile
 from apps.uploads.versioned.changes import Changes, changes_between
 from apps.uploads.versioned.models import Collection, Version
 from apps.uploads.versioned.shelf import Shelf
+from yardmaster.storage.base import key_join
 from yardmaster.storage.file_list import ListedFile
-from yardmaster.storage.keys import key_join
 
 C = TypeVar("C", bound=Collection)
 V = TypeVar("V", bound=Version)

@@ -15,8 +15,7 @@ from apps.jobs.models import Job, QueuePass
 from apps.jobs.state.queue import AGAIN_AFTER as QUEUE_AGAIN_AFTER
 from apps.jobs.worker.sweep import AGAIN_AFTER, sweep
 from celery_worker import tasks
-from celery_worker.app import app
-from celery_worker.schedule import SCHEDULE
+from celery_worker.app import SCHEDULE, app
 from tests.integration.jobs.conftest import engine_settings, sent, stores, world
 
 __all__ = ["engine_settings", "sent", "stores", "world"]
