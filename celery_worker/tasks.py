@@ -11,8 +11,8 @@ from celery.signals import worker_ready
 from django.db import connection
 from django.utils import timezone
 
+from apps.accounts.attempts import networks_clean
 from apps.accounts.browsers import browsers_clean
-from apps.accounts.networks import networks_clean
 from apps.api.idempotency import idempotency_clean
 from apps.audit.services import events_clean
 from apps.dispatch.messages import (

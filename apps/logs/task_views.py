@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AnonymousUser
+from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -176,3 +177,10 @@ class TaskEndView(TaskLogView):
         reserve = END_RESERVE * sum(request.auth.replicas.values())
         next_line = charged(stream, partial(counted_log().mark_end, stream, query["lines"], reserve))
         return self.answer(stream, Written(next_line, None))
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("task/log/", TaskLinesView.as_view(), name="task-log"),
+    path("task/log/gap/", TaskGapView.as_view(), name="task-log-gap"),
+    path("task/log/end/", TaskEndView.as_view(), name="task-log-end"),
+]

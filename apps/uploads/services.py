@@ -34,8 +34,7 @@ from apps.uploads.limits import (
 )
 from apps.uploads.manifest import manifest_create
 from apps.uploads.models import Kind, State, Upload
-from apps.uploads.removal import let_go, remove, remove_now
-from apps.uploads.tombstones import tombstones_sweep
+from apps.uploads.removal import let_go, remove, remove_now, tombstones_sweep
 from yardmaster.errors import Problem, Unavailable
 from yardmaster.logs.volume import Refusal
 from yardmaster.storage.file_list import ListedFile, pack

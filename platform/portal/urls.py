@@ -3,7 +3,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from apps.accounts import pages as accounts
-from apps.administration import pages as administration
+from apps.administration import audit_pages, namespace_pages
 from apps.api.outside import unknown_address
 from apps.api.readiness import healthz, readyz
 from apps.code import pages as code
@@ -15,26 +15,31 @@ from apps.registry import pages as registry
 from apps.removals import pages as removals
 from portal import find, home
 
-API_APPS = (
-    "api",
-    "accounts",
-    "administration",
-    "uploads",
-    "datasets",
-    "code",
-    "jobs",
-    "logs",
-    "registry",
-    "removals",
+API = (
+    "api.views",
+    "accounts.views",
+    "administration.namespace_views",
+    "administration.usage_views",
+    "administration.audit_views",
+    "uploads.views",
+    "datasets.views",
+    "code.views",
+    "jobs.api.job_views",
+    "jobs.api.detail_views",
+    "jobs.task_api.views",
+    "logs.task_views",
+    "logs.views",
+    "registry.views",
+    "removals.views",
 )
 
-PAGES = (accounts, administration, notifications, jobs, logs, datasets, code, registry, removals)
+PAGES = (accounts, namespace_pages, audit_pages, notifications, jobs, logs, datasets, code, registry, removals)
 """Each has its own addresses; below are those that belong to none."""
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("api/v1/", include([path("", include(f"apps.{name}.urls")) for name in API_APPS])),
+    path("api/v1/", include([path("", include(f"apps.{name}")) for name in API])),
     path("api/<path:rest>", unknown_address),
-    path("storage/", include("apps.uploads.storage_urls")),
+    path("storage/", include("apps.uploads.delivery")),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("", home.home, name="home"),

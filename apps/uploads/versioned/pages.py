@@ -35,7 +35,7 @@ from apps.uploads.selectors import own_uploads, storage_used, upload_for
 from apps.uploads.services import upload_abort
 from apps.uploads.versioned import selectors, services
 from apps.uploads.versioned.models import Collection, Version
-from apps.uploads.versioned.shelf import Shelf
+from apps.uploads.versioned.selectors import Shelf
 from yardmaster.errors import Problem
 
 ROWS = 50

@@ -9,8 +9,7 @@ import zipfile
 import pytest
 
 from apps.code.models import CodeVersion
-from apps.code.selectors import files_of, sources_of, version_for
-from apps.code.shelf import CODE
+from apps.code.selectors import CODE, files_of, sources_of, version_for
 from apps.namespaces.selectors import namespace_for
 from apps.uploads.models import Upload
 from apps.uploads.versioned.services import collection_create, version_add

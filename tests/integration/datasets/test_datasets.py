@@ -14,7 +14,7 @@ from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.selectors import namespace_for
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
-from apps.uploads.signals import versions_deleting
+from apps.uploads.versioned.models import versions_deleting
 from tests.integration.sending import begin, sha256, tfrecord, uploaded
 
 PATH = "/api/v1/datasets/"

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.uploads.delivery import ByteRange, RangeRefused, parse_range
 from apps.uploads.limits import (
     CRC_BUDGET,
     MAX_FILE_SIZE,
@@ -13,7 +14,6 @@ from apps.uploads.limits import (
     part_length,
     part_size_for,
 )
-from apps.uploads.ranges import ByteRange, RangeRefused, parse_range
 from yardmaster.storage.base import MAX_PART_SIZE, MAX_PARTS
 
 
