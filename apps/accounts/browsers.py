@@ -1,5 +1,5 @@
-"""The browsers in which a person is signed in: noting them, listing them, ending them; and recording who signed in, failed
-to, or signed out, and whose password is another, whatever way it went.
+"""The browsers in which a person is signed in: noting them, listing them, ending them; and recording who signed in,
+failed to, or signed out, and whose password is another, whatever way it went.
 
 What is recorded comes by signals of Django's and allauth's, connected when the portal starts. Not here: how sessions
 begin (allauth, `pages`), and personal tokens (`services`).

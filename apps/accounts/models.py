@@ -1,5 +1,5 @@
-"""Users, their browsers and networks, their personal tokens and one-time sign-in links; and the signals of what happens to
-a user.
+"""Users, their browsers and networks, their personal tokens and one-time sign-in links; and the signals of what happens
+to a user.
 
 Not here: who may do what in a namespace (`apps.namespaces`).
 """

@@ -1,4 +1,6 @@
-"""What a namespace may hold and what it holds now, put together from those who keep the books; also in words, for bars."""
+"""What a namespace may hold and what it holds now, put together from those who keep the books; also in words, for
+bars.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from apps.accounts.models import User
 from apps.code.models import Code, CodeVersion
-from apps.stores.objects import storage
+from apps.stores import storage
 from apps.uploads.models import Kind
 from apps.uploads.selectors import StoredFile
 from apps.uploads.versioned import selectors

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.stores.logs import log_store
+from apps.stores import log_store
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.reading import Line
 from yardmaster.logs.search import NOTHING_COUNTED, LevelCounts, count_levels

@@ -24,8 +24,7 @@ from apps.jobs.state.log_charges import charged, refusal_json
 from apps.jobs.state.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
 from apps.logs.intake import MOST_BYTES, Judged, lines_in, times_in, without_token
 from apps.logs.serializers import EndQuery, GapBody, GapQuery, NextLine, Place, WriteQuery, WriterQuery
-from apps.stores.log_nudges import log_moved
-from apps.stores.logs import counted_log
+from apps.stores import counted_log, log_moved
 from yardmaster.logs.keys import JobGone, OutOfStep, StreamKey
 from yardmaster.logs.store import END_RESERVE, Written
 

@@ -1,5 +1,5 @@
-"""What happens to namespaces when something happens to a user: every user has a personal one from the first moment, and a
-team always has a manager.
+"""What happens to namespaces when something happens to a user: every user has a personal one from the first moment, and
+a team always has a manager.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def namespace_for(user: User, ref: str | UUID | None, *, at_least: Role = Role.V
     """The namespace by id or slug (None: the user's own). 404 where it is unknown or foreign, 403 where the user's role
     is too low."""
     if ref is None or ref == "":
-        return personal_namespace_create(user)
+        return Namespace.objects.filter(owner=user).first() or personal_namespace_create(user)
     text = str(ref)
     if is_uuid(text):
         found = namespaces_visible(user).filter(pk=UUID(text)).first()

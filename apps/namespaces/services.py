@@ -1,5 +1,6 @@
-"""Changes of namespaces, members and quotas, and marks that something has changed for what engines keep for them: workers
-that look after it find those (`apps.jobs.engines.namespaces`). Every verb writes its audit event in its own transaction.
+"""Changes of namespaces, members and quotas, and marks that something has changed for what engines keep for them:
+workers that look after it find those (`apps.jobs.engines.namespaces`). Every verb writes its audit event in its own
+transaction.
 
 Not here: who may call it (the views ask `selectors.require_role`).
 """

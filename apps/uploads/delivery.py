@@ -1,5 +1,5 @@
-"""Serving the addresses that `LocalStorage` signs: GET of an object, whole or a range of it, PUT of a part. The signature is
-all they need. Also many files as one zip, made while it is sent: no more is kept than a piece of a file.
+"""Serving the addresses that `LocalStorage` signs: GET of an object, whole or a range of it, PUT of a part. The
+signature is all they need. Also many files as one zip, made while it is sent: no more is kept than a piece of a file.
 
 What is served was uploaded by people, so nothing of it may act on the portal's origin: it is an attachment, is not
 sniffed, and runs in a sandbox. Memory stays flat whatever the size.
@@ -24,7 +24,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from apps.api.problems import CONTENT_TYPE, ApiProblem, body_of, problem_of
 from apps.errors import DomainError, NotFound, TooLarge
-from apps.stores.objects import storage
+from apps.stores import storage
 from apps.uploads.selectors import StoredFile
 from yardmaster.errors import YardmasterError
 from yardmaster.storage.base import (

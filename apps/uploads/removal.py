@@ -16,10 +16,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from apps.stores.objects import storage
+from apps.stores import storage
 from apps.uploads import storage_ledger
-from apps.uploads.limits import ADDRESS_LIFE
-from apps.uploads.manifest import sent_files
+from apps.uploads.manifest import ADDRESS_LIFE, sent_files
 from apps.uploads.models import State, Tombstone, Upload
 from yardmaster.errors import Unavailable
 

@@ -1,5 +1,5 @@
-"""The bytes a namespace holds: reserved at the begin of an upload, used once complete, returned when it goes; and of which
-kinds they are.
+"""The bytes a namespace holds: reserved at the begin of an upload, used once complete, returned when it goes; and of
+which kinds they are.
 
 Each change is one conditional update, so that two at once can never both take the last byte. They belong into the
 transaction that changes the upload.

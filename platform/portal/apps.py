@@ -6,7 +6,7 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
-from apps.stores.objects import storage
+from apps.stores import storage
 from portal.reach import contradictions, reach_of
 from yardmaster.engines.registry import EngineRegistry
 from yardmaster.errors import YardmasterError

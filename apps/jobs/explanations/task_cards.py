@@ -1,5 +1,5 @@
-"""One task as its card on the job's page shows it: its state, and small pictures of its use of cpu and memory over time.
-Reads nothing.
+"""One task as its card on the job's page shows it: its state, and small pictures of its use of cpu and memory over
+time. Reads nothing.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The ledger: what admitted jobs hold of their namespace's quota and of their engine, written by `apps.jobs.state.ledger`;
-and what came of probing an engine.
+"""The ledger: what admitted jobs hold of their namespace's quota and of their engine, written by
+`apps.jobs.state.ledger`; and what came of probing an engine.
 """
 
 from __future__ import annotations

@@ -15,9 +15,8 @@ from apps.errors import Conflict, NotFound
 from apps.jobs.models import Job, JobAttempt
 from apps.jobs.state.results import newest_checkpoint
 from apps.jobs.state.task_auth import TaskIdentity
-from apps.stores.logs import log_store
-from apps.stores.objects import storage
-from apps.uploads.limits import ADDRESS_LIFE
+from apps.stores import log_store, storage
+from apps.uploads.manifest import ADDRESS_LIFE
 from yardmaster.errors import Unavailable
 from yardmaster.job.spec import DatasetInput, Role
 from yardmaster.job.spec_json import spec_to_json

@@ -1,5 +1,5 @@
-"""Which tables a shelf (datasets, code) has, which of its things a person may see, their files, and what differs between
-two versions. A foreign id is a 404. What differs inside a file: `apps.code.compare`.
+"""Which tables a shelf (datasets, code) has, which of its things a person may see, their files, and what differs
+between two versions. A foreign id is a 404. What differs inside a file: `apps.code.compare`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apps.accounts.models import User
 from apps.errors import NotFound
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespaces_visible, reading_note, require_role
-from apps.stores.objects import storage
+from apps.stores import storage
 from apps.uploads.manifest import manifest_by_path
 from apps.uploads.models import Kind
 from apps.uploads.selectors import StoredFile

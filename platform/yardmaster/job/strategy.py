@@ -6,12 +6,41 @@ Not here: which numbers are allowed beyond these (`spec_rules`), and what is don
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Any
 
 from yardmaster.job.spec import Role, Strategy, TrainingSpec
+from yardmaster_runner import cluster as words
+from yardmaster_runner.cluster import distribution_environment
+
+TF_CONFIG = "TF_CONFIG"
+
+
+def tf_config(
+    spec: TrainingSpec, cluster: Mapping[str, Sequence[str]], role: Role, index: int
+) -> dict[str, Any] | None:
+    """TF_CONFIG's value, or None where a task must not have one (jobs of one task)."""
+    return words.tf_config(spec.strategy.value, cluster, role.value, index, len(spec.tasks()))
+
+
+def classic_flags(spec: TrainingSpec, cluster: Mapping[str, Sequence[str]], role: Role, index: int) -> list[str]:
+    """`--ps_hosts --worker_hosts --job_name --task_index` for `between_graph`; nothing for the others."""
+    return words.classic_flags(spec.strategy.value, cluster, role.value, index)
+
+
+def task_environment(
+    spec: TrainingSpec, role: Role, index: int, cluster: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """What a task's environment gets beside the user's own variables, which are never overwritten."""
+    config = tf_config(spec, cluster, role, index)
+    found = distribution_environment(spec.strategy.value, spec.environment)
+    if config is not None:
+        found[TF_CONFIG] = json.dumps(config)
+    return found
 
 
 class Scope(StrEnum):

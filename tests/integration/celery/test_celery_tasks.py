@@ -60,7 +60,7 @@ def test_large_uploads_leave_threads_to_jobs(monkeypatch):
         begun.append(upload_id)
         assert goes_on.wait(20)
 
-    monkeypatch.setattr(tasks, "upload_finish_and_settle", slow)
+    monkeypatch.setattr(tasks, "upload_finish_quietly", slow)
     threads = [threading.Thread(target=tasks.finish_upload, args=[str(uuid.uuid4())]) for _ in range(4)]
     for thread in threads:
         thread.start()

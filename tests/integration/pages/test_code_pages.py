@@ -10,7 +10,7 @@ from django.urls import reverse
 from apps.code.models import Code
 from apps.code.pages import DIFFS_SHOWN, LINES_SHOWN
 from apps.code.selectors import LARGEST
-from apps.stores.objects import storage
+from apps.stores import storage
 from tests.integration.pages.shown import page
 from tests.integration.sending import uploaded
 

@@ -22,8 +22,7 @@ from yardmaster.errors import Problem, SpecRejected
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, Strategy, TrainingSpec
 from yardmaster.job.spec_rules import DEFAULT_LIMITS
-from yardmaster.job.strategy import ROLES
-from yardmaster.job.tf_config import task_environment
+from yardmaster.job.strategy import ROLES, task_environment
 
 FULL_NAMES = replace(OPTIONS, namespace_prefix="y" * 20, service_domain="training.example.internal")
 KEY = JobKey(uuid.UUID(int=7), uuid.UUID(int=9), 999)

@@ -22,8 +22,7 @@ from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.errors import Problem
 from yardmaster.ids import JobKey, short
 from yardmaster.job.spec import Role, TrainingSpec
-from yardmaster.job.strategy import server_roles
-from yardmaster.job.tf_config import TF_CONFIG, task_environment
+from yardmaster.job.strategy import TF_CONFIG, server_roles, task_environment
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 US = "yardmaster"
