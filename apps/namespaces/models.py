@@ -14,7 +14,7 @@ from simple_history.models import HistoricalRecords
 from yardmaster.ids import new_id
 from yardmaster.queueing import ledger
 
-LONGEST = 63
+LONGEST_SLUG = 63
 _PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -33,7 +33,7 @@ def is_uuid(text: str) -> bool:
 
 def slug_of(name: str) -> str:
     """The slug nearest to a user's name; `user` where nothing of it can stand in an address."""
-    slug = slugify(name[:200]).replace("_", "-").strip("-")[: LONGEST - 13].strip("-")
+    slug = slugify(name[:200]).replace("_", "-").strip("-")[: LONGEST_SLUG - 13].strip("-")
     if is_uuid(slug):
         return f"u-{slug}"
     return slug or "user"
@@ -101,7 +101,7 @@ class Quota(models.Model):
 class Place(models.Model):
     """What an engine keeps for a namespace (a namespace on a cluster), and how it was last found.
 
-    No foreign key: it outlives the namespace until the engine has let go of everything. Written by `places`.
+    No foreign key: it outlives the namespace until the engine has let go of everything. Written by `services`.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

@@ -19,14 +19,14 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.dispatch.messages import KEEP_NAMESPACE, enqueue
 from apps.errors import Conflict, Invalid, NotFound
-from apps.namespaces.models import LONGEST, Membership, Namespace, Place, Role, default_quota_create, is_slug
+from apps.namespaces.models import LONGEST_SLUG, Membership, Namespace, Place, Role, default_quota_create, is_slug
 from yardmaster.errors import Problem
 
 
 def team_create(*, slug: str, title: str, manager: User, actor: User) -> Namespace:
     """Make a team namespace with its first manager and the default quota."""
     if not is_slug(slug):
-        message = f"A slug is 1 to {LONGEST} of a to z, 0 to 9 and inner hyphens, and must not look like an id."
+        message = f"A slug is 1 to {LONGEST_SLUG} of a to z, 0 to 9 and inner hyphens, and must not look like an id."
         raise Invalid([Problem("slug", "invalid", message, "Choose something like vision-team.", slug)])
     try:
         with transaction.atomic():
