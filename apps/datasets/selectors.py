@@ -1,16 +1,12 @@
-"""Which dataset versions a person may see, their files, and what a version knows beyond them: records, and damage."""
+"""The tables of datasets, and what a version knows beyond its files: records, and damage."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from apps.accounts.models import User
 from apps.datasets.models import Dataset, DatasetVersion
 from apps.uploads.models import Kind
-from apps.uploads.selectors import StoredFile
-from apps.uploads.versioned import selectors
 from apps.uploads.versioned.selectors import Shelf
 from yardmaster.storage.file_list import ListedFile
 
@@ -24,13 +20,3 @@ def _version_fields(files: Sequence[ListedFile]) -> dict[str, Any]:
 
 
 DATASETS = Shelf(Kind.DATASET, "dataset", Dataset, DatasetVersion, _version_fields)
-
-
-def version_for(user: User, version_id: uuid.UUID) -> DatasetVersion:
-    """The version, if the user may see it; else 404."""
-    return selectors.version_for(DATASETS, user, version_id)
-
-
-def files_of(version: DatasetVersion) -> list[StoredFile]:
-    """Its files, by path."""
-    return selectors.files_of(version)
