@@ -8,9 +8,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "platform"))
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
-    from portal.cluster import told
+    from portal.cluster import choice
 
-    os.environ.update(told.for_command(sys.argv, os.environ, Path(__file__).resolve().parent))
+    os.environ.update(choice.settings_for_command(sys.argv, os.environ, Path(__file__).resolve().parent))
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)

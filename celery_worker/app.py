@@ -7,20 +7,70 @@ and a lost one is replaced by the sweep.
 from __future__ import annotations
 
 import os
+from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
 from celery import Celery
 from celery.signals import beat_init, worker_ready
 from django.conf import settings
+from kombu.transport import redis
 
 from apps.api.readiness import keep_reporting, report_ready
-from celery_worker.broker_loss import survive_broker_loss
-from celery_worker.schedule import SCHEDULE
 
 SAME_MESSAGE_AGAIN = 600
 """Seconds after which the broker gives an unacknowledged message to another worker. Far beyond a look at a job: the
 sweep is what heals, and it is faster. A large upload may take longer; its lease sends the second worker away."""
+
+SWEEP_EVERY = 2.0
+
+SCHEDULE: dict[str, dict[str, Any]] = {
+    # A sweep that no worker took in time is replaced by the next one.
+    "jobs": {"task": "yardmaster.sweep", "schedule": SWEEP_EVERY, "options": {"expires": SWEEP_EVERY * 5}},
+    "namespaces": {"task": "yardmaster.sweep_namespaces", "schedule": 5.0, "options": {"expires": 5.0}},
+    "probes": {"task": "yardmaster.probe_engines", "schedule": 5.0, "options": {"expires": 5.0}},
+    "uploads": {"task": "yardmaster.sweep_uploads", "schedule": 30.0, "options": {"expires": 30.0}},
+    "results": {"task": "yardmaster.settle_results", "schedule": 30.0, "options": {"expires": 30.0}},
+    "notices": {"task": "yardmaster.sweep_notices", "schedule": 30.0, "options": {"expires": 30.0}},
+    "browsers": {"task": "yardmaster.clean_browsers", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "stores": {"task": "yardmaster.clean_stores", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "idempotency": {"task": "yardmaster.clean_idempotency", "schedule": 3600.0, "options": {"expires": 3600.0}},
+}
+"""What beat sends, and how often. Each entry names a task in `celery_worker.tasks`."""
+
+
+class LossProofQoS(redis.QoS):
+    """Speaks to the broker as ever, as long as there is a connection to do it through.
+
+    When the connection is lost, kombu closes it, and only then wants to acknowledge through it what is still being
+    worked on, or to give it back; either ends the worker with an AttributeError. Nothing is lost by not trying: the
+    broker has these messages on its own list or was started anew without any, and the sweep replaces what is missing.
+    """
+
+    def ack(self, delivery_tag: str) -> None:
+        if not self._is_cut_off:
+            super().ack(delivery_tag)  # type: ignore[no-untyped-call]
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        if not self._is_cut_off:
+            super().reject(delivery_tag, requeue)  # type: ignore[no-untyped-call]
+
+    def restore_unacked_once(self, stderr: Any = None) -> None:
+        if self._is_cut_off:
+            self._on_collect.cancel()
+        else:
+            super().restore_unacked_once(stderr)  # type: ignore[no-untyped-call]
+
+    @property
+    def _is_cut_off(self) -> bool:
+        connection = self.channel.connection
+        return connection is None or connection.client is None
+
+
+def survive_broker_loss() -> None:
+    """Have every connection of this process do so."""
+    redis.Channel.QoS = LossProofQoS
+
 
 survive_broker_loss()
 app = Celery("yardmaster", broker=settings.CELERY_BROKER_URL, include=["celery_worker.tasks"])

@@ -11,8 +11,8 @@ from celery.signals import worker_ready
 from django.db import connection
 from django.utils import timezone
 
+from apps.accounts.attempts import networks_clean
 from apps.accounts.browsers import browsers_clean
-from apps.accounts.networks import networks_clean
 from apps.api.idempotency import idempotency_clean
 from apps.audit.services import events_clean
 from apps.dispatch.messages import (
@@ -27,15 +27,15 @@ from apps.dispatch.messages import (
 from apps.dispatch.outbox import ATTEMPT_DECIDED
 from apps.jobs.engines.namespaces import places_keep, places_sweep
 from apps.jobs.engines.probes import network_is_due, probes_sweep
-from apps.jobs.state.results import results_settle, upload_finish_and_settle
+from apps.jobs.state.results import result_settle, results_settle
 from apps.jobs.worker.queue_pass import admit_queue
 from apps.jobs.worker.reconcile import reconcile
 from apps.jobs.worker.sweep import sweep
 from apps.notifications.services import verdicts_note
 from apps.notifications.worker import notice_send, notices_sweep
 from apps.removals.worker import removal_carry_out, removals_sweep
-from apps.stores.logs import log_store
-from apps.stores.objects import storage
+from apps.stores import log_store, storage
+from apps.uploads.finishing import upload_finish_quietly
 from apps.uploads.services import uploads_sweep
 
 UPLOADS_AT_ONCE = 2
@@ -75,7 +75,8 @@ def finish_upload(upload_id: str) -> None:
     if not _upload_places.acquire(blocking=False):
         return
     try:
-        upload_finish_and_settle(uuid.UUID(upload_id))
+        if upload_finish_quietly(uuid.UUID(upload_id)):
+            result_settle(uuid.UUID(upload_id), timezone.now())
     finally:
         _upload_places.release()
 

@@ -2,8 +2,9 @@
 
 Counted per address, per account, and per pair of both. An account's count never locks its owner out: whoever signed in
 from an address before, or has the cookie that signing in left in the browser, is counted apart. Refused attempts do not
-count, so an address that is over its own limit adds nothing to any account's. Not here: where counts are kept
-(`apps.api.allowances`), and signing in itself.
+count, so an address that is over its own limit adds nothing to any account's. The networks that an account has signed
+in from are known in the database and exactly: a table of counters, whose collisions only make a limit stricter, would
+here loosen one. Not here: where counts are kept (`apps.api.allowances`), and signing in itself.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.signals import user_logged_in
@@ -20,8 +23,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import timezone
 
-from apps.accounts.models import User
-from apps.accounts.networks import is_seen_from, network_note
+from apps.accounts.models import KnownNetwork, User
 from apps.accounts.selectors import LONGEST_NAME, users_reached_by
 from apps.api.addresses import network_of
 from apps.api.allowances import take
@@ -29,6 +31,36 @@ from apps.api.outside import problem_response
 from apps.api.problems import answer_to
 from apps.errors import TooMany
 from yardmaster.allowances import Allowance, Taking, seconds_until_more
+
+LASTS = timedelta(days=30)
+MOST = 20
+"""Networks of one account: the last ones count."""
+
+
+def network_note(user: User, network: str, now: datetime) -> None:
+    """Remember that the account has just signed in from here, and forget its oldest networks."""
+    known = KnownNetwork.objects.filter(user=user)
+    if known.filter(network=network).update(seen_at=now):
+        return
+    KnownNetwork.objects.bulk_create([KnownNetwork(user=user, network=network, seen_at=now)], ignore_conflicts=True)
+    newest = known.order_by("-seen_at", "-pk").values_list("pk", flat=True)[:MOST]
+    known.exclude(pk__in=list(newest)).delete()
+
+
+def is_seen_from(network: str, account: str, now: datetime) -> bool:
+    """Whether the account with this id signed in from this network lately. What is no id has never."""
+    try:
+        user_id = UUID(account)
+    except ValueError:
+        return False
+    seen = KnownNetwork.objects.filter(user_id=user_id, network=network, seen_at__gt=now - LASTS)
+    return seen.exists()
+
+
+def networks_clean(now: datetime) -> None:
+    """Forget networks that no longer count."""
+    KnownNetwork.objects.filter(seen_at__lte=now - LASTS).delete()
+
 
 PAGE_COST = 2
 """A guess on the page counts as two over the API: people mistype less often than programs try again."""

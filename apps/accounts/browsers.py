@@ -1,6 +1,8 @@
-"""The browsers in which a person is signed in: noting them, listing them, ending them.
+"""The browsers in which a person is signed in: noting them, listing them, ending them; and recording who signed in,
+failed to, or signed out, and whose password is another, whatever way it went.
 
-Not here: how sessions begin (allauth, `pages`), and personal tokens (`services`).
+What is recorded comes by signals of Django's and allauth's, connected when the portal starts. Not here: how sessions
+begin (allauth, `pages`), and personal tokens (`services`).
 """
 
 from __future__ import annotations
@@ -8,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
+from allauth.account.signals import password_changed, password_reset, password_set
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, update_session_auth_hash
-from django.contrib.auth.signals import user_logged_in
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.contrib.sessions.models import Session
 from django.core.cache import caches
 from django.db import IntegrityError, transaction
@@ -23,12 +27,47 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
-from apps.accounts.agents import agent_words
 from apps.accounts.models import Browser, User
 from apps.accounts.open_sockets import sign_ins_changed
-from apps.audit.services import record
+from apps.accounts.selectors import users_reached_by
+from apps.audit.services import record, sign_in_failure_record
 from apps.audit.whence import address_of, agent_of
 from apps.errors import NotFound
+
+_BROWSERS = (
+    # Who claims to be somebody else as well stands before them.
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("SamsungBrowser", "Samsung Internet"),
+    ("Firefox/", "Firefox"),
+    ("FxiOS", "Firefox"),
+    ("CriOS", "Chrome"),
+    ("Chromium/", "Chromium"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+    ("curl/", "curl"),
+    ("python-", "a Python program"),
+)
+_SYSTEMS = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("CrOS", "ChromeOS"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "macOS"),
+    ("Macintosh", "macOS"),
+    ("Linux", "Linux"),
+)
+
+
+def agent_words(agent: str) -> str:
+    """`Firefox on Linux`, for the user to recognise; what cannot be told is left out. A guess: never relied on."""
+    browser = next((name for sign, name in _BROWSERS if sign in agent), "")
+    system = next((name for sign, name in _SYSTEMS if sign in agent), "")
+    if browser and system:
+        return f"{browser} on {system}"
+    return browser or (f"A browser on {system}" if system else "An unknown browser")
+
 
 COARSE = timedelta(minutes=1)
 _SIGNED_IN_AT = "signed_in_at"
@@ -153,3 +192,42 @@ def browsers_end_others(request: HttpRequest, user: User) -> None:
 def browsers_clean(now: datetime) -> None:
     """Forget sessions that have expired; nothing else does."""
     Session.objects.filter(expire_date__lte=now).delete()
+
+
+@receiver(user_logged_in)
+def _signed_in(user: User, **facts: object) -> None:
+    record(user, "session.begin", f"user:{user.pk}")
+
+
+@receiver(user_logged_out)
+def _signed_out(user: User | None, **facts: object) -> None:
+    if user is not None:
+        record(user, "session.end", f"user:{user.pk}")
+
+
+@receiver(user_login_failed)
+def _failed(credentials: dict[str, Any], **facts: object) -> None:
+    """By the pages and by the API alike. What was tried may be a name or an address."""
+    name = str(credentials.get("username") or credentials.get("email") or "")
+    sign_in_failure_record(name, next(iter(users_reached_by(name)), None))
+
+
+@receiver(password_changed)
+def _password_changed(user: User, **facts: object) -> None:
+    _password(user, "password.change")
+
+
+@receiver(password_set)
+def _password_set(user: User, **facts: object) -> None:
+    _password(user, "password.set")
+
+
+@receiver(password_reset)
+def _password_reset(user: User, **facts: object) -> None:
+    _password(user, "password.reset")
+
+
+def _password(user: User, action: str) -> None:
+    """Sessions of before are over, wherever they are; allauth keeps the one of the request alive."""
+    sign_ins_changed(user.pk)
+    record(user, action, f"user:{user.pk}")

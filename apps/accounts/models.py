@@ -1,4 +1,5 @@
-"""Users, their browsers and networks, their personal tokens and one-time sign-in links.
+"""Users, their browsers and networks, their personal tokens and one-time sign-in links; and the signals of what happens
+to a user.
 
 Not here: who may do what in a namespace (`apps.namespaces`).
 """
@@ -11,6 +12,7 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Lower
+from django.dispatch import Signal
 from django.utils.crypto import salted_hmac
 from knox.models import AbstractAuthToken
 
@@ -40,7 +42,7 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's rela
         ]
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """In one transaction with what other apps make of it (`apps.namespaces.users`)."""
+        """In one transaction with what other apps make of it (`apps.namespaces.personal`)."""
         with transaction.atomic(using=kwargs.get("using")):
             super().save(*args, **kwargs)
 
@@ -118,3 +120,13 @@ class SignInLink(models.Model):
 
     def __str__(self) -> str:
         return f"sign-in link of {self.user_id}"
+
+
+# What other apps do when something happens to a user. Receivers run in the transaction in which it happens; where one
+# raises, nothing has happened. That a user was made is Django's `post_save`.
+user_activated = Signal()
+"""`user` may sign in again."""
+user_leaving = Signal()
+"""`user` is about to be locked out for good, or deleted. A receiver that must not let that happen raises `Conflict`."""
+user_deleting = Signal()
+"""`user` is about to be deleted: receivers delete what is theirs. Raises `ProtectedError` where that is in use."""

@@ -24,8 +24,8 @@ from apps.accounts.attempts import may_guess
 from apps.accounts.forms import SCOPE_WORDS, AddressForm, ProfileForm, TokenForm
 from apps.accounts.models import PersonalToken, User
 from apps.accounts.selectors import user_of
-from apps.api.form_problems import show_in_form
 from apps.api.paging import page_of
+from apps.api.problems import show_in_form
 from apps.errors import Invalid
 
 TOKENS_AT_ONCE = 50

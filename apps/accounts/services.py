@@ -19,7 +19,7 @@ from django.db.models import F, ProtectedError, Q
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.accounts import signals
+from apps.accounts import models
 from apps.accounts.models import PersonalToken, SignInLink, User
 from apps.accounts.open_sockets import sign_ins_changed
 from apps.api.permissions import SCOPES
@@ -140,7 +140,7 @@ def user_change(*, user: User, actor: User, **changes: Any) -> User:
         if was_active and not user.is_active:
             _let_nobody_in(user)
         if user.is_active and not was_active:
-            signals.user_activated.send(User, user=user)
+            models.user_activated.send(User, user=user)
         record(actor, "user.change", f"user:{user.pk}", **{name: _fact(value) for name, value in changes.items()})
     return user
 
@@ -213,7 +213,7 @@ def _let_nobody_in(user: User) -> None:
 def user_lock_out(*, user: User, actor: User) -> None:
     """Let the user in no more, as the first step of a removal. 409 where that would orphan a team or the portal."""
     _refuse_oneself(user, actor)
-    signals.user_leaving.send(User, user=user)
+    models.user_leaving.send(User, user=user)
     if user.is_active:
         user_change(user=user, actor=actor, is_active=False)
 
@@ -225,8 +225,8 @@ def user_delete(*, user: User, actor: User | None) -> None:
     _refuse_oneself(user, actor)
     try:
         with transaction.atomic():
-            signals.user_leaving.send(User, user=user)
-            signals.user_deleting.send(User, user=user)
+            models.user_leaving.send(User, user=user)
+            models.user_deleting.send(User, user=user)
             subject = f"user:{user.pk}"
             user.delete()
             record(actor, "user.delete", subject, username=user.username)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.contrib.auth import authenticate
+from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import AllowAny, IsAuthenticated
@@ -166,3 +167,15 @@ class UserSignInLinkView(IdempotentPosts, _ForAdministrators):
     def post(self, request: Request, user_id: UUID) -> Response:
         url = services.sign_in_link_create(selectors.user_by_id(user_id), actor=self.user)
         return Response({"url": url, "expires_in": int(services.LINK_LASTS.total_seconds())}, status=201)
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("auth/token/", PasswordForTokenView.as_view(), name="auth-token"),
+    path("tokens/", TokensView.as_view(), name="tokens"),
+    path("tokens/current/", CurrentTokenView.as_view(), name="current-token"),
+    path("tokens/<uuid:token_id>/", TokenView.as_view(), name="token"),
+    path("users/", UsersView.as_view(), name="users"),
+    path("users/<uuid:user_id>/", UserView.as_view(), name="user"),
+    path("users/<uuid:user_id>/tokens/", UserTokensView.as_view(), name="user-tokens"),
+    path("users/<uuid:user_id>/sign-in-link/", UserSignInLinkView.as_view(), name="user-sign-in-link"),
+]

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.urls import URLPattern, URLResolver, path
 from django.views.decorators.http import require_safe
 
-from apps.accounts.agents import agent_words
+from apps.accounts.browsers import agent_words
 from apps.accounts.models import User
 from apps.administration.audit_actions import ACTIONS, action_words
 from apps.administration.audit_export import FORMATS, export_response

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import django_filters
 from django.http import StreamingHttpResponse
+from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -76,3 +77,9 @@ class AuditExportView(ApiView):
         if form not in FORMATS:
             raise Invalid([Problem("as", "invalid", "Unknown file format.", "Use csv or jsonl.", form[:100])])
         return export_response(request._request, self.filter_queryset(events_visible(self.user)), form)
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("audit/", AuditView.as_view(), name="audit"),
+    path("audit/export/", AuditExportView.as_view(), name="audit-export"),
+]

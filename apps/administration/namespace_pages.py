@@ -18,17 +18,16 @@ from apps.accounts.models import User
 from apps.accounts.selectors import user_by_id, user_by_name, user_of
 from apps.administration.namespace_forms import ROLE_WORDS, MemberForm, QuotaForm, RoleForm, TeamForm, TitleForm
 from apps.administration.quota_history import quota_changes
-from apps.administration.quota_words import quota_rows
 from apps.administration.services import quota_set
-from apps.administration.usage import holdings_in, usage_of
+from apps.administration.usage import holdings_in, quota_rows, usage_of
 from apps.administration.usage_report import used_this_month
-from apps.api.form_problems import show_in_form
 from apps.api.paging import page_of
+from apps.api.problems import show_in_form
 from apps.errors import Conflict, DomainError, Forbidden
 from apps.namespaces import selectors, services
 from apps.namespaces.context import own_namespaces
 from apps.namespaces.models import Namespace, Role
-from apps.uploads.storage_kinds import storage_by_kind
+from apps.uploads.storage_ledger import storage_by_kind
 
 AT_ONCE = 50
 Made = TypeVar("Made")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -31,7 +32,7 @@ from apps.api.permissions import IsAdministrator, ScopedAndSignedIn
 from apps.errors import NotFound
 from apps.namespaces import selectors, services
 from apps.namespaces.models import Namespace, Role
-from apps.namespaces.reading import reading_note
+from apps.namespaces.selectors import reading_note
 
 
 class MeView(ApiView):
@@ -155,3 +156,13 @@ class QuotaView(_NamespaceAddress):
         limits = self.read(LimitsSerializer).validated_data
         quota_set(namespace=namespace, limits=limits, actor=self.user)
         return Response(QuotaSerializer(usage_of(namespace)).data)
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("me/", MeView.as_view(), name="me"),
+    path("namespaces/", NamespacesView.as_view(), name="namespaces"),
+    path("namespaces/<uuid:namespace_id>/", NamespaceView.as_view(), name="namespace"),
+    path("namespaces/<uuid:namespace_id>/members/", MembersView.as_view(), name="members"),
+    path("namespaces/<uuid:namespace_id>/members/<uuid:user_id>/", MemberView.as_view(), name="member"),
+    path("namespaces/<uuid:namespace_id>/quota/", QuotaView.as_view(), name="quota"),
+]

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from apps.administration.quota_words import NAMES_OF_CHANGES
+from apps.administration.usage import NAMES_OF_CHANGES
 from apps.namespaces.models import Namespace, Quota
 
 

@@ -12,9 +12,8 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.errors import Conflict
 from apps.jobs.services import quota_changed
-from apps.namespaces.models import Namespace, Quota
-from apps.namespaces.places import place_changed
-from apps.namespaces.quotas import default_quota_create
+from apps.namespaces.models import Namespace, Quota, default_quota_create
+from apps.namespaces.services import place_changed
 
 
 class Limits(TypedDict):

@@ -1,4 +1,6 @@
-"""What a namespace may hold and what it holds now, put together from those who keep the books."""
+"""What a namespace may hold and what it holds now, put together from those who keep the books; also in words, for
+bars.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,7 @@ from django.db.models import Count, Sum
 
 from apps.jobs.models import Reservation
 from apps.jobs.selectors import resources_used
-from apps.namespaces.models import Namespace, Quota
-from apps.namespaces.quotas import limits_of
+from apps.namespaces.models import QUANTITY_NAMES, Namespace, Quota, limits_of
 from apps.namespaces.selectors import quota_of
 from apps.uploads.selectors import storage_used
 
@@ -88,3 +89,32 @@ def holdings_in(namespace: Namespace) -> list[Holding]:
         Holding(row["job__owner__username"], row["jobs"], float(row["cpu"]), row["memory"], row["gpus"])
         for row in rows.order_by("-cpu", "job__owner__username")
     ]
+
+
+NAMES_OF_CHANGES = {**QUANTITY_NAMES, "priority_ceiling": ("Priority ceiling", "")}
+"""What else the quota says, which is no amount."""
+
+
+@dataclass(frozen=True)
+class QuotaRow:
+    """One bar. `hard` None: no limit. `unit`: `bytes`, or empty for plain numbers."""
+
+    name: str
+    used: float
+    reserved: float
+    hard: float | None
+    unit: str
+    logs: int = 0
+    """Of storage: the bytes in use that are logs."""
+
+
+def quota_rows(usage: Usage) -> list[QuotaRow]:
+    """What is bounded or in use, in the order of `Usage`; a kind that is neither (no GPU anywhere) is left out."""
+    rows = [
+        QuotaRow(
+            name, usage.used[key], usage.reserved[key], usage.hard[key], unit, usage.logs if key == "storage" else 0
+        )
+        for key, (name, unit) in QUANTITY_NAMES.items()
+    ]
+    named = [QuotaRow(name, one.used, 0, one.hard, "") for name, one in usage.extended.items()]
+    return [row for row in rows if row.hard or row.used or row.reserved or row.name != "GPUs"] + named

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.urls import URLPattern, URLResolver, path
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -91,3 +92,8 @@ def _hours(hours: Hours) -> dict[str, float]:
         "cpu_hours": round(hours.cpu, 6), "memory_gib_hours": round(hours.memory, 6),
         "gpu_hours": round(hours.gpus, 6), "jobs": hours.jobs,
     }  # fmt: skip
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("usage/", UsageView.as_view(), name="usage"),
+]

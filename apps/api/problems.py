@@ -16,6 +16,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.db import DataError, InterfaceError, OperationalError
+from django.forms import BaseForm
 from django.http import Http404, UnreadablePostError
 from redis.exceptions import ConnectionError as BrokerConnectionError
 from redis.exceptions import TimeoutError as BrokerTimeout
@@ -239,3 +240,12 @@ def _of_validation(error: DjangoValidationError) -> list[Problem]:
             for message in one.messages
         ]
     return [Problem(field="", code=getattr(error, "code", None) or "invalid", message=m) for m in error.messages]
+
+
+def show_in_form(form: BaseForm, problem: DomainError, *, otherwise: str | None = None) -> None:
+    """Add the problem to the form: each error at its field; what belongs to none at `otherwise` (None: above all)."""
+    for error in problem.errors:
+        field = error.field if error.field in form.fields else otherwise
+        form.add_error(field, f"{error.message} {error.remedy}".strip())
+    if not problem.errors:
+        form.add_error(otherwise, f"{problem.detail} {problem.remedy}".strip())

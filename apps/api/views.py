@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from django.http import HttpResponse
+from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.permissions import AllowAny
@@ -25,3 +26,8 @@ class SchemaView(SpectacularJSONAPIView):
 def _schema() -> bytes:
     document = SchemaView.generator_class().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return OpenApiJsonRenderer().render(document)
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("schema/", SchemaView.as_view(), name="schema"),
+]

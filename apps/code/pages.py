@@ -14,8 +14,7 @@ from django.urls import URLPattern, URLResolver, path
 from apps.code.compare import TextDiff, compare_texts
 from apps.code.highlight import highlight
 from apps.code.models import Code, CodeVersion
-from apps.code.shelf import CODE
-from apps.code.source import read_source
+from apps.code.selectors import CODE, read_source
 from apps.code.tree import rows_of, tree_of
 from apps.uploads.versioned import pages, selectors
 from apps.uploads.versioned.models import Collection, Version

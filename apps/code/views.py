@@ -1,18 +1,46 @@
-"""The API of code."""
+"""The API of code, and its JSON."""
 
 from __future__ import annotations
 
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
+from typing import Any
 
-from apps.code.serializers import CodeFileSerializer, CodeSerializer, CodeVersionSerializer
-from apps.code.shelf import CODE
+from django.urls import URLPattern, URLResolver, path
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import serializers
+
+from apps.code.selectors import CODE
 from apps.uploads.versioned import views
+from apps.uploads.versioned.selectors import newest_of
 from apps.uploads.versioned.serializers import (
     CollectionChangesSerializer,
+    CollectionSerializer,
+    FileSerializer,
     NewCollectionSerializer,
     NewVersionSerializer,
+    VersionSerializer,
 )
+
+
+class CodeVersionSerializer(VersionSerializer):
+    """A version of code."""
+
+    code = serializers.UUIDField(source="parent_id")
+
+
+class CodeSerializer(CollectionSerializer):
+    """Code with its newest version."""
+
+    latest = serializers.SerializerMethodField()
+
+    @extend_schema_field(CodeVersionSerializer(allow_null=True))
+    def get_latest(self, code: Any) -> Any:
+        newest = newest_of(code)
+        return None if newest is None else CodeVersionSerializer(newest).data
+
+
+class CodeFileSerializer(FileSerializer):
+    """One file of a code version."""
 
 
 @extend_schema_view(
@@ -77,3 +105,14 @@ class CodeArchiveView(views.ArchiveView):
     """All files of a version as one ZIP."""
 
     shelf = CODE
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("code/", CodesView.as_view(), name="codes"),
+    path("code/<uuid:collection_id>/", CodeView.as_view(), name="code"),
+    path("code/<uuid:collection_id>/versions/", CodeVersionsView.as_view(), name="code_versions"),
+    path("code-versions/<uuid:version_id>/", CodeVersionView.as_view(), name="code_version"),
+    path("code-versions/<uuid:version_id>/files/", CodeFilesView.as_view(), name="code_files"),
+    path("code-versions/<uuid:version_id>/files/content/", CodeContentView.as_view(), name="code_content"),
+    path("code-versions/<uuid:version_id>/archive/", CodeArchiveView.as_view(), name="code_archive"),
+]

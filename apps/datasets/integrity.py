@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from apps.datasets.models import DatasetVersion
-from apps.stores.objects import storage
+from apps.stores import storage
 from apps.uploads.versioned.selectors import file_key, files_in
 from yardmaster.storage.base import ObjectMissing
 from yardmaster.storage.facts import FactFinder, find_facts

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote
 from uuid import UUID
@@ -10,17 +11,47 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, path
 
-from apps.datasets.class_bars import bars_of
 from apps.datasets.integrity import version_check
 from apps.datasets.models import Dataset, DatasetVersion
 from apps.datasets.preview import Preview, preview_file
-from apps.datasets.shelf import DATASETS
-from apps.uploads.media import content_type_of
+from apps.datasets.selectors import DATASETS
+from apps.uploads.delivery import content_type_of
 from apps.uploads.versioned import pages, selectors
 from apps.uploads.versioned.models import Collection, Version
 from apps.uploads.versioned.paging import files_page
 from yardmaster.storage.base import ObjectMissing
 from yardmaster.storage.file_list import ListedFile
+
+MOST = 40
+
+
+@dataclass(frozen=True)
+class Bar:
+    """`width` is in percent of the longest bar, `share` in percent of all."""
+
+    label: str
+    count: int
+    width: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Bars:
+    """In the order of the labels. `classes` is how many there are, also beyond those shown."""
+
+    bars: list[Bar]
+    classes: int
+    smallest: int
+    largest: int
+
+
+def bars_of(counts: Mapping[str, int], most: int = MOST) -> Bars:
+    """Where there are more classes than `most`, the most frequent ones are shown."""
+    total, largest = sum(counts.values()) or 1, max(counts.values(), default=0)
+    shown = counts if len(counts) <= most else dict(sorted(counts.items(), key=lambda one: -one[1])[:most])
+    bars = [Bar(label, n, round(100 * n / (largest or 1), 1), round(100 * n / total, 1)) for label, n in shown.items()]
+    return Bars(bars, len(counts), min(counts.values(), default=0), largest)
+
 
 WORDS = pages.Words(
     title="Datasets", noun="dataset", icon="database", command="yardmaster datasets",

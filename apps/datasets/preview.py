@@ -19,8 +19,8 @@ from apps.datasets.record_preview import (
     RecordSample,
     preview_records,
 )
-from apps.stores.objects import storage
-from apps.uploads.media import content_type_of
+from apps.stores import storage
+from apps.uploads.delivery import content_type_of
 from apps.uploads.versioned.selectors import download_url, file_key
 from yardmaster.formats.records import Format, first_row, format_of, has_heading
 from yardmaster.storage.base import ByteStream

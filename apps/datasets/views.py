@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 from uuid import UUID
 
+from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework.request import Request
@@ -13,6 +14,7 @@ from rest_framework.response import Response
 from apps.datasets.integrity import version_check
 from apps.datasets.models import DatasetVersion
 from apps.datasets.preview import preview_file
+from apps.datasets.selectors import DATASETS
 from apps.datasets.serializers import (
     CheckResultSerializer,
     DatasetFileSerializer,
@@ -20,7 +22,6 @@ from apps.datasets.serializers import (
     DatasetVersionSerializer,
     PreviewSerializer,
 )
-from apps.datasets.shelf import DATASETS
 from apps.uploads.versioned import views
 from apps.uploads.versioned.selectors import file_for
 from apps.uploads.versioned.serializers import (
@@ -118,3 +119,16 @@ class DatasetCheckView(views.ShelfView):
         version = cast(DatasetVersion, self.version(version_id))
         result = version_check(version, after=request.query_params.get("after", ""))
         return Response(CheckResultSerializer(result).data)
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("datasets/", DatasetsView.as_view(), name="datasets"),
+    path("datasets/<uuid:collection_id>/", DatasetView.as_view(), name="dataset"),
+    path("datasets/<uuid:collection_id>/versions/", DatasetVersionsView.as_view(), name="dataset_versions"),
+    path("dataset-versions/<uuid:version_id>/", DatasetVersionView.as_view(), name="dataset_version"),
+    path("dataset-versions/<uuid:version_id>/files/", DatasetFilesView.as_view(), name="dataset_files"),
+    path("dataset-versions/<uuid:version_id>/files/content/", DatasetContentView.as_view(), name="dataset_content"),
+    path("dataset-versions/<uuid:version_id>/archive/", DatasetArchiveView.as_view(), name="dataset_archive"),
+    path("dataset-versions/<uuid:version_id>/preview/", DatasetPreviewView.as_view(), name="dataset_preview"),
+    path("dataset-versions/<uuid:version_id>/check/", DatasetCheckView.as_view(), name="dataset_check"),
+]

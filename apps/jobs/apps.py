@@ -6,4 +6,4 @@ class JobsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from apps.jobs import receivers  # noqa: F401  # connects the receivers
+        from apps.jobs import selectors  # noqa: F401  # connects the receivers

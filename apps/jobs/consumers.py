@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
+from django.urls import URLPattern, path
 from redis.exceptions import RedisError
 
 from apps.accounts.models import User
@@ -114,3 +115,9 @@ class JobsConsumer(NudgeConsumer):
         if user.is_staff:
             return [ALL_JOBS]
         return [group_of_namespace(pk) for pk in namespaces_visible(user).values_list("pk", flat=True)]
+
+
+websocket_urlpatterns: list[URLPattern] = [
+    path("ws/jobs/", JobsConsumer.as_asgi()),
+    path("ws/jobs/<uuid:job_id>/", JobConsumer.as_asgi()),
+]

@@ -19,9 +19,8 @@ from apps.accounts.models import User
 from apps.api.paging import Cursor
 from apps.jobs.explanations.never import IS_NEVER, NEVER, REASONS
 from apps.jobs.models import Job
-from apps.namespaces.models import Namespace
+from apps.namespaces.models import Namespace, is_uuid
 from apps.namespaces.selectors import namespace_for, namespaces_visible
-from apps.namespaces.slugs import is_uuid
 from yardmaster.job.spec import Strategy
 from yardmaster.lifecycle.phases import Phase
 

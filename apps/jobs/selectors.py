@@ -1,4 +1,4 @@
-"""Which jobs a person may see, and what jobs hold. Reads only."""
+"""Which jobs a person may see, what jobs hold, and which versions they still need. Reads only."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
+from django.dispatch import receiver
 
 from apps.accounts.models import User
 from apps.errors import NotFound
@@ -14,9 +15,9 @@ from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobVersion, 
 from apps.jobs.state import ledger
 from apps.jobs.state.specs import spec_or_remains
 from apps.namespaces.models import Namespace, Role
-from apps.namespaces.reading import reading_note
-from apps.namespaces.selectors import namespaces_visible, require_role
+from apps.namespaces.selectors import namespaces_visible, reading_note, require_role
 from apps.registry.models import Model
+from apps.uploads.versioned.models import versions_deleting
 from yardmaster.job.spec import Resources
 from yardmaster.lifecycle.phases import FINAL, Phase, TaskPhase
 
@@ -124,3 +125,8 @@ def _task(fact: TaskFact) -> dict[str, Any]:
         "peak_memory": fact.peak_memory or fact.usage.get("peak_memory"),
         "reported_at": fact.reported_at,
     }
+
+
+@receiver(versions_deleting)
+def _needed_by_unfinished_jobs(*, version_ids: set[uuid.UUID], **_: Any) -> set[uuid.UUID]:
+    return versions_in_use(version_ids)

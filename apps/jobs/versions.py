@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 from apps.accounts.models import User
-from apps.code import selectors as code
-from apps.datasets import selectors as datasets
+from apps.code.models import CodeVersion
+from apps.code.selectors import CODE
+from apps.datasets.selectors import DATASETS
 from apps.errors import NotFound
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import quota_of
+from apps.stores import storage
+from apps.uploads.versioned.selectors import Shelf, files_of, version_for
 from yardmaster.code.bounded import preflight_bounded
 from yardmaster.code.preflight import Finding, Severity, preflight
 from yardmaster.errors import Problem, SpecRejected
@@ -48,18 +50,16 @@ def launch_warnings(user: User, namespace: Namespace, spec: TrainingSpec) -> lis
 def _missing(user: User, spec: TrainingSpec) -> list[Problem]:
     found: list[Problem | None] = []
     if spec.code_version is not None:
-        found.append(_problem_of(user, spec.code_version, "code", "code", code.version_for))
+        found.append(_problem_of(user, spec.code_version, "code", "code", CODE))
     for index, one in enumerate(spec.inputs):
         field = f"inputs.{index}.dataset_version"
-        found.append(_problem_of(user, one.dataset_version, field, "dataset", datasets.version_for))
+        found.append(_problem_of(user, one.dataset_version, field, "dataset", DATASETS))
     return [problem for problem in found if problem is not None]
 
 
-def _problem_of(
-    user: User, version_id: uuid.UUID, field: str, what: str, version_for: Callable[[User, uuid.UUID], Any]
-) -> Problem | None:
+def _problem_of(user: User, version_id: uuid.UUID, field: str, what: str, shelf: Shelf[Any, Any]) -> Problem | None:
     try:
-        version_for(user, version_id)
+        version_for(shelf, user, version_id)
     except NotFound:
         command = "code" if what == "code" else "datasets"
         remedy = f"Give the id of a {what} version, as `yardmaster {command} list` shows it."
@@ -76,11 +76,24 @@ def _problem_of(
 def _findings(user: User, spec: TrainingSpec) -> list[Finding]:
     if spec.code_version is None:
         return preflight(spec, {})
-    version = code.version_for(user, spec.code_version)
-    sources = code.sources_of(version, MOST_SOURCE)
-    if spec.entry_point not in sources and any(one.path == spec.entry_point for one in code.files_of(version)):
+    version = version_for(CODE, user, spec.code_version)
+    sources = sources_of(version, MOST_SOURCE)
+    if spec.entry_point not in sources and any(one.path == spec.entry_point for one in files_of(version)):
         return []  # it is there, but too large to be read here, or no text
     return preflight_bounded(spec, sources)
+
+
+def sources_of(version: CodeVersion, limit_bytes: int) -> dict[str, str]:
+    """The text of its Python files, by path, as long as `limit_bytes` last: shallow and small ones come first, so that
+    entry points are there whatever lies beside them. What is not UTF-8 has replacement characters."""
+    python = [file for file in files_of(version) if file.path.endswith(".py")]
+    sources: dict[str, str] = {}
+    for file in sorted(python, key=lambda file: (file.path.count("/"), file.size, file.path)):
+        if file.size <= limit_bytes:
+            limit_bytes -= file.size
+            with storage().open_range(file.key) as stream:
+                sources[file.path] = stream.read(file.size).decode("utf-8-sig", "replace")
+    return sources
 
 
 def _as_problem(finding: Finding) -> Problem:

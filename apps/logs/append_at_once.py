@@ -25,8 +25,7 @@ from apps.api.problems import CONTENT_TYPE, answer_to, body_of
 from apps.errors import DomainError, TooMany
 from apps.logs.intake import MOST_BYTES, Judged, lines_in, times_in, without_token
 from apps.logs.task_views import JUDGED, RememberedTaskToken, next_line_json, when_full
-from apps.stores.log_nudges import log_moved
-from apps.stores.logs import counted_log
+from apps.stores import counted_log, log_moved
 from yardmaster.errors import YardmasterError
 from yardmaster.job.spec import Role
 from yardmaster.logs.keys import WRITER_LIMIT, StreamKey

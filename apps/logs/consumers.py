@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from channels.db import database_sync_to_async
+from django.urls import URLPattern, path
 from rest_framework.exceptions import ValidationError
 
 from apps.accounts.websocket_auth import reads, still_signed_in
@@ -146,3 +147,6 @@ def _wanted(scope: dict[str, Any], job: Job) -> tuple[int, Wanted]:
     if first < 0:
         lines, first = first_lines(job.pk, attempt, role, index, -first), 0
     return attempt, Wanted(role, index, first, {name: max(0, line) for name, line in lines.items()})
+
+
+websocket_urlpatterns: list[URLPattern] = [path("ws/jobs/<uuid:id>/logs/", follow_logs)]  # type: ignore[arg-type]

@@ -11,10 +11,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.stores.logs import log_store
+from apps.stores import log_store
 from yardmaster.logs.keys import StreamKey
-from yardmaster.logs.level_counts import NOTHING_COUNTED, LevelCounts, count_levels
 from yardmaster.logs.reading import Line
+from yardmaster.logs.search import NOTHING_COUNTED, LevelCounts, count_levels
 
 REMEMBERED = 10_000
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.logs.level_counts import Tally, tally
-from apps.stores.logs import log_store
+from apps.stores import log_store
 from yardmaster.job.spec import Role
 from yardmaster.logs.keys import LinesRejected, StreamKey
 from yardmaster.logs.merge import Cursor, place_merged, raw_merged, read_merged, skip_merged, tail_merged

@@ -21,8 +21,7 @@ from redis.exceptions import RedisError
 from apps.api.nudging import PAUSE
 from apps.jobs.selectors import attempt_is_over
 from apps.logs.frames import Frames
-from apps.stores.log_nudges import group_of
-from apps.stores.logs import log_store
+from apps.stores import group_of, log_store
 from yardmaster.job.spec import Role
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.reading import Head

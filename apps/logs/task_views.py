@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AnonymousUser
+from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -23,8 +24,7 @@ from apps.jobs.state.log_charges import charged, refusal_json
 from apps.jobs.state.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
 from apps.logs.intake import MOST_BYTES, Judged, lines_in, times_in, without_token
 from apps.logs.serializers import EndQuery, GapBody, GapQuery, NextLine, Place, WriteQuery, WriterQuery
-from apps.stores.log_nudges import log_moved
-from apps.stores.logs import counted_log
+from apps.stores import counted_log, log_moved
 from yardmaster.logs.keys import JobGone, OutOfStep, StreamKey
 from yardmaster.logs.store import END_RESERVE, Written
 
@@ -176,3 +176,10 @@ class TaskEndView(TaskLogView):
         reserve = END_RESERVE * sum(request.auth.replicas.values())
         next_line = charged(stream, partial(counted_log().mark_end, stream, query["lines"], reserve))
         return self.answer(stream, Written(next_line, None))
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("task/log/", TaskLinesView.as_view(), name="task-log"),
+    path("task/log/gap/", TaskGapView.as_view(), name="task-log-gap"),
+    path("task/log/end/", TaskEndView.as_view(), name="task-log-end"),
+]

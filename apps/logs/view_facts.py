@@ -13,7 +13,7 @@ from typing import Any
 from apps.jobs.models import Job
 from apps.logs.level_counts import Tally, tally
 from apps.logs.selectors import MergedPlace, levels_json, lines_of, merged_lines
-from apps.stores.logs import log_store
+from apps.stores import log_store
 from yardmaster.errors import Unavailable
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import Phase

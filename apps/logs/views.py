@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 from django.http import StreamingHttpResponse
+from django.urls import URLPattern, URLResolver, path
 from django.utils.http import content_disposition_header
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -121,3 +122,12 @@ class RawView(LogView):
 
 def _invalid(field: str, error: LinesRejected, value: Any) -> Invalid:
     return Invalid([Problem(field, error.code, error.message, error.remedy, str(value)[:200])])
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("jobs/<uuid:id>/logs/", StreamsView.as_view(), name="job-logs"),
+    path("jobs/<uuid:id>/logs/lines/", LinesView.as_view(), name="job-log-lines"),
+    path("jobs/<uuid:id>/logs/search/", SearchView.as_view(), name="job-log-search"),
+    path("jobs/<uuid:id>/logs/levels/", LevelsView.as_view(), name="job-log-levels"),
+    path("jobs/<uuid:id>/logs/raw/", RawView.as_view(), name="job-log-raw"),
+]

@@ -1,13 +1,42 @@
-"""Namespaces: what belongs together, who may use it, and how much it may take."""
+"""Namespaces: what belongs together, who may use it, how much it may take, and what may name one in an address."""
 
 from __future__ import annotations
+
+import re
+import uuid
 
 from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
+from django.utils.text import slugify
 from simple_history.models import HistoricalRecords
 
 from yardmaster.ids import new_id
+from yardmaster.queueing import ledger
+
+LONGEST_SLUG = 63
+_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+
+
+def is_slug(text: str) -> bool:
+    """Whether it is a DNS label that cannot be mistaken for an id: requests name a namespace by either."""
+    return bool(_PATTERN.fullmatch(text)) and not is_uuid(text)
+
+
+def is_uuid(text: str) -> bool:
+    try:
+        uuid.UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def slug_of(name: str) -> str:
+    """The slug nearest to a user's name; `user` where nothing of it can stand in an address."""
+    slug = slugify(name[:200]).replace("_", "-").strip("-")[: LONGEST_SLUG - 13].strip("-")
+    if is_uuid(slug):
+        return f"u-{slug}"
+    return slug or "user"
 
 
 class Namespace(models.Model):
@@ -72,7 +101,7 @@ class Quota(models.Model):
 class Place(models.Model):
     """What an engine keeps for a namespace (a namespace on a cluster), and how it was last found.
 
-    No foreign key: it outlives the namespace until the engine has let go of everything. Written by `places`.
+    No foreign key: it outlives the namespace until the engine has let go of everything. Written by `services`.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -99,3 +128,25 @@ class Place(models.Model):
 
     def __str__(self) -> str:
         return f"{self.slug} on {self.engine}"
+
+
+QUANTITY_NAMES = {
+    "cpu": ("CPU cores", ""),
+    "memory": ("Memory", "bytes"),
+    "gpus": ("GPUs", ""),
+    "storage": ("Storage", "bytes"),
+    "running_jobs": ("Concurrent jobs", ""),
+}
+"""What a quota bounds, in words, and its unit: `bytes`, or none for plain numbers."""
+
+
+def default_quota_create(namespace: Namespace) -> Quota:
+    """The namespace's quota row, made from the settings where it is absent."""
+    quota, _ = Quota.objects.get_or_create(namespace=namespace, defaults=settings.YARDMASTER_DEFAULT_QUOTA)
+    return quota
+
+
+def limits_of(row: Quota) -> ledger.Quota:
+    """A namespace's quota as the core knows it."""
+    cpu = None if row.cpu is None else float(row.cpu)
+    return ledger.Quota(cpu, row.memory, row.gpus, row.running_jobs, row.priority_ceiling, row.extended)

@@ -7,12 +7,20 @@ from uuid import UUID
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from apps.accounts.models import User
+from apps.audit.services import reading_record
 from apps.errors import Conflict, Forbidden, NotFound
-from apps.namespaces.models import Membership, Namespace, Quota, Role
+from apps.namespaces.models import Membership, Namespace, Quota, Role, default_quota_create, is_slug, is_uuid
 from apps.namespaces.personal import personal_namespace_create
-from apps.namespaces.quotas import default_quota_create
-from apps.namespaces.reading import reading_note
-from apps.namespaces.slugs import is_slug, is_uuid
+
+
+def reading_note(reader: User, noun: str, subject_id: UUID, namespace: Namespace) -> None:
+    """Record that this user has read something of the namespace, where they may only as an administrator. One row per
+    thing and hour; may be repeated."""
+    if not reader.is_staff or namespace.owner_id == reader.pk:
+        return
+    members = Membership.objects.filter(user=reader, namespace=namespace)
+    reading_record(reader, noun, subject_id, namespace, namespace.slug, unless=members.exists)
+
 
 _RANK = {Role.VIEWER: 0, Role.MEMBER: 1, Role.MANAGER: 2}
 
@@ -45,7 +53,7 @@ def namespace_for(user: User, ref: str | UUID | None, *, at_least: Role = Role.V
     """The namespace by id or slug (None: the user's own). 404 where it is unknown or foreign, 403 where the user's role
     is too low."""
     if ref is None or ref == "":
-        return personal_namespace_create(user)
+        return Namespace.objects.filter(owner=user).first() or personal_namespace_create(user)
     text = str(ref)
     if is_uuid(text):
         found = namespaces_visible(user).filter(pk=UUID(text)).first()

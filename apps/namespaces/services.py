@@ -1,27 +1,32 @@
-"""Changes of namespaces, members and quotas. Every verb writes its audit event in its own transaction.
+"""Changes of namespaces, members and quotas, and marks that something has changed for what engines keep for them:
+workers that look after it find those (`apps.jobs.engines.namespaces`). Every verb writes its audit event in its own
+transaction.
 
 Not here: who may call it (the views ask `selectors.require_role`).
 """
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Iterable
+from datetime import datetime
+
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.services import record
+from apps.dispatch.messages import KEEP_NAMESPACE, enqueue
 from apps.errors import Conflict, Invalid, NotFound
-from apps.namespaces.models import Membership, Namespace, Role
-from apps.namespaces.places import place_changed
-from apps.namespaces.quotas import default_quota_create
-from apps.namespaces.slugs import LONGEST, is_slug
+from apps.namespaces.models import LONGEST_SLUG, Membership, Namespace, Place, Role, default_quota_create, is_slug
 from yardmaster.errors import Problem
 
 
 def team_create(*, slug: str, title: str, manager: User, actor: User) -> Namespace:
     """Make a team namespace with its first manager and the default quota."""
     if not is_slug(slug):
-        message = f"A slug is 1 to {LONGEST} of a to z, 0 to 9 and inner hyphens, and must not look like an id."
+        message = f"A slug is 1 to {LONGEST_SLUG} of a to z, 0 to 9 and inner hyphens, and must not look like an id."
         raise Invalid([Problem("slug", "invalid", message, "Choose something like vision-team.", slug)])
     try:
         with transaction.atomic():
@@ -103,3 +108,24 @@ def _refuse_personal(namespace: Namespace) -> None:
 
 def _name(namespace: Namespace) -> str:
     return f"namespace:{namespace.pk}"
+
+
+def place_changed(namespace_id: uuid.UUID, now: datetime) -> None:
+    """Something that places depend on has changed: have them looked at once the running transaction is committed."""
+    Place.objects.filter(namespace_id=namespace_id).update(next_look_at=now, shaped_at=None)
+    enqueue(KEEP_NAMESPACE, namespace_id)
+
+
+def places_give_up(namespace_ids: Iterable[uuid.UUID], now: datetime) -> None:
+    """Have all that engines keep for these namespaces removed, once the running transaction is committed."""
+    for namespace_id in namespace_ids:
+        Place.objects.filter(namespace_id=namespace_id).update(goes=True, setbacks=0)
+        place_changed(namespace_id, now)
+
+
+def namespaces_open(closed: QuerySet[Namespace], now: datetime) -> None:
+    """Let things begin in these namespaces again, with new places."""
+    for namespace in closed:
+        Namespace.objects.filter(pk=namespace.pk).update(closed_at=None)
+        Place.objects.filter(namespace_id=namespace.pk).update(goes=False, left=[], setbacks=0)
+        place_changed(namespace.pk, now)

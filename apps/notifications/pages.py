@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -10,9 +11,22 @@ from django.urls import URLPattern, URLResolver, path
 from django.views.decorators.http import require_http_methods
 
 from apps.accounts.models import User
-from apps.notifications.forms import ChoicesForm
-from apps.notifications.selectors import choices_of, notices_of
-from apps.notifications.services import choices_set
+from apps.notifications.models import MailChoices, WaitLimit
+from apps.notifications.services import choices_of, choices_set, notices_of
+
+
+class ChoicesForm(forms.Form):
+    on_failure = forms.BooleanField(required=False)
+    on_success = forms.BooleanField(required=False)
+    on_stop = forms.BooleanField(required=False)
+    on_wait = forms.BooleanField(required=False)
+    wait_minutes = forms.TypedChoiceField(choices=WaitLimit.choices, coerce=int)
+    with_log = forms.BooleanField(required=False)
+
+    @staticmethod
+    def values_of(choices: MailChoices) -> dict[str, object]:
+        return {name: getattr(choices, name) for name in ChoicesForm.base_fields}
+
 
 SHOWN = 20
 

@@ -1,6 +1,6 @@
-"""Choosing which mails one gets, and writing down that one is due.
+"""Choosing which mails one gets, writing down that one is due, and what was told.
 
-Verdicts are events of the outbox, so that those who write them know nothing of mail. Not here: sending (`sending`).
+Verdicts are events of the outbox, so that those who write them know nothing of mail. Not here: sending (`worker`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,22 @@ from apps.dispatch.messages import SEND_NOTICE, enqueue
 from apps.dispatch.models import OutboxEvent
 from apps.dispatch.outbox import ATTEMPT_DECIDED, deliver
 from apps.jobs.models import Job
+from apps.namespaces.selectors import namespaces_visible
 from apps.notifications.models import Event, MailChoices, Notice, WaitLimit
-from apps.notifications.selectors import choices_of
 from yardmaster.ids import new_id
 from yardmaster.lifecycle.phases import Phase
+
+
+def choices_of(user: User) -> MailChoices:
+    """The user's choices; the defaults, unsaved, where none were made."""
+    return MailChoices.objects.filter(user=user).first() or MailChoices(user=user)
+
+
+def notices_of(user: User, most: int) -> list[Notice]:
+    """The newest mails to the user, with their jobs."""
+    told = Notice.objects.filter(user=user, job__deleted_at__isnull=True, job__namespace__in=namespaces_visible(user))
+    return list(told.select_related("job").defer("job__spec", "job__waiting").order_by("-pk")[:most])
+
 
 _EVENT_OF = {Phase.SUCCEEDED: Event.SUCCEEDED, Phase.FAILED: Event.FAILED, Phase.STOPPED: Event.STOPPED}
 

@@ -25,9 +25,8 @@ from apps.jobs.models import Job, JobAttempt
 from apps.namespaces.selectors import namespaces_visible
 from apps.notifications.letter import Facts, Letter, letter
 from apps.notifications.models import Event, Notice, WaitLimit
-from apps.notifications.selectors import choices_of
-from apps.notifications.services import notice_write, verdicts_note
-from apps.stores.logs import log_store
+from apps.notifications.services import choices_of, notice_write, verdicts_note
+from apps.stores import log_store
 from yardmaster.errors import Unavailable
 from yardmaster.job.spec import Role, known_role
 from yardmaster.lifecycle.phases import Phase

@@ -8,11 +8,10 @@ from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.errors import NotFound
-from apps.namespaces.reading import reading_note
-from apps.namespaces.selectors import namespace_for, namespaces_visible
+from apps.namespaces.selectors import namespace_for, namespaces_visible, reading_note
 from apps.registry.models import Model
-from apps.stores.objects import storage
-from apps.uploads.limits import ADDRESS_LIFE
+from apps.stores import storage
+from apps.uploads.manifest import ADDRESS_LIFE
 from apps.uploads.selectors import StoredFile
 
 

@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.registry.models import Model
-from apps.stores.objects import storage
-from apps.uploads.limits import ADDRESS_LIFE
+from apps.stores import storage
+from apps.uploads.manifest import ADDRESS_LIFE
 
 
 class ModelSerializer(serializers.ModelSerializer[Model]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -36,3 +37,9 @@ class ModelView(ApiView):
         found = model_for(self.user, model_id)
         download_record(self.user, "model", found.pk, found.namespace, name=found.name)
         return Response(ModelWithFilesSerializer(found).data)
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("models/", ModelsView.as_view(), name="models"),
+    path("models/<uuid:model_id>/", ModelView.as_view(), name="model"),
+]

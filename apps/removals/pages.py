@@ -14,13 +14,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 from apps.accounts.models import User
 from apps.accounts.selectors import user_by_name, users_locked
 from apps.accounts.services import tokens_revoke_all, user_change
-from apps.api.form_problems import show_in_form
 from apps.api.paging import page_of
+from apps.api.problems import show_in_form
 from apps.errors import DomainError, Forbidden
 from apps.namespaces.selectors import namespace_for
 from apps.removals.models import Data, Removal
-from apps.removals.selectors import removals
-from apps.removals.services import namespace_remove, user_lock, user_remove
+from apps.removals.services import namespace_remove, removals, user_lock, user_remove
 
 AT_ONCE = 50
 

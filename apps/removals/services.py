@@ -1,5 +1,5 @@
 """Locking a user out, with or without the jobs; and asking for a removal: whoever goes is locked out and the namespace
-closed at once; workers do the rest.
+closed at once; workers do the rest. Administrators see all removals; nobody else any.
 
 Not here: the rest (`worker`).
 """
@@ -7,18 +7,33 @@ Not here: the rest (`worker`).
 from __future__ import annotations
 
 from datetime import datetime
+from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services import user_change, user_lock_out
 from apps.audit.services import record
 from apps.dispatch.messages import CARRY_OUT_REMOVAL, enqueue
-from apps.errors import Conflict
+from apps.errors import Conflict, NotFound
 from apps.jobs.services import jobs_stop_of
 from apps.namespaces.models import Namespace
 from apps.removals.models import Data, Removal
+
+
+def removals() -> QuerySet[Removal]:
+    """All, also those that have ended. Whether the caller may see them is the caller's to check."""
+    return Removal.objects.all()
+
+
+def removal_by_id(removal_id: UUID) -> Removal:
+    """404 where there is none."""
+    removal = removals().filter(pk=removal_id).first()
+    if removal is None:
+        raise NotFound("There is no such removal.")
+    return removal
 
 
 def user_lock(*, user: User, actor: User, stop_jobs: bool) -> int:

@@ -1,10 +1,13 @@
-"""The API of removals, for administrators."""
+"""The API of removals, for administrators, and its JSON."""
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
+from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -12,10 +15,53 @@ from apps.accounts.api_view import ApiView
 from apps.accounts.selectors import user_by_id
 from apps.api.idempotency import IdempotentPosts
 from apps.api.permissions import IsAdministrator
+from apps.api.serializers import StrictSerializer
 from apps.namespaces.selectors import namespace_for
-from apps.removals import selectors, services
-from apps.removals.models import Data
-from apps.removals.serializers import LockedSerializer, LockWishSerializer, RemovalSerializer, WishSerializer
+from apps.removals import services
+from apps.removals.models import Data, Removal
+
+
+class WishSerializer(StrictSerializer):
+    """What shall become of jobs, logs, models, datasets and code."""
+
+    data = serializers.ChoiceField(  # type: ignore[assignment]  # declared fields are taken off the class
+        choices=Data.choices,
+        default=Data.KEEP,
+        help_text="keep: administrators can still read the data in the closed namespace. delete: permanently.",
+    )
+
+
+class LockWishSerializer(StrictSerializer):
+    stop_jobs = serializers.BooleanField(
+        default=False, help_text="Also stop the user's unfinished jobs, in every namespace."
+    )
+
+
+class LockedSerializer(serializers.Serializer[Any]):
+    stopped_jobs = serializers.IntegerField(help_text="How many jobs are being stopped.")
+
+
+class LeftSerializer(serializers.Serializer[Any]):
+    """One thing that is still there, and why."""
+
+    what = serializers.CharField()
+    why = serializers.CharField()
+
+
+class RemovalSerializer(serializers.ModelSerializer[Removal]):
+    namespace = serializers.UUIDField(source="namespace_id")
+    user = serializers.UUIDField(source="user_id", allow_null=True, help_text="null: a team's namespace.")
+    asked_by = serializers.CharField(source="asked_by_name")
+    left = LeftSerializer(
+        many=True, help_text="While in progress: what the removal waits for. After it ended: what was kept, and why."
+    )
+
+    class Meta:
+        model = Removal
+        fields = [
+            "id", "namespace", "slug", "user", "username", "data", "asked_by", "asked_at", "ended_at", "left",
+        ]  # fmt: skip
+        read_only_fields = fields
 
 
 class _ForAdministrators(ApiView):
@@ -28,7 +74,7 @@ class RemovalsView(_ForAdministrators):
 
     @extend_schema(responses=RemovalSerializer(many=True))
     def get(self, request: Request) -> Response:
-        return self.page(selectors.removals(), RemovalSerializer)
+        return self.page(services.removals(), RemovalSerializer)
 
 
 class RemovalView(_ForAdministrators):
@@ -36,7 +82,7 @@ class RemovalView(_ForAdministrators):
 
     @extend_schema(responses=RemovalSerializer)
     def get(self, request: Request, removal_id: UUID) -> Response:
-        return Response(RemovalSerializer(selectors.removal_by_id(removal_id)).data)
+        return Response(RemovalSerializer(services.removal_by_id(removal_id)).data)
 
 
 class UserLockView(_ForAdministrators):
@@ -74,3 +120,12 @@ class NamespaceRemovalView(IdempotentPosts, _ForAdministrators):
         namespace = namespace_for(self.user, namespace_id)
         removal = services.namespace_remove(namespace=namespace, data=data, actor=self.user)
         return Response(RemovalSerializer(removal).data, status=202)
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("removals/", RemovalsView.as_view(), name="removals"),
+    path("removals/<uuid:removal_id>/", RemovalView.as_view(), name="removal"),
+    path("users/<uuid:user_id>/lock/", UserLockView.as_view(), name="user-lock"),
+    path("users/<uuid:user_id>/removal/", UserRemovalView.as_view(), name="user-removal"),
+    path("namespaces/<uuid:namespace_id>/removal/", NamespaceRemovalView.as_view(), name="namespace-removal"),
+]

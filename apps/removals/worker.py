@@ -21,15 +21,15 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services import user_delete
 from apps.audit.services import record
-from apps.code.shelf import CODE
-from apps.datasets.shelf import DATASETS
+from apps.code.selectors import CODE
+from apps.datasets.selectors import DATASETS
 from apps.dispatch.messages import CARRY_OUT_REMOVAL, enqueue
 from apps.errors import DomainError
 from apps.jobs.engines.namespaces import places_keep, places_left
 from apps.jobs.selectors import jobs_in
 from apps.jobs.services import jobs_delete_in, jobs_stop_in
 from apps.namespaces.models import Namespace
-from apps.namespaces.places import places_give_up
+from apps.namespaces.services import places_give_up
 from apps.registry.models import Model
 from apps.removals.models import Data, Removal
 from apps.uploads.selectors import storage_used, uploads_in

@@ -1,4 +1,5 @@
-"""Serving the addresses that `LocalStorage` signs: GET of an object, PUT of a part. The signature is all they need.
+"""Serving the addresses that `LocalStorage` signs: GET of an object, whole or a range of it, PUT of a part. The
+signature is all they need. Also many files as one zip, made while it is sent: no more is kept than a piece of a file.
 
 What is served was uploaded by people, so nothing of it may act on the portal's origin: it is an attachment, is not
 sniffed, and runs in a sandbox. Memory stays flat whatever the size.
@@ -7,21 +8,23 @@ sniffed, and runs in a sandbox. Memory stays flat whatever the size.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+import mimetypes
+import re
+import zipfile
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import wraps
 
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
+from django.urls import URLPattern, URLResolver, path
 from django.utils.http import content_disposition_header, http_date, parse_etags, quote_etag
 from django.views.decorators.csrf import csrf_exempt
 
 from apps.api.problems import CONTENT_TYPE, ApiProblem, body_of, problem_of
 from apps.errors import DomainError, NotFound, TooLarge
-from apps.stores.objects import storage
-from apps.uploads.archive import archive_chunks
-from apps.uploads.media import HARMLESS
-from apps.uploads.ranges import RangeRefused, parse_range
+from apps.stores import storage
 from apps.uploads.selectors import StoredFile
 from yardmaster.errors import YardmasterError
 from yardmaster.storage.base import (
@@ -34,6 +37,92 @@ from yardmaster.storage.base import (
     read_chunks,
 )
 from yardmaster.storage.local import LocalStorage
+
+HARMLESS = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "text/plain", "application/json"}
+"""Types that browsers show without running anything; all others are delivered as plain bytes."""
+
+
+def content_type_of(path: str) -> str:
+    """By its name: a harmless type, or empty for plain bytes."""
+    guessed = mimetypes.guess_type(path)[0] or ""
+    return guessed if guessed in HARMLESS else ""
+
+
+_RANGE = re.compile(r"bytes=\s*([0-9]{0,18})-([0-9]{0,18})\s*")
+
+
+class RangeRefused(ValueError):
+    """The range lies outside the object (416)."""
+
+
+@dataclass(frozen=True)
+class ByteRange:
+    """`length` bytes from `start`."""
+
+    start: int
+    length: int
+
+
+def parse_range(header: str, size: int) -> ByteRange | None:
+    """The range that the header asks for (RFC 9110), within `size`; None: the whole. Raises `RangeRefused`.
+
+    Several ranges at once are answered with the whole, which the RFC allows: nobody here needs them, and a hundred
+    overlapping ones would be an attack.
+    """
+    found = _RANGE.fullmatch(header)
+    if found is None or not (found[1] or found[2]):
+        return None
+    if not found[1]:  # the last bytes
+        length = min(int(found[2]), size)
+        if length == 0:
+            raise RangeRefused(header)
+        return ByteRange(size - length, length)
+    start, last = int(found[1]), int(found[2]) if found[2] else size - 1
+    if found[2] and last < start:
+        return None  # not a range at all
+    if start >= size:
+        raise RangeRefused(header)
+    return ByteRange(start, min(last, size - 1) - start + 1)
+
+
+_ALWAYS = (1980, 1, 1, 0, 0, 0)
+"""The same files give the same bytes."""
+
+
+class _Outbox:
+    """Where `zipfile` writes; whatever has been written is taken out again and again."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def write(self, data: bytes) -> int:
+        self._pieces.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def take(self) -> bytes:
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)
+
+
+def archive_chunks(files: Iterable[StoredFile]) -> Iterator[bytes]:
+    """The zip's bytes, piece by piece."""
+    outbox = _Outbox()
+    with zipfile.ZipFile(outbox, "w", zipfile.ZIP_DEFLATED) as archive:  # type: ignore[call-overload]
+        for file in files:
+            entry = zipfile.ZipInfo(file.path, _ALWAYS)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o100644 << 16
+            entry.file_size = file.size
+            with archive.open(entry, "w") as target, storage().open_range(file.key) as source:
+                for chunk in read_chunks(source, CHUNK):
+                    target.write(chunk)
+                    if piece := outbox.take():
+                        yield piece
+    yield outbox.take()
+
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -162,3 +251,10 @@ def _local() -> LocalStorage:
     if not isinstance(store, LocalStorage):
         raise NotFound("This portal's object store has an address of its own.")
     return store
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("objects/<path:key>", object_read, name="storage_object"),
+    path("parts/<str:upload_id>/<int:part>", part_write, name="storage_part"),
+]
+"""Of a store that the portal serves itself; they are signed, and only made by the store."""

@@ -6,34 +6,37 @@ here: zips (`unpacking`).
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 
 from django.db import transaction
 from django.utils import timezone
 
 from apps.errors import Conflict, DomainError, Unprocessable, error_to_json
-from apps.stores.objects import storage
+from apps.stores import storage
 from apps.uploads import storage_ledger
-from apps.uploads.lanes import in_lanes
 from apps.uploads.leases import Lease, LeaseLost, lease_claim
-from apps.uploads.limits import crc_budgets, part_count, part_length
 from apps.uploads.manifest import (
     SentFile,
     files_forget,
     found_note,
     manifest_replace,
     manifest_with_found,
+    part_sizes,
     sent_files,
 )
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.removal import remove_after_loss
 from apps.uploads.unpacking import UploadRefused, archive_unpack
 from yardmaster.errors import Problem, Unavailable, YardmasterError
-from yardmaster.storage.base import ObjectMissing, Part, StorageFull, UploadMissing
-from yardmaster.storage.facts import FactFinder, FileFacts, find_facts
+from yardmaster.storage.assembly import Assembly, crc_budgets, in_lanes
+from yardmaster.storage.base import Part, StorageFull
+from yardmaster.storage.facts import FileFacts
 from yardmaster.storage.file_list import pack
+
+log = logging.getLogger(__name__)
 
 _NOTED_AT_ONCE = 200
 
@@ -61,18 +64,38 @@ def upload_finish(upload_id: uuid.UUID) -> None:
         raise
 
 
+def upload_finish_quietly(upload_id: uuid.UUID) -> bool:
+    """The same for a worker: whether it came to an end without a problem. Why it did not is kept with the upload, for
+    its sender; a store that does not answer is asked again by the sweep."""
+    try:
+        upload_finish(upload_id)
+    except (DomainError, Unavailable) as error:
+        log.warning("Upload %s is not complete: %s", upload_id, error)
+        return False
+    return True
+
+
 def _put_together(upload: Upload, lease: Lease) -> None:
     files = [file for file in sent_files(upload.pk).values() if not file.sha256]
-    arrived = list(in_lanes(lambda file: _arrived(upload, file), files, lease.beat))
-    _check_all_there(upload, files, arrived)
-    budgets = crc_budgets(file.size for file in files)
+    store = storage()
+    assemblies = [
+        Assembly(store, file.key(upload), file.size, file.multipart_id, part_sizes(file.size, upload.part_size))
+        for file in files
+    ]
+    arrived = list(in_lanes(Assembly.arrived, assemblies, lease.beat))
+    _check_all_there(upload, files, assemblies, arrived)
+    counted = upload.kind == Kind.DATASET and not upload.unpack
     work = [
-        _Work(upload, file, parts or [], budget, lease)
-        for file, parts, budget in zip(files, arrived, budgets, strict=True)
+        partial(
+            one.put_together, parts or [], count_as=file.path if counted else None, crc_budget=budget, beat=lease.passed
+        )
+        for file, one, parts, budget in zip(
+            files, assemblies, arrived, crc_budgets(file.size for file in files), strict=True
+        )
     ]
     found: dict[int, FileFacts] = {}
     try:
-        for file, facts in zip(files, in_lanes(_Work.do, work, lease.beat), strict=True):
+        for file, facts in zip(files, in_lanes(partial.__call__, work, lease.beat), strict=True):
             _check_content(upload, file, facts)
             found[file.index] = facts
             if len(found) == _NOTED_AT_ONCE:
@@ -88,26 +111,16 @@ def _note(upload: Upload, found: dict[int, FileFacts], lease: Lease) -> None:
     found.clear()
 
 
-def _arrived(upload: Upload, file: SentFile) -> list[Part] | None:
-    """The parts of a file that are there; each without an ETag where they are put together already. None: the store
-    knows nothing of the file any more."""
-    if not file.multipart_id:
-        return []
-    key = file.key(upload)
-    try:
-        return storage().parts(key, file.multipart_id)
-    except UploadMissing:
-        # Put together by a try that was cut off before it could note so: then the object is there, whole.
-        try:
-            whole = storage().stat(key).size == file.size
-        except ObjectMissing:
-            whole = False
-        return [Part(n, size, "") for n, size in _parts_of(upload, file).items()] if whole else None
-
-
-def _check_all_there(upload: Upload, files: Sequence[SentFile], arrived: Sequence[list[Part] | None]) -> None:
+def _check_all_there(
+    upload: Upload,
+    files: Sequence[SentFile],
+    assemblies: Sequence[Assembly],
+    arrived: Sequence[list[Part] | None],
+) -> None:
     missing = [
-        problem for file, parts in zip(files, arrived, strict=True) if (problem := _lacking(upload, file, parts or []))
+        problem
+        for file, one, parts in zip(files, assemblies, arrived, strict=True)
+        if (problem := _problem_of(file, one.lacking(parts or [])))
     ]
     lost = [file.index for file, parts in zip(files, arrived, strict=True) if parts is None]
     files_forget(upload.pk, lost)  # the next address begins a new upload in parts
@@ -120,44 +133,13 @@ def _check_all_there(upload: Upload, files: Sequence[SentFile], arrived: Sequenc
         )
 
 
-def _lacking(upload: Upload, file: SentFile, arrived: list[Part]) -> Problem | None:
-    """The problem of a file whose parts are not all there."""
-    sizes = {part.number: part.size for part in arrived}
-    lacking = [number for number, size in _parts_of(upload, file).items() if sizes.get(number) != size]
+def _problem_of(file: SentFile, lacking: Sequence[int]) -> Problem | None:
+    """The problem of a file that lacks these parts."""
     if not lacking:
         return None
     shown = ", ".join(map(str, lacking[:10])) + ("…" if len(lacking) > 10 else "")
     message = f"Of {file.path!r} these parts are missing: {shown}."
     return Problem(f"files.{file.index}", "parts_missing", message, "Send them, then complete again.", shown)
-
-
-def _parts_of(upload: Upload, file: SentFile) -> dict[int, int]:
-    """The size of each part that the file should have."""
-    count = part_count(file.size, upload.part_size)
-    return {n: part_length(file.size, upload.part_size, n) for n in range(1, count + 1)}
-
-
-@dataclass(frozen=True)
-class _Work:
-    """One file to put together and read through; speaks to the store only."""
-
-    upload: Upload
-    file: SentFile
-    arrived: list[Part]
-    crc_budget: int
-    lease: Lease
-
-    def do(self) -> FileFacts:
-        key = self.file.key(self.upload)
-        if self.file.size == 0:
-            storage().put(key, b"")
-        elif any(part.etag for part in self.arrived):
-            storage().multipart_complete(key, self.file.multipart_id, self.arrived)
-        counted = self.upload.kind == Kind.DATASET and not self.upload.unpack
-        count_as = self.file.path if counted else None
-        with storage().open_range(key) as source:
-            finder = FactFinder(source, count_as=count_as, crc_budget=self.crc_budget, beat=self.lease.passed)
-            return find_facts(finder)
 
 
 def _check_content(upload: Upload, file: SentFile, facts: FileFacts) -> None:

@@ -1,4 +1,5 @@
-"""The files of an upload and how far each has come: one row for all of them, and one per `BATCH` of them under way.
+"""The files of an upload: how large they may be, in which parts they come, and how far each has come. One row for all
+of them, and one per `BATCH` of them under way.
 
 What has arrived of a file is the store's to say; here is only what the store cannot know. Whoever changes something
 holds the upload's row, or its lease.
@@ -10,12 +11,51 @@ import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from apps.uploads.models import FileBatch, Manifest, Upload
+from yardmaster.storage.base import MAX_OBJECT_SIZE, MAX_PARTS, key_join
 from yardmaster.storage.facts import FileFacts
 from yardmaster.storage.file_list import ListedFile, by_path, unpack
-from yardmaster.storage.keys import key_join
+
+MAX_FILES = 20_000
+MAX_FILE_SIZE = MAX_OBJECT_SIZE
+PART_SIZE = 8 << 20
+FILE_LIST_BYTES = 16 << 20
+"""Of JSON that begins an upload: as many files as there may be, with paths and checksums as long as they may be."""
+PARTS_AT_ONCE = 1_000
+ADDRESS_LIFE = timedelta(hours=1)
+
+INLINE_BYTES = 256 << 20
+INLINE_FILES = 500
+"""Up to here `complete` does its work within the request, a second or two; beyond, a worker does it."""
+INLINE_ZIP_BYTES = 16 << 20
+"""The same for a zip that is unpacked: it may hold many times its own size."""
+
+
+def part_size_for(largest: int) -> int:
+    """8 MiB, doubled until the largest file has at most 10,000 parts. The same for all files of an upload."""
+    size = PART_SIZE
+    while size * MAX_PARTS < largest:
+        size *= 2
+    return size
+
+
+def part_count(size: int, part_size: int) -> int:
+    """How many parts a file has; an empty one has none."""
+    return -(-size // part_size)
+
+
+def part_length(size: int, part_size: int, part: int) -> int:
+    """How many bytes part `part` (from 1) of a file has."""
+    return min(part_size, size - (part - 1) * part_size)
+
+
+def part_sizes(size: int, part_size: int) -> dict[int, int]:
+    """The size of each part that a file has, by number."""
+    return {n: part_length(size, part_size, n) for n in range(1, part_count(size, part_size) + 1)}
+
 
 BATCH = 500
 """Files whose progress lies in one row: some 100 KiB at most."""

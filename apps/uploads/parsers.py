@@ -10,7 +10,7 @@ from rest_framework.parsers import BaseParser
 
 from apps.api.parsers import check_value
 from apps.errors import Invalid, TooLarge
-from apps.uploads.limits import FILE_LIST_BYTES, MAX_FILES
+from apps.uploads.manifest import FILE_LIST_BYTES, MAX_FILES
 from apps.uploads.serializers import DeclaredFilesField, listed_file
 from apps.uploads.services import too_many_files
 from yardmaster.errors import Problem

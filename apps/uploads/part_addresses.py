@@ -12,9 +12,17 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.errors import Conflict, Invalid, NotFound
-from apps.stores.objects import storage
-from apps.uploads.limits import ADDRESS_LIFE, PARTS_AT_ONCE, part_count, part_length
-from apps.uploads.manifest import SentFile, begun_in, begun_note, sent_files
+from apps.stores import storage
+from apps.uploads.manifest import (
+    ADDRESS_LIFE,
+    PARTS_AT_ONCE,
+    SentFile,
+    begun_in,
+    begun_note,
+    part_count,
+    part_length,
+    sent_files,
+)
 from apps.uploads.models import State, Upload
 from yardmaster.errors import Problem
 from yardmaster.storage.base import SignedRequest

@@ -1,23 +1,51 @@
 """Removing an upload: first its quota is given back and it is gone for everybody, then its bytes go.
 
-Cut off between the two, the sweep goes on.
+Cut off between the two, the sweep goes on. Places of the object store that were removed are removed again for as long
+as a late writer may come: a write that was under way when its job or upload was deleted is refused or undone where it
+happens; a tombstone is for writers that died between the two.
 """
 
 from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from apps.stores.objects import storage
+from apps.stores import storage
 from apps.uploads import storage_ledger
-from apps.uploads.manifest import sent_files
-from apps.uploads.models import State, Upload
-from apps.uploads.tombstones import tombstones_set
+from apps.uploads.manifest import ADDRESS_LIFE, sent_files
+from apps.uploads.models import State, Tombstone, Upload
 from yardmaster.errors import Unavailable
+
+_AGAIN_AFTER = (timedelta(minutes=1), timedelta(minutes=10), 2 * ADDRESS_LIFE, timedelta(hours=24))
+"""After the removal: a signed address is good for an hour, a lease of a worker for a minute."""
+AT_ONCE = 100
+
+
+def tombstones_set(prefixes: Iterable[str], now: datetime) -> None:
+    """Belongs into the transaction that forgets what lay there. Only of places where nothing is ever put again."""
+    rows = [Tombstone(prefix=prefix, removed_at=now, again_at=now + _AGAIN_AFTER[0]) for prefix in prefixes]
+    Tombstone.objects.bulk_create(
+        rows, update_conflicts=True, unique_fields=["prefix"], update_fields=["removed_at", "again_at"]
+    )
+
+
+def tombstones_sweep(now: datetime) -> None:
+    """Remove what late writers left, some at a time. Raises `Unavailable`."""
+    for stone in Tombstone.objects.filter(again_at__lte=now).order_by("again_at")[:AT_ONCE]:
+        storage().delete_prefix(stone.prefix)
+        mine = Tombstone.objects.filter(pk=stone.pk, again_at=stone.again_at)
+        following = [stone.removed_at + wait for wait in _AGAIN_AFTER if stone.removed_at + wait > now]
+        if following:
+            mine.update(again_at=following[0])
+        else:
+            mine.delete()
+
 
 log = logging.getLogger(__name__)
 

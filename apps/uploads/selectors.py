@@ -13,14 +13,12 @@ from apps.accounts.models import User
 from apps.errors import NotFound
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible, require_role
-from apps.stores.objects import storage
+from apps.stores import storage
 from apps.uploads import storage_ledger
-from apps.uploads.limits import part_count
-from apps.uploads.manifest import SentFile, manifest_by_path, sent_files
+from apps.uploads.manifest import SentFile, manifest_by_path, part_count, sent_files
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.storage_ledger import StorageUse
-from yardmaster.storage.base import UploadMissing
-from yardmaster.storage.keys import key_join
+from yardmaster.storage.base import UploadMissing, key_join
 
 SENT_BY_PEOPLE = (Kind.DATASET, Kind.CODE)
 

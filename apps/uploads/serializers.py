@@ -10,7 +10,7 @@ from rest_framework import serializers
 from apps.api.problems import problem_of
 from apps.api.serializers import StrictSerializer
 from apps.errors import error_from_json
-from apps.uploads.limits import MAX_FILE_SIZE, MAX_FILES, PARTS_AT_ONCE
+from apps.uploads.manifest import MAX_FILE_SIZE, MAX_FILES, PARTS_AT_ONCE
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.part_addresses import SignedPart, WantedParts
 from apps.uploads.selectors import expires_at, files_progress

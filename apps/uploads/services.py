@@ -24,18 +24,17 @@ from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import refuse_closed
 from apps.uploads import storage_ledger
 from apps.uploads.finishing import upload_finish
-from apps.uploads.limits import (
+from apps.uploads.manifest import (
     INLINE_BYTES,
     INLINE_FILES,
     INLINE_ZIP_BYTES,
     MAX_FILE_SIZE,
     MAX_FILES,
+    manifest_create,
     part_size_for,
 )
-from apps.uploads.manifest import manifest_create
 from apps.uploads.models import Kind, State, Upload
-from apps.uploads.removal import let_go, remove, remove_now
-from apps.uploads.tombstones import tombstones_sweep
+from apps.uploads.removal import let_go, remove, remove_now, tombstones_sweep
 from yardmaster.errors import Problem, Unavailable
 from yardmaster.logs.volume import Refusal
 from yardmaster.storage.file_list import ListedFile, pack

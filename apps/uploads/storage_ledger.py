@@ -1,6 +1,7 @@
-"""The bytes a namespace holds: reserved at the begin of an upload, used once complete, returned when it goes.
+"""The bytes a namespace holds: reserved at the begin of an upload, used once complete, returned when it goes; and of
+which kinds they are.
 
-Each function is one conditional update, so that two at once can never both take the last byte. They belong into the
+Each change is one conditional update, so that two at once can never both take the last byte. They belong into the
 transaction that changes the upload.
 """
 
@@ -9,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import F
+from django.db.models import F, Sum
 
 from apps.errors import QuotaExceeded
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import quota_of
-from apps.uploads.models import StorageAccount
+from apps.uploads.models import Kind, State, StorageAccount, Upload
 from yardmaster.errors import Problem
 from yardmaster.logs.volume import Cause, Refusal
 from yardmaster.quantity import format_bytes
@@ -92,3 +93,10 @@ def _quota_full(use: StorageUse, hard: int, needed: int) -> QuotaExceeded:
         Problem(f"storage.{name}", "quota_full", f"{amount} bytes", "", str(amount)) for name, amount in numbers
     ]
     return QuotaExceeded(detail, remedy=remedy, errors=problems)
+
+
+def storage_by_kind(namespace: Namespace) -> list[tuple[Kind, int]]:
+    """Bytes of each kind that there is anything of, the most first. One query."""
+    stored = Upload.objects.filter(namespace=namespace, state=State.COMPLETE, held__gt=0)
+    rows = stored.values_list("kind").annotate(bytes=Sum("held")).order_by("-bytes")
+    return [(Kind(kind), amount) for kind, amount in rows]

@@ -13,17 +13,15 @@ from django.db import transaction
 from django.db.models import F
 
 from apps.errors import Unprocessable
-from apps.stores.objects import storage
+from apps.stores import storage
 from apps.uploads import storage_ledger
-from apps.uploads.lanes import in_lanes
 from apps.uploads.leases import Lease, LeaseLost
-from apps.uploads.limits import MAX_FILES, crc_budgets
-from apps.uploads.manifest import LONGEST_FAULT, manifest_of, manifest_replace
+from apps.uploads.manifest import LONGEST_FAULT, MAX_FILES, manifest_of, manifest_replace
 from apps.uploads.models import Kind, State, Upload
-from yardmaster.storage.base import ObjectMissing, Readable, read_chunks
+from yardmaster.storage.assembly import crc_budgets, in_lanes
+from yardmaster.storage.base import ObjectMissing, Readable, key_join, read_chunks
 from yardmaster.storage.facts import FactFinder, FileFacts
 from yardmaster.storage.file_list import ListedFile, pack
-from yardmaster.storage.keys import key_join
 from yardmaster.storage.reader import ObjectReader
 from yardmaster.storage.zips import ZipEntry, ZipRefused, open_zip, read_entry
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -88,3 +89,11 @@ class UploadCompleteView(IdempotentPosts, ApiView):
         data = self.read(CompletionSerializer).validated_data
         upload = services.upload_complete(upload, unpack=data["unpack"])
         return Response(UploadSummarySerializer(upload).data, status=200 if upload.is_complete else 202)
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("uploads/", UploadsView.as_view(), name="uploads"),
+    path("uploads/<uuid:upload_id>/", UploadView.as_view(), name="upload"),
+    path("uploads/<uuid:upload_id>/parts/", UploadPartsView.as_view(), name="upload_parts"),
+    path("uploads/<uuid:upload_id>/complete/", UploadCompleteView.as_view(), name="upload_complete"),
+]

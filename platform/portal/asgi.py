@@ -13,9 +13,9 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from django.urls import get_resolver
 
 from apps.accounts.websocket_auth import TokenOrSession
-from apps.jobs.routing import websocket_urlpatterns as jobs
+from apps.jobs.consumers import websocket_urlpatterns as jobs
 from apps.logs.append_at_once import AppendAtOnce
-from apps.logs.routing import websocket_urlpatterns as logs
+from apps.logs.consumers import websocket_urlpatterns as logs
 from portal.body_limit import BodyLimit
 from portal.rate_limit import RateLimit
 

@@ -17,7 +17,7 @@ from django.conf import settings
 
 from apps.api.problems import ApiProblem, answer_to, unavailable
 from apps.errors import TooLarge
-from apps.stores.objects import storage
+from apps.stores import storage
 from portal.callers import brings_credential, caller_of
 from portal.refusals import Application, Message, Receive, Send, refuse
 from yardmaster.storage.base import AddressRefused

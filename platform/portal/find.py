@@ -18,14 +18,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from apps.accounts.models import User
-from apps.code.shelf import CODE
-from apps.datasets.shelf import DATASETS
+from apps.code.selectors import CODE
+from apps.datasets.selectors import DATASETS
 from apps.jobs.job_list import JobFilters, job_list
 from apps.jobs.models import Job
-from apps.namespaces.slugs import is_uuid
+from apps.namespaces.models import is_uuid
 from apps.uploads.versioned.models import Collection
-from apps.uploads.versioned.selectors import collections_visible
-from apps.uploads.versioned.shelf import Shelf
+from apps.uploads.versioned.selectors import Shelf, collections_visible
 
 LONGEST = 200
 EACH = 5

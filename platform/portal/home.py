@@ -18,8 +18,7 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.models import User
 from apps.accounts.selectors import tokens_of
-from apps.administration.quota_words import quota_rows
-from apps.administration.usage import usage_of
+from apps.administration.usage import quota_rows, usage_of
 from apps.code.models import Code
 from apps.datasets.models import Dataset
 from apps.jobs.pages.overview import has_jobs, overview_of

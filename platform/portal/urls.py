@@ -2,29 +2,50 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from apps.accounts import pages as accounts
+from apps.administration import audit_pages, namespace_pages
 from apps.api.outside import unknown_address
 from apps.api.readiness import healthz, readyz
+from apps.code import pages as code
+from apps.datasets import pages as datasets
+from apps.jobs import pages as jobs
+from apps.logs import pages as logs
+from apps.notifications import pages as notifications
+from apps.registry import pages as registry
+from apps.removals import pages as removals
+from portal import find, home
 
-API_APPS = (
-    "api",
-    "accounts",
-    "administration",
-    "uploads",
-    "datasets",
-    "code",
-    "jobs",
-    "logs",
-    "registry",
-    "removals",
+API = (
+    "api.views",
+    "accounts.views",
+    "administration.namespace_views",
+    "administration.usage_views",
+    "administration.audit_views",
+    "uploads.views",
+    "datasets.views",
+    "code.views",
+    "jobs.api.job_views",
+    "jobs.api.detail_views",
+    "jobs.task_api.views",
+    "logs.task_views",
+    "logs.views",
+    "registry.views",
+    "removals.views",
 )
 
+PAGES = (accounts, namespace_pages, audit_pages, notifications, jobs, logs, datasets, code, registry, removals)
+"""Each has its own addresses; below are those that belong to none."""
+
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("api/v1/", include([path("", include(f"apps.{name}.urls")) for name in API_APPS])),
+    path("api/v1/", include([path("", include(f"apps.{name}")) for name in API])),
     path("api/<path:rest>", unknown_address),
-    path("storage/", include("apps.uploads.storage_urls")),
+    path("storage/", include("apps.uploads.delivery")),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
-    path("", include("portal.pages")),
+    path("", home.home, name="home"),
+    path("find/", find.find, name="find"),
+    *[pattern for app in PAGES for pattern in app.pages_urlpatterns],
+    path("accounts/", include("allauth.urls")),
 ]
 handler400 = "apps.api.outside.bad_request"
 handler403 = "apps.api.outside.permission_denied"

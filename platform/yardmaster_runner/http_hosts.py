@@ -1,6 +1,6 @@
 """Keep-alive HTTP/1.1 connections, one per host and thread, over `http.client`. Every trouble is `NetworkTrouble`.
 
-Not here: what a status means (`portal`), retries over time (`backoff`). Proxies from the environment are not used: the
+Not here: what a status means (`portal`), retries over time (`patience`). Proxies from the environment are not used: the
 portal's address is the one seen from the task.
 """
 

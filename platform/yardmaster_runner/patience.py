@@ -1,8 +1,10 @@
-"""How long to keep trying: at a task's end, until nothing has worked for an hour or a stop is due; and for how long a
-script that prints is held up by a portal that does not answer."""
+"""How long to keep trying, and how long to wait before asking again: at a task's end, until nothing has worked for an
+hour or a stop is due; and for how long a script that prints is held up by a portal that does not answer.
+"""
 
 from __future__ import annotations
 
+import random
 import time
 from typing import Callable, Optional
 
@@ -49,3 +51,23 @@ class Patience:
         if self._since == float("-inf"):
             self._since = now
         return now - self._since < self._seconds and now < self._haste.over_at
+
+
+class Backoff:
+    """Delays that double from `first` to `longest`, less some jitter, so that tasks do not ask in step."""
+
+    def __init__(self, first: float = 0.25, longest: float = 15.0, dice: Callable[[], float] = random.random) -> None:
+        self._first = first
+        self._longest = longest
+        self._dice = dice
+        self._next = first
+
+    def next(self) -> float:
+        """The next delay in seconds; never more than `longest`."""
+        delay = self._next
+        self._next = min(self._longest, delay * 2)
+        return delay * (1 - self._dice() / 4)
+
+    def reset(self) -> None:
+        """It worked: the next trouble starts from the first delay again."""
+        self._next = self._first

@@ -9,12 +9,12 @@ import time
 
 from yardmaster_runner import own_python
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
-from yardmaster_runner.backoff import Backoff
 from yardmaster_runner.cache import inside
 from yardmaster_runner.checkpoints import has_checkpoint, put_back
 from yardmaster_runner.exits import PORTAL_UNREACHABLE, STAGE_IN_FAILED, TOKEN_REFUSED, CannotRun
 from yardmaster_runner.launch import Folders
 from yardmaster_runner.order import Bundle, Order, read_order
+from yardmaster_runner.patience import Backoff
 from yardmaster_runner.settings import Settings
 from yardmaster_runner.stage import Stager
 from yardmaster_runner.task_api import TaskApi

@@ -11,10 +11,9 @@ import traceback
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
-from yardmaster_runner.backoff import Backoff
 from yardmaster_runner.events import Scalar
 from yardmaster_runner.exits import Ending, note
-from yardmaster_runner.patience import Patience
+from yardmaster_runner.patience import Backoff, Patience
 from yardmaster_runner.task_api import TaskApi
 
 AT_MOST_EVERY = 2.0  # a report costs the portal 10 ms: on one machine the job's own tasks would feel more of them

@@ -1,7 +1,7 @@
 """The kernel's part of keeping a task's servers on loopback: the filter, and what is read and answered at its end.
 
 Numbers and layouts are the kernel's interface (seccomp(2), seccomp_unotify(2)). Not here: what is allowed
-(`listening`).
+(`narrower`).
 """
 
 from __future__ import annotations

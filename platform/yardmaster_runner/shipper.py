@@ -14,9 +14,8 @@ import traceback
 from typing import Callable, Optional, Protocol, Sequence, Tuple
 
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
-from yardmaster_runner.backoff import Backoff
 from yardmaster_runner.exits import note
-from yardmaster_runner.patience import AWAY_AFTER, Patience, is_away
+from yardmaster_runner.patience import AWAY_AFTER, Backoff, Patience, is_away
 from yardmaster_runner.segments import Gap
 from yardmaster_runner.spool import Spool
 

@@ -15,12 +15,12 @@ import threading
 import time
 from typing import Callable, Dict, List, Optional, Tuple
 
-from yardmaster_runner.backoff import Backoff
 from yardmaster_runner.cache import CachedVersion, inside
 from yardmaster_runner.download import AddressRefused, Corrupt, NoRoom, download
 from yardmaster_runner.exits import PORTAL_UNREACHABLE, STAGE_IN_FAILED, CannotRun
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
 from yardmaster_runner.order import Bundle, Order, RemoteFile
+from yardmaster_runner.patience import Backoff
 
 THREADS = 6
 PATIENCE = 600.0

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
-from yardmaster_runner.backoff import Backoff
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
-from yardmaster_runner.patience import Patience
+from yardmaster_runner.patience import Backoff, Patience
 from yardmaster_runner.task_api import TaskApi
 
 PARTS_PER_CALL = 100

@@ -30,7 +30,7 @@ from django.db import connection
 from django.utils import timezone
 from apps.accounts.models import User
 from apps.jobs.models import Job, JobAttempt, JobEvent, ScalarPoint, TaskFact
-from apps.stores.logs import log_store
+from apps.stores import log_store
 from tests.bench.job_list import _fill
 from yardmaster.logs.keys import StreamKey
 from yardmaster.job.spec import Role

@@ -15,6 +15,7 @@ from tests.browser.weight import MOST_BYTES, MOST_REQUESTS, weigh
 from tests.browser.world import World
 
 NO_PAGES = {
+    "healthz", "readyz",
     # Parts of pages, and what a form is sent to.
     "job_rows", "jobs_bulk", "launch_preview", "launch_manifests", "job_stop_page", "job_retry_page", "token_revoke",
     "session_end", "sessions_end_others", "account_address", "namespace_title", "namespace_quota", "member_add",
@@ -37,7 +38,7 @@ def walker(
 
 
 def test_every_address_of_the_portal_is_in_the_list_or_is_no_page():
-    from portal.pages import urlpatterns
+    from portal.urls import urlpatterns
 
     names = {pattern.name for pattern in urlpatterns if getattr(pattern, "name", None)}
     known = {address.view for address in ADDRESSES}

@@ -13,8 +13,7 @@ import pytest
 import yardmaster_runner
 from yardmaster.job.spec import Paths, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.job.spec_json import spec_to_json
-from yardmaster.job.strategy import leading_task, only_serves, server_roles
-from yardmaster.job.tf_config import classic_flags, task_environment
+from yardmaster.job.strategy import classic_flags, leading_task, only_serves, server_roles, task_environment
 from yardmaster.lifecycle import failures
 from yardmaster.lifecycle.failures import REASONS
 from yardmaster_runner import exits

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.stores.objects import storage
+from apps.stores import storage
 from yardmaster.errors import YardmasterError
 from yardmaster.storage.base import (
     KeyRefused,

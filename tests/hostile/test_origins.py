@@ -13,8 +13,8 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
-from apps.jobs.routing import websocket_urlpatterns as of_jobs
-from apps.logs.routing import websocket_urlpatterns as of_logs
+from apps.jobs.consumers import websocket_urlpatterns as of_jobs
+from apps.logs.consumers import websocket_urlpatterns as of_logs
 from tests.hostile.conftest import http
 from tests.real.portal import LIGHT, RealPortal, free_port, real_portal
 from tests.real.scene import Scene

@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from apps.stores.objects import storage
+from apps.stores import storage
 from yardmaster.formats.tfrecord import masked_crc
 
 

@@ -1,16 +1,18 @@
-"""The API below one job: why it is where it is, and what it did and made."""
+"""The API below one job: why it is where it is, and what it did and made; and the API of engines."""
 
 from __future__ import annotations
 
 from uuid import UUID
 
 from django.http import HttpResponse
+from django.urls import URLPattern, URLResolver, path
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.api_view import ApiView
 from apps.audit.services import download_record
 from apps.errors import Conflict, NotFound
 from apps.jobs import selectors
@@ -19,6 +21,7 @@ from apps.jobs.api.detail_serializers import (
     AttemptSerializer,
     CheckpointSerializer,
     CurvesSerializer,
+    EnginesSerializer,
     EventsQuerySerializer,
     EventsSerializer,
     ManifestsSerializer,
@@ -27,6 +30,7 @@ from apps.jobs.api.detail_serializers import (
     WhySerializer,
 )
 from apps.jobs.api.job_views import JobAddress
+from apps.jobs.engines.listing import engines_with_quotas
 from apps.jobs.engines.manifests import manifests_of_job, yaml_file
 from apps.jobs.engines.serving import is_served, notebook_of, serving_of
 from apps.jobs.explanations.why import why
@@ -135,3 +139,29 @@ class JobManifestsFileView(JobAddress):
     @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.STR})
     def get(self, request: Request, job_id: UUID) -> HttpResponse:
         return yaml_file(manifests_of_job(self.job(job_id)), f"job-{job_id}.yaml")
+
+
+class EnginesView(ApiView):
+    """Every engine, its capacity, and whether you may launch on it."""
+
+    scope = "jobs"
+    pagination_class = None
+
+    @extend_schema(responses=EnginesSerializer)
+    def get(self, request: Request) -> Response:
+        return Response(EnginesSerializer({"results": engines_with_quotas(self.user)}).data)
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("engines/", EnginesView.as_view(), name="engines"),
+    path("jobs/<uuid:job_id>/why/", JobWhyView.as_view(), name="job_why"),
+    path("jobs/<uuid:job_id>/attempts/", JobAttemptsView.as_view(), name="job_attempts"),
+    path("jobs/<uuid:job_id>/events/", JobEventsView.as_view(), name="job_events"),
+    path("jobs/<uuid:job_id>/tasks/", JobTasksView.as_view(), name="job_tasks"),
+    path("jobs/<uuid:job_id>/scalars/", JobScalarsView.as_view(), name="job_scalars"),
+    path("jobs/<uuid:job_id>/checkpoints/", JobCheckpointsView.as_view(), name="job_checkpoints"),
+    path("jobs/<uuid:job_id>/model/", JobModelView.as_view(), name="job_model"),
+    path("jobs/<uuid:job_id>/manifests/", JobManifestsView.as_view(), name="job_manifests"),
+    path("jobs/<uuid:job_id>/manifests.yaml", JobManifestsFileView.as_view(), name="job_manifests_file"),
+    path("jobs/<uuid:job_id>/notebook/", JobNotebookView.as_view(), name="job_notebook"),
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -153,3 +154,13 @@ class JobRetryView(IdempotentPosts, JobAddress):
         return self.answer(
             services.job_retry(user=self.user, job=self.job(job_id), spec=spec, accept_never_fits=accept)
         )
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("jobs/", JobsView.as_view(), name="jobs"),
+    path("jobs/check/", JobCheckView.as_view(), name="job_check"),
+    path("jobs/manifests/", ManifestsPreviewView.as_view(), name="manifests_preview"),
+    path("jobs/<uuid:job_id>/", JobView.as_view(), name="job"),
+    path("jobs/<uuid:job_id>/stop/", JobStopView.as_view(), name="job_stop"),
+    path("jobs/<uuid:job_id>/retry/", JobRetryView.as_view(), name="job_retry"),
+]

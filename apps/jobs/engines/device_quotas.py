@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from apps.accounts.models import User
 from apps.jobs.models import Reservation
-from apps.namespaces.models import Membership, Namespace, Role
-from apps.namespaces.quotas import limits_of
+from apps.namespaces.models import Membership, Namespace, Role, limits_of
 
 MOST = 20
 """Namespaces of each device."""

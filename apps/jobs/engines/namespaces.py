@@ -4,8 +4,8 @@ A change (a quota, a namespace made or removed) marks the namespace's places as 
 what a lost message left, and comes by now and then to mend what was changed at the engine. A worker that looks claims
 the place by conditional update, and a mark that is set meanwhile stays: the next look sees what this one could not.
 
-Not here: what a place is (the engine's `Namespaces`), what marks one as due (`apps.namespaces.places`), and the removal
-of a namespace (`apps.removals`).
+Not here: what a place is (the engine's `Namespaces`), what marks one as due (`apps.namespaces.services`), and the
+removal of a namespace (`apps.removals`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ from apps.audit.services import record
 from apps.dispatch.messages import KEEP_NAMESPACE, enqueue_now
 from apps.jobs.engines.configured import engine_named, engine_names, settings_digest
 from apps.jobs.state.ledger import held_by
-from apps.namespaces.models import Namespace, Place
+from apps.namespaces.models import Namespace, Place, limits_of
 from apps.namespaces.models import Quota as QuotaRow
-from apps.namespaces.quotas import limits_of
 from yardmaster.engines.base import Namespaces
 from yardmaster.errors import Misconfigured, YardmasterError
 from yardmaster.queueing.ledger import Quota

@@ -19,9 +19,8 @@ from apps.errors import Conflict
 from apps.jobs.engines.configured import engine_named
 from apps.jobs.explanations.waiting_words import shortage_json
 from apps.jobs.models import Job
-from apps.namespaces.models import Namespace
+from apps.namespaces.models import Namespace, limits_of
 from apps.namespaces.models import Quota as QuotaRow
-from apps.namespaces.quotas import limits_of
 from yardmaster.engines.base import Capacity
 from yardmaster.errors import YardmasterError
 from yardmaster.job.spec import TrainingSpec

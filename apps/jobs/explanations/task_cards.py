@@ -1,18 +1,61 @@
-"""One task as its card on the job's page shows it: its state, its use of cpu and memory over time. Reads nothing."""
+"""One task as its card on the job's page shows it: its state, and small pictures of its use of cpu and memory over
+time. Reads nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 
 from apps.jobs.explanations.silence import silent_since, unreached_since
-from apps.jobs.explanations.sparklines import Sparkline, sparkline
 from apps.jobs.models import Job, TaskFact
 from yardmaster.job.spec import Resources, TrainingSpec, known_role
 from yardmaster.lifecycle.failures import signal_of, task_name
 from yardmaster.lifecycle.phases import Phase, TaskPhase
 from yardmaster.usage import Sample, cpu_use
+
+WIDTH, HEIGHT = 120, 28
+MOST_POINTS = 60
+
+
+@dataclass(frozen=True)
+class Sparkline:
+    """A line of values and, across it, the limit that they stay below, if there is one within the picture."""
+
+    line: str
+    area: str
+    limit: float | None
+
+
+def sparkline(values: Sequence[tuple[float, float]], limit: float | None) -> Sparkline | None:
+    """The picture of (time, value) pairs, oldest first; None where there is too little to draw."""
+    if len(values) < 2 or values[-1][0] <= values[0][0]:
+        return None
+    top = max(1.05 * max(value for _, value in values), limit or 0.0) or 1.0
+    first, last = values[0][0], values[-1][0]
+    points = [
+        (round((time - first) / (last - first) * WIDTH, 1), _y(value, top))
+        for time, value in _peaks(values, MOST_POINTS)
+    ]
+    line = " ".join(f"{x:g},{y:g}" for x, y in points)
+    return Sparkline(line, f"0,{HEIGHT} {line} {WIDTH},{HEIGHT}", None if limit is None else _y(limit, top))
+
+
+def _y(value: float, top: float) -> float:
+    return round(HEIGHT - 1 - value / top * (HEIGHT - 2), 1)
+
+
+def _peaks(values: Sequence[tuple[float, float]], most: int) -> list[tuple[float, float]]:
+    """At most `most` of the values: the highest of each stretch, the first and the last."""
+    if len(values) <= most:
+        return list(values)
+    inner, stretches = values[1:-1], most - 2
+    bounds = [number * len(inner) // stretches for number in range(stretches + 1)]
+    highest = [max(inner[start:end], key=lambda one: one[1]) for start, end in pairwise(bounds) if end > start]
+    return [values[0], *highest, values[-1]]
+
 
 _DOES = {"staging": "Fetching code and data", "uploading": "Uploading results", "running": "Running the script"}
 

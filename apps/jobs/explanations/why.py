@@ -15,7 +15,7 @@ from apps.jobs.explanations.never import NEVER, queue_state
 from apps.jobs.explanations.silence import REASON, REMEDY, REMEDY_OF_UNREACHED, UNREACHED, silence, unreached
 from apps.jobs.models import Job, JobAttempt, TaskFact
 from apps.namespaces.selectors import namespaces_visible
-from apps.stores.logs import log_store
+from apps.stores import log_store
 from yardmaster.errors import Unavailable
 from yardmaster.job.spec import known_role
 from yardmaster.lifecycle.hindrances import OF_LOST_MACHINES

@@ -12,13 +12,12 @@ from django.utils.text import Truncator
 
 from apps.accounts.models import User
 from apps.code.models import CodeVersion
-from apps.code.shelf import CODE
-from apps.datasets.shelf import DATASETS
+from apps.code.selectors import CODE
+from apps.datasets.selectors import DATASETS
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespaces_visible
-from apps.uploads.versioned.selectors import collections_visible, files_in, versions_of
+from apps.uploads.versioned.selectors import Shelf, collections_visible, files_in, versions_of
 from apps.uploads.versioned.selectors import newest_of as newest_version
-from apps.uploads.versioned.shelf import Shelf
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.job.spec import Strategy
 

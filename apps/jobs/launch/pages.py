@@ -24,8 +24,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from apps.accounts.models import User
 from apps.accounts.selectors import user_of
 from apps.api.problems import status_of
-from apps.code.shelf import CODE
-from apps.datasets.shelf import DATASETS
+from apps.code.selectors import CODE
+from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError, NotFound
 from apps.jobs.engines.listing import engines_for
 from apps.jobs.engines.manifests import manifests_of_spec, yaml_file

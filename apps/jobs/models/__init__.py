@@ -1,9 +1,8 @@
 """What the portal remembers of jobs. A job's phase is assigned in `apps.jobs.state.phase_gate` and nowhere else."""
 
 from apps.jobs.models.attempt import Checkpoint, JobAttempt, ScalarPoint, TaskFact
-from apps.jobs.models.engine_probe import EngineProbe
 from apps.jobs.models.job import Job, JobEvent, JobVersion
-from apps.jobs.models.ledger import AdmissionLock, QueuePass, Reservation
+from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
 
 __all__ = [
     "AdmissionLock",

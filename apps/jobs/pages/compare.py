@@ -18,7 +18,7 @@ from apps.jobs.models import Job
 from apps.jobs.pages.bulk import jobs_chosen
 from apps.jobs.pages.comparison import MOST_JOBS, compare, labels_of
 from apps.jobs.state.specs import spec_or_remains
-from apps.namespaces.reading import reading_note
+from apps.namespaces.selectors import reading_note
 from yardmaster.job.spec_json import spec_to_json
 
 

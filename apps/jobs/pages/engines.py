@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 from apps.accounts.models import User
 from apps.jobs.engines.device_quotas import MOST, DeviceQuota
 from apps.jobs.engines.listing import Device, EngineShown, engines_with_quotas
-from apps.namespaces.quotas import QUANTITY_NAMES
+from apps.namespaces.models import QUANTITY_NAMES
 from yardmaster.quantity import format_amount
 
 _WORDS = {name: QUANTITY_NAMES[name][0] for name in ("cpu", "memory", "gpus")}

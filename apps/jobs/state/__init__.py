@@ -1,1 +1,0 @@
-"""A job's rows and how they change: its phase, its lease, what it holds, what its tasks have told."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from apps.jobs.state import ledger, queue
 from apps.namespaces.models import Quota as QuotaRow
-from apps.namespaces.quotas import limits_of
+from apps.namespaces.models import limits_of
 from yardmaster.engines.base import Capacity
 from yardmaster.job.spec import NOTHING, Resources, TrainingSpec
 from yardmaster.queueing.ledger import Candidate, Ledger, Room, Usage

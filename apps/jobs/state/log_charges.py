@@ -16,7 +16,7 @@ from django.db.models import Sum
 
 from apps.errors import NotFound
 from apps.jobs.models import JobAttempt
-from apps.stores.logs import counted_log
+from apps.stores import counted_log
 from apps.uploads.services import logs_charge, logs_correct
 from yardmaster.errors import Unavailable
 from yardmaster.logs.keys import StreamKey

@@ -6,7 +6,6 @@ anywhere, `results_settle` goes on; an upload without a row here expires by itse
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,21 +13,16 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
-from apps.errors import DomainError, Gone
+from apps.errors import Gone
 from apps.jobs.models import Checkpoint, Job, JobEvent
 from apps.jobs.state.nudges import job_changed
 from apps.registry.models import Model
-from apps.uploads.finishing import upload_finish
 from apps.uploads.models import State, Upload
 from apps.uploads.selectors import stored_files
 from apps.uploads.services import upload_begin, upload_use, uploads_discard
-from yardmaster.errors import Unavailable
 from yardmaster.ids import new_id
 from yardmaster.storage.file_list import ListedFile
-
-log = logging.getLogger(__name__)
 
 KEPT = 3
 """Checkpoints of one job that are kept; older ones go when a newer one is complete."""
@@ -76,17 +70,6 @@ def _lock_job(job_id: uuid.UUID) -> None:
     living = Job.objects.select_for_update(no_key=True).filter(pk=job_id, deleted_at__isnull=True)
     if living.values_list("pk", flat=True).first() is None:
         raise Gone("This job was deleted and accepts no more data.")
-
-
-def upload_finish_and_settle(upload_id: uuid.UUID) -> None:
-    """Put an upload together; where a task sent it, make the checkpoint or model of it. Why one cannot be is kept with
-    the upload, for its sender; a store that does not answer is asked again by the sweep."""
-    try:
-        upload_finish(upload_id)
-    except (DomainError, Unavailable) as error:
-        log.warning("Upload %s is not complete: %s", upload_id, error)
-        return
-    result_settle(upload_id, timezone.now())
 
 
 def results_settle(now: datetime) -> None:

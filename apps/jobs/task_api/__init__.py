@@ -1,1 +1,0 @@
-"""The API that a job's own tasks use: their order, what they report, and what they keep."""

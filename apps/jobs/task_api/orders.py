@@ -8,16 +8,14 @@ from uuid import UUID
 from django.conf import settings
 
 from apps.code.models import CodeVersion
-from apps.code.selectors import files_of as code_files
 from apps.datasets.models import DatasetVersion
-from apps.datasets.selectors import files_of as dataset_files
 from apps.errors import Conflict, NotFound
 from apps.jobs.models import Job, JobAttempt
 from apps.jobs.state.results import newest_checkpoint
 from apps.jobs.state.task_auth import TaskIdentity
-from apps.stores.logs import log_store
-from apps.stores.objects import storage
-from apps.uploads.limits import ADDRESS_LIFE
+from apps.stores import log_store, storage
+from apps.uploads.manifest import ADDRESS_LIFE
+from apps.uploads.versioned.selectors import files_of
 from yardmaster.errors import Unavailable
 from yardmaster.job.spec import DatasetInput, Role
 from yardmaster.job.spec_json import spec_to_json
@@ -74,14 +72,14 @@ def _code(version_id: UUID) -> dict[str, Any]:
     version = CodeVersion.objects.filter(pk=version_id).first()
     if version is None:
         raise NotFound("The code version of this job no longer exists.")
-    return {"version": str(version_id), "files": _files(code_files(version))}
+    return {"version": str(version_id), "files": _files(files_of(version))}
 
 
 def _input(one: DatasetInput) -> dict[str, Any]:
     version = DatasetVersion.objects.filter(pk=one.dataset_version).first()
     if version is None:
         raise NotFound(f"The dataset version {one.dataset_version} no longer exists.")
-    return {"version": str(one.dataset_version), "name": one.name, "files": _files(dataset_files(version))}
+    return {"version": str(one.dataset_version), "name": one.name, "files": _files(files_of(version))}
 
 
 def _checkpoint(job: Job) -> dict[str, Any] | None:

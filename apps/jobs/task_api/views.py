@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError
+from django.urls import URLPattern, URLResolver, path
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.generics import GenericAPIView
@@ -147,3 +148,14 @@ class TaskUploadCompleteView(TaskUploadAddress):
         upload = upload_complete(self.upload(upload_id))
         result_settle(upload.pk, timezone.now())
         return Response(UploadSummarySerializer(upload).data, status=200 if upload.is_complete else 202)
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("task/order/", TaskOrderView.as_view(), name="task_order"),
+    path("task/report/", TaskReportView.as_view(), name="task_report"),
+    path("task/checkpoints/", TaskCheckpointsView.as_view(), name="task_checkpoints"),
+    path("task/model/", TaskModelView.as_view(), name="task_model"),
+    path("task/uploads/<uuid:upload_id>/", TaskUploadView.as_view(), name="task_upload"),
+    path("task/uploads/<uuid:upload_id>/parts/", TaskUploadPartsView.as_view(), name="task_upload_parts"),
+    path("task/uploads/<uuid:upload_id>/complete/", TaskUploadCompleteView.as_view(), name="task_upload_complete"),
+]

@@ -15,8 +15,7 @@ from functools import partial
 from apps.errors import NotFound
 from apps.jobs.models import Job, TaskFact
 from apps.jobs.state.log_charges import charged, log_settle
-from apps.stores.log_nudges import log_moved
-from apps.stores.logs import counted_log, log_store
+from apps.stores import counted_log, log_moved, log_store
 from yardmaster.engines.base import Engine, Outputs
 from yardmaster.errors import Unavailable
 from yardmaster.job.spec import Role, TrainingSpec

@@ -15,19 +15,22 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
+from django.db.models import Max, Q
 from django.utils import timezone
 
 from apps.jobs.engines.configured import engine_named
 from apps.jobs.models import Job
 from apps.jobs.state import leases, ledger, specs, task_facts
 from apps.jobs.state.phase_gate import PhaseMoved
-from apps.jobs.worker import removal, rivals, setbacks, steps
+from apps.jobs.worker import removal, setbacks, steps
 from yardmaster.engines.base import Keeps
 from yardmaster.errors import YardmasterError
 from yardmaster.job.spec import Role, TrainingSpec
-from yardmaster.lifecycle.hindrances import IMAGE_PULL
+from yardmaster.lifecycle.hindrances import IMAGE_PULL, NO_RIVALS, Rivals
 from yardmaster.lifecycle.phases import ABSENT, Observation, Phase, Wanted
+from yardmaster.lifecycle.placing_words import SCALING_UP
 from yardmaster.lifecycle.plan import Remembered, Wait, plan
+from yardmaster.lifecycle.success import UNSCHEDULABLE
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +91,7 @@ def _one_step(job: Job, clock: Clock) -> Wait | None:
     seen, trouble = _look(job, clock) if _is_on_the_engine(job) else (ABSENT, None)
     now = clock()
     ending = None if unreadable is None else specs.step_without_spec(job, unreadable)
-    known = replace(remembered(job, spec, _held(job)), rivals=rivals.of(job, seen))
+    known = replace(remembered(job, spec, _held(job)), rivals=rivals_of(job, seen))
     step = ending or plan(known, seen, now, settings.YARDMASTER_TIMING)
     if trouble is not None and isinstance(step, Wait):
         raise trouble
@@ -142,3 +145,17 @@ def remembered(job: Job, spec: TrainingSpec, reserved: frozenset[Role]) -> Remem
         image_failing_since=job.hindered_since if job.reason == IMAGE_PULL else None,
         reserved=reserved,
     )
+
+
+def rivals_of(job: Job, seen: Observation | None) -> Rivals:
+    """Of a job that starts and is refused; nothing is read for any other."""
+    if job.phase != Phase.STARTING.value or job.admitted_at is None or seen is None or seen.refused is None:
+        return NO_RIVALS
+    others = Job.objects.filter(engine=job.engine).exclude(pk=job.pk)
+    refused = others.filter(phase=Phase.STARTING.value, reason__in=(UNSCHEDULABLE, SCALING_UP))
+    same = Q(admitted_at=job.admitted_at)
+    later = Q(admitted_at__gt=job.admitted_at) | same & (
+        Q(queued_at__gt=job.queued_at) | Q(queued_at=job.queued_at, pk__gt=job.pk)
+    )
+    made = others.filter(refused_at__gte=job.admitted_at).aggregate(at=Max("refused_at"))["at"]
+    return Rivals(is_last=not refused.filter(later).exists(), room_made_at=made)

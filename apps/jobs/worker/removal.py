@@ -12,10 +12,9 @@ from django.utils import timezone
 from apps.jobs.models import Checkpoint, Job, JobEvent, ScalarPoint
 from apps.jobs.state.log_charges import log_release
 from apps.registry.models import Model
-from apps.stores.logs import log_store
-from apps.stores.objects import storage
+from apps.stores import log_store, storage
+from apps.uploads.removal import tombstones_set
 from apps.uploads.services import uploads_discard, uploads_discard_of_job
-from apps.uploads.tombstones import tombstones_set
 
 _ROWS_AT_ONCE = 2_000
 _BATCHES_AT_ONCE = 50

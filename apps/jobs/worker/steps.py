@@ -21,7 +21,7 @@ from apps.jobs.state import books, ledger, phase_gate, queue, task_facts
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.task_auth import token_of
 from apps.jobs.worker import archive
-from apps.namespaces.places import place_changed
+from apps.namespaces.services import place_changed
 from yardmaster.engines.base import Engine, Finishes, Restarts, TaskAccess
 from yardmaster.errors import PlaceMissing
 from yardmaster.job.spec import Role, TrainingSpec

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.dispatch import Signal
 
 from yardmaster.ids import new_id
 
@@ -62,3 +63,8 @@ class Version(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pk} (number {self.number})"
+
+
+versions_deleting = Signal()
+"""Versions of datasets or code are about to be deleted. A receiver gets `version_ids` and returns the set of those that
+it still needs: then none is deleted."""

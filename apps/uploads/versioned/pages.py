@@ -29,13 +29,13 @@ from apps.errors import DomainError, Invalid
 from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import may, quota_of
-from apps.uploads.limits import MAX_FILES
+from apps.uploads.manifest import MAX_FILES
 from apps.uploads.models import Upload
 from apps.uploads.selectors import own_uploads, storage_used, upload_for
 from apps.uploads.services import upload_abort
 from apps.uploads.versioned import selectors, services
 from apps.uploads.versioned.models import Collection, Version
-from apps.uploads.versioned.shelf import Shelf
+from apps.uploads.versioned.selectors import Shelf
 from yardmaster.errors import Problem
 
 ROWS = 50

@@ -1,30 +1,73 @@
-"""Which versioned things a person may see, and their files. A foreign id is a 404."""
+"""Which tables a shelf (datasets, code) has, which of its things a person may see, their files, and what differs
+between two versions. A foreign id is a 404. What differs inside a file: `apps.code.compare`.
+"""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Some
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from apps.accounts.models import User
 from apps.errors import NotFound
 from apps.namespaces.models import Role
-from apps.namespaces.reading import reading_note
-from apps.namespaces.selectors import namespaces_visible, require_role
-from apps.stores.objects import storage
+from apps.namespaces.selectors import namespaces_visible, reading_note, require_role
+from apps.stores import storage
 from apps.uploads.manifest import manifest_by_path
+from apps.uploads.models import Kind
 from apps.uploads.selectors import StoredFile
-from apps.uploads.versioned.changes import Changes, changes_between
 from apps.uploads.versioned.models import Collection, Version
-from apps.uploads.versioned.shelf import Shelf
+from yardmaster.storage.base import key_join
 from yardmaster.storage.file_list import ListedFile
-from yardmaster.storage.keys import key_join
 
 C = TypeVar("C", bound=Collection)
 V = TypeVar("V", bound=Version)
+
+VersionFields = Callable[[Sequence[ListedFile]], dict[str, Any]]
+
+
+def nothing_more(_: Any) -> dict[str, Any]:
+    """A shelf that adds no columns of its own."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Shelf(Generic[C, V]):
+    """One kind of versioned things."""
+
+    kind: Kind
+    noun: str
+    collections: type[C]
+    versions: type[V]
+    version_fields: VersionFields = nothing_more
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Paths, each list in order."""
+
+    added: list[str]
+    changed: list[str]
+    removed: list[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> Changes:
+    """Of two manifests (path: SHA-256)."""
+    common = before.keys() & after.keys()
+    return Changes(
+        added=sorted(after.keys() - common),
+        changed=sorted(path for path in common if before[path] != after[path]),
+        removed=sorted(before.keys() - common),
+    )
+
 
 DOWNLOAD_LIFE = timedelta(minutes=10)
 

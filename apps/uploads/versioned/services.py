@@ -20,11 +20,8 @@ from apps.namespaces.models import Namespace
 from apps.uploads.manifest import manifest_by_path
 from apps.uploads.models import Upload
 from apps.uploads.services import upload_use, uploads_discard
-from apps.uploads.signals import versions_deleting
-from apps.uploads.versioned.changes import changes_between
-from apps.uploads.versioned.models import Collection, Version
-from apps.uploads.versioned.selectors import checksums_of
-from apps.uploads.versioned.shelf import Shelf
+from apps.uploads.versioned.models import Collection, Version, versions_deleting
+from apps.uploads.versioned.selectors import Shelf, changes_between, checksums_of
 from yardmaster.errors import Problem
 
 C = TypeVar("C", bound=Collection)

@@ -17,19 +17,18 @@ from apps.audit.services import download_record
 from apps.errors import Invalid
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
-from apps.uploads.delivery import archive_response
-from apps.uploads.media import content_type_of
+from apps.uploads.delivery import archive_response, content_type_of
 from apps.uploads.selectors import upload_for
 from apps.uploads.versioned import selectors, services
 from apps.uploads.versioned.models import Collection, Version
 from apps.uploads.versioned.paging import ByPath
+from apps.uploads.versioned.selectors import Shelf
 from apps.uploads.versioned.serializers import (
     CollectionChangesSerializer,
     NewCollectionSerializer,
     NewVersionSerializer,
 )
 from apps.uploads.versioned.services import MAX_NAME
-from apps.uploads.versioned.shelf import Shelf
 from yardmaster.errors import Problem
 
 NAMESPACE = OpenApiParameter("namespace", str, description="Only this namespace, by id or slug.")

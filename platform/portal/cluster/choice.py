@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
+import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 from portal.cluster.found import Target
 
@@ -163,3 +167,30 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+_NOTE = "cluster-settings.json"
+_COMMANDS = ("doctor", "engine_places")
+"""Those of `manage.py` that ask engines. Others run in the portal's own processes, or need no engine."""
+
+
+def note_settings(home: Path, settings: Mapping[str, str]) -> None:
+    """Keep what the processes are told besides the operator's own variables; nothing where there is no such thing."""
+    file = home / "run" / _NOTE
+    draft = file.with_name(f"{_NOTE}.{os.getpid()}")
+    draft.write_text(json.dumps(dict(settings)))
+    draft.replace(file)
+
+
+def settings_for_command(arguments: list[str], environment: Mapping[str, str], root: Path) -> dict[str, str]:
+    """What a command with these arguments is told besides. Nothing where the operator's own variables say whether there
+    is the engine, as in `make up`; a variable of theirs always stands."""
+    if not arguments[1:2] or arguments[1] not in _COMMANDS:
+        return {}
+    if environment.get("YARDMASTER_KUBERNETES") or environment.get("YARDMASTER_KUBECONFIG"):
+        return {}
+    home = Path(environment.get("YARDMASTER_HOME") or root / ".yardmaster")
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        noted = json.loads((home / "run" / _NOTE).read_text())
+        return {str(name): str(value) for name, value in noted.items() if not environment.get(name)}
+    return {}

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from portal.cluster import told
+from portal.cluster import choice
 from portal.cluster.offer import Offer, OfferFailed
 from portal.up import home as portal_home
 from portal.up.health import LIMIT, Health
@@ -74,7 +74,7 @@ def _settle_cluster(
         ROOT, home, os.environ, options.host, options.port, is_wanted=bool(options.engine), say=_say, stop=stop
     )
     settled = offer.settle()
-    told.note(home, settled.settings)
+    choice.note_settings(home, settled.settings)
     return Address(settled.host, options.port), {**os.environ, **settled.settings}
 
 

@@ -1,1 +1,0 @@
-"""Data formats: TFRecord files and the examples in them."""

@@ -1,1 +1,0 @@
-"""What a job is: its specification, its rules, its forms as JSON and as stored, its roles."""

@@ -1,17 +1,23 @@
-"""What each role means to a strategy, as data. Who adds a strategy adds one entry here.
+"""What each role means to a strategy, as data, and what a task is told about its peers. Who adds a strategy adds one
+entry here.
 
-Not here: which numbers are allowed beyond these (`spec_rules`), and what is done with the answers (`success`,
-`restarts`).
+The words of the latter are the runner's own module (`yardmaster_runner.cluster`), so that a preview shows what a task
+really gets. Not here: which numbers are allowed beyond these (`spec_rules`), what is done with the answers (`success`,
+`restarts`), and addresses: the engine knows them, `cluster` maps each role with a server to its `host:port` list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Any
 
 from yardmaster.job.spec import Role, Strategy, TrainingSpec
+from yardmaster_runner import cluster as words
+from yardmaster_runner.cluster import distribution_environment
 
 
 class Scope(StrEnum):
@@ -91,3 +97,31 @@ def leading_task(spec: TrainingSpec) -> tuple[Role, int]:
     """The chief, or worker 0 where there is no chief role: the one that decides under the rule `chief`, and to which
     clients of an `in_graph` job connect."""
     return (Role.CHIEF, 0) if Role.CHIEF in spec.roles else (Role.WORKER, 0)
+
+
+# --- what a task is told about its peers -----------------------------------------------------------------------------
+
+TF_CONFIG = "TF_CONFIG"
+
+
+def tf_config(
+    spec: TrainingSpec, cluster: Mapping[str, Sequence[str]], role: Role, index: int
+) -> dict[str, Any] | None:
+    """TF_CONFIG's value, or None where a task must not have one (jobs of one task)."""
+    return words.tf_config(spec.strategy.value, cluster, role.value, index, len(spec.tasks()))
+
+
+def classic_flags(spec: TrainingSpec, cluster: Mapping[str, Sequence[str]], role: Role, index: int) -> list[str]:
+    """`--ps_hosts --worker_hosts --job_name --task_index` for `between_graph`; nothing for the others."""
+    return words.classic_flags(spec.strategy.value, cluster, role.value, index)
+
+
+def task_environment(
+    spec: TrainingSpec, role: Role, index: int, cluster: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """What a task's environment gets beside the user's own variables, which are never overwritten."""
+    config = tf_config(spec, cluster, role, index)
+    found = distribution_environment(spec.strategy.value, spec.environment)
+    if config is not None:
+        found[TF_CONFIG] = json.dumps(config)
+    return found

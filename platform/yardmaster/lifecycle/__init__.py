@@ -1,1 +1,0 @@
-"""What becomes of a job: its phases, the next step, success and failure, and what helps."""

@@ -160,3 +160,40 @@ def _of_level(level: Level, data: bytes, positions: Iterator[int]) -> Iterator[i
         found = level_of(data[start : data.index(b"\n", start)])
         if found is not None and found >= level:
             yield position
+
+
+@dataclass(frozen=True, slots=True)
+class LevelCounts:
+    """How many errors and warnings the stream's first `lines` lines have. `first_error` is without its text.
+
+    Lesser levels are not counted: in most logs every line is one, and looking at every line is slow."""
+
+    errors: int = 0
+    warnings: int = 0
+    lines: int = 0
+    first_error: Line | None = None
+
+
+NOTHING_COUNTED = LevelCounts()
+_FIND = finder_for(Query(level=Level.WARNING))
+
+
+def count_levels(store: LogStore, stream: StreamKey, known: LevelCounts, deadline: float) -> LevelCounts:
+    """Count on from `known`, as lines never change once written, until the stream's end or the deadline (of
+    `time.monotonic`), looked at every 1 MiB."""
+    errors, warnings, lines, first_error = known.errors, known.warnings, known.lines, known.first_error
+    with store.reader(stream) as reader:
+        for piece in reader.spans(known.lines) if reader else ():
+            if isinstance(piece, Gap):
+                lines = piece.first_line + piece.lines
+            else:
+                for line in found_lines(piece, _FIND(without_colours(piece.data))):
+                    if level_of(line.text) is Level.ERROR:
+                        errors += 1
+                        first_error = first_error or line._replace(text=b"")
+                    else:
+                        warnings += 1
+                lines = piece.next_line
+            if time.monotonic() >= deadline:
+                break
+    return LevelCounts(errors, warnings, lines, first_error)

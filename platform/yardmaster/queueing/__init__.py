@@ -1,1 +1,0 @@
-"""Who is next, and what fits: amounts, quotas, machines and the decision over a whole queue."""

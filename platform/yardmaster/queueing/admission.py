@@ -36,8 +36,8 @@ from yardmaster.queueing.pools import (
     exceeding,
     quota_limits,
 )
+from yardmaster.queueing.resources import units_of
 from yardmaster.queueing.turns import in_order
-from yardmaster.queueing.units import units_of
 
 __all__ = [
     "DEFAULT_PATIENCE",

@@ -15,7 +15,7 @@ from yardmaster.queueing.admission import DEFAULT_PATIENCE, Admitted, Line, Neve
 from yardmaster.queueing.ledger import Candidate, Code, Ledger
 from yardmaster.queueing.placement import Tasks
 from yardmaster.queueing.pools import Needs, Shortage
-from yardmaster.queueing.units import units_of
+from yardmaster.queueing.resources import units_of
 
 _SHRINKING = frozenset({Role.WORKER, Role.PS})
 """Roles that a smaller shape has fewer of; every other role has one task, or none."""

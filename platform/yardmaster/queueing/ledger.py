@@ -13,8 +13,8 @@ from enum import StrEnum
 from functools import cached_property
 
 from yardmaster.job.spec import NOTHING, Resources, TrainingSpec
-from yardmaster.queueing.accelerators import is_accelerator
 from yardmaster.queueing.placement import Board, Node, Tasks
+from yardmaster.queueing.resources import is_accelerator
 
 RUNNING_JOBS = "running_jobs"
 """The name under which the number of running jobs appears among a quota's resources."""

@@ -7,7 +7,7 @@ has one.
 
 Which node a pod gets is the scheduler's decision. What it refuses goes back to the queue (`plan`).
 
-All amounts are whole units, as in `units`.
+All amounts are whole units, as in `resources`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from functools import cached_property
 from uuid import UUID
 
 from yardmaster.job.spec import Resources
-from yardmaster.queueing.accelerators import asks_for_one
 from yardmaster.queueing.packing import Group, Kind, Spaces, greedy, search
-from yardmaster.queueing.units import Units, units_of
+from yardmaster.queueing.resources import Units, asks_for_one, units_of
 
 
 @dataclass(frozen=True, slots=True)

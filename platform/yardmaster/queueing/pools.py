@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from yardmaster.queueing.ledger import RUNNING_JOBS, Candidate, Ledger, Quota, Usage
 from yardmaster.queueing.placement import Board, Tasks
-from yardmaster.queueing.units import to_amount, to_units, units_of
+from yardmaster.queueing.resources import to_amount, to_units, units_of
 
 CAPACITY = "capacity"
 QUOTA = "quota"

@@ -1,1 +1,0 @@
-"""Processes with limits of time and memory, for what users supply."""

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from yardmaster.errors import Unavailable
-from yardmaster.storage.base import CHUNK, KeyRefused, Readable, StorageFull, read_chunks
-from yardmaster.storage.keys import key_segments
+from yardmaster.storage.base import CHUNK, KeyRefused, Readable, StorageFull, key_segments, read_chunks
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _RETRIES = 20

@@ -1,6 +1,6 @@
 """Which paths an upload's files may have: relative, plain, and the same file on every system that will hold them.
 
-Pure. Not here: keys (`keys`), and whether there is room.
+Pure. Not here: keys (`base`), and whether there is room.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 
 from yardmaster.errors import Problem
-from yardmaster.storage.keys import MAX_SEGMENT_BYTES
+from yardmaster.storage.base import MAX_SEGMENT_BYTES
 
 MAX_PATH_BYTES = 512
 MAX_PROBLEMS = 20

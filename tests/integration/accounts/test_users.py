@@ -12,8 +12,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from apps.accounts.attempts import MOST, is_seen_from, network_note, networks_clean
 from apps.accounts.models import PersonalToken, User
-from apps.accounts.networks import MOST, is_seen_from, network_note, networks_clean
 from apps.accounts.services import address_change, sign_in_link_create, token_create, user_change, user_create
 from apps.audit.models import AuditEvent
 from apps.errors import Conflict, Invalid

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from apps.stores.objects import storage
+from apps.stores import storage
 from portal.asgi import http
 from portal.body_limit import FORM, BodyLimit, limit_of
 

@@ -24,7 +24,7 @@ from apps.administration.audit_actions import ACTIONS
 from apps.audit.models import AuditEvent
 from apps.audit.services import download_record, events_clean, record
 from apps.namespaces.models import Membership, Role
-from apps.namespaces.reading import reading_note
+from apps.namespaces.selectors import reading_note
 from apps.namespaces.services import team_create
 from tests.integration.conftest import PASSWORD
 

@@ -15,8 +15,7 @@ from apps.jobs.models import Job, QueuePass
 from apps.jobs.state.queue import AGAIN_AFTER as QUEUE_AGAIN_AFTER
 from apps.jobs.worker.sweep import AGAIN_AFTER, sweep
 from celery_worker import tasks
-from celery_worker.app import app
-from celery_worker.schedule import SCHEDULE
+from celery_worker.app import SCHEDULE, app
 from tests.integration.jobs.conftest import engine_settings, sent, stores, world
 
 __all__ = ["engine_settings", "sent", "stores", "world"]
@@ -61,7 +60,7 @@ def test_large_uploads_leave_threads_to_jobs(monkeypatch):
         begun.append(upload_id)
         assert goes_on.wait(20)
 
-    monkeypatch.setattr(tasks, "upload_finish_and_settle", slow)
+    monkeypatch.setattr(tasks, "upload_finish_quietly", slow)
     threads = [threading.Thread(target=tasks.finish_upload, args=[str(uuid.uuid4())]) for _ in range(4)]
     for thread in threads:
         thread.start()

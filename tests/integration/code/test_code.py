@@ -9,10 +9,11 @@ import zipfile
 import pytest
 
 from apps.code.models import CodeVersion
-from apps.code.selectors import files_of, sources_of, version_for
-from apps.code.shelf import CODE
+from apps.code.selectors import CODE
+from apps.jobs.versions import sources_of
 from apps.namespaces.selectors import namespace_for
 from apps.uploads.models import Upload
+from apps.uploads.versioned.selectors import files_of, version_for
 from apps.uploads.versioned.services import collection_create, version_add
 from tests.integration.sending import begin, complete, send, uploaded, zipped
 
@@ -89,7 +90,7 @@ def test_a_script_is_downloaded_as_text_that_nothing_runs(client):
 
 def test_sources_are_read_for_the_preflight_within_a_limit(ada, client):
     code = make(client, CONTENT | {"deep/er/huge.py": b"#" * 5000, "latin.py": b"# \xfc"})
-    version = version_for(ada, uuid.UUID(code["latest"]["id"]))
+    version = version_for(CODE, ada, uuid.UUID(code["latest"]["id"]))
     sources = sources_of(version, 1000)
     assert sources == {"train.py": "print('hi')\n", "latin.py": "# \ufffd", "lib/model.py": "# ü\n"}
     assert "deep/er/huge.py" in sources_of(version, 10_000)

@@ -9,12 +9,13 @@ from django.test import Client
 
 from apps.audit.models import AuditEvent
 from apps.datasets.models import Dataset, DatasetVersion
-from apps.datasets.selectors import files_of, version_for
+from apps.datasets.selectors import DATASETS
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.selectors import namespace_for
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
-from apps.uploads.signals import versions_deleting
+from apps.uploads.versioned.models import versions_deleting
+from apps.uploads.versioned.selectors import files_of, version_for
 from tests.integration.sending import begin, sha256, tfrecord, uploaded
 
 PATH = "/api/v1/datasets/"
@@ -46,7 +47,7 @@ def test_a_dataset_is_made_of_a_complete_upload(ada, client):
     assert (latest["records"], latest["problems"]) == (5, [])
     assert (latest["added"], latest["changed"], latest["removed"]) == (3, 0, 0)
     assert client.get(f"{PATH}{dataset['id']}/").json() == dataset
-    version = version_for(ada, uuid.UUID(latest["id"]))
+    version = version_for(DATASETS, ada, uuid.UUID(latest["id"]))
     assert [(file.path, file.sha256, file.key) for file in files_of(version)] == [
         (path, sha256(data), f"datasets/{version.pk}/{path}") for path, data in sorted(CONTENT.items())
     ]

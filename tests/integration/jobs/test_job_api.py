@@ -215,7 +215,7 @@ def test_a_retry_waits_until_the_job_is_over_and_may_change_the_specification(wo
 
 
 def test_a_running_job_cannot_be_deleted_and_an_ended_one_leaves_nothing(world, me, ada):
-    from apps.stores.logs import log_store
+    from apps.stores import log_store
     from yardmaster.logs.keys import StreamKey
 
     job = world.launch(ada)
@@ -235,7 +235,7 @@ def test_a_running_job_cannot_be_deleted_and_an_ended_one_leaves_nothing(world, 
 
 def test_why_a_job_failed_names_the_task_its_last_words_and_what_they_mean(world, me, ada):
     """pai#2326: a failure category and a resolution that the user can act on."""
-    from apps.stores.logs import log_store
+    from apps.stores import log_store
     from yardmaster.logs.keys import StreamKey
 
     job = world.launch(ada)

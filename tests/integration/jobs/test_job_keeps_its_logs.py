@@ -8,7 +8,7 @@ from apps.jobs import services
 from apps.jobs.state.task_auth import TaskIdentity
 from apps.jobs.task_api.orders import order_for
 from apps.jobs.worker import archive
-from apps.stores.logs import log_store
+from apps.stores import log_store
 from yardmaster.job.spec import Role
 from yardmaster.job.spec_json import spec_from_json
 from yardmaster.lifecycle.phases import TaskPhase

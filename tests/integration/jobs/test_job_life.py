@@ -11,7 +11,7 @@ from apps.jobs import services
 from apps.jobs.models import Job, JobAttempt, JobEvent, Reservation, TaskFact
 from apps.jobs.selectors import versions_in_use
 from apps.jobs.state.ledger import held_roles
-from apps.stores.logs import log_store
+from apps.stores import log_store
 from yardmaster.engines.fake import FakeEngine
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import Phase, TaskPhase
@@ -235,7 +235,7 @@ def test_a_restarted_task_is_told_in_the_history(world, ada):
 
 def test_what_only_the_engine_kept_of_a_task_is_archived_before_it_is_removed(world, ada):
     """polyaxon#452, kubeflow#1039: fast-failing runs had no log; logs went with the pod."""
-    from apps.stores.logs import log_store
+    from apps.stores import log_store
     from yardmaster.logs.keys import StreamKey
 
     job = world.launch(ada)

@@ -14,8 +14,8 @@ from django.contrib.auth.models import AnonymousUser
 
 from apps.accounts.models import User
 from apps.jobs import consumers
+from apps.jobs.consumers import websocket_urlpatterns
 from apps.jobs.models import Job
-from apps.jobs.routing import websocket_urlpatterns
 from apps.jobs.state import nudges
 from apps.namespaces.models import Membership, Namespace
 from tests.integration.jobs.world import World

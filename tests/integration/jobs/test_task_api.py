@@ -14,7 +14,7 @@ from apps.jobs.state.results import newest_checkpoint, results_settle
 from apps.jobs.state.task_auth import AFTER_TIDY, identity_of, token_of
 from apps.jobs.task_api import reports as task_reports
 from apps.registry.models import Model
-from apps.stores.objects import storage
+from apps.stores import storage
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
 from tests.integration.jobs.world import task_of

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from apps.jobs.models import Job, TaskFact
 from apps.jobs.services import job_stop
-from apps.stores.logs import log_store
+from apps.stores import log_store
 from celery_worker import tasks
 from tests.contract.engine_harness import KubernetesHarness
 from tests.integration.jobs.conftest import stores

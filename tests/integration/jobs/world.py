@@ -20,7 +20,7 @@ from apps.jobs.state.task_auth import token_of
 from apps.jobs.worker.queue_pass import admit_queue
 from apps.jobs.worker.reconcile import reconcile
 from apps.namespaces.models import Namespace
-from apps.stores.objects import storage
+from apps.stores import storage
 from apps.uploads.manifest import manifest_create
 from apps.uploads.models import Kind, State, Upload
 from yardmaster.engines.base import Capacity, TaskAccess

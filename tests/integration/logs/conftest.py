@@ -13,7 +13,7 @@ from apps.accounts.models import User
 from apps.jobs.models import Job, JobAttempt
 from apps.logs.task_views import RememberedTaskToken
 from apps.namespaces.selectors import namespace_for
-from apps.stores.logs import log_store
+from apps.stores import log_store
 from tests.integration.jobs.world import task_of
 from yardmaster.job.spec import Role
 from yardmaster.logs.keys import StreamKey

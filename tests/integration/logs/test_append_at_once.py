@@ -16,7 +16,7 @@ from apps.jobs.state.task_auth import TaskIdentity, token_of
 from apps.logs import append_at_once, intake
 from apps.logs.append_at_once import AppendAtOnce
 from apps.logs.task_views import RememberedTaskToken
-from apps.stores.logs import counted_log
+from apps.stores import counted_log
 from tests.integration.logs.conftest import worker
 
 pytestmark = pytest.mark.django_db(transaction=True)

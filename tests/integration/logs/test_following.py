@@ -17,8 +17,8 @@ from apps.accounts.services import token_create
 from apps.accounts.websocket_auth import TokenOrSession
 from apps.jobs.models import JobAttempt
 from apps.logs import consumers, followers, tails
+from apps.logs.consumers import websocket_urlpatterns
 from apps.logs.frames import FRAME_BYTES, Frames, make_frame
-from apps.logs.routing import websocket_urlpatterns
 from apps.logs.tails import following
 from tests.integration.logs.conftest import job_of, worker
 from tests.integration.logs.socket_client import SocketClient

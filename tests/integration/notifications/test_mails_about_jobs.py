@@ -18,7 +18,7 @@ from apps.notifications import worker as sending
 from apps.notifications.models import Event, Notice
 from apps.notifications.services import choices_set, notice_write, verdicts_note
 from apps.notifications.worker import FIRST_PAUSE, GIVE_UP_AFTER, ON_THE_WAY, notice_send, notices_sweep
-from apps.stores.logs import log_store
+from apps.stores import log_store
 from celery_worker import tasks
 from tests.integration.pages.test_account_pages import HOSTILE
 from yardmaster.errors import Unavailable

@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from apps.accounts.agents import agent_words
+from apps.accounts.browsers import agent_words
 from apps.accounts.models import Browser, PersonalToken
 from apps.accounts.services import sign_in_link_create, token_create
 from apps.audit.models import AuditEvent

@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from apps.code.models import Code
 from apps.code.pages import DIFFS_SHOWN, LINES_SHOWN
-from apps.code.source import LARGEST
-from apps.stores.objects import storage
+from apps.code.selectors import LARGEST
+from apps.stores import storage
 from tests.integration.pages.shown import page
 from tests.integration.sending import uploaded
 

@@ -14,7 +14,7 @@ from apps.datasets.models import Dataset
 from apps.jobs.models import Job, JobVersion
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.selectors import quota_of
-from apps.stores.objects import storage
+from apps.stores import storage
 from apps.uploads.models import Upload
 from tests.integration.pages.shown import page
 from tests.integration.sending import begin, complete, send, tfrecord, uploaded

@@ -17,7 +17,7 @@ from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, TaskFact
 from apps.jobs.services import job_stop
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.registry.models import Model
-from apps.stores.logs import log_store
+from apps.stores import log_store
 from tests.integration.jobs.conftest import engine_settings, stores, world
 from tests.integration.jobs.world import World
 from yardmaster.job.spec import Role as TaskRole

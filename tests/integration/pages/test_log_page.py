@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from apps.stores.logs import log_store
+from apps.stores import log_store
 from tests.integration.logs.conftest import job, job_of, store, worker
 from yardmaster.job.spec import Role
 from yardmaster.logs.keys import StreamKey

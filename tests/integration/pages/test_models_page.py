@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from apps.jobs.models import Job
 from apps.registry.models import Model
-from apps.stores.objects import storage
+from apps.stores import storage
 
 pytestmark = pytest.mark.django_db
 

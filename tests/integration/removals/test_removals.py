@@ -19,7 +19,7 @@ from apps.namespaces.services import team_create
 from apps.removals.models import Data, Removal
 from apps.removals.services import namespace_remove, user_remove
 from apps.removals.worker import EAGER, LATER, removal_carry_out, removals_sweep
-from apps.stores.logs import log_store
+from apps.stores import log_store
 from apps.uploads.models import Upload
 from apps.uploads.services import uploads_sweep
 from celery_worker import tasks

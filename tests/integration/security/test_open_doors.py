@@ -9,7 +9,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from apps.api import views
-from apps.stores.objects import storage
+from apps.stores import storage
 from portal.body_limit import FORM, BodyLimit, limit_of
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from apps.stores.objects import storage
+from apps.stores import storage
 from portal.one_thread import OneThread
 
 HOUR = timedelta(hours=1)

@@ -7,8 +7,7 @@ import pytest
 from apps.errors import QuotaExceeded
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.selectors import namespace_for, quota_of
-from apps.uploads.limits import MAX_FILE_SIZE
-from apps.uploads.manifest import manifest_of
+from apps.uploads.manifest import MAX_FILE_SIZE, manifest_of
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
 from apps.uploads.services import upload_begin

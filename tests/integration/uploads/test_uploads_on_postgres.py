@@ -10,7 +10,7 @@ from django.db import connection
 
 from apps.accounts.models import User
 from apps.datasets.models import Dataset, DatasetVersion
-from apps.datasets.shelf import DATASETS
+from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError, QuotaExceeded
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespace_for, quota_of

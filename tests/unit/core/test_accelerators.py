@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.unit.core.generators import NOW
 from yardmaster.job.spec import Resources
-from yardmaster.queueing.accelerators import asks_for_one, is_accelerator, is_device
 from yardmaster.queueing.admission import Admitted, Candidate, Code, Ledger, Never, Quota, Room, Usage, admit
 from yardmaster.queueing.placement import Tasks
+from yardmaster.queueing.resources import asks_for_one, is_accelerator, is_device
 
 TEAM = uuid.UUID(int=1)
 ACCELERATORS = (

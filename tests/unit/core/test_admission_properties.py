@@ -16,7 +16,7 @@ from yardmaster.job.spec import NOTHING, Resources, Role, TrainingSpec
 from yardmaster.queueing.admission import Admitted, Candidate, Ledger, Never, Quota, Room, Usage, Waiting, admit
 from yardmaster.queueing.fitting import Fit, check, largest_fit
 from yardmaster.queueing.placement import Node
-from yardmaster.queueing.units import units_of
+from yardmaster.queueing.resources import units_of
 
 GI = 1 << 30
 NAMESPACES = tuple(uuid.UUID(int=n) for n in (1, 2, 3))

@@ -10,8 +10,7 @@ import pytest
 
 from tests.unit.core.generators import make_spec
 from yardmaster.job.spec import Role, Strategy
-from yardmaster.job.strategy import server_roles
-from yardmaster.job.tf_config import classic_flags, task_environment, tf_config
+from yardmaster.job.strategy import classic_flags, server_roles, task_environment, tf_config
 from yardmaster_runner import cluster as words
 
 HOSTS = {"chief": ["h:1"], "worker": ["h:2", "h:3"], "ps": ["h:4"]}

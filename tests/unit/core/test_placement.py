@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from yardmaster.job.spec import NOTHING, Resources
 from yardmaster.queueing.placement import Board, Bound, Node, Tasks
-from yardmaster.queueing.units import units_of
+from yardmaster.queueing.resources import units_of
 
 GI = 1 << 30
 JOB = uuid.UUID(int=7)

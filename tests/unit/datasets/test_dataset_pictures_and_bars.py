@@ -8,8 +8,8 @@ import zlib
 
 import pytest
 
-from apps.datasets.class_bars import MOST, bars_of
-from apps.datasets.pixels import picture_of
+from apps.datasets.pages import MOST, bars_of
+from apps.datasets.record_preview import picture_of
 
 
 def pixels_of(address: str) -> tuple[int, int, int, bytes]:

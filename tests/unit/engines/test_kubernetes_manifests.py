@@ -20,8 +20,8 @@ from yardmaster.engines.kubernetes.client.api import Api
 from yardmaster.engines.kubernetes.client.connection import connect_to
 from yardmaster.engines.kubernetes.namespaces import manifests as namespaces
 from yardmaster.engines.kubernetes.render import manifests, names
+from yardmaster.engines.kubernetes.render.names import cluster_map
 from yardmaster.engines.kubernetes.render.options import TaskOptions
-from yardmaster.engines.kubernetes.render.peers import cluster_map
 from yardmaster.engines.kubernetes.render.pods import TOKEN_DIR
 from yardmaster.errors import Misconfigured
 from yardmaster.job.spec import Paths, Resources, Role, Strategy

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.core.generators import make_spec
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.kubernetes.namespaces import manifests as namespaces
-from yardmaster.engines.kubernetes.namespaces.comparison import is_kept
+from yardmaster.engines.kubernetes.namespaces.shaper import is_kept
 from yardmaster.engines.kubernetes.render import manifests, names
 from yardmaster.engines.kubernetes.render.node_pools import pools_from
 from yardmaster.engines.kubernetes.render.options import TaskOptions

@@ -15,26 +15,25 @@ import pytest
 from tests.unit.core.generators import make_spec
 from tests.unit.engines.kubernetes_objects import OPTIONS
 from yardmaster.engines.base import TaskAccess
-from yardmaster.engines.kubernetes.render import manifests, peers
+from yardmaster.engines.kubernetes.render import manifests, names
+from yardmaster.engines.kubernetes.render.names import LONGEST
 from yardmaster.engines.kubernetes.render.options import TaskOptions
-from yardmaster.engines.kubernetes.render.peers import LONGEST
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, Strategy, TrainingSpec
 from yardmaster.job.spec_rules import DEFAULT_LIMITS
-from yardmaster.job.strategy import ROLES
-from yardmaster.job.tf_config import task_environment
+from yardmaster.job.strategy import ROLES, task_environment
 
 FULL_NAMES = replace(OPTIONS, namespace_prefix="y" * 20, service_domain="training.example.internal")
 KEY = JobKey(uuid.UUID(int=7), uuid.UUID(int=9), 999)
 
 
 def too_many_peers(spec: TrainingSpec, options: TaskOptions) -> list[Problem]:
-    return peers.too_many_peers(spec, KEY, options, peers.cluster_map(spec, KEY, options))
+    return names.too_many_peers(spec, KEY, options, names.cluster_map(spec, KEY, options))
 
 
 def longest_variable(spec: TrainingSpec, options: TaskOptions) -> int:
-    return peers.longest_variable(spec, KEY, peers.cluster_map(spec, KEY, options))
+    return names.longest_variable(spec, KEY, names.cluster_map(spec, KEY, options))
 
 
 def job_of(workers: int, strategy: Strategy = Strategy.BETWEEN_GRAPH) -> TrainingSpec:
@@ -55,7 +54,7 @@ def what_begins(spec: TrainingSpec) -> list[str]:
     made = manifests.Run.of(spec, KEY, access, FULL_NAMES).workloads
     containers = [one["spec"]["template"]["spec"]["containers"][0] for one in made]
     found = [f"{one['name']}={one.get('value', '')}" for container in containers for one in container["env"]]
-    cluster = peers.cluster_map(spec, KEY, FULL_NAMES)
+    cluster = names.cluster_map(spec, KEY, FULL_NAMES)
     told = task_environment(spec, Role.WORKER, spec.replicas(Role.WORKER) - 1, cluster)
     return [*found, *(f"{name}={value}" for name, value in told.items())]
 
@@ -91,9 +90,9 @@ def test_the_number_that_is_named_fits_and_the_next_does_not(strategy):
 def test_the_first_attempt_is_bounded_as_the_last_is():
     spec = job_of(DEFAULT_LIMITS.tasks)
     first = replace(KEY, attempt=1)
-    cluster = peers.cluster_map(spec, first, FULL_NAMES)
-    assert len(json.dumps(cluster)) < peers.longest_variable(spec, first, cluster)
-    assert peers.longest_variable(spec, first, cluster) == longest_variable(spec, FULL_NAMES)
+    cluster = names.cluster_map(spec, first, FULL_NAMES)
+    assert len(json.dumps(cluster)) < names.longest_variable(spec, first, cluster)
+    assert names.longest_variable(spec, first, cluster) == longest_variable(spec, FULL_NAMES)
 
 
 def test_the_role_with_most_tasks_is_named_and_the_rest_is_left_as_it_is():

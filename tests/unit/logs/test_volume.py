@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from tests.unit.logs.conftest import JOB, numbered, stream
 from yardmaster.job.spec import Role
-from yardmaster.logs.level_counts import NOTHING_COUNTED, count_levels
 from yardmaster.logs.merge import Cursor, read_merged
 from yardmaster.logs.records import RECORD_BYTES
-from yardmaster.logs.search import Place, Query, finder_for, scan
+from yardmaster.logs.search import NOTHING_COUNTED, Place, Query, count_levels, finder_for, scan
 from yardmaster.logs.store import LogStore, gap_text
 from yardmaster.logs.volume import Cause, NeedsGrant, Refusal, Volume
 

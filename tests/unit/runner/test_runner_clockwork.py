@@ -1,9 +1,8 @@
 """Waiting: how long, how often, and when no more. No test here waits."""
 
-from yardmaster_runner.backoff import Backoff
 from yardmaster_runner.events import Scalar
 from yardmaster_runner.exits import Ending
-from yardmaster_runner.patience import Haste, Patience, is_away
+from yardmaster_runner.patience import Backoff, Haste, Patience, is_away
 from yardmaster_runner.reporter import SCALARS_PER_REPORT, Facts
 
 

@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from yardmaster_runner.listening import is_loopback, narrowed
+from yardmaster_runner.narrower import is_loopback, narrowed
 from yardmaster_runner.seccomp import ALLOW, ASK, ERRNO, IO_URING_SETUP, KILL_PROCESS, MACHINES, filter_for
 
 TCP, UDP, RAW = socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW

@@ -4,16 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.uploads.limits import (
-    CRC_BUDGET,
-    MAX_FILE_SIZE,
-    PART_SIZE,
-    crc_budgets,
-    part_count,
-    part_length,
-    part_size_for,
-)
-from apps.uploads.ranges import ByteRange, RangeRefused, parse_range
+from apps.uploads.delivery import ByteRange, RangeRefused, parse_range
+from apps.uploads.manifest import MAX_FILE_SIZE, PART_SIZE, part_count, part_length, part_size_for
+from yardmaster.storage.assembly import CRC_BUDGET, crc_budgets
 from yardmaster.storage.base import MAX_PART_SIZE, MAX_PARTS
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from yardmaster.storage.keys import key_segments
+from yardmaster.storage.base import key_segments
 from yardmaster.storage.paths import MAX_PROBLEMS, path_fault, path_problems
 
 

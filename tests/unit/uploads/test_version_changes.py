@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.uploads.versioned.changes import changes_between
+from apps.uploads.versioned.selectors import changes_between
 
 
 def test_paths_are_added_changed_and_removed():

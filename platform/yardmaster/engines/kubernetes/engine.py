@@ -36,8 +36,8 @@ from yardmaster.engines.kubernetes.observe.roles import lives
 from yardmaster.engines.kubernetes.observe.watching import Watching
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.manifests import Run, workload_kind
+from yardmaster.engines.kubernetes.render.names import cluster_map
 from yardmaster.engines.kubernetes.render.options import TaskOptions
-from yardmaster.engines.kubernetes.render.peers import cluster_map
 from yardmaster.engines.kubernetes.render.pods import WORK_DIR
 from yardmaster.engines.kubernetes.render.record import (
     RECORD,

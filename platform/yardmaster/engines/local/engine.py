@@ -22,17 +22,14 @@ from typing import Any
 from yardmaster.engines.base import Capacity, Servers, TaskAccess
 from yardmaster.engines.local import ports
 from yardmaster.engines.local.control_groups import can_hold_tasks, find_delegated
-from yardmaster.engines.local.detach import start_supervisor
-from yardmaster.engines.local.drafts import Draft, remove_drafts
 from yardmaster.engines.local.facts import Order, Task, task_name
-from yardmaster.engines.local.folder import RunFolder
+from yardmaster.engines.local.folder import Layout, RunFolder, translated
 from yardmaster.engines.local.journal import Journal
 from yardmaster.engines.local.launch import task_environment
-from yardmaster.engines.local.layout import Layout
 from yardmaster.engines.local.loopback import VARIABLE, LoopbackOnly, can_be_kept, refusal
 from yardmaster.engines.local.machine import find_gpus, measure
 from yardmaster.engines.local.removal import remove_run
-from yardmaster.engines.local.troubles import translated
+from yardmaster.engines.local.starting import Draft, remove_drafts, start_supervisor
 from yardmaster.errors import Misconfigured, Problem, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec

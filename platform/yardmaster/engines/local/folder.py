@@ -26,7 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from yardmaster.engines.local.facts import Facts, Order, Wishes, fresh, task_name, task_of
-from yardmaster.errors import SpecUnreadable
+from yardmaster.engines.local.ledger import Ledger
+from yardmaster.errors import Misconfigured, SpecUnreadable, Unavailable
+from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec
 
 _SLOT = 4096
@@ -242,3 +244,48 @@ def read_json(path: Path) -> dict[str, Any] | None:
 def _padded(wishes: Wishes) -> bytes:
     text = json.dumps(wishes.to_json()).encode()
     return text + b" " * (_SLOT - len(text))
+
+
+class Layout:
+    """What is where under the local engine's root, which all its processes share. Touches nothing.
+
+    runs/<name>/     one folder per run
+    ports/, gpus/    who holds which (`ledger`)
+    changes          the journal (`journal`)
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.runs = root / "runs"
+        self.journal = root / "changes"
+        self.ports = Ledger(root / "ports", self._is_run)
+        self.gpus = Ledger(root / "gpus", self._is_run)
+
+    def run(self, key: JobKey) -> RunFolder:
+        return RunFolder(self.runs / key.name)
+
+    def _is_run(self, name: str) -> bool:
+        return (self.runs / name).exists()
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
+
+
+@contextlib.contextmanager
+def translated(root: Path) -> Iterator[None]:
+    """Raise `Unavailable` or `Misconfigured` in place of an `OSError` about the engine's files."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise Unavailable(
+                f"The disk that holds {root} is full.",
+                remedy=f"Free space there; then the same is tried again. ({error})",
+            ) from error
+        if error.errno in _NOT_OURS:
+            raise Misconfigured(
+                f"The local engine cannot use {error.filename or root}: {error.strerror}.",
+                remedy="Set the option `root` in YARDMASTER_ENGINES to a folder that the portal may write.",
+            ) from error
+        raise Unavailable(f"The local engine's files under {root} could not be used: {error}") from error

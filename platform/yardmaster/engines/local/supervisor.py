@@ -26,9 +26,8 @@ from pathlib import Path
 from yardmaster.engines.local import ports
 from yardmaster.engines.local.endings import Ending, exit_code_of
 from yardmaster.engines.local.facts import Facts, Order, Wishes
-from yardmaster.engines.local.folder import RunFolder
+from yardmaster.engines.local.folder import Layout, RunFolder
 from yardmaster.engines.local.journal import Journal
-from yardmaster.engines.local.layout import Layout
 from yardmaster.engines.local.processes import descendants, send_signal, table
 from yardmaster.engines.local.task import Stage, SupervisedTask
 from yardmaster.job.spec import Role

@@ -1,1 +1,0 @@
-"""What a cluster has for jobs: its nodes, and what pods hold of them."""

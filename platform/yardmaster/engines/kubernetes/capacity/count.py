@@ -13,15 +13,14 @@ from typing import NamedTuple
 
 from yardmaster.engines.base import Capacity
 from yardmaster.engines.kubernetes.capacity.holdings import Held
-from yardmaster.engines.kubernetes.client.objects import Raw
-from yardmaster.engines.kubernetes.client.quantities import Amounts, amounts_of, sum_of
+from yardmaster.engines.kubernetes.client.objects import Amounts, Raw, amounts_of, sum_of
 from yardmaster.engines.kubernetes.render import names
-from yardmaster.engines.kubernetes.render.node_pools import is_passing, pool_without_device, selects
+from yardmaster.engines.kubernetes.render.node_pools import is_passing, selects
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.job.spec import Resources, Role
 from yardmaster.queueing.packing import Kind
 from yardmaster.queueing.placement import Bound, Node
-from yardmaster.queueing.units import Units, resources_of, units_of
+from yardmaster.queueing.resources import Units, resources_of, units_of
 
 
 class Count:
@@ -97,7 +96,7 @@ def _meant_for(node: Raw, options: TaskOptions) -> frozenset[Kind] | None:
     found = set()
     for role in Role:
         for is_accelerated in (False, True):
-            pool = pool_without_device(role.value, options.pools, is_accelerated=is_accelerated)
+            pool = options.pool_without_device(role.value, is_accelerated=is_accelerated)
             devices = [one for one in options.pools if one.device and is_accelerated]
             if any(selects(*options.chosen(one), node) for one in (pool, *devices)):
                 found.add((role.value, is_accelerated))

@@ -8,8 +8,7 @@ from __future__ import annotations
 import sys
 from typing import NamedTuple
 
-from yardmaster.engines.kubernetes.client.objects import Raw, shared
-from yardmaster.engines.kubernetes.client.quantities import Amounts, asked_by
+from yardmaster.engines.kubernetes.client.objects import Amounts, Raw, asked_by, shared
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.ids import JobKey
 

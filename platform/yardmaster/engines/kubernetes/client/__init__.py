@@ -1,1 +1,0 @@
-"""How the portal speaks to a cluster: the one package that imports the `kubernetes` library."""

@@ -1,7 +1,7 @@
 """A thin client of the Kubernetes API: paths, selectors and JSON, over the `kubernetes` package's connection and
 credentials. No typed models: building them costs more than a whole observation.
 
-Every method returns within seconds or raises a typed error (`troubles`). Not here: what is done with it.
+Every method returns within seconds or raises a typed error (`errors`). Not here: what is done with it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,19 @@
-"""What every object of the API has: a version, conditions, times, and whether it is being deleted. Pure."""
+"""What every object of the API has: a version, conditions, times, and whether it is being deleted; and amounts as
+Kubernetes writes them, in whole units, under the cluster's own names. Pure.
+
+Not here: which amounts count for jobs, and what jobs call them (`capacity`).
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from decimal import Decimal
+from functools import lru_cache
 from typing import Any
+
+from kubernetes.utils.quantity import parse_quantity
 
 from yardmaster.errors import Unavailable
 
@@ -51,3 +59,58 @@ def shared(value: Any) -> Any:
     if isinstance(value, list):
         return [shared(one) for one in value]
     return value
+
+
+Amounts = tuple[tuple[str, int], ...]
+"""Thousandths of a core under `cpu`, all else as it is counted, by name. Ten thousand pods ask for few different ones,
+and a thousand nodes have few: those that are equal are one object."""
+_MOST_DIGITS = 99
+"""Any user may write `1e999999999` into a pod: as a whole number that would take all memory."""
+
+
+def amount_of(text: object) -> Decimal:
+    """A quantity as Kubernetes writes it: `1500m`, `32Gi`, `250000000n`, `1e3`. What is none counts as nothing: it
+    stands in another user's pod."""
+    try:
+        found: Decimal = parse_quantity(str(text))  # type: ignore[no-untyped-call]
+    except (ValueError, ArithmeticError):
+        return Decimal(0)
+    return found if found.is_finite() and found.adjusted() < _MOST_DIGITS else Decimal(0)
+
+
+def amounts_of(table: Raw) -> Amounts:
+    """A table of quantities."""
+    return _read(tuple((name, str(value)) for name, value in table.items()))
+
+
+@lru_cache(maxsize=4096)
+def _read(table: tuple[tuple[str, str], ...]) -> Amounts:
+    return tuple(
+        sorted((name, round(amount_of(text) * 1000) if name == "cpu" else int(amount_of(text))) for name, text in table)
+    )
+
+
+def asked_by(pod: Raw) -> Amounts:
+    """What a pod asks for: its containers together, or its largest init container."""
+    containers, first = (
+        tuple(amounts_of((one.get("resources") or {}).get("requests") or {}) for one in pod["spec"].get(kind) or ())
+        for kind in ("containers", "initContainers")
+    )
+    return containers[0] if len(containers) == 1 and not first else _together(containers, first)
+
+
+@lru_cache(maxsize=4096)
+def _together(containers: tuple[Amounts, ...], first: tuple[Amounts, ...]) -> Amounts:
+    most = sum_of(containers)
+    for one in first:
+        most.update({name: max(amount, most.get(name, 0)) for name, amount in one})
+    return tuple(sorted(most.items()))
+
+
+def sum_of(some: Iterable[Amounts]) -> dict[str, int]:
+    """All of them together."""
+    found: dict[str, int] = {}
+    for one in some:
+        for name, amount in one:
+            found[name] = found.get(name, 0) + amount
+    return found

@@ -30,8 +30,8 @@ from typing import Any
 
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.names import cluster_map, cluster_variable, too_many_peers
 from yardmaster.engines.kubernetes.render.options import TaskOptions
-from yardmaster.engines.kubernetes.render.peers import cluster_map, cluster_variable, too_many_peers
 from yardmaster.engines.kubernetes.render.pods import TOKEN_KEY, pod_template
 from yardmaster.engines.kubernetes.render.record import RECORD, RunShape, in_order_of_application
 from yardmaster.errors import Problem, SpecRejected

@@ -15,8 +15,8 @@ from typing import Any
 
 from yardmaster.engines.kubernetes.client.objects import Raw
 from yardmaster.errors import Misconfigured
-from yardmaster.job.spec import Resources, Role
-from yardmaster.queueing.accelerators import DEVICE, asks_for_one
+from yardmaster.job.spec import Role
+from yardmaster.queueing.resources import DEVICE
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,40}[a-z0-9])?")
 _LONGEST_LABEL = 60
@@ -111,22 +111,6 @@ def _problems(pool: NodePool) -> list[str]:
 
 def _wrong(text: str) -> Misconfigured:
     return Misconfigured(f"The Kubernetes engine's tasks.{text}", remedy="See docs/kubernetes.md.")
-
-
-def pool_for(role: str, asked: Resources, pools: Sequence[NodePool]) -> NodePool | None:
-    """The pool whose nodes a task goes to; None: none of them, so that the engine's own options count."""
-    for one in pools:
-        if one.device and asked.extended.get(one.asked_as, 0) > 0:
-            return one
-    return pool_without_device(role, pools, is_accelerated=asks_for_one(asked.as_amounts()))
-
-
-def pool_without_device(role: str, pools: Sequence[NodePool], *, is_accelerated: bool) -> NodePool | None:
-    """The same of a task that names no device of a pool."""
-    for one in pools:
-        if one.accelerators if is_accelerated else role in one.roles:
-            return one
-    return None
 
 
 def selects(selector: Mapping[str, str], tolerations: Sequence[Raw], node: Raw) -> bool:

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from yardmaster.engines.kubernetes.render.node_pools import NodePool, pool_for, pools_from
+from yardmaster.engines.kubernetes.render.node_pools import NodePool, pools_from
 from yardmaster.errors import Misconfigured
 from yardmaster.job.spec import Resources
 from yardmaster.quantity import NotAQuantity, parse_memory
-from yardmaster.queueing.accelerators import DEVICE, is_device
+from yardmaster.queueing.resources import DEVICE, asks_for_one, is_device
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -124,8 +124,18 @@ class TaskOptions:
         return pool.node_selector or self.node_selector, pool.tolerations or self.tolerations
 
     def pool_for(self, role: str, asked: Resources) -> NodePool | None:
-        """The pool whose nodes a task goes to."""
-        return pool_for(role, asked, self.pools)
+        """The pool whose nodes a task goes to; None: none of them, so that the engine's own options count."""
+        for one in self.pools:
+            if one.device and asked.extended.get(one.asked_as, 0) > 0:
+                return one
+        return self.pool_without_device(role, is_accelerated=asks_for_one(asked.as_amounts()))
+
+    def pool_without_device(self, role: str, *, is_accelerated: bool) -> NodePool | None:
+        """The same of a task that names no device of a pool."""
+        for one in self.pools:
+            if one.accelerators if is_accelerated else role in one.roles:
+                return one
+        return None
 
     def device(self, name: str) -> NodePool | None:
         """The pool with the device that jobs ask for by this name."""

@@ -15,14 +15,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.names import CLUSTER
 from yardmaster.engines.kubernetes.render.node_pools import NodePool
 from yardmaster.engines.kubernetes.render.options import TaskOptions
-from yardmaster.engines.kubernetes.render.peers import CLUSTER
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Resources, Role, TrainingSpec
 from yardmaster.job.strategy import server_roles
 from yardmaster.quantity import format_cpu
-from yardmaster.queueing.accelerators import asks_for_one
+from yardmaster.queueing.resources import asks_for_one
 
 EPHEMERAL = "ephemeral-storage"
 _LOCKED = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.cluster import told
+from portal.cluster import choice
 
 ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = {"YARDMASTER_KUBERNETES": "1", "YARDMASTER_TASK_URL": "http://10.0.0.1:8321"}
@@ -19,12 +19,12 @@ DOCTOR = ["manage.py", "doctor"]
 @pytest.fixture
 def home(tmp_path):
     (tmp_path / "run").mkdir()
-    told.note(tmp_path, SETTINGS)
+    choice.note_settings(tmp_path, SETTINGS)
     return tmp_path
 
 
 def of(home, arguments=DOCTOR, **variables):
-    return told.for_command(arguments, {"YARDMASTER_HOME": str(home), **variables}, ROOT)
+    return choice.settings_for_command(arguments, {"YARDMASTER_HOME": str(home), **variables}, ROOT)
 
 
 def test_a_command_that_asks_engines_is_told_what_the_portal_was_told(home):
@@ -44,7 +44,7 @@ def test_the_operator_s_own_variables_stand(home):
 
 
 def test_a_start_without_the_cluster_ends_what_an_earlier_one_was_told(home):
-    told.note(home, {})
+    choice.note_settings(home, {})
     assert of(home) == {}
 
 
@@ -56,7 +56,9 @@ def test_a_broken_note_is_none(home, text):
 
 def test_manage_py_takes_it_up(home):
     """The kubeconfig that the note names is not there: only one that was told of it can complain of it."""
-    told.note(home, {**SETTINGS, "YARDMASTER_KUBECONFIG": str(home / "none"), "YARDMASTER_KUBERNETES_IMAGE": "tasks:1"})
+    choice.note_settings(
+        home, {**SETTINGS, "YARDMASTER_KUBECONFIG": str(home / "none"), "YARDMASTER_KUBERNETES_IMAGE": "tasks:1"}
+    )
     bare = {name: value for name, value in os.environ.items() if not name.startswith("YARDMASTER_KUBE")}
     done = subprocess.run(
         [sys.executable, "manage.py", "engine_places"], cwd=ROOT, capture_output=True, text=True, check=False,

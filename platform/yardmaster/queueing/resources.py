@@ -1,10 +1,13 @@
-"""What counts as an accelerator, told by the name of its resource. Pure; the one place that knows vendors' names.
+"""What resources are: which of them count as an accelerator, told by name, and amounts in whole units. Pure; the
+one place that knows vendors' names.
 
 No cluster says of a resource what it is: all that there is of it is the name under which a device plugin counts it. The
 names here are those that the plugins register, each as its maker documents it: NVIDIA's (`gpu`, shared and MIG ones),
 AMD's (`gpu`, and its partitions), Intel's (GPU, NPU, Gaudi, FPGA), Google's and AWS's accelerators, and those of others
 on the list that Kubernetes keeps of device plugins. Names of plugins that share GPUs have `gpu` in them, of any
 maker.
+
+Whole units are thousandths of a core, bytes and pieces: no sum of them is ever a little too large.
 
 Not here: which of them jobs may ask for (the engine's options), and how many (`ledger.Quota`).
 """
@@ -13,6 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+
+from yardmaster.job.spec import Resources
 
 DEVICE = "device/"
 """Begins the name of a device that the operator named, with a pool of nodes that have it: jobs ask for it and quotas
@@ -46,3 +51,27 @@ def is_device(resource: str) -> bool:
 def asks_for_one(amounts: Mapping[str, float]) -> bool:
     """Whether any of these amounts (`Resources.as_amounts`) is one of an accelerator."""
     return any(amount > 0 and is_accelerator(name) for name, amount in amounts.items())
+
+
+Units = Mapping[str, int]
+
+
+def to_units(amounts: Mapping[str, float]) -> dict[str, int]:
+    """Whole units of each resource."""
+    return {name: round(amount * 1000) if name == "cpu" else int(amount) for name, amount in amounts.items()}
+
+
+def to_amount(resource: str, units: int) -> float:
+    """What people call this many units of a resource."""
+    return units / 1000 if resource == "cpu" else units
+
+
+def units_of(resources: Resources) -> dict[str, int]:
+    """Whole units of each of these, the named ones under their own names."""
+    return to_units(resources.as_amounts())
+
+
+def resources_of(units: Units) -> Resources:
+    """The same the other way round. What is not among them is nothing."""
+    rest = {name: one for name, one in units.items() if name not in ("cpu", "memory", "gpus")}
+    return Resources(to_amount("cpu", units.get("cpu", 0)), units.get("memory", 0), units.get("gpus", 0), rest)

@@ -1,0 +1,72 @@
+"""The stores of this process, as the settings name them: of objects, and of log lines; and telling the followers of a
+log that lines have come.
+
+Not here: how nudges are sent (`apps.api.nudging`), and listening to them (`apps.logs.tails`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+from django.conf import settings
+from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
+
+from apps.api.nudging import Nudger, tell
+from yardmaster.job.spec import Role
+from yardmaster.logs.store import LogStore
+from yardmaster.storage.base import Storage
+
+
+@cache
+def storage() -> Storage:
+    """The store of `YARDMASTER_STORAGE`: `{"class": dotted path, "options": keyword arguments}`."""
+    chosen: dict[str, Any] = settings.YARDMASTER_STORAGE
+    return cast(Storage, import_string(chosen["class"])(**chosen["options"]))
+
+
+def _forget(*, setting: str, **rest: Any) -> None:
+    if setting == "YARDMASTER_STORAGE":
+        storage.cache_clear()
+
+
+setting_changed.connect(_forget)
+
+
+@cache
+def log_store() -> LogStore:
+    """The store under `settings.YARDMASTER_LOGS_ROOT`. It holds no open file, so every thread may use it."""
+    return LogStore(settings.YARDMASTER_LOGS_ROOT)
+
+
+def counted_log() -> LogStore:
+    """The same streams for what tasks write: counted and bounded. A write may ask for a grant (`jobs.log_charges`)."""
+    return _counted(log_store().root, settings.YARDMASTER_LOG_LIMIT)
+
+
+@lru_cache(maxsize=4)
+def _counted(root: Path, limit: int) -> LogStore:
+    return LogStore(root, limit)
+
+
+def group_of(job_id: uuid.UUID) -> str:
+    """The Channels group of all followers of a job's logs."""
+    return f"logs.{job_id.hex}"
+
+
+def log_moved(job_id: uuid.UUID, role: Role, index: int, next_line: int) -> None:
+    """Nudge the followers of this stream soon. Returns at once and never raises. A lost nudge costs them a second: they
+    poll, too."""
+    _nudger.add((job_id, role, index), next_line)
+
+
+async def _send(moved: dict[tuple[uuid.UUID, Role, int], int]) -> None:
+    for (job_id, role, index), next_line in moved.items():
+        message = {"type": "log.moved", "role": role.value, "index": index, "next_line": next_line}
+        await tell(group_of(job_id), message)
+
+
+_nudger = Nudger("logs", _send)
