@@ -13,6 +13,10 @@ class OutboxEvent(models.Model):
     subject = models.UUIDField()
     facts = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
     created_at = models.DateTimeField(auto_now_add=True)
+    failures = models.PositiveIntegerField(default=0)
+    """How often its reader has failed."""
+    next_try_at = models.DateTimeField(null=True, blank=True)
+    """Not before then, after a failure. None: at once."""
 
     class Meta:
         indexes = [models.Index(fields=["topic", "id"], name="outbox_by_topic")]

@@ -1,7 +1,8 @@
 """Events between apps: what happens in one is read by another that the first knows nothing of.
 
 An event is a row in the transaction of what it tells of: what is rolled back never happened. A message wakes its reader
-at once; a sweep finds what a lost message left.
+at once; a sweep finds what a lost message left. An event that cannot be handled is tried again later each time, so that
+any number of them leaves room for those that came after.
 """
 
 from __future__ import annotations
@@ -9,18 +10,23 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
 
 from apps.dispatch.messages import DELIVER_EVENTS, enqueue
 from apps.dispatch.models import OutboxEvent
+from yardmaster.backoff import delay
 
 log = logging.getLogger(__name__)
 
 ATTEMPT_DECIDED = "attempt.decided"
 """An attempt of the job `subject` has its verdict. Facts: `attempt` (its number), `phase`, `at`."""
 AT_ONCE = 200
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=10), timedelta(hours=1)
 
 
 def publish(topic: str, subject: uuid.UUID, **facts: Any) -> None:
@@ -29,15 +35,18 @@ def publish(topic: str, subject: uuid.UUID, **facts: Any) -> None:
     enqueue(DELIVER_EVENTS, topic)
 
 
-def deliver(topic: str, handle: Callable[[OutboxEvent], None]) -> int:
-    """Give the oldest events of the topic to `handle`, each once, and return how many. `handle` runs in the transaction
-    that deletes the event: where it fails, the event stays and the next ones are handled all the same."""
+def deliver(topic: str, handle: Callable[[OutboxEvent], None], *, clock: Callable[[], datetime] = timezone.now) -> int:
+    """Give the oldest events of the topic that are due to `handle`, each once, and return how many. `handle` runs in
+    the transaction that deletes the event: where it fails, the event stays for a later try and the next ones are
+    handled all the same."""
     handled = 0
-    for event in OutboxEvent.objects.filter(topic=topic).order_by("pk")[:AT_ONCE]:
+    due = Q(next_try_at__isnull=True) | Q(next_try_at__lte=clock())
+    for event in OutboxEvent.objects.filter(due, topic=topic).order_by("pk")[:AT_ONCE]:
         try:
             handled += _deliver_one(event, handle)
         except Exception:  # one event's bug must not hold up the others
             log.exception("The event %s could not be handled", event)
+            _put_off(event, clock())
     return handled
 
 
@@ -47,3 +56,10 @@ def _deliver_one(event: OutboxEvent, handle: Callable[[OutboxEvent], None]) -> b
         if deleted:  # else another worker was first
             handle(event)
     return bool(deleted)
+
+
+def _put_off(event: OutboxEvent, now: datetime) -> None:
+    """Unless another worker, which failed as well, has done so."""
+    pause = delay(event.failures, FIRST_PAUSE, LONGEST_PAUSE)
+    failed = OutboxEvent.objects.filter(pk=event.pk, failures=event.failures)
+    failed.update(failures=event.failures + 1, next_try_at=now + pause)

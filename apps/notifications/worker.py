@@ -27,6 +27,7 @@ from apps.notifications.letter import Facts, Letter, letter
 from apps.notifications.models import Event, Notice, WaitLimit
 from apps.notifications.services import choices_of, notice_write, verdicts_note
 from apps.stores import log_store
+from yardmaster.backoff import delay
 from yardmaster.errors import Unavailable
 from yardmaster.job.spec import Role, known_role
 from yardmaster.lifecycle.phases import Phase
@@ -131,7 +132,7 @@ def _later(notice: Notice, problem: str, now: datetime) -> None:
     if now - notice.created_at >= GIVE_UP_AFTER:
         _close(notice, problem=problem)
         return
-    pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(notice.tries - 1, 10))
+    pause = delay(notice.tries - 1, FIRST_PAUSE, LONGEST_PAUSE)
     _mine(notice).update(due_at=now + pause, problem=problem[:300])
 
 

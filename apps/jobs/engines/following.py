@@ -10,7 +10,9 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from datetime import timedelta
 
+from yardmaster.backoff import delay
 from yardmaster.engines.base import Watches
 from yardmaster.errors import YardmasterError
 
@@ -18,7 +20,7 @@ log = logging.getLogger(__name__)
 
 QUIET = 0.2
 """Seconds after a wake-up in which further changes of the same job are gathered into one more."""
-SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=30)
 
 
 class Bursts:
@@ -85,19 +87,19 @@ class Follower(threading.Thread):
     def __init__(self, name: str, engine: Watches, on_change: Callable[[uuid.UUID], None]) -> None:
         super().__init__(name=f"follow-{name}", daemon=True)
         self._engine, self._engine_name, self._on_change = engine, name, on_change
-        self._pause = SHORTEST_PAUSE
+        self._failures = 0
 
     def run(self) -> None:
         while True:
             self.follow_once()
-            time.sleep(self._pause)
-            self._pause = min(LONGEST_PAUSE, self._pause * 2)
+            time.sleep(delay(self._failures, SHORTEST_PAUSE, LONGEST_PAUSE).total_seconds())
+            self._failures += 1
 
     def follow_once(self) -> None:
         """Follow until the engine's stream ends or fails."""
         try:
             for key in self._engine.changes():
-                self._pause = SHORTEST_PAUSE
+                self._failures = 0
                 self._on_change(key.job_id)
             log.warning("The changes of engine %s have ended; following again", self._engine_name)
         except YardmasterError as error:

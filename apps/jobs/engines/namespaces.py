@@ -26,6 +26,7 @@ from apps.jobs.engines.configured import engine_named, engine_names, settings_di
 from apps.jobs.state.ledger import held_by
 from apps.namespaces.models import Namespace, Place, limits_of
 from apps.namespaces.models import Quota as QuotaRow
+from yardmaster.backoff import delay
 from yardmaster.engines.base import Namespaces
 from yardmaster.errors import Misconfigured, YardmasterError
 from yardmaster.queueing.ledger import Quota
@@ -151,7 +152,7 @@ def _look(place: Place, clock: Clock) -> None:
     except YardmasterError as error:
         log.warning("The place of namespace %s on %s: %s", place.slug, place.engine, error)
         mine.update(
-            next_look_at=clock() + pause_after(place.setbacks),
+            next_look_at=clock() + delay(place.setbacks, SHORTEST, LONGEST),
             setbacks=place.setbacks + 1,
             problem=error.message,
             remedy=error.remedy,
@@ -171,14 +172,8 @@ def _remove(place: Place, engine: Namespaces, mine: QuerySet[Place], clock: Cloc
         if Place.objects.filter(pk=place.pk).delete()[0]:
             record(None, "place.removed", f"namespace:{place.namespace_id}", slug=place.slug, engine=place.engine)
         return
-    pause = pause_after(place.setbacks)
+    pause = delay(place.setbacks, SHORTEST, LONGEST)
     mine.update(
         goes=True, left=list(remains.left), next_look_at=clock() + pause, setbacks=place.setbacks + 1, problem="",
         remedy="",
     )  # fmt: skip
-
-
-def pause_after(setbacks: int) -> timedelta:
-    """2 s, 4 s, 8 s, … never more than two minutes."""
-    doublings: int = 2 ** min(setbacks, 10)
-    return min(LONGEST, SHORTEST * doublings)

@@ -11,6 +11,7 @@ from apps.jobs.models import Job
 from apps.jobs.state import phase_gate
 from apps.jobs.state.leases import Lease, let_go_after_setback
 from apps.jobs.state.nudges import job_changed
+from yardmaster.backoff import delay
 from yardmaster.errors import Misconfigured, Problem, SpecRejected, YardmasterError
 from yardmaster.lifecycle.failures import Blame, Verdict
 from yardmaster.lifecycle.phases import MOVES, Phase
@@ -70,8 +71,7 @@ def after_unknown(lease: Lease, now: datetime) -> None:
 
 def pause_after(setbacks: int) -> timedelta:
     """2 s, 4 s, 8 s, … never more than two minutes."""
-    doublings: int = 2 ** min(setbacks, 10)
-    return min(LONGEST, SHORTEST * doublings)
+    return delay(setbacks, SHORTEST, LONGEST)
 
 
 def _reject(job: Job, error: SpecRejected, now: datetime) -> None:

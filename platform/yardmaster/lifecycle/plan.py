@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from yardmaster.backoff import delay
 from yardmaster.job.spec import Role, TrainingSpec
 from yardmaster.job.strategy import only_serves
 from yardmaster.lifecycle.failures import Verdict
@@ -101,8 +102,7 @@ class Timing:
 
 def _doubled(first: timedelta, times: int) -> timedelta:
     """The pause after so many times: twice as long each time, thirty times the first at most."""
-    factor: int = 2 ** min(max(times, 1) - 1, 5)
-    return first * min(factor, 30)
+    return delay(times - 1, first, first * 30)
 
 
 @dataclass(frozen=True)

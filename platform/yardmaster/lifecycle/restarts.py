@@ -17,6 +17,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
+from yardmaster.backoff import delay
 from yardmaster.job.spec import Role, Strategy, TrainingSpec
 from yardmaster.job.strategy import ROLES, Scope
 from yardmaster.lifecycle.failures import REASONS, reason_of_exit
@@ -114,4 +115,4 @@ def _cluster(spec: TrainingSpec) -> list[Task]:
 
 def restart_delay(restarts: int) -> timedelta:
     """How long to wait before the next restart, after `restarts` of them: 1 s, 2 s, 4 s, … never more than a minute."""
-    return min(LONGEST_DELAY, timedelta(seconds=2 ** max(0, min(restarts, 6))))
+    return delay(restarts, timedelta(seconds=1), LONGEST_DELAY)

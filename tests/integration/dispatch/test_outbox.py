@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection, transaction
+from django.utils import timezone
 
 from apps.dispatch.models import OutboxEvent
-from apps.dispatch.outbox import AT_ONCE, deliver, publish
+from apps.dispatch.outbox import AT_ONCE, FIRST_PAUSE, deliver, publish
 from tests.real.postgres import postgres_cluster, postgres_db
 
 __all__ = ["postgres_cluster", "postgres_db"]
@@ -47,6 +48,31 @@ class TestDelivery:
         assert deliver(TOPIC, handle) == 1
         assert "could not be handled" in caplog.text
         assert [event.subject for event in OutboxEvent.objects.all()] == [ONE]
+
+    def test_any_number_that_always_fails_holds_up_no_later_one(self):
+        OutboxEvent.objects.bulk_create(OutboxEvent(topic=TOPIC, subject=ONE) for _ in range(AT_ONCE))
+        publish(TOPIC, TWO)
+
+        def handle(event):
+            if event.subject == ONE:
+                raise ValueError("a bug")
+
+        assert [deliver(TOPIC, handle), deliver(TOPIC, handle)] == [0, 1]
+        assert OutboxEvent.objects.filter(subject=ONE).count() == AT_ONCE
+
+    def test_an_event_that_fails_is_tried_again_later_each_time_and_then_handled(self):
+        publish(TOPIC, ONE)
+        now = timezone.now()
+
+        def handle(event):
+            raise ValueError("a bug")
+
+        for pause in (FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE):
+            for _ in range(2):  # the second is not due
+                deliver(TOPIC, handle, clock=lambda at=now: at)
+            assert OutboxEvent.objects.get().next_try_at == now + pause
+            now += pause
+        assert deliver(TOPIC, lambda event: None, clock=lambda: now) == 1
 
     def test_one_call_takes_a_bounded_number(self):
         OutboxEvent.objects.bulk_create(OutboxEvent(topic=TOPIC, subject=ONE) for _ in range(AT_ONCE + 5))

@@ -17,8 +17,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Protocol
 
+from yardmaster.backoff import delay
 from yardmaster.engines.kubernetes.capacity.store import SELECTORS, RoomStore
 from yardmaster.engines.kubernetes.client.api import Api, Stream
 from yardmaster.engines.kubernetes.client.errors import Busy, Expired, trouble_of
@@ -242,11 +244,13 @@ class Watching:
                 reader.put(key)
 
     def _follow(self, watch: KindWatch) -> None:
-        pause = self._pace.shortest_pause
+        shortest, longest = timedelta(seconds=self._pace.shortest_pause), timedelta(seconds=self._pace.longest_pause)
+        failures = 0
         while not self._closed.is_set():
             rest = self._one_stream(watch)
-            pause = self._pace.shortest_pause if rest is None else min(self._pace.longest_pause, pause * 2)
+            failures = 0 if rest is None else failures + 1
             if rest is not None:
+                pause = delay(failures, shortest, longest).total_seconds()
                 self._closed.wait(max(rest, pause * random.uniform(0.5, 1.0)))
 
     def _one_stream(self, watch: KindWatch) -> float | None:
