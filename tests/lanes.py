@@ -1,27 +1,33 @@
 """Which tests one worker of pytest-xdist runs in a row, and in which order: those of a file, those that share what is
-dear to start, and what takes long first, so that no worker is left with a long file at the end.
+dear to start, and what takes long first, so that no worker is left with a long file at the end. Files that compute and
+files that wait take turns: `make test` has two workers for each core, of which about one computes.
 
 A plug-in (`-p tests.lanes`, as `make test` has it).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import groupby, zip_longest
+from typing import TypeVar
+
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-LONGEST = (
-    "tests/browser",
+T = TypeVar("T")
+
+BUSY = ("tests/browser", "tests/integration/examples", "tests/integration/jobs", "tests/contract")
+"""Folders whose tests keep a core busy (browsers, training), in the order of the time that one of their files takes."""
+WAITING = (
     "tests/hostile",
-    "tests/integration/examples",
     "tests/integration/faults",
     "tests/integration/client",
     "tests/integration/local_engine",
     "tests/integration/runner",
     "tests/integration/portal",
     "tests/integration/celery",
-    "tests/integration/jobs",
 )
-"""Folders in the order of the time that one of their files takes; all others follow."""
+"""Folders whose tests wait half of their time, for clocks and for processes that start, in the same order."""
 
 SHARED = {
     "full world": (
@@ -50,9 +56,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: place_of(item.nodeid))  # files stay whole, and in their order
+    items[:] = in_turn(items, lambda item: item.nodeid)  # files stay whole, and in their order
 
 
-def place_of(nodeid: str) -> int:
-    """How early a test begins: the lower, the earlier."""
-    return next((place for place, folder in enumerate(LONGEST) if nodeid.startswith(folder)), len(LONGEST))
+def in_turn(items: Sequence[T], nodeid: Callable[[T], str]) -> list[T]:
+    """A file that keeps a core busy, then one that waits, and so on, the long ones first; then all others."""
+    files = {file: list(group) for file, group in groupby(items, lambda item: nodeid(item).partition("::")[0])}
+    busy, waiting = ([file for folder in folders for file in files if file.startswith(folder + "/")]
+                     for folders in (BUSY, WAITING))  # fmt: skip
+    early = [file for pair in zip_longest(busy, waiting) for file in pair if file]
+    late = [file for file in files if file not in set(early)]
+    return [item for file in [*early, *late] for item in files[file]]

@@ -75,11 +75,11 @@ def main(arguments: list[str]) -> int:
 
 
 def _plugins(arguments: list[str]) -> list[str]:
-    """Two workers, unless told otherwise: tests that start whole portals would starve each other in more."""
-    told = ["-p", "tests.timing", "-p", "tests.lanes"]
-    if any(one.startswith(("-n", "--numprocesses")) for one in arguments) or (os.cpu_count() or 1) == 1:
-        return told
-    return [*told, "-n", "2"]
+    """Two workers for each core, unless told otherwise: half of the tests wait for clocks and other processes."""
+    plugins = ["-p", "tests.timing", "-p", "tests.lanes"]
+    if any(one.startswith(("-n", "--numprocesses")) for one in arguments):
+        return plugins
+    return [*plugins, "-n", str(2 * min(os.cpu_count() or 1, 4))]
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def _weights(browser: Browser, full: World, address: Address, state: StorageStat
     for _ in range(VIEWS):
         with visitor(browser, full.url, storage_state=None if address.is_open else state) as one:
             one.forgive("status of 404")
-            found.append(weigh(one, address.of(full)))
+            found.append(weigh(one, address.of(full), address.status))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,11 @@ from playwright.sync_api import Page
 
 SCRIPT = Path(__file__).resolve().parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = {"serious", "critical"}
-_RUN = "() => axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations)"
+COLORS = ("color-contrast", "link-in-text-block")
+"""The rules that a colour scheme can break."""
+_RUN = """(rules) => axe.run(document, {
+    resultTypes: ["violations"], ...(rules && { runOnly: { type: "rule", values: rules } }),
+}).then((found) => found.violations)"""
 
 
 @cache
@@ -18,10 +23,12 @@ def _script() -> str:
     return SCRIPT.read_text()
 
 
-def serious_findings(page: Page) -> list[str]:
-    """One line for each element that axe finds seriously or critically wrong: rule, place, and what to do."""
-    page.evaluate(_script())
-    found: list[dict[str, Any]] = page.evaluate(_RUN)
+def serious_findings(page: Page, rules: Sequence[str] | None = None) -> list[str]:
+    """One line for each element that axe finds seriously or critically wrong: rule, place, and what to do. `rules`: by
+    these alone."""
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(_script())
+    found: list[dict[str, Any]] = page.evaluate(_RUN, rules)
     return [
         f"{one['id']} ({one['impact']}) at {' '.join(map(str, node['target']))}: {node.get('failureSummary', '')}"
         for one in found if one["impact"] in SERIOUS for node in one["nodes"]

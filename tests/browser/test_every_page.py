@@ -1,4 +1,7 @@
-"""What holds for every page, in light and dark, on a desk and on a phone."""
+"""What holds for every page, in light and dark, on a desk and on a phone.
+
+A page is loaded once for each width: what is light or dark is a style sheet's choice, so the scheme is changed on it.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, StorageState
 
 from tests.browser.addresses import ADDRESSES, Address
-from tests.browser.axe import serious_findings
-from tests.browser.visitor import DESK, LOOKS, Look, Visitor, visitor
+from tests.browser.axe import COLORS, serious_findings
+from tests.browser.visitor import DESK, PHONE, Visitor, visitor
 from tests.browser.weight import MOST_BYTES, MOST_REQUESTS, weigh
 from tests.browser.world import World
 
@@ -27,13 +30,10 @@ NO_PAGES = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=LOOKS, ids=str, scope="module")
-def walker(
-    request: pytest.FixtureRequest, browser: Browser, full_world: World, ada_state: StorageState
-) -> Iterator[Visitor]:
-    """Ada with one look, for all pages in turn."""
-    look: Look = request.param
-    with visitor(browser, full_world.url, look, storage_state=ada_state) as one:
+@pytest.fixture(scope="module")
+def walker(browser: Browser, full_world: World, ada_state: StorageState) -> Iterator[Visitor]:
+    """Ada with a phone, for all pages in turn."""
+    with visitor(browser, full_world.url, PHONE, storage_state=ada_state) as one:
         yield one
 
 
@@ -47,28 +47,42 @@ def test_every_address_of_the_portal_is_in_the_list_or_is_no_page():
 
 
 @pytest.mark.parametrize("address", ADDRESSES, ids=lambda one: one.name)
-def test_a_page_is_whole_readable_by_all_and_fits(walker: Visitor, full_world: World, address: Address):
-    """Its answer, title and heading; nothing wider than the screen; no fault in the console; nothing for axe."""
-    if address.status >= 400:
-        walker.forgive(f"status of {address.status}")
+def test_a_first_view_on_a_desk_is_light_and_whole(
+    browser: Browser, full_world: World, ada_state: StorageState, address: Address
+):
+    state = None if address.is_open else ada_state
+    with visitor(browser, full_world.url, DESK, storage_state=state) as one:
+        _forgive(one, address)
+        weight = weigh(one, address.of(full_world), status=address.status)
+        assert weight.requests <= MOST_REQUESTS, weight.addresses
+        assert weight.bytes <= MOST_BYTES, weight.addresses
+        assert not [url for url in weight.addresses if not url.startswith((full_world.url, "data:"))]
+        _assert_whole_readable_and_fits(one)
+
+
+@pytest.mark.parametrize("address", ADDRESSES, ids=lambda one: one.name)
+def test_a_page_is_whole_on_a_phone(walker: Visitor, full_world: World, address: Address):
+    _forgive(walker, address)
     walker.goto(address.of(full_world), status=address.status)
-    page = walker.page
-    page.wait_for_load_state("networkidle")
+    walker.page.wait_for_load_state("networkidle")
+    _assert_whole_readable_and_fits(walker)
+
+
+def _forgive(one: Visitor, address: Address) -> None:
+    if address.status >= 400:
+        one.forgive(f"status of {address.status}")
+
+
+def _assert_whole_readable_and_fits(one: Visitor) -> None:
+    """Title and heading; nothing wider than the screen; no fault in the console; nothing for axe, light and dark."""
+    page = one.page
     assert re.fullmatch(r".{2,} · Yardmaster|Yardmaster", page.title())
     assert page.locator("h1").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page is wider than the screen"
     assert page.evaluate("document.documentElement.lang") == "en"
-    walker.assert_content()
     assert serious_findings(page) == []
-
-
-@pytest.mark.parametrize("address", ADDRESSES, ids=lambda one: one.name)
-def test_a_first_view_is_light(browser: Browser, full_world: World, ada_state: StorageState, address: Address):
-    state = None if address.is_open else ada_state
-    with visitor(browser, full_world.url, DESK, storage_state=state) as one:
-        if address.status >= 400:
-            one.forgive(f"status of {address.status}")
-        weight = weigh(one, address.of(full_world))
-    assert weight.requests <= MOST_REQUESTS, weight.addresses
-    assert weight.bytes <= MOST_BYTES, weight.addresses
-    assert not [url for url in weight.addresses if not url.startswith((full_world.url, "data:"))]
+    one.darken()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the dark page is too wide"
+    assert serious_findings(page, COLORS) == []
+    one.darken(dark=False)
+    one.assert_content()

@@ -50,7 +50,8 @@ class Look:
 
 
 DESK = Look(1440, "light")
-LOOKS = (DESK, Look(1440, "dark"), Look(390, "light"), Look(390, "dark"))
+PHONE = Look(390, "light")
+LOOKS = (DESK, Look(1440, "dark"), PHONE, Look(390, "dark"))
 
 
 def chromium_path() -> str | None:
@@ -143,6 +144,12 @@ class Visitor:
         self.page.locator(".account-menu summary").click()
         self.page.get_by_role("button", name="Sign out").click()
         expect(self.page.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()
+
+    def darken(self, *, dark: bool = True) -> None:
+        """Change what the person prefers, light or dark, with the page open; pages follow at once."""
+        scheme: Scheme = "dark" if dark else "light"
+        self.page.emulate_media(color_scheme=scheme)
+        self.page.wait_for_function("(scheme) => document.documentElement.dataset.bsTheme === scheme", arg=scheme)
 
     def another_tab(self) -> Page:
         page = self.context.new_page()

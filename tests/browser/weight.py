@@ -29,8 +29,8 @@ class Weight:
         return len(self.addresses)
 
 
-def weigh(visitor: Visitor, path: str) -> Weight:
-    """Open the page with an empty cache and let it come to rest."""
+def weigh(visitor: Visitor, path: str, status: int = 200) -> Weight:
+    """Open the page, which must answer with this status, with an empty cache and let it come to rest."""
     weight = Weight()
     protocol = visitor.context.new_cdp_session(visitor.page)
     protocol.send("Network.enable")
@@ -45,7 +45,7 @@ def weigh(visitor: Visitor, path: str) -> Weight:
 
     protocol.on("Network.requestWillBeSent", sent)
     protocol.on("Network.loadingFinished", finished)
-    visitor.page.goto(visitor.url + path)
+    visitor.goto(path, status)
     visitor.page.wait_for_load_state("networkidle")
     weight.largest_paint = visitor.page.evaluate(_PAINT) / 1000
     return weight

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.lanes import LONGEST, SHARED, place_of
+from tests.lanes import BUSY, SHARED, WAITING, in_turn
 from tests.timing import by_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,12 +19,17 @@ def test_all_files_that_use_the_full_world_are_in_its_lane():
 
 
 def test_every_folder_that_comes_early_is_there():
-    assert [folder for folder in LONGEST if not (ROOT / folder).is_dir()] == []
+    assert [folder for folder in (*BUSY, *WAITING) if not (ROOT / folder).is_dir()] == []
 
 
-def test_folders_that_are_not_named_come_last():
-    assert place_of("tests/browser/test_a.py::test_b") == 0
-    assert place_of("tests/unit/core/test_a.py::test_b") == len(LONGEST)
+def test_files_that_compute_and_files_that_wait_take_turns_and_all_others_follow():
+    unit, page, page2 = "tests/unit/test_u.py::a", "tests/browser/test_p.py::a", "tests/browser/test_p.py::b"
+    fault, attack, job = (
+        "tests/integration/faults/test_f.py::a",
+        "tests/hostile/test_h.py::a",
+        "tests/integration/jobs/x",
+    )
+    assert in_turn([unit, page, page2, fault, attack, job], str) == [page, page2, attack, job, fault, unit]
 
 
 def test_seconds_are_added_up_for_each_folder():
