@@ -20,6 +20,7 @@ from django.db.models import F, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.dispatch.leases import claim_due, due
 from apps.dispatch.messages import SEND_NOTICE, enqueue
 from apps.jobs.models import Job, JobAttempt
 from apps.namespaces.selectors import namespaces_visible
@@ -51,8 +52,7 @@ def notices_sweep(now: datetime) -> None:
     verdicts_note()
     for limit in WaitLimit:
         _note_waiting(limit, now)
-    due = Notice.objects.filter(due_at__lte=now).order_by("due_at")
-    for notice_id in due.values_list("pk", flat=True)[:AT_ONCE]:
+    for notice_id in due(Notice.objects.all(), "due_at", now).values_list("pk", flat=True)[:AT_ONCE]:
         enqueue(SEND_NOTICE, notice_id)
 
 
@@ -73,8 +73,7 @@ def _note_waiting(limit: WaitLimit, now: datetime) -> None:
 def notice_send(notice_id: uuid.UUID, *, clock: Callable[[], datetime] = timezone.now) -> None:
     """Send one notice, if it is due and no other worker is sending it. Repeats harmlessly."""
     now = clock()
-    mine = Notice.objects.filter(pk=notice_id, due_at__lte=now)
-    if not mine.update(due_at=now + ON_THE_WAY, tries=F("tries") + 1):
+    if claim_due(Notice.objects.filter(pk=notice_id), "due_at", now, ON_THE_WAY, tries=F("tries") + 1) is None:
         return
     notice = Notice.objects.select_related("job__namespace", "user").filter(pk=notice_id).first()
     if notice is None:

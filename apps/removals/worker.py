@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import ProtectedError
+from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
 
 from apps.accounts.models import User
@@ -23,6 +23,7 @@ from apps.accounts.services import user_delete
 from apps.audit.services import record
 from apps.code.selectors import CODE
 from apps.datasets.selectors import DATASETS
+from apps.dispatch.leases import claim_due, due
 from apps.dispatch.messages import CARRY_OUT_REMOVAL, enqueue
 from apps.errors import DomainError
 from apps.jobs.engines.namespaces import places_keep, places_left
@@ -53,8 +54,7 @@ AT_ONCE = 50
 
 def removals_sweep(now: datetime) -> int:
     """Wake every removal that is due."""
-    due = Removal.objects.filter(next_look_at__lte=now).order_by("next_look_at")
-    ids = list(due.values_list("pk", flat=True)[:AT_ONCE])
+    ids = list(due(Removal.objects.all(), "next_look_at", now).values_list("pk", flat=True)[:AT_ONCE])
     for removal_id in ids:
         enqueue(CARRY_OUT_REMOVAL, removal_id)
     return len(ids)
@@ -62,8 +62,8 @@ def removals_sweep(now: datetime) -> int:
 
 def removal_carry_out(removal_id: uuid.UUID, *, clock: Clock = timezone.now) -> None:
     """One pass, by one worker at a time."""
-    until = clock() + LEASE
-    if not Removal.objects.filter(pk=removal_id, next_look_at__lte=clock()).update(next_look_at=until):
+    mine = claim_due(Removal.objects.filter(pk=removal_id), "next_look_at", clock(), LEASE)
+    if mine is None:
         return
     removal = Removal.objects.get(pk=removal_id)
     outcome = "removed"
@@ -75,12 +75,11 @@ def removal_carry_out(removal_id: uuid.UUID, *, clock: Clock = timezone.now) -> 
     except (YardmasterError, DomainError) as error:
         log.warning("%s: %s", removal, error)
         is_over, left = False, [_entry(removal.slug, str(error))]
-    _write(removal, until, is_over, left, clock(), outcome)
+    _write(removal, mine, is_over, left, clock(), outcome)
 
 
-def _write(removal: Removal, until: datetime, is_over: bool, left: Left, now: datetime, outcome: str) -> None:
+def _write(removal: Removal, mine: QuerySet[Removal], is_over: bool, left: Left, now: datetime, outcome: str) -> None:
     """Unless more was asked for meanwhile: then the next pass says how it stands."""
-    mine = Removal.objects.filter(pk=removal.pk, next_look_at=until)
     if not is_over:
         wait = SOON if now - removal.asked_at < EAGER else LATER
         mine.update(left=left, next_look_at=now + wait)

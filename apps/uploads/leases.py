@@ -7,14 +7,16 @@ import time
 import uuid
 from datetime import timedelta
 
-from django.db.models import Q
+from django.db.models import QuerySet
 from django.utils import timezone
 
+from apps.dispatch.leases import Leases
 from apps.uploads.models import State, Upload
 from yardmaster.ids import new_id
 
 LEASE = timedelta(seconds=60)
 _RENEW_AFTER = 10.0
+_LEASES = Leases("lease", "leased_until", none=None)
 
 
 class LeaseLost(Exception):
@@ -26,7 +28,7 @@ class Lease:
 
     def __init__(self, upload_id: uuid.UUID, token: uuid.UUID) -> None:
         self.token = token
-        self._mine = Upload.objects.filter(pk=upload_id, lease=token, state=State.COMPLETING)
+        self._rows = _completing(upload_id)
         self._renewed = time.monotonic()
         self._counting = threading.Lock()
         self._passed = 0
@@ -46,7 +48,7 @@ class Lease:
 
     def renew(self) -> None:
         """Hold the lease for another while, and note how far the work has come. Raises `LeaseLost`."""
-        if not self._mine.update(leased_until=timezone.now() + LEASE, bytes_checked=self._passed):
+        if not _LEASES.renew(self._rows, self.token, timezone.now() + LEASE, bytes_checked=self._passed):
             self._lost = True
             raise LeaseLost
         self._renewed = time.monotonic()
@@ -54,10 +56,10 @@ class Lease:
 
 def lease_claim(upload_id: uuid.UUID) -> Lease | None:
     """The lease of an upload in state `completing`; None: somebody else has it, or the state is another."""
-    now = timezone.now()
-    free = Q(leased_until=None) | Q(leased_until__lt=now)
     token = new_id()
-    rows = Upload.objects.filter(free, pk=upload_id, state=State.COMPLETING)
-    if not rows.update(lease=token, leased_until=now + LEASE):
-        return None
-    return Lease(upload_id, token)
+    is_mine = _LEASES.claim(_completing(upload_id), token, timezone.now(), LEASE)
+    return None if is_mine is None else Lease(upload_id, token)
+
+
+def _completing(upload_id: uuid.UUID) -> QuerySet[Upload]:
+    return Upload.objects.filter(pk=upload_id, state=State.COMPLETING)

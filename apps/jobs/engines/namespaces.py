@@ -21,6 +21,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.audit.services import record
+from apps.dispatch.leases import claim_due, due
 from apps.dispatch.messages import KEEP_NAMESPACE, enqueue_now
 from apps.jobs.engines.configured import engine_named, engine_names, settings_digest
 from apps.jobs.state.ledger import held_by
@@ -55,8 +56,8 @@ def places_keep(namespace_id: uuid.UUID, *, clock: Clock = timezone.now) -> None
 
 def places_sweep(now: datetime) -> int:
     """Wake the namespaces that are due, and those that have no place yet. Returns how many namespaces."""
-    due = Place.objects.filter(next_look_at__lte=now).order_by("next_look_at")
-    woken = set(due.values_list("namespace_id", flat=True)[:AT_ONCE])
+    places = due(Place.objects.all(), "next_look_at", now)
+    woken = set(places.values_list("namespace_id", flat=True)[:AT_ONCE])
     for engine in keeping_engines():
         placed = Place.objects.filter(engine=engine).values("namespace_id")
         bare = Namespace.objects.filter(closed_at__isnull=True).exclude(pk__in=placed)
@@ -136,10 +137,9 @@ def _place(namespace: Namespace, engine: str, now: datetime) -> Place:
 
 def _look(place: Place, clock: Clock) -> None:
     """Claim it, do what is to be done, and write what came of it: unless it was marked as due meanwhile."""
-    until = clock() + LEASE
-    if not Place.objects.filter(pk=place.pk, next_look_at__lte=clock()).update(next_look_at=until):
+    mine = claim_due(Place.objects.filter(pk=place.pk), "next_look_at", clock(), LEASE)
+    if mine is None:
         return
-    mine = Place.objects.filter(pk=place.pk, next_look_at=until)
     try:
         engine = engine_named(place.engine)
         if not isinstance(engine, Namespaces):

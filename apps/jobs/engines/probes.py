@@ -18,6 +18,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
+from apps.dispatch.leases import claim_due
 from apps.jobs.engines.configured import engine_named, engine_names, settings_digest
 from apps.jobs.models import EngineProbe
 from yardmaster.engines.base import Finding, Probe, Probes
@@ -103,12 +104,11 @@ def _make(name: str, engine: Probes, probe: Probe, clock: Clock) -> bool:
     )
     mine = EngineProbe.objects.filter(pk=row.pk)
     if row.settings_digest != digest:  # what is known is of other settings
-        claimed = mine.filter(settings_digest=row.settings_digest).update(
-            settings_digest=digest, next_at=now + LEASE, **_UNTRIED
-        )
+        others = mine.filter(settings_digest=row.settings_digest)
+        claimed = bool(others.update(settings_digest=digest, next_at=now + LEASE, **_UNTRIED))
         row.failures = 0
     else:
-        claimed = mine.filter(settings_digest=digest, next_at__lte=now).update(next_at=now + LEASE)
+        claimed = claim_due(mine.filter(settings_digest=digest), "next_at", now, LEASE) is not None
     if not claimed:
         return False
     found = try_now(engine, probe)

@@ -16,12 +16,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import DateTimeField, F, Q
+from django.db.models import DateTimeField, F
 from django.db.models.functions import Coalesce
 
+from apps.dispatch.leases import Leases
 from apps.jobs.models import Job
 
 SOON = timedelta(seconds=2)
+_LEASES = Leases("lease_owner", "lease_until")
 _WELL: dict[str, Any] = {"setbacks": 0, "failing_since": None}
 """What a look that did not fail leaves of those that did."""
 
@@ -37,15 +39,11 @@ class Lease:
 def claim(job_id: uuid.UUID, now: datetime) -> Lease | None:
     """Take the job, or leave a mark for whoever has it. None: somebody else looks at it, or there is no such job."""
     lease = Lease(job_id, secrets.token_hex(16))
-    until = now + settings.YARDMASTER_JOB_LEASE
+    rows, lasts = Job.objects.filter(pk=job_id), settings.YARDMASTER_JOB_LEASE
     for _ in range(3):
-        free = Q(lease_until__isnull=True) | Q(lease_until__lte=now)
-        taken = Job.objects.filter(free, pk=job_id).update(
-            lease_owner=lease.owner, lease_until=until, next_look_at=until, wake_again=False
-        )
-        if taken:
+        if _LEASES.claim(rows, lease.owner, now, lasts, next_look_at=now + lasts, wake_again=False) is not None:
             return lease
-        if Job.objects.filter(pk=job_id, lease_until__gt=now).update(wake_again=True):
+        if rows.filter(lease_until__gt=now).update(wake_again=True):
             return None
         # Let go between the two updates: try again. Or the job is gone, and three times is soon over.
     return None
@@ -53,28 +51,25 @@ def claim(job_id: uuid.UUID, now: datetime) -> Lease | None:
 
 def let_go(lease: Lease, *, next_look_at: datetime | None) -> bool:
     """Give the job back, to be looked at again at that time. False: somebody asked for another look, so look now."""
-    mine = Job.objects.filter(pk=lease.job_id, lease_owner=lease.owner)
-    freed = {"lease_owner": "", "lease_until": None, "next_look_at": next_look_at, **_WELL}
-    if mine.filter(wake_again=False).update(**freed):
+    rows = Job.objects.filter(pk=lease.job_id)
+    if _LEASES.release(rows.filter(wake_again=False), lease.owner, next_look_at=next_look_at, **_WELL):
         return True
-    return not mine.update(wake_again=False)
+    return not _LEASES.held(rows, lease.owner).update(wake_again=False)
 
 
 def let_go_for_others(lease: Lease, *, now: datetime) -> None:
     """Give a job back that is asked for again and again: other jobs wait for this worker too."""
-    mine = Job.objects.filter(pk=lease.job_id, lease_owner=lease.owner)
-    mine.update(lease_owner="", lease_until=None, next_look_at=now, **_WELL)
+    _LEASES.release(Job.objects.filter(pk=lease.job_id), lease.owner, next_look_at=now, **_WELL)
 
 
 def let_go_after_setback(lease: Lease, *, now: datetime, next_look_at: datetime) -> None:
     """Give the job back after a failed look. Where somebody asked for another, it comes soon, not after the pause: what
     they want (a stop) may not need what failed."""
-    mine = Job.objects.filter(pk=lease.job_id, lease_owner=lease.owner)
+    rows = Job.objects.filter(pk=lease.job_id)
     since = Coalesce(F("failing_since"), now, output_field=DateTimeField())
-    failed = {"setbacks": F("setbacks") + 1, "failing_since": since}
-    freed = {"lease_owner": "", "lease_until": None, "wake_again": False, **failed}
-    if not mine.filter(wake_again=False).update(**freed, next_look_at=next_look_at):
-        mine.update(**freed, next_look_at=min(next_look_at, now + SOON))
+    failed = {"wake_again": False, "setbacks": F("setbacks") + 1, "failing_since": since}
+    if not _LEASES.release(rows.filter(wake_again=False), lease.owner, next_look_at=next_look_at, **failed):
+        _LEASES.release(rows, lease.owner, next_look_at=min(next_look_at, now + SOON), **failed)
 
 
 def ask_for_look(job_id: uuid.UUID, now: datetime) -> None:
