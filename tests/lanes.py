@@ -1,6 +1,6 @@
 """Which tests one worker of pytest-xdist runs in a row, and in which order: those of a file, those that share what is
 dear to start, and what takes long first, so that no worker is left with a long file at the end. Files that compute and
-files that wait take turns: `make test` has two workers for each core, of which about one computes.
+files that wait take turns, so that two workers seldom compute at the same time.
 
 A plug-in (`-p tests.lanes`, as `make test` has it).
 """
@@ -8,7 +8,7 @@ A plug-in (`-p tests.lanes`, as `make test` has it).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from typing import TypeVar
 
 import pytest
@@ -61,7 +61,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def in_turn(items: Sequence[T], nodeid: Callable[[T], str]) -> list[T]:
     """A file that keeps a core busy, then one that waits, and so on, the long ones first; then all others."""
-    files = {file: list(group) for file, group in groupby(items, lambda item: nodeid(item).partition("::")[0])}
+    files: dict[str, list[T]] = {}
+    for item in items:  # those of one file need not follow each other
+        files.setdefault(nodeid(item).partition("::")[0], []).append(item)
     busy, waiting = ([file for folder in folders for file in files if file.startswith(folder + "/")]
                      for folders in (BUSY, WAITING))  # fmt: skip
     early = [file for pair in zip_longest(busy, waiting) for file in pair if file]

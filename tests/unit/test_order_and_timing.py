@@ -32,6 +32,16 @@ def test_files_that_compute_and_files_that_wait_take_turns_and_all_others_follow
     assert in_turn([unit, page, page2, fault, attack, job], str) == [page, page2, attack, job, fault, unit]
 
 
+def test_no_test_is_lost_where_those_of_a_file_do_not_follow_each_other():
+    mixed = [
+        "tests/browser/test_p.py::a",
+        "tests/unit/test_u.py::a",
+        "tests/browser/test_p.py::b",
+        "tests/unit/x.py::a",
+    ]
+    assert sorted(in_turn(mixed, str)) == sorted(mixed)
+
+
 def test_seconds_are_added_up_for_each_folder():
     spent = [("tests/a/test_x.py::test_1[a/b]", 1.0), ("tests/a/test_y.py::test_2", 2.5), ("tests/b/test_z.py::t", 9.0)]
     assert by_folder(spent) == [("tests/b", (9.0, 1)), ("tests/a", (3.5, 2))]
