@@ -44,7 +44,7 @@ class LossProofQoS(redis.QoS):
 
     When the connection is lost, kombu closes it, and only then wants to acknowledge through it what is still being
     worked on, or to give it back; either ends the worker with an AttributeError. Nothing is lost by not trying: the
-    broker has these messages on its own list or was started anew without any, and the sweep replaces what is missing.
+    broker has these messages on its own list or was restarted without any, and the sweep replaces what is missing.
     """
 
     def ack(self, delivery_tag: str) -> None:

@@ -23,7 +23,7 @@ class ApiView(GenericAPIView[Any]):
 
     @property
     def user(self) -> User:
-        """Who asks; the permissions have seen to it that somebody does."""
+        """The caller; the permissions ensure that there is one."""
         return cast(User, self.request.user)
 
     def read(self, serializer: type[S]) -> S:

@@ -1,11 +1,10 @@
 """How often one may try to sign in, over the API and on the pages alike.
 
-Counted per address, per account, and per pair of both. An account's count never locks its owner out: whoever signed in
-from an address before, or has the cookie that signing in left in the browser, is counted apart. Refused attempts do not
-count, so an address that is over its own limit adds nothing to any account's. The networks that an account has signed
-in from are known in the database and exactly: a table of counters, whose collisions only make a limit stricter, would
-here loosen one. Not here: where counts are kept (`apps.api.allowances`), and signing in itself.
-"""
+Counted per address, per account, and per pair of both. An account's count never locks its owner out: a user who signed
+in from an address before, or has the cookie that signing in left in the browser, is counted apart. Refused attempts do
+not count, so an address that is over its own limit adds nothing to any account's. The networks that an account has
+signed in from are known in the database and exactly: a table of counters, whose collisions only make a limit stricter,
+would here loosen one. Not here: where counts are kept (`apps.api.allowances`), and signing in itself."""
 
 from __future__ import annotations
 
@@ -125,7 +124,7 @@ def _takings(request: HttpRequest, account: str, address: str, cost: int) -> lis
 
 
 def may_guess(user: User) -> bool:
-    """Count a guess at the password of whoever is signed in."""
+    """Count a guess at the password of the user who is signed in."""
     return take([Taking(_allowance("open-session", "PAIR", _MINUTES), str(user.pk))]).over is None
 
 
@@ -139,7 +138,7 @@ def address_of(request: HttpRequest) -> str:
 
 class CountAttempts:
     """Middleware: counts what else can be guessed or filled (sign-up, links, resets, passwords of a session that was
-    left open, new tokens), and leaves the cookie of a known device with whoever signs in."""
+    left open, new tokens), and leaves the cookie of a known device with the browser that signs in."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

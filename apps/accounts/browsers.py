@@ -35,7 +35,7 @@ from apps.audit.whence import address_of, agent_of
 from apps.errors import NotFound
 
 _BROWSERS = (
-    # Who claims to be somebody else as well stands before them.
+    # A request that also claims to be another user stands before them.
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
     ("SamsungBrowser", "Samsung Internet"),

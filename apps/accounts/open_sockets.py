@@ -49,7 +49,7 @@ _nudger = Nudger("ended sign-ins", _send)
 
 
 class OpenSocket:
-    """One socket of somebody who is signed in. `end` closes it from outside, whatever its consumer does meanwhile."""
+    """One socket of a user who is signed in. `end` closes it from outside, whatever its consumer does meanwhile."""
 
     def __init__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         self.scope = scope

@@ -34,17 +34,18 @@ TOKENS_AT_ONCE = 50
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
-    """GET shows a button, POST signs in: whoever merely fetches the link, such as a mail scanner, does not spend it."""
+    """GET shows a button, POST signs in: a program that only fetches the link, such as a mail scanner, does not spend
+    it."""
     now = timezone.now()
     if request.method == "POST":
         user = services.sign_in_link_use(token, now)
         if user is not None:
-            sign_in(request, user)  # gives the session a new key, and empties one that was somebody else's
+            sign_in(request, user)  # gives the session a new key, and empties one that was another user's
             return redirect("home")
     link = services.sign_in_link_look(token, now)
     response = render(request, "accounts/sign_in_link.html", {"link": link}, status=200 if link else 410)
-    # The address is the secret: nobody is told more than the origin. Not `no-referrer`, with which browsers call the
-    # origin of the form `null`, and it would be refused as another site's.
+    # The address is the secret: other sites receive no more than the origin. Not `no-referrer`, with which browsers
+    # call the origin of the form `null`, and it would be refused as another site's.
     response.headers["Referrer-Policy"] = "strict-origin"
     return response
 

@@ -191,7 +191,7 @@ def address_refuse(user: User, email: str) -> None:
 
 
 def address_change(*, user: User, email: str) -> User:
-    """Give the user another address, or none. Raises Invalid for one that will not do or is somebody else's."""
+    """Give the user another address, or none. Raises Invalid for one that will not do or is another user's."""
     with transaction.atomic():
         before, user.email, user.pending_email = user.email, email, ""
         _check(user, None)
@@ -220,7 +220,7 @@ def user_lock_out(*, user: User, actor: User) -> None:
 
 def user_delete(*, user: User, actor: User | None) -> None:
     """Remove a user and the personal namespace for good, also from where engines keep it. 409 while either holds
-    anything, or a team has no other manager; nothing is removed then. `actor` None: the portal, for somebody who has
+    anything, or a team has no other manager; nothing is removed then. `actor` None: the portal, for a user who has
     left."""
     _refuse_oneself(user, actor)
     try:
@@ -354,5 +354,5 @@ def _unspent(now: datetime) -> Q:
 
 
 def _digest(token: str) -> str:
-    # A fast hash will do: the token is 256 random bits, which nobody guesses.
+    # A fast hash will do: the token is 256 random bits, which cannot be guessed.
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()

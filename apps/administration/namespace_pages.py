@@ -55,7 +55,7 @@ def namespaces(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD"])
 def namespace(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
-    # Every page reads one's own namespaces: only an administrator's look at somebody else's asks for more.
+    # Every page reads one's own namespaces: only an administrator who looks at another user's asks for more.
     own = next((one for one in own_namespaces(request) if one.pk == namespace_id), None)
     return _page(request, own or selectors.namespace_for(user_of(request), namespace_id))
 

@@ -1,4 +1,4 @@
-"""`Idempotency-Key` on POST: one request runs, its answer is kept for 24 h and replayed to whoever repeats it.
+"""`Idempotency-Key` on POST: one request runs, its answer is kept for 24 h and replayed when the request is repeated.
 
 A key belongs to one user. It is claimed by an INSERT under a unique constraint, so of two requests at once exactly one
 runs. A claim whose request died (no answer after 60 s) may be taken over. Answers of 500 and above are not kept.
@@ -76,7 +76,7 @@ def key_claim(user: AbstractBaseUser, key: str, fingerprint: str, now: datetime)
 
 
 def _claim_of_existing(record: IdempotencyRecord, fingerprint: str, now: datetime) -> Claim | None:
-    """None: somebody was faster, look again."""
+    """None: another request was faster, look again."""
     forgotten = record.claimed_at < now - KEPT
     if not forgotten and record.fingerprint != fingerprint:
         raise ApiProblem(
@@ -129,11 +129,11 @@ class IdempotentPosts(_Base):
     """Mixin for API views, FIRST among the bases: honours `Idempotency-Key` on POST of signed-in users."""
 
     posts_are_one_transaction = False
-    """Set where POST touches the database alone: claim, deeds and answer are then committed together, so that not even
-    a crash between them runs a request twice. Never where POST speaks to anything outside."""
+    """Set where POST touches the database alone: claim, changes and answer are then committed together, so that not
+    even a crash between them runs a request twice. Never where POST speaks to anything outside."""
 
     answers_are_secret = False
-    """Set where the answer holds a credential: it is not kept, and a repeat is told that the deed is done."""
+    """Set where the answer holds a credential: it is not kept, and a repeat learns that the action is done."""
 
     _claim: Claim | None = None
 

@@ -1,4 +1,4 @@
-"""Who may call an address at all: somebody signed in, with a token whose scopes reach.
+"""Who may call an address at all: a user who is signed in, or a token whose scopes reach.
 
 Not here: whose objects these are (`apps.namespaces.selectors`).
 """

@@ -107,7 +107,7 @@ def body_of(error: ApiProblem | DomainError) -> dict[str, Any]:
 
 
 def answer(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Django REST framework's exception handler. None for what nobody foresaw: Django then answers 500 and logs it."""
+    """Django REST framework's exception handler. None for an unexpected error: Django then answers 500 and logs it."""
     problem = problem_of(error)
     if problem is None:
         return None

@@ -11,12 +11,12 @@ from yardmaster.ids import new_id
 
 
 class AuditEvent(models.Model):
-    """One deed. Ids and names as they were, no foreign keys: it outlives whom and what it tells of."""
+    """One action. Ids and names as they were, no foreign keys: it outlives what it names."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     at = models.DateTimeField(auto_now_add=True)
     actor_id = models.UUIDField(null=True, blank=True, db_index=True)
-    """None: the portal itself, or somebody who was not signed in."""
+    """None: the portal itself, or a caller who was not signed in."""
     actor_name = models.CharField(max_length=150, blank=True)
     action = models.CharField(max_length=64)
     """What was done, as `<noun>.<verb>`: `user.deactivate`."""

@@ -35,7 +35,7 @@ def record(
 
 
 def download_record(actor: AbstractBaseUser, noun: str, subject_id: UUID, namespace: Model, **facts: Any) -> None:
-    """That somebody has downloaded this: one row per person, thing and hour."""
+    """That a user has downloaded this: one row per person, thing and hour."""
     _record_counted(_event(actor, f"{noun}.download", f"{noun}:{subject_id}", namespace.pk, facts), HOUR)
 
 

@@ -58,7 +58,7 @@ def due(rows: QuerySet[M], column: str, now: datetime) -> QuerySet[M]:
 
 
 def claim_due(rows: QuerySet[M], column: str, now: datetime, lasts: timedelta, **also: Any) -> QuerySet[M] | None:
-    """Take the due ones of these rows and write `also` with it. Returns the rows as long as nobody moved their time;
+    """Take the due ones of these rows and write `also` with it. Returns the rows as long as their time is unmoved;
     None where none is due."""
     until = now + lasts
     if not rows.filter(**{f"{column}__lte": now}).update(**{column: until}, **also):

@@ -91,7 +91,9 @@ class NudgeConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channe
             await asyncio.sleep(PING_EVERY)
             refusal, groups = await database_sync_to_async(self._looked)()
             if refusal is None and not set(self.joined) <= set(groups):
-                refusal = TRY_AGAIN_LATER  # a namespace is out of sight: whoever comes again hears of the others
+                refusal = (
+                    TRY_AGAIN_LATER  # a namespace is not visible any more: a client that reconnects hears of the others
+                )
             if refusal is not None:
                 await self.close(refusal)
                 return

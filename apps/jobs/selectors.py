@@ -55,7 +55,7 @@ def held_by(namespace_id: uuid.UUID, engine: str) -> Resources:
 
 
 def jobs_in(namespace: Namespace) -> QuerySet[Job]:
-    """Every job of the namespace that nobody has deleted."""
+    """Every job of the namespace that was not deleted."""
     return Job.objects.for_lists().filter(namespace=namespace, deleted_at__isnull=True)
 
 

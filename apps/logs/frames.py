@@ -44,7 +44,7 @@ class Frames:
         self._room = kept_bytes
         self._being_made: dict[tuple[StreamKey, int], asyncio.Future[Frame | None]] = {}
         self.made = 0
-        """How many were made, for whoever measures."""
+        """How many were made, for measurements."""
 
     async def at(self, stream: StreamKey, first: int) -> Frame | None:
         """The frame that begins with line `first`; None when there is no such line yet. Raises `Unavailable`."""

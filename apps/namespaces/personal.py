@@ -40,7 +40,7 @@ def _namespace_with_free_slug(user: User) -> Namespace:
     taken = set(Namespace.objects.filter(slug__in=candidates).values_list("slug", flat=True))
     for slug in (candidate for candidate in candidates if candidate not in taken):
         try:
-            with transaction.atomic():  # a savepoint: somebody may take the slug between the look and the insert
+            with transaction.atomic():  # a savepoint: another process may take the slug between the look and the insert
                 return Namespace.objects.create(slug=slug, owner=user)
         except IntegrityError:
             continue

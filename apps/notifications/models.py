@@ -65,7 +65,8 @@ class Notice(models.Model):
     event = models.CharField(max_length=10, choices=Event)
     created_at = models.DateTimeField()
     due_at = models.DateTimeField(null=True, blank=True)
-    """When to try (again). Whoever tries moves it ahead first, so that nobody else does. None: nothing left to do."""
+    """When to try (again). A worker that tries moves it ahead first, so that no other does. None: nothing left to
+    do."""
     tries = models.PositiveIntegerField(default=0)
     sent_at = models.DateTimeField(null=True, blank=True)
     problem = models.CharField(max_length=300, blank=True)

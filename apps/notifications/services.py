@@ -78,6 +78,6 @@ def notice_write(job: Job, event: Event, now: datetime) -> None:
     notice = Notice(
         id=new_id(), user=owner, job_id=job.pk, attempt=job.attempt, event=event, created_at=now, due_at=now
     )
-    # The constraint decides who was first: telling somebody twice is never an error, and never happens.
+    # The constraint decides who was first: writing it twice is no error, and does not happen.
     Notice.objects.bulk_create([notice], ignore_conflicts=True)
     enqueue(SEND_NOTICE, notice.pk)

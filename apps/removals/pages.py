@@ -25,7 +25,7 @@ AT_ONCE = 50
 
 
 class RemovalForm(forms.Form):
-    """The name is typed, not chosen: a deed that cannot be taken back is not one slip of the hand."""
+    """The name is typed, not chosen: an action that cannot be undone must not be one slip of the hand."""
 
     slug = forms.CharField(
         label="Namespace", max_length=63, help_text="The short name. For a personal namespace, the user is removed too."

@@ -1,5 +1,5 @@
-"""Locking a user out, with or without the jobs; and asking for a removal: whoever goes is locked out and the namespace
-closed at once; workers do the rest. Administrators see all removals; nobody else any.
+"""Locking a user out, with or without the jobs; and asking for a removal: the user is locked out and the namespace
+closed at once; workers do the rest. Only administrators see removals.
 
 Not here: the rest (`worker`).
 """
@@ -63,7 +63,7 @@ def user_remove(*, user: User, data: Data, actor: User) -> Removal:
 
 
 def namespace_remove(*, namespace: Namespace, data: Data, actor: User) -> Removal:
-    """Begin to remove a team's namespace, likewise."""
+    """Begin to remove a team's namespace, in the same way."""
     if namespace.owner_id is not None:
         raise Conflict("This is a personal namespace.", "personal_namespace", remedy="Remove the user.")
     with transaction.atomic():

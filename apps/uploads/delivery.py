@@ -66,7 +66,7 @@ class ByteRange:
 def parse_range(header: str, size: int) -> ByteRange | None:
     """The range that the header asks for (RFC 9110), within `size`; None: the whole. Raises `RangeRefused`.
 
-    Several ranges at once are answered with the whole, which the RFC allows: nobody here needs them, and a hundred
+    Several ranges at once are answered with the whole, which the RFC allows: no client here needs them, and a hundred
     overlapping ones would be an attack.
     """
     found = _RANGE.fullmatch(header)
@@ -201,7 +201,7 @@ def stream_pieces(request: HttpRequest, pieces: Iterator[bytes]) -> Iterator[byt
 
 
 def archive_response(request: HttpRequest, name: str, files: Sequence[StoredFile]) -> StreamingHttpResponse:
-    """The files as one zip of this name, for somebody who may read them."""
+    """The files as one zip of this name, for a user who may read them."""
     disposition = content_disposition_header(True, name) or "attachment"
     pieces = stream_pieces(request, archive_chunks(files))
     return StreamingHttpResponse(pieces, content_type="application/zip", headers={"Content-Disposition": disposition})

@@ -106,7 +106,7 @@ def _put_together(upload: Upload, lease: Lease) -> None:
 
 def _note(upload: Upload, found: dict[int, FileFacts], lease: Lease) -> None:
     with transaction.atomic():
-        lease.renew()  # whoever lost it writes nothing
+        lease.renew()  # a process that lost it writes nothing
         found_note(upload.pk, found)
     found.clear()
 

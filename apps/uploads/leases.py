@@ -55,7 +55,7 @@ class Lease:
 
 
 def lease_claim(upload_id: uuid.UUID) -> Lease | None:
-    """The lease of an upload in state `completing`; None: somebody else has it, or the state is another."""
+    """The lease of an upload in state `completing`; None: another process has it, or the state is another."""
     token = new_id()
     is_mine = _LEASES.claim(_completing(upload_id), token, timezone.now(), LEASE)
     return None if is_mine is None else Lease(upload_id, token)

@@ -1,4 +1,4 @@
-"""Addresses that parts of an upload are sent to, signed: whoever has one needs no other credential.
+"""Addresses that parts of an upload are sent to, signed: with one, no other credential is needed.
 
 Not here: what arrives at them (`delivery`), and putting it together (`finishing`).
 """

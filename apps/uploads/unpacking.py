@@ -34,7 +34,8 @@ class UploadRefused(Unprocessable):
 
 
 def archive_unpack(upload: Upload, lease: Lease) -> None:
-    """Replace the upload's one file by what the zip holds. Cut off, it begins anew; done before, nothing to do.
+    """Replace the upload's one file by what the zip holds. Interrupted, it starts again; done before, there is nothing
+    to do.
 
     Raises `UploadRefused` for a zip that will never do, and `QuotaExceeded` where its content does not fit now.
     """

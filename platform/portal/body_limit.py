@@ -1,4 +1,4 @@
-"""ASGI middleware: no body is larger, slower or sent by somebody less known than its address allows.
+"""ASGI middleware: no body is larger, slower or less authenticated than its address allows.
 
 Django writes every body to memory or to a temporary file before any view sees the request, however long it is and
 whoever sends it. So the limits are here: bytes per address (`LIMITS`), a small number of bytes until the caller is

@@ -85,7 +85,7 @@ def _of_the_host(reach: Reach, name: str, address: SplitResult) -> Iterator[Prob
 
 
 def is_loopback(host: str) -> bool:
-    """Whether whoever listens there is reached from this machine alone."""
+    """Whether what listens there is reached from this machine alone."""
     if host.lower().rstrip(".") == "localhost":
         return True
     try:
@@ -95,7 +95,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether an address means the machine of whoever uses it."""
+    """Whether an address means the machine of the program that uses it."""
     return is_loopback(host) or host in ("0.0.0.0", "::", "")
 
 

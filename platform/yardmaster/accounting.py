@@ -1,6 +1,6 @@
 """What was used within a time: hours of processors, memory and GPUs, from who held how much from when to when. Pure.
 
-What counts is what was reserved, not what was busy: nobody else could have it. Not here: where it is written down.
+What counts is what was reserved, not what was busy: no other job could have it. Not here: where it is written down.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How often something may be done by whom, counted in tables of a fixed size. Pure.
 
-Each allowance has three rows of counters per stretch of time, and whoever is counted has one counter in each row, found
+Each allowance has three rows of counters per stretch of time, and each caller has one counter in each row, found
 by a keyed hash; the least of the three counts. So memory has a bound whatever the number of callers, no counter can be
 pushed out by others, and a collision only makes an allowance stricter. Not here: where the tables of several processes
 are (`apps.api.allowances`).

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with what somebody sent.
+    """One thing wrong with what a user sent.
 
     `field` is a dotted path into the input (`roles.worker.memory`), empty for the whole; `value` is what stood there,
     shortened for display; `remedy` is one sentence that says what to do.
@@ -71,8 +71,8 @@ class Unavailable(YardmasterError):
 
 
 class PlaceMissing(Unavailable):
-    """An engine does not have (any more) what it keeps for a namespace. It is made first, by whoever knows whether the
-    namespace is to be there."""
+    """An engine does not have (any more) what it keeps for a namespace. It is made first, by the caller that knows
+    whether the namespace is to be there."""
 
 
 class Misconfigured(YardmasterError):

@@ -56,7 +56,7 @@ def thin(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def cpu_use(samples: Sequence[Sample]) -> list[CpuUse]:
-    """The cores that were busy between each two samples. A stretch over a restart, where counting began anew, is left
+    """The cores that were busy between each two samples. A stretch over a restart, where counting began again, is left
     out."""
     use = []
     for before, after in pairwise(samples):

@@ -7,7 +7,7 @@
         print(line.text)
 
 It speaks HTTP and WebSocket with the portal and knows nothing of its code. Every call raises `PortalError` when the
-portal refuses (with `code`, `remedy` and the fields that are wrong) and `NotReachable` when nobody answers.
+portal refuses (with `code`, `remedy` and the fields that are wrong) and `NotReachable` when there is no answer.
 """
 
 from yardmaster_client.errors import FieldError, NotReachable, NotSignedIn, PortalError

@@ -61,7 +61,7 @@ class Changes:
                     return
         except TimeoutError:
             return
-        except (WebSocketException, OSError, ValueError, KeyError, TypeError):  # cut, or spoken to by somebody else
+        except (WebSocketException, OSError, ValueError, KeyError, TypeError):  # cut, or answered by another program
             self._close()
         time.sleep(max(0.0, min(LOOK_EVERY, until - time.monotonic())))
 

@@ -29,7 +29,7 @@ def load_credentials() -> Credentials | None:
 
 
 def save_credentials(credentials: Credentials) -> Path:
-    """Write them so that nobody else can read them, not even for a moment; returns the file."""
+    """Write them so that no other user can read them, not even for a moment; returns the file."""
     file = credentials_file()
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = file.with_suffix(f".{os.getpid()}")

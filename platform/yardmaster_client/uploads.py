@@ -123,7 +123,7 @@ class _Memory:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._file.write_text(upload_id)
         except OSError:
-            return  # without a cache folder a broken upload begins anew, which is no reason to refuse it
+            return  # without a cache folder a broken upload starts again, which is no reason to refuse it
 
     def forget(self) -> None:
         self._file.unlink(missing_ok=True)

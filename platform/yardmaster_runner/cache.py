@@ -1,8 +1,8 @@
 """Versions of data and code that this machine has already, shared by its tasks: each file is fetched once.
 
 A version never changes, so a file that was checked when it came stays good; a note of its size and time of change shows
-when somebody has written to it since (it is then fetched again). One task at a time fills a version, the others wait.
-"""
+when another process has written to it since (it is then fetched again). One task at a time fills a version, the others
+wait."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CachedVersion:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the version alone, after whoever holds it now. Where the file system has no locks, two tasks may fetch
+        """Hold the version alone, after its present holder. Where the file system has no locks, two tasks may fetch
         the same files at once: a waste, but files are put in place whole, so no harm."""
         os.makedirs(self.folder, exist_ok=True)
         guard = os.open(self.folder + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

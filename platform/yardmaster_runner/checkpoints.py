@@ -97,7 +97,7 @@ def snapshot(log_dir: str, found: List[Complete], target: str) -> List[str]:
     """Put what was found into `target`, where it does not change any more; the files' paths below it.
 
     Hard links where possible: TensorFlow replaces files and does not write into them. The `checkpoint` files are
-    written anew, with names instead of absolute paths, so that they are right wherever they are put back.
+    written again, with names instead of absolute paths, so that they are right wherever they are put back.
     Raises OSError when the script has removed a file meanwhile.
     """
     shutil.rmtree(target, ignore_errors=True)

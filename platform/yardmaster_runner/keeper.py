@@ -53,7 +53,8 @@ class CheckpointKeeper(threading.Thread):
                     note(self.trouble + ":\n" + traceback.format_exc())
 
     def keep_newest(self, *, settled: bool) -> bool:
-        """Upload the newest if it is not kept yet; whether an upload was tried. `settled`: nobody writes any more."""
+        """Upload the newest if it is not kept yet; whether an upload was tried. `settled`: no process writes any
+        more."""
         found = find_complete(self._log_dir, float("inf") if settled else None)
         signature = _signature(found)
         if not found or signature == self._kept:

@@ -107,7 +107,7 @@ class Narrower(threading.Thread):
         return None
 
     def _answer_next(self, listener: int) -> bool:
-        """One call; False when nobody is left to make one."""
+        """One call; False when none is left to make."""
         waiting = select.poll()
         waiting.register(listener, select.POLLIN)
         if not any(event & select.POLLIN for _, event in waiting.poll()):

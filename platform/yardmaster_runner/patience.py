@@ -10,7 +10,7 @@ from typing import Callable, Optional
 
 PORTAL_MAY_BE_AWAY = 3600.0
 """Seconds. A portal that is stopped, killed or upgraded while a job ends must cost neither its model nor its last
-lines. Nothing is held up by waiting: nobody but the portal could decide what follows."""
+lines. Waiting holds nothing up: only the portal can decide what follows."""
 
 
 AWAY_AFTER = 60.0
@@ -35,7 +35,7 @@ class Haste:
 
 
 class Patience:
-    """One activity's. It starts when it is first asked, and anew with each success."""
+    """One activity's. It starts when it is first asked, and again with each success."""
 
     def __init__(self, seconds: float, haste: Haste) -> None:
         self._seconds = seconds

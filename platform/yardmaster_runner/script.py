@@ -85,7 +85,7 @@ class Script:
                 os.killpg(self.pid, number)
 
     def kill(self) -> None:
-        """SIGKILL to the group and to whoever left it."""
+        """SIGKILL to the group and to processes that left it."""
         self.send(signal.SIGKILL)
         _signal_all(self._survivors(), signal.SIGKILL)
 
@@ -95,7 +95,7 @@ class Script:
             pid, status = os.waitpid(-1, 0)
             if pid == self.pid:
                 self._has_ended = True
-                self._process.returncode = 0  # reaped here: Popen must not wait for a pid that may be somebody else's
+                self._process.returncode = 0  # reaped here: Popen must not wait for a pid that may be another process's
                 return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
     def end_survivors(self) -> int:

@@ -23,7 +23,7 @@ BATCH_MARKS = 250
 
 @dataclass(frozen=True)
 class Gap:
-    """Lines that had to be dropped. `size` is in bytes, 0 where nobody knows any more."""
+    """Lines that had to be dropped. `size` is in bytes, 0 where it is unknown."""
 
     first: int
     lines: int
@@ -171,7 +171,7 @@ class FileSegment(Segment):
                 os.unlink(self._path + ending)
 
     def leave(self) -> None:
-        """Close the files and keep them, for whoever ships them later."""
+        """Close the files and keep them, to be shipped later."""
         self.close()
         os.close(self._log)
 

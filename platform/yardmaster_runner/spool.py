@@ -300,7 +300,7 @@ class Spool:
         pieces: List[Union[Segment, Gap]] = [*self._folder.segments(), *state.gaps]
         pieces.sort(key=lambda one: one.first)
         if self.base is None and pieces:
-            shipped = max(shipped, pieces[0].first)  # nothing was sent yet, or nobody knows what was
+            shipped = max(shipped, pieces[0].first)  # nothing was sent yet, or it is unknown what was
         self._line = line = shipped
         for piece in pieces:
             if piece.end <= line:

@@ -57,7 +57,7 @@ class Bursts:
 
 
 class Unsent:
-    """The changes that one who does not lead has heard of lately: should the leader have died, nobody woke these jobs.
+    """The changes that one who does not lead has heard of lately: if the leader has died, no process woke these jobs.
 
     `keep` is the longest time in seconds that a leader may be dead before another leads; the time is passed in.
     """
@@ -82,7 +82,7 @@ class Unsent:
 
 
 class Follower(threading.Thread):
-    """Follows one engine until the process ends; after an error it begins anew, later each time."""
+    """Follows one engine until the process ends; after an error it starts again, with a growing delay."""
 
     def __init__(self, name: str, engine: Watches, on_change: Callable[[uuid.UUID], None]) -> None:
         super().__init__(name=f"follow-{name}", daemon=True)

@@ -69,7 +69,7 @@ class Serving:
 
 
 def is_served(job: Job) -> bool:
-    """Whether the job's tasks are servers that somebody outside drives."""
+    """Whether the job's tasks are servers that a program outside drives."""
     return only_serves(strategy_of(job))
 
 

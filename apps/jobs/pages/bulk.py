@@ -1,6 +1,6 @@
-"""The same deed for many jobs at once: what was done, and what was not and why. One job's refusal stops no other.
+"""The same action for many jobs at once: what was done, and what was not and why. One job's refusal stops no other.
 
-Not here: what the deeds do (`services`).
+Not here: what the actions do (`services`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The list of jobs: its filters lie in the address, its rows are fetched anew when they change, and what is chosen in
+"""The list of jobs: its filters lie in the address, its rows are fetched again when they change, and what is chosen in
 it is stopped or deleted together."""
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Lease:
 
 
 def claim(job_id: uuid.UUID, now: datetime) -> Lease | None:
-    """Take the job, or leave a mark for whoever has it. None: somebody else looks at it, or there is no such job."""
+    """Claim the job, or set `wake_again` for its holder. None: another worker holds it, or there is no such job."""
     lease = Lease(job_id, secrets.token_hex(16))
     rows, lasts = Job.objects.filter(pk=job_id), settings.YARDMASTER_JOB_LEASE
     for _ in range(3):
@@ -50,7 +50,7 @@ def claim(job_id: uuid.UUID, now: datetime) -> Lease | None:
 
 
 def let_go(lease: Lease, *, next_look_at: datetime | None) -> bool:
-    """Give the job back, to be looked at again at that time. False: somebody asked for another look, so look now."""
+    """Give the job back, to be looked at again at that time. False: another look was asked for, so look now."""
     rows = Job.objects.filter(pk=lease.job_id)
     if _LEASES.release(rows.filter(wake_again=False), lease.owner, next_look_at=next_look_at, **_WELL):
         return True
@@ -63,7 +63,7 @@ def let_go_for_others(lease: Lease, *, now: datetime) -> None:
 
 
 def let_go_after_setback(lease: Lease, *, now: datetime, next_look_at: datetime) -> None:
-    """Give the job back after a failed look. Where somebody asked for another, it comes soon, not after the pause: what
+    """Give the job back after a failed look. Where another was asked for, it comes soon, not after the pause: what
     they want (a stop) may not need what failed."""
     rows = Job.objects.filter(pk=lease.job_id)
     since = Coalesce(F("failing_since"), now, output_field=DateTimeField())

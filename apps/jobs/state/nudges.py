@@ -36,7 +36,7 @@ def group_of_namespace(namespace_id: uuid.UUID) -> str:
 
 
 def job_changed(job: Job, *, is_detail: bool = False) -> None:
-    """Nudge whoever watches this job or its namespace, soon after the transaction is committed. Never raises.
+    """Notify all who watch this job or its namespace, soon after the transaction is committed. Never raises.
 
     `is_detail`: its progress, its tasks or its results, but neither its phase nor what is wanted of it.
     """

@@ -30,8 +30,8 @@ AT_ONCE = 500
 
 
 def checkpoint_begin(*, job: Job, attempt: int, step: int, files: Sequence[ListedFile]) -> Upload:
-    """Begin to upload the checkpoint of a step. One that is being sent begins anew; a complete one of the same step (of
-    a task that started from scratch) stays until the new one is complete."""
+    """Begin to upload the checkpoint of a step. One that is being sent starts again; a complete one of the same step
+    (of a task that started from scratch) stays until the new one is complete."""
     same = Checkpoint.objects.filter(job=job, attempt=attempt, step=step)
     upload = _begin(job, "checkpoint", files, f"jobs/{job.pk}/{attempt}/checkpoints/{step}", same)
     with transaction.atomic():
@@ -43,7 +43,7 @@ def checkpoint_begin(*, job: Job, attempt: int, step: int, files: Sequence[Liste
 
 
 def model_begin(*, job: Job, attempt: int, files: Sequence[ListedFile]) -> Upload:
-    """Begin to upload the model of an attempt, likewise."""
+    """Begin to upload the model of an attempt, in the same way."""
     same = Model.objects.filter(job=job, attempt=attempt)
     upload = _begin(job, "model", files, f"jobs/{job.pk}/{attempt}/model", same)
     with transaction.atomic():
@@ -127,7 +127,8 @@ def _note_model(model: Model, files: Sequence[dict[str, Any]], now: datetime) ->
 
 
 def _by_age(job_id: uuid.UUID) -> QuerySet[Checkpoint]:
-    """The job's complete checkpoints, the newest first. By time and not by step: a script may have begun anew."""
+    """The job's complete checkpoints, the newest first. By time and not by step: a script may have started from the
+    beginning."""
     return Checkpoint.objects.filter(job_id=job_id, completed_at__isnull=False).order_by("-completed_at", "-step")
 
 

@@ -26,7 +26,7 @@ _STRATEGIES = frozenset(one.value for one in Strategy)
 
 
 def asked_spec(data: object) -> TrainingSpec:
-    """The specification that somebody sends, under today's rules. Raises `SpecRejected` with every problem."""
+    """The specification that a user sends, under today's rules. Raises `SpecRejected` with every problem."""
     return spec_from_json(data, settings.YARDMASTER_SPEC_LIMITS)
 
 

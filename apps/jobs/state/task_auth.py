@@ -44,7 +44,7 @@ class TaskIdentity:
 
 
 def token_of(job_id: uuid.UUID, attempt: int) -> str:
-    """The token of one attempt: always the same, known to nobody without the secret key."""
+    """The token of one attempt: always the same, and unknown to anyone without the secret key."""
     return f"{PREFIX}.{job_id.hex}.{attempt}.{_signature(job_id, attempt, settings.SECRET_KEY)}"
 
 

@@ -45,7 +45,7 @@ def quiet_put_off(ids: Sequence[uuid.UUID], claimed: datetime, now: datetime) ->
         for until, some in until_of.items():
             free = _undisturbed(now).filter(pk__in=some, next_look_at=claimed)
             if free.update(next_look_at=until) == len(some):
-                put_off.update(some)  # else all are looked at: whoever was disturbed is among them
+                put_off.update(some)  # else all are read: the one that was disturbed is among them
     return put_off
 
 

@@ -90,7 +90,7 @@ def collection_for(shelf: Shelf[C, V], user: User, collection_id: uuid.UUID, *, 
 
 
 def version_for(shelf: Shelf[C, V], user: User, version_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> V:
-    """The version, if the user may see it; likewise."""
+    """The version, if the user may see it. Raises as above."""
     versions: Any = shelf.versions._default_manager
     found: V | None = (
         versions.select_related("parent__namespace", "created_by")

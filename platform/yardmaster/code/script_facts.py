@@ -118,7 +118,7 @@ def read_script(files: Mapping[str, str], entry_point: str) -> Facts:
 def _parse(path: str, text: str, facts: Facts) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
-            # An odd escape in somebody's script is no warning of ours.
+            # An odd escape in a user's script is no warning of ours.
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except SyntaxError as error:

@@ -21,7 +21,7 @@ from yardmaster_runner.cluster import distribution_environment
 
 
 class Scope(StrEnum):
-    """What must start anew when a task of a role was lost."""
+    """What must restart when a task of a role was lost."""
 
     TASK = "task"
     """The lost task alone: the others go on meanwhile."""
@@ -36,7 +36,7 @@ class RoleRule:
     least: int
     most: int | None = None
     never_ends: bool = False
-    """Its tasks serve until they are released; nobody waits for them to end."""
+    """Its tasks serve until they are released; the job does not wait for them to end."""
     has_server: bool = True
     """It is part of the cluster map that all tasks get."""
     on_loss: Scope = Scope.TASK
@@ -79,7 +79,7 @@ ROLES: Mapping[Strategy, Mapping[Role, RoleRule]] = MappingProxyType(
 
 
 def only_serves(strategy: Strategy) -> bool:
-    """Whether all that runs are servers that somebody outside drives: no script, no end but that of being stopped."""
+    """Whether all that runs are servers that a program outside drives: no script, and only a stop ends them."""
     return all(rule.never_ends for rule in ROLES[strategy].values())
 
 

@@ -1,4 +1,4 @@
-"""What to do when a task has ended: nothing, start it anew, or start the whole cluster anew. Pure; a supervisor asks.
+"""What to do when a task has ended: nothing, restart it, or restart the whole cluster. Pure; a supervisor asks.
 
 A job's restarts are one budget (`retries`), spent by all its tasks together; a restart of the whole cluster costs one.
 
@@ -36,9 +36,9 @@ class Restart(StrEnum):
     NONE_FAILED = "none_failed"
     """It failed for good: no restart can help, or none is left."""
     TASK = "task"
-    """Start this task anew, alone, after `restart_delay`."""
+    """Restart this task alone, after `restart_delay`."""
     CLUSTER = "cluster"
-    """Stop what still runs of the cluster, then start `tasks_to_restart` anew, together, after `restart_delay`."""
+    """Stop what still runs of the cluster, then restart `tasks_to_restart` together, after `restart_delay`."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def after_exit(
 def tasks_to_restart(
     spec: TrainingSpec, restart: Restart, role: Role, index: int, succeeded: Collection[Task] = ()
 ) -> list[Task]:
-    """The tasks that `restart` starts anew. Never one that has ended well; never the evaluator with the cluster."""
+    """The tasks that `restart` restarts. Never one that has ended well; never the evaluator with the cluster."""
     if restart is Restart.TASK:
         return [(role, index)]
     if restart is Restart.CLUSTER:

@@ -75,7 +75,7 @@ def main() -> None:
     seconds = int(task["seconds"]) + 2
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    warnings.simplefilter("ignore", FutureWarning)  # of a later Python's syntax: nobody would read it here
+    warnings.simplefilter("ignore", FutureWarning)  # of a later Python's syntax: no user would read it here
     reports = Reports(task["limit"], task["bytes"], deadline)
     try:
         pattern = re.compile(task["pattern"], 0 if task["case"] else re.IGNORECASE)

@@ -48,7 +48,7 @@ def pack(files: Sequence[ListedFile]) -> bytes:
 
 @lru_cache(maxsize=2)
 def unpack(packed: bytes) -> tuple[ListedFile, ...]:
-    """The list, in its order. Remembered for a while: whoever sends many files asks for each of them."""
+    """The list, in its order. Remembered for a while: a client that sends many files asks for each of them."""
     columns = json.loads(zlib.decompress(packed))
     declared, records, faults = columns["declared"], columns["records"], columns["fault"]
     rows = zip(columns["path"], columns["size"], columns["sha256"], strict=True)

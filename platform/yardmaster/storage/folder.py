@@ -84,7 +84,7 @@ def move_into(source: Path, target: Path) -> None:
                 raise
         else:
             break
-    with contextlib.suppress(FileNotFoundError):  # somebody has deleted the object since, and its folder with it
+    with contextlib.suppress(FileNotFoundError):  # another process has deleted the object since, and its folder with it
         sync_folder(target.parent)
 
 
@@ -103,14 +103,14 @@ def prune(folder: Path, root: Path) -> None:
         try:
             folder.rmdir()
         except FileNotFoundError:
-            pass  # somebody else was faster, and may have stopped here: the ones above are for us to look at
+            pass  # another process was faster, and may have stopped here: the ones above are for us to look at
         except OSError:
-            return  # not empty, or somebody is just putting something in
+            return  # not empty, or another process is just putting something in
         folder = folder.parent
 
 
 def unused_name() -> str:
-    """A name that nobody else makes."""
+    """A name that no other process makes."""
     return secrets.token_hex(16)
 
 

@@ -111,7 +111,7 @@ class LocalStorage:
         with errors_translated("Deleting a folder"):
             if place.is_dir():
                 old = self._aside("old")
-                with contextlib.suppress(FileNotFoundError):  # somebody else was faster
+                with contextlib.suppress(FileNotFoundError):  # another process was faster
                     os.replace(place, old)  # gone at once, even if removing takes a while or is cut off
                 prune(place.parent, self._objects)
                 shutil.rmtree(old, ignore_errors=True)

@@ -48,7 +48,7 @@ class PartFolder:
         with errors_translated("Beginning an upload"):
             folder = self._root / upload_id
             folder.mkdir(parents=True, mode=0o750)
-            # Not flushed: lost with the machine's power, the upload is missing, and its sender begins anew.
+            # Not flushed: lost with the machine's power, the upload is missing, and its sender starts again.
             write_new(folder / "target", json.dumps({"key": key, "part_size": part_size}).encode(), durable=False)
         return upload_id
 

@@ -19,7 +19,7 @@ from yardmaster.storage.paths import path_problems
 
 MAX_RATIO = 200
 RATIO_MATTERS_FROM = 64 << 20
-"""Below so many bytes a zip is unpacked whatever its ratio: it harms nobody."""
+"""Below so many bytes a zip is unpacked whatever its ratio: it does no harm."""
 
 _DIRECTORY_ENTRY = 46 + 512 + 128
 """What an entry takes in the directory, at most: fixed part, longest path, some extras."""

@@ -62,7 +62,7 @@ def _harmless(one: Any) -> Any:
 
 
 def out() -> Console:
-    """For results. Made anew, because tests and pipes replace stdout."""
+    """For results. Made for each call, because tests and pipes replace stdout."""
     return _Plain(highlight=False, soft_wrap=True, markup=False)
 
 

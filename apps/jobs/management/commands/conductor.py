@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 POST = "conductor"
 RENEW_EVERY = LASTS.total_seconds() / 3
 TRY_EVERY = 1.0
-"""Seconds between two tries of one who does not lead: how long, after the leader's time is over, nobody leads."""
+"""Seconds between two tries of a process that does not lead: how long there is no leader after the lease ran out."""
 
 
 class Command(BaseCommand):

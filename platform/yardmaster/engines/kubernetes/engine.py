@@ -95,7 +95,7 @@ class KubernetesEngine:
 
     @property
     def _reader(self) -> Reader:
-        """This process's own. After a fork it begins anew: a parent's threads, and what they knew, stayed behind."""
+        """This process's own. After a fork it starts empty: a parent's threads, and what they knew, stayed behind."""
         if self._process != os.getpid():
             with self._lock:
                 if self._process != os.getpid():
@@ -154,7 +154,8 @@ class KubernetesEngine:
         """End the watches, where there are any; with the process they end as well."""
         self._watching.close()
 
-    # --- deeds -------------------------------------------------------------------------------------------------------
+    # --- actions
+    # -------------------------------------------------------------------------------------------------------
 
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
         """Ask the server about the workloads, then apply everything. Where it was begun before, finish it. Raises
@@ -182,7 +183,7 @@ class KubernetesEngine:
             self._end(key, tuple(Role), ceil(grace.total_seconds()))
 
     def tidy(self, key: JobKey) -> None:
-        """Delete the owner: its end takes everything along. Where pods still live, or may be made anew, first their
+        """Delete the owner: its end takes everything along. Where pods still live, or may be created again, first their
         workloads, and then they, by force. Cut off, it is repeated."""
         namespace = self._namespace(key)
         with self._writing(key):
@@ -251,7 +252,7 @@ class KubernetesEngine:
 
     def _settle(self, key: JobKey, owner: Mapping[str, Any]) -> None:
         """What was told to end meanwhile ends again: some of it may have been made only afterwards. Tidied meanwhile:
-        what was made belongs to nobody and goes by itself."""
+        what was made has no owner and is deleted by the cluster."""
         now = self._submitter.owner(key)
         if now is None or now["metadata"]["uid"] != owner["metadata"]["uid"]:
             return

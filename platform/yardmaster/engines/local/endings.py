@@ -20,7 +20,7 @@ _LARGEST_CODE = 255
 
 @dataclass(frozen=True)
 class Ending:
-    """`exit_code` None: nobody saw it end and it left no note."""
+    """`exit_code` None: no process saw it end and it left no note."""
 
     exit_code: int | None
     reason: str = ""
@@ -35,10 +35,10 @@ def exit_code_of(wait_status: int) -> int:
 
 
 def ending_of(seen: int | None, note: Mapping[str, Any] | None, memory_limit: int | None, peak: int | None) -> Ending:
-    """The ending of a task whose process ended with `seen` (None: not our child, nobody was told).
+    """The ending of a task whose process ended with `seen` (None: not our child, so its exit code is unknown).
 
     `note` is what the runner left in `exit.json`. It counts where it speaks of the same end: the same code, or a code
-    that nobody saw. `memory_limit` is given where the task was killed for passing it.
+    that no process saw. `memory_limit` is given where the task was killed for passing it.
     """
     noted = _code_in(note)
     code = noted if seen is None else seen

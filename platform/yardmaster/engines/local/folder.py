@@ -1,4 +1,4 @@
-"""The folder of one run: which file is where, and how each is read and written so that nobody sees half of one.
+"""The folder of one run: which file is where, and how each is read and written so that no reader sees half of one.
 
     run.json                what was ordered; the run is there as long as this file is
     token                   the job's token (0600)
@@ -160,7 +160,7 @@ class RunFolder:
     # --- the supervisor's life ---------------------------------------------------------------------------------------
 
     def listen(self) -> int:
-        """The supervisor's end of the pipe: readable when somebody called `wake`."""
+        """The supervisor's end of the pipe: readable when `wake` was called."""
         # Also for writing, so that the pipe does not report its end whenever a caller has closed it.
         return os.open(self._wake, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 

@@ -19,7 +19,7 @@ _LIMIT = 1 << 20
 
 
 class Journal:
-    """The journal at `path`, which need not exist yet; past `limit` bytes it begins anew."""
+    """The journal at `path`, which need not exist yet; past `limit` bytes it starts from the beginning."""
 
     def __init__(self, path: Path, limit: int = _LIMIT) -> None:
         self.path = path

@@ -24,7 +24,7 @@ class Ledger:
         self._is_run = is_run
 
     def claim(self, run: str, candidates: Iterable[str], count: int, is_usable: Callable[[str], bool]) -> list[str]:
-        """`count` of the candidates that nobody holds and that are usable, now held by `run`; fewer where there are
+        """`count` of the candidates that are not held and that are usable, now held by `run`; fewer where there are
         no more, and then nothing is held. Raises `OSError` where the folder cannot be written."""
         if count == 0:
             return []
@@ -72,7 +72,7 @@ class Ledger:
     def _holder(self, name: str) -> tuple[str, str]:
         try:
             run, _, maker = os.readlink(self.folder / name).partition("#")
-        except OSError:  # nobody, or not a claim
+        except OSError:  # no holder, or not a claim
             return "", ""
         return run, maker
 
@@ -89,7 +89,7 @@ class Ledger:
 
 def _own_name() -> str:
     me = identify(os.getpid())
-    assert me is not None  # /proc has whoever reads it
+    assert me is not None  # /proc has an entry for its reader
     return f"{me.pid},{me.started},{me.boot}"
 
 

@@ -1,4 +1,4 @@
-"""Remove a run and whatever still runs of it, in an order that may be broken off anywhere and begun again.
+"""Remove a run and whatever still runs of it, in an order that may be interrupted anywhere and begun again.
 
 First the order goes: from then on the run is no more, and no supervisor begins. Then the supervisor, so that nothing
 is started. Then every process. Then the files. Nothing of it needs disk space.

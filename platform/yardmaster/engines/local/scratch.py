@@ -37,7 +37,7 @@ def make(folder: RunFolder, role: Role, index: int) -> dict[str, str]:
     if short == place:
         return told
     if not _is_ours(short.parent):
-        return told | {"TMPDIR": str(place)}  # somebody else's: better too long than theirs
+        return told | {"TMPDIR": str(place)}  # another user's: better too long than theirs
     _sweep(short.parent)
     with contextlib.suppress(FileExistsError):
         short.symlink_to(place)

@@ -1,5 +1,5 @@
 """How a run begins: its folder is made beside its place, under a name of its own, and put there in one step when it is
-whole; then its supervisor is started, from any process of the portal, as nobody's child.
+whole; then its supervisor is started, from any process of the portal, as a detached process.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Draft:
 
     def __init__(self, runs: Path, name: str) -> None:
         me = identify(os.getpid())
-        assert me is not None  # /proc has whoever reads it
+        assert me is not None  # /proc has an entry for its reader
         runs.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._place = runs / name
         self.folder = RunFolder(runs / f".{name}.{me.pid}.{me.started}.{me.boot}.{uuid.uuid4().hex}")

@@ -1,11 +1,11 @@
 """The process that looks after one run: `python -m yardmaster.engines.local.supervisor <run folder>`.
 
-It detaches itself, so that it is nobody's child and outlives whoever started it, and it takes the run's lock, so that
-there is never a second one. It starts the tasks, sees their ends, starts anew what `restarts` says, ends what the
-wishes say, and writes down every change. When nothing is left to run it ends. It knows only the run's folder; killed
-at any point, the next one goes on from there, with the tasks that still run.
+It detaches itself, so that it is no process's child and outlives the one that started it, and it takes the run's lock,
+so that there is never a second one. It starts the tasks, sees their ends, restarts what `restarts` says, ends what the
+wishes say, and writes down every change. When nothing is left to run it ends. It knows only the run's folder; killed at
+any point, the next one goes on from there, with the tasks that still run.
 
-It imports the standard library and the pure core only, so that a job starts quickly. Not here: deeds on one task
+It imports the standard library and the pure core only, so that a job starts quickly. Not here: actions on one task
 (`task`), and who starts supervisors (`engine`).
 """
 
@@ -134,7 +134,7 @@ class Supervisor:
                 self._decide(task, is_clear, wishes, now)
 
     def _decide(self, task: SupervisedTask, is_clear: bool, wishes: Wishes, now: float) -> None:
-        """What follows the end of one task. It starts anew only when nothing of it is left."""
+        """What follows the end of one task. It restarts only when nothing of it is left."""
         ending = task.ending()
         # What ended well before it was told to end, has ended well.
         if task.role in wishes.kill_at and (task.kill_at is not None or ending.exit_code != 0):
@@ -229,7 +229,7 @@ class Supervisor:
                 yield max(_POLL, task.facts.start_at - now)
 
     def _sleep(self, seconds: float) -> None:
-        """Until then, or until a child ends or somebody has wishes."""
+        """Wait until then, or until a child ends or the portal asks for something."""
         ready, _, _ = select.select([self._deaf, self._wake], [], [], seconds)
         for descriptor in ready:
             with contextlib.suppress(BlockingIOError):
@@ -272,7 +272,7 @@ def become_reaper() -> None:
 
 
 def supervise(path: Path, report: int) -> int:
-    """The detached process. Says through `report` when it is in charge, or that somebody else is."""
+    """The detached process. Says through `report` when it is in charge, or that another process is."""
     folder = RunFolder(path)
     lock = folder.take_lock()
     order = folder.read_order() if lock is not None else None

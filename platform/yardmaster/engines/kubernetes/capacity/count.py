@@ -24,7 +24,7 @@ from yardmaster.queueing.resources import Units, resources_of, units_of
 
 
 class Count:
-    """Counts the same cluster again and again: a node is counted anew where it, or a pod on it, is not what it was.
+    """Counts the same cluster again and again: a node is counted again where it, or a pod on it, has changed.
     What comes out depends on what is told now, and never on what was counted before. May be shared by threads."""
 
     def __init__(self, options: TaskOptions) -> None:

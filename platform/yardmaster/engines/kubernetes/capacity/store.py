@@ -3,7 +3,7 @@ watch brings it, and what `capacity` counts of it is kept. No requests, no threa
 writes and others read.
 
 Of every object the newest version is kept, as in `store`. A watch that is late makes the room late, and nothing worse:
-a job that is let in where there is no room any more waits for it on the cluster, as it does where somebody else took
+a job that is let in where there is no room any more waits for it on the cluster, as it does where another tenant took
 the room a moment after it was counted.
 """
 

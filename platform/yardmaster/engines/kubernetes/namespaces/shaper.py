@@ -1,6 +1,6 @@
 """Make the namespaces of a cluster, keep them in shape, and remove them.
 
-What is there is read and compared; only what differs is written. So a look costs a handful of reads, and what somebody
+What is there is read and compared; only what differs is written. So a look costs a handful of reads, and what a user
 edited or deleted is back after the next one. Not here: what a namespace should be (`namespaces`), and when to look.
 """
 
@@ -72,8 +72,8 @@ class Shaper:
 
     def require(self, namespace_id: uuid.UUID, portal_url: str) -> None:
         """Raises `PlaceMissing` where the namespace or something of what is in it is not there, `Misconfigured` where
-        it is somebody else's. It may have been deleted, and made by others, at any time: so it is looked at before
-        every run. What its objects say is left to `shape`."""
+        it belongs to another owner. It may have been deleted, and made by others, at any time: so it is looked at
+        before every run. What its objects say is left to `shape`."""
         wanted = namespaces.base(namespace_id, portal_url, self._options)
         for one in [*wanted, *namespaces.bounds(namespace_id, Quota(), self._options)]:
             kind, metadata = one["kind"], one["metadata"]
@@ -95,7 +95,7 @@ class Shaper:
 
     def shape(self, namespace_id: uuid.UUID, quota: Quota, portal_url: str) -> tuple[str, ...]:
         """Everything. Returns what was made or changed. Raises `Misconfigured`, and writes nothing, where a namespace
-        of that name is somebody else's."""
+        of that name belongs to another owner."""
         copies = self._pull_secrets(namespace_id)
         wanted = namespaces.base(namespace_id, portal_url, self._options, digest_of(copies))
         account = next(at for at, one in enumerate(wanted) if one["kind"] == "ServiceAccount")

@@ -1,4 +1,4 @@
-"""When must all tasks of a run start anew, because one was lost without which the others cannot go on? Pure.
+"""When must all tasks of a run restart, because one was lost without which the others cannot continue? Pure.
 
 The cluster's controllers bring back each pod alone. That is all where a task's loss is its own (`strategy.Scope.TASK`).
 Where it is the cluster's, as with the chief and the servers of `parameter_server`, the others go on with what is no
@@ -6,9 +6,9 @@ longer there, or wait for ever: then every pod that was there at the time is evi
 controllers make new ones.
 
 What was lost already, and which pods are to go, stands in the owner (`Together`), so that every loss counts once,
-whoever sees it and however often. A loss is told by what the API server shows of it: how often a Job has made the pod
-of an index, a server's pod that is leaving, has failed, was started again within, or is younger than its chief.
-"""
+whichever process sees it, and however often. A loss is told by what the API server shows of it: how often a Job has
+made the pod of an index, a server's pod that is leaving, has failed, was started again within, or is younger than its
+chief."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ one that the chief knew. Nothing else tells of a server that was removed by forc
 
 @dataclass(frozen=True)
 class Due:
-    """All tasks are to start anew: first `note` is written, where it is `new`, then the pods with these uids end."""
+    """All tasks are to restart: first `note` is written, where it is `new`, then the pods with these uids end."""
 
     note: Together
     """For the owner's data."""
@@ -55,7 +55,7 @@ def due(
     there = [pod for pod in all_pods if lives(pod)]
     left = tuple(pod for pod in there if _uid(pod) in known.stale and not is_ending(pod))
     if left:
-        return Due(known, new=False, pods=left)  # whoever wrote the note did not come to the deed
+        return Due(known, new=False, pods=left)  # the process that wrote the note did not act on it
     if not any(_has_lost(one, known, fatal) for one in fatal):
         return None
     ended = {name: count for one in fatal for name, count in _lives_after(one, known).items()}
@@ -72,7 +72,7 @@ def _failures_in(roles: Sequence[RoleSeen]) -> list[tuple[RoleSeen, int, int]]:
 
 
 def _is_decided(tasks: Iterable[TaskState], cluster: set[Role]) -> bool:
-    """A task of the cluster has ended for good, well or badly: nothing can be started anew together any more."""
+    """A task of the cluster has ended for good, well or badly: a gang restart is not possible any more."""
     return any(task.role in cluster and task.phase in (TaskPhase.SUCCEEDED, TaskPhase.FAILED) for task in tasks)
 
 

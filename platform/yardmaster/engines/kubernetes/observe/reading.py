@@ -229,7 +229,7 @@ class Reader:
 
 
 def _lacks_something(found: Observation) -> bool:
-    """Whether a workload is not there that nobody was seen to release."""
+    """Whether a workload is gone that was not released."""
     return not found.exists or any(task.reason == STOPPED_OUTSIDE for task in found.tasks)
 
 

@@ -4,7 +4,7 @@ of the nodes, and of the pods that are not ours.
 
 A watch begins with a list and goes on from the last version that the server has vouched for (a list's, a bookmark's):
 what came after it is told again after a break, and known. Where the server no longer remembers that version (410), or
-its history went back, and now and then anyway, everything is listed anew and every run counts as changed. After a
+its history went back, and now and then anyway, everything is listed again and every run counts as changed. After a
 failure a watch waits, longer each time, or as long as the server asks. Not here: what may be believed (`basis`).
 """
 
@@ -50,7 +50,7 @@ class Pace:
     stale_after: float = 4.0
     """How long after a break what it told is still used."""
     list_again: float = 1800.0
-    """After which everything is listed anew, should anything have been missed that ought not to be."""
+    """After which everything is listed again, in case an event was missed."""
     shortest_pause: float = 0.5
     longest_pause: float = 30.0
 
@@ -135,7 +135,7 @@ class KindWatch:
                 self.has_stood = self._broken_at - opened_at > self._pace.longest_pause
 
     def _list(self) -> None:
-        self._is_listed = self._must_list = False  # told to list anew from now on: this list does not count
+        self._is_listed = self._must_list = False  # asked to list again from now on: this list does not count
         found, version = self._api.find_paged(self.kind, labels=self._labels, fields=self._fields)
         changed = self._store.replace(self.kind, found, version)
         self._list_at = self._clock() + self._pace.list_again * random.uniform(0.8, 1.0)

@@ -2,7 +2,7 @@
 owner object's data. It holds numbers and our own words, never a user's text.
 
 `released-<role>` is written before a role's workload is deleted: its pods go, and the facts of its tasks stay.
-`restarted-together` is written before the pods of a run that starts anew as a whole are evicted.
+`restarted-together` is written before the pods of a run that restarts as a whole are evicted.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Together:
     lives: Mapping[str, int] = field(default_factory=dict)
     """`role/index` of a Job's task → how many lives of it are accounted for."""
     stale: frozenset[str] = frozenset()
-    """The uids of the pods that were there when all were last to start anew."""
+    """The uids of the pods that were there at the last gang restart."""
     failures: Mapping[str, int] = field(default_factory=dict)
     """`role/index` of a Job's task → how many failures of it are accounted for in `spent`."""
 
