@@ -83,7 +83,7 @@ def finish_upload(upload_id: str) -> None:
 
 @shared_task(name="yardmaster.sweep_uploads")  # type: ignore[untyped-decorator]
 def sweep_uploads() -> None:
-    """Heal uploads that were cut off, and expire those that are idle."""
+    """Heal uploads that were interrupted, and expire those that are idle."""
     uploads_sweep(timezone.now())
 
 
@@ -95,7 +95,7 @@ def keep_namespace(namespace_id: str) -> None:
 
 @shared_task(name=CARRY_OUT_REMOVAL)  # type: ignore[untyped-decorator]
 def carry_out_removal(removal_id: str) -> None:
-    """Go on with one removal."""
+    """Continue with one removal."""
     removal_carry_out(uuid.UUID(removal_id))
 
 
@@ -152,7 +152,7 @@ def sweep_notices() -> None:
 
 @shared_task(name="yardmaster.clean_stores")  # type: ignore[untyped-decorator]
 def clean_stores() -> None:
-    """Remove what calls that were cut off left in the object store and the log store."""
+    """Remove what calls that were interrupted left in the object store and the log store."""
     storage().clean_up(STORES_CLEANED_AFTER)
     log_store().forget_deleted(STORES_CLEANED_AFTER.total_seconds())
 

@@ -4,7 +4,8 @@ Counted per address, per account, and per pair of both. An account's count never
 in from an address before, or has the cookie that signing in left in the browser, is counted apart. Refused attempts do
 not count, so an address that is over its own limit adds nothing to any account's. The networks that an account has
 signed in from are known in the database and exactly: a table of counters, whose collisions only make a limit stricter,
-would here loosen one. Not here: where counts are kept (`apps.api.allowances`), and signing in itself."""
+would here loosen one. Not here: where counts are kept (`apps.api.allowances`), and signing in itself.
+"""
 
 from __future__ import annotations
 

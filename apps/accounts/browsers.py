@@ -61,7 +61,8 @@ _SYSTEMS = (
 
 
 def agent_words(agent: str) -> str:
-    """`Firefox on Linux`, for the user to recognise; what cannot be told is left out. A guess: never relied on."""
+    """`Firefox on Linux`, for the user to recognise; what cannot be determined is left out. A guess: never relied
+    on."""
     browser = next((name for sign, name in _BROWSERS if sign in agent), "")
     system = next((name for sign, name in _SYSTEMS if sign in agent), "")
     if browser and system:

@@ -115,7 +115,7 @@ def _words(time: timedelta | None) -> str:
 
 
 class _RevokesTokens(forms.Form):
-    """A new password does not end tokens by itself: scripts go on. Whoever fears a thief has them ended with it."""
+    """A new password does not end tokens by itself: scripts continue. A user who fears theft can end them with it."""
 
     revoke_tokens = forms.BooleanField(
         label="Also revoke all personal tokens (scripts and command lines must sign in again)",

@@ -117,7 +117,7 @@ def user_change(*, user: User, actor: User, **changes: Any) -> User:
     """Change any of email, first_name, last_name, is_staff, is_active. The last administrator stays one.
 
     Ending `is_active` ends every session and token of the user at once; beginning it again opens the personal namespace
-    and calls off a removal that goes on.
+    and calls off a removal that is under way.
     """
     unknown = changes.keys() - {"email", "first_name", "last_name", "is_staff", "is_active"}
     if unknown:

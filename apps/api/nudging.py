@@ -1,7 +1,7 @@
 """Tell others soon that something has moved, without waiting for the message server: one thread per subject.
 
-A nudge is a hint, never truth: what moves several times in a moment is told once, and what the message server does not
-take is forgotten, so that listeners must look by themselves now and then. Not here: what is told to whom.
+A nudge is a hint, never truth: what moves several times in a moment is sent once, and what the message server does not
+take is forgotten, so that listeners must look by themselves now and then. Not here: what is sent to whom.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 log = logging.getLogger(__name__)
 
 PAUSE = 0.05
-"""Seconds between two rounds: each thing is told at most twenty times a second."""
+"""Seconds between two rounds: each change is sent at most twenty times a second."""
 PATIENCE = 1.0
 """Seconds that one message may take."""
 QUIET = 60.0

@@ -50,7 +50,7 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 when the database answers, else 503. A broker that is away is told, but only delays things."""
+    """200 when the database answers, else 503. A broker that is away is reported, but only delays things."""
     parts = {"database": _database_answers(), "broker": _broker_answers()}
     status = HTTPStatus.OK if parts["database"] else HTTPStatus.SERVICE_UNAVAILABLE
     return JsonResponse({name: "ok" if well else "away" for name, well in parts.items()}, status=status)

@@ -1,4 +1,4 @@
-"""Verifying that a version's files still are what they were: every byte is read and its SHA-256 compared."""
+"""Verifying that a version's files are intact: every byte is read and its SHA-256 compared."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Corrupt:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """`next`: the last path that was checked, where files remain; checking goes on after it."""
+    """`next`: the last path that was checked, where files remain; checking continues after it."""
 
     checked: int
     bytes: int

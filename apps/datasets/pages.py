@@ -1,4 +1,4 @@
-"""The pages of datasets: versions, files, what is in them, what changed, and whether they still are what they were."""
+"""The pages of datasets: versions, files, what is in them, what changed, and whether they are intact."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class DatasetChangesPage(pages.ShelfPage):
 
 
 class DatasetCheckPage(pages.ShelfPage):
-    """Reads files again and compares their checksums, for a second or two per request; the page goes on by itself."""
+    """Reads files again and compares their checksums, for a second or two per request; the page continues by itself."""
 
     shelf = DATASETS
     words = WORDS

@@ -135,7 +135,7 @@ def preview_records(
     clock: Callable[[], float] = time.monotonic,
     patience: float = PATIENCE,
 ) -> RecordsPreview:
-    """Of a file of `size` bytes, sample `count` records, then go on counting labels until the end, damage, or
+    """Of a file of `size` bytes, sample `count` records, then continue counting labels until the end, damage, or
     `patience` seconds later."""
     deadline = clock() + patience
     samples: list[RecordSample] = []

@@ -116,7 +116,7 @@ class CorruptSerializer(serializers.Serializer[Any]):
 
 
 class CheckResultSerializer(serializers.Serializer[Any]):
-    """Files whose bytes were read and compared. Where `next` is not null, go on with `?after=` it."""
+    """Files whose bytes were read and compared. Where `next` is not null, continue with `?after=` it."""
 
     checked = serializers.IntegerField()
     bytes = serializers.IntegerField()

@@ -1,7 +1,7 @@
 """The right to work on a row for a while. One process has it at a time: it is claimed by one conditional update, and
 ends by release or by time. Two forms, over any model:
 
-- `Leases`: one column names the holder, another the end. For work that is renewed, or that must be told apart from a
+- `Leases`: one column names the holder, another the end. For work that is renewed, or that must be distinguished from a
   later holder's.
 - `claim_due`: the time at which a row is due is itself the lease. A claim moves that time on, and the holder writes to
   the row only while it is unmoved: a row that was marked as due in the meantime is worked on again.

@@ -37,7 +37,7 @@ class NudgeConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channe
     async def connect(self) -> None:
         self.joined: list[str] = []
         self.pinger: asyncio.Task[None] | None = None
-        await self.accept()  # before any refusal: a browser is told the code of a close, not of a refused handshake
+        await self.accept()  # before any refusal: a browser receives the code of a close, not of a refused handshake
         if not reads(self.scope, "jobs"):
             await self.close(NOT_SIGNED_IN)
             return
@@ -91,9 +91,7 @@ class NudgeConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channe
             await asyncio.sleep(PING_EVERY)
             refusal, groups = await database_sync_to_async(self._looked)()
             if refusal is None and not set(self.joined) <= set(groups):
-                refusal = (
-                    TRY_AGAIN_LATER  # a namespace is not visible any more: a client that reconnects hears of the others
-                )
+                refusal = TRY_AGAIN_LATER  # a namespace is no longer visible: reconnecting, it follows the others
             if refusal is not None:
                 await self.close(refusal)
                 return

@@ -81,14 +81,14 @@ def attempts_of(job: Job) -> QuerySet[JobAttempt]:
 
 
 def events_of(job: Job, *, after: int) -> tuple[list[JobEvent], int | None]:
-    """Events that follow the one with this id, and the id to go on from (None: that was all)."""
+    """Events that follow the one with this id, and the id to continue from (None: that was all)."""
     events = list(JobEvent.objects.filter(job=job, pk__gt=after).order_by("pk")[: EVENTS_AT_ONCE + 1])
     page = events[:EVENTS_AT_ONCE]
     return page, page[-1].pk if len(events) > len(page) else None
 
 
 def checkpoints_of(job: Job) -> QuerySet[Checkpoint]:
-    """Complete ones, the one to go on from first."""
+    """Complete ones, the one to continue from first."""
     return Checkpoint.objects.filter(job=job, completed_at__isnull=False).order_by("-completed_at", "-step")
 
 

@@ -152,7 +152,7 @@ def _want_stopped(job: Job, now: datetime, user: User | None) -> bool:
 
 
 def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None, accept_never_fits: bool = False) -> Job:
-    """Begin a new attempt, with the same spec or another. It goes on from the newest checkpoint of the job. Also the
+    """Begin a new attempt, with the same spec or another. It continues from the newest checkpoint of the job. Also the
     same one is under today's rules: raises `SpecRejected` with what they say.
 
     Raises `Conflict` while the last attempt has not ended, or something of it still runs; `NeverFits` as a launch does.
@@ -182,7 +182,7 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None, accept_
 
 
 def job_delete(*, user: User, job: Job) -> None:
-    """Delete an ended job with its logs, curves, checkpoints and model. Nobody sees it any more; what it stored is
+    """Delete an ended job with its logs, curves, checkpoints and model. It is no longer visible; what it stored is
     removed soon after, and its storage returned. Raises `Conflict` while something of it still runs."""
     require_role(user, job.namespace, Role.MEMBER)
     _require_over(job, "deleted")

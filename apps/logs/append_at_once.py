@@ -2,7 +2,7 @@
 
 Tasks that print send lines some times a second each, and all of Django around one append costs ten times the append.
 So the plain case is dealt with here: a token that was good a moment ago, a sound address, whole lines that fit.
-Whatever is not plain goes on to the view, which then says what is wrong. A body is unpacked once: the view hears what
+Whatever is not plain is passed to the view, which then says what is wrong. A body is unpacked once: the view hears what
 became of it.
 
 Each job has few places for its writes and all of them threads of their own, so that one that sends bodies which are

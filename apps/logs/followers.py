@@ -1,7 +1,7 @@
 """One reader of a live log: sends what it lacks, in order, and waits when it has everything.
 
 It knows only its next line of each stream. So nothing is queued for it: a slow reader makes its own sending wait, and
-then goes on where it was. Not here: sockets and who may follow (`consumers`).
+then continues where it was. Not here: sockets and who may follow (`consumers`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lines as WebSocket messages, made once for all who read them.
 
-A frame is found by its stream and first line. Whoever needs it first makes it, the others wait for the same one; the
+A frame is found by its stream and first line. The first that needs it makes it, the others wait for the same one; the
 newest frames stay for a while. So fifty followers of one log cost one reading and one encoding, also when all start
 from the beginning; who falls behind the kept ones has them made again. Not here: who needs which (`followers`).
 """

@@ -1,4 +1,4 @@
-"""Errors and warnings of a job's log, counted once: what was counted is remembered, and counting goes on from there.
+"""Errors and warnings of a job's log, counted once: what was counted is remembered, and counting continues from there.
 
 Each call works for a bounded time. Remembered per process, in bounded memory; forgotten counts are counted again.
 """

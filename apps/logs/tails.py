@@ -66,7 +66,7 @@ class Tail:
             is_poll = loop.time() >= next_poll or not nudged <= self.heads.keys()
             try:
                 moved = await self._look(None if is_poll else nudged | moved)
-            except Exception:  # a broken disk or database: followers wait, and go on when it is well again
+            except Exception:  # a broken disk or database: followers wait, and continue when it is well again
                 log.exception("The logs of job %s cannot be looked at.", self.job_id)
                 moved = set()
             if is_poll:

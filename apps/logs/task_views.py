@@ -109,7 +109,7 @@ class TaskLinesView(TaskLogView):
 
     @extend_schema(parameters=[WriterQuery], responses=Place)
     def get(self, request: Request) -> Response:
-        """Where the stream goes on, and where what this writer has written of it ends."""
+        """Where the stream continues, and where what this writer has written of it ends."""
         query = WriterQuery.of(request)
         stream = self.stream(request, query)
         next_line, mine = counted_log().place(stream, query["writer"])

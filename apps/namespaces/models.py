@@ -101,7 +101,7 @@ class Quota(models.Model):
 class Place(models.Model):
     """What an engine keeps for a namespace (a namespace on a cluster), and how it was last found.
 
-    No foreign key: it outlives the namespace until the engine has let go of everything. Written by `services`.
+    No foreign key: it outlives the namespace until the engine has released everything. Written by `services`.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

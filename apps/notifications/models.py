@@ -1,4 +1,4 @@
-"""Mails about jobs: what each person wants to be told, and every mail that is to be sent or was.
+"""Mails about jobs: what each user wants to be notified of, and every mail that is to be sent or was.
 
 Not here: the words of a mail (`letter`) and how it is sent (`sending`).
 """
@@ -30,7 +30,7 @@ class WaitLimit(models.IntegerChoices):
 
 
 class MailChoices(models.Model):
-    """What one person wants to be told of the jobs that they launched. No row: the defaults."""
+    """What one person wants to be notified of about the jobs that they launched. No row: the defaults."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="mail_choices"

@@ -1,4 +1,4 @@
-"""The page on which people choose what they are told, and see what they were told."""
+"""The page on which people choose which notifications they get, and see those that were sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choosing which mails one gets, writing down that one is due, and what was told.
+"""Choosing which mails one gets, recording that one is due, and what was sent.
 
 Verdicts are events of the outbox, so that those who write them know nothing of mail. Not here: sending (`worker`).
 """
@@ -42,7 +42,7 @@ def choices_set(
     wait_minutes: int,
     with_log: bool,
 ) -> MailChoices:
-    """What the user wants to be told from now on."""
+    """What the user wants to be notified of from now on."""
     choices, _ = MailChoices.objects.update_or_create(
         user=user,
         defaults={
@@ -71,7 +71,7 @@ def _note_verdict(verdict: OutboxEvent) -> None:
 
 
 def notice_write(job: Job, event: Event, now: datetime) -> None:
-    """Have the job's owner told of the event, once per attempt, if they can and want to be told."""
+    """Notify the job's owner of the event, once per attempt, if they can and want to be notified."""
     owner = User.objects.filter(pk=job.owner_id, is_active=True).exclude(email="").first()
     if owner is None or not choices_of(owner).wants(event):
         return

@@ -30,7 +30,7 @@ class Removal(models.Model):
     asked_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
     left = models.JSONField(default=list, blank=True)
-    """`[{"what", "why"}]`: while it goes on, what it waits for; at its end, what stays."""
+    """`[{"what", "why"}]`: while it is under way, what it waits for; at its end, what stays."""
     next_look_at = models.DateTimeField(null=True, blank=True, db_index=True)
     setbacks = models.PositiveIntegerField(default=0)
 

@@ -52,8 +52,8 @@ def user_lock(*, user: User, actor: User, stop_jobs: bool) -> int:
 
 
 def user_remove(*, user: User, data: Data, actor: User) -> Removal:
-    """Begin to remove a user with the personal namespace. Asked again while it goes on: the same removal; what was to
-    be kept may then be asked to be deleted."""
+    """Begin to remove a user with the personal namespace. Asked again while it is under way: the same removal; what was
+    to be kept may then be asked to be deleted."""
     with transaction.atomic():
         user_lock_out(user=user, actor=actor)
         namespace = Namespace.objects.select_for_update().filter(owner=user).first()

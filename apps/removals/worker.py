@@ -1,7 +1,7 @@
 """Carry a removal out: stop the jobs, wait until their last output is archived and nothing of them runs, have every
-engine let go of the namespace and verify that it did, then keep or delete what the portal has, and say what is left.
+engine release the namespace and verify that it did, then keep or delete what the portal has, and say what is left.
 
-One pass does whatever can be done now and writes down what it waits for, so that a portal that was restarted goes on
+One pass does whatever can be done now and writes down what it waits for, so that a portal that was restarted continues
 where it was. Nothing here is remembered but in rows; every pass may be repeated.
 """
 

@@ -1,7 +1,7 @@
 """Putting an upload together and checking it, in the request for small ones and in a worker for large ones.
 
-One at a time holds the upload's lease. Whatever cuts it off, calling `upload_finish` again goes on file by file. Not
-here: zips (`unpacking`).
+One at a time holds the upload's lease. Whatever interrupts it, calling `upload_finish` again continues file by file.
+Not here: zips (`unpacking`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def upload_finish(upload_id: uuid.UUID) -> None:
 
     What is wrong with the upload is kept in `problem`, takes it back to `open` (or to `failed` where sending again
     cannot help) and is raised as `DomainError` or `StorageFull`. Where the store does not answer, `Unavailable` is
-    raised and the state stays: the next call goes on.
+    raised and the state stays: the next call continues.
     """
     lease = lease_claim(upload_id)
     if lease is None:

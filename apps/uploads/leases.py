@@ -20,11 +20,11 @@ _LEASES = Leases("lease", "leased_until", none=None)
 
 
 class LeaseLost(Exception):
-    """Somebody else completes or has removed this upload."""
+    """Another process completes or has removed this upload."""
 
 
 class Lease:
-    """The right to complete one upload, renewed while work goes on."""
+    """The right to complete one upload, renewed while work continues."""
 
     def __init__(self, upload_id: uuid.UUID, token: uuid.UUID) -> None:
         self.token = token

@@ -1,7 +1,7 @@
 """The files of an upload: how large they may be, in which parts they come, and how far each has come. One row for all
 of them, and one per `BATCH` of them under way.
 
-What has arrived of a file is the store's to say; here is only what the store cannot know. Whoever changes something
+What has arrived of a file is the store's to say; here is only what the store cannot know. A change
 holds the upload's row, or its lease.
 """
 

@@ -114,7 +114,7 @@ class FileBatch(models.Model):
 
 
 class Tombstone(models.Model):
-    """Where something lay that was removed. Whoever was writing there at that moment may have finished since, so it is
+    """Where something lay that was removed. A writer that was at work at that moment may have finished since, so it is
     removed once more, until no address that allows to write there is valid any longer."""
 
     prefix = models.CharField(max_length=200, primary_key=True)

@@ -87,7 +87,7 @@ def upload_for_job(job_id: uuid.UUID, upload_id: uuid.UUID) -> Upload:
 
 
 def files_progress(upload: Upload) -> list[FileProgress]:
-    """Every file with the parts that have arrived: all that is needed to go on."""
+    """Every file with the parts that have arrived: all that is needed to continue."""
     return [_progress(upload, file) for file in sent_files(upload.pk).values()]
 
 

@@ -118,7 +118,7 @@ class FileProgressSerializer(serializers.Serializer[Any]):
 
 
 class UploadSerializer(UploadSummarySerializer):
-    """An upload with all that is needed to go on with it."""
+    """An upload with all that is needed to continue with it."""
 
     files = serializers.SerializerMethodField()
 
@@ -180,6 +180,6 @@ class SignedPartsSerializer(serializers.Serializer[Any]):
 
 
 class CompletionSerializer(StrictSerializer):
-    """`unpack`: the upload is one zip, and its files are meant."""
+    """`unpack`: the upload is one zip, which is extracted."""
 
     unpack = serializers.BooleanField(required=False, default=False)

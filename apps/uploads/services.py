@@ -103,7 +103,7 @@ def upload_complete(upload: Upload, *, unpack: bool = False) -> Upload:
     state = Upload.objects.filter(pk=upload.pk).values_list("state", flat=True).first()
     if state in (None, State.DELETING):
         raise NotFound()
-    if state == State.COMPLETING:  # of this call, or of one before that was cut off
+    if state == State.COMPLETING:  # of this call, or of one before that was interrupted
         if upload.file_count <= INLINE_FILES and upload.held <= (INLINE_ZIP_BYTES if unpack else INLINE_BYTES):
             upload_finish(upload.pk)
         else:
@@ -197,7 +197,7 @@ def logs_correct(namespace_id: uuid.UUID, amount: int) -> None:
 
 
 def uploads_sweep(now: datetime) -> None:
-    """Heal what was cut off: finish what lost its worker, expire what is idle, remove what is half removed."""
+    """Heal what was interrupted: finish what lost its worker, expire what is idle, remove what is half removed."""
     for upload_id in _ids(
         Upload.objects.filter(Q(leased_until=None) | Q(leased_until__lt=now), state=State.COMPLETING)
     ):

@@ -21,7 +21,7 @@ from yardmaster.logs.volume import Cause, Refusal
 from yardmaster.quantity import format_bytes
 
 MOST = 1 << 62
-"""Bytes that a namespace without a quota may hold: past what the database counts, SQLite would go on in floats."""
+"""Bytes that a namespace without a quota may hold: past what the database counts, SQLite would continue in floats."""
 
 
 @dataclass(frozen=True)

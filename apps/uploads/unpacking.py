@@ -57,7 +57,7 @@ def archive_unpack(upload: Upload, lease: Lease) -> None:
 
 
 def _step_aside(key: str, aside: str) -> None:
-    """Move the zip away, once: after a try that was cut off, what lies at `key` may be an entry of that name."""
+    """Move the zip away, once: after a try that was interrupted, what lies at `key` may be an entry of that name."""
     try:
         storage().stat(aside)
     except ObjectMissing:

@@ -1,8 +1,8 @@
 """ASGI middleware: no body is larger, slower or less authenticated than its address allows.
 
 Django writes every body to memory or to a temporary file before any view sees the request, however long it is and
-whoever sends it. So the limits are here: bytes per address (`LIMITS`), a small number of bytes until the caller is
-known, a time, and a sum over all bodies that are held at once.
+whatever client sends it. So the limits are here: bytes per address (`LIMITS`), a small number of bytes until the caller
+is known, a time, and a sum over all bodies that are held at once.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def limit_of(path: str, query: bytes = b"") -> int:
 
 
 def _size_of_part(path: str, query: bytes) -> int:
-    """As many bytes as were signed. Whoever has no signature sends next to nothing."""
+    """As many bytes as were signed. Without a signature next to nothing may be sent."""
     upload_id, _, part = path.removeprefix(PARTS).partition("/")
     store = storage()
     if not isinstance(store, LocalStorage) or not (part.isascii() and part.isdigit() and len(part) < 9):

@@ -65,7 +65,7 @@ def seconds_until_more(allowance: Allowance, now: float) -> int:
 
 
 def cells_of(taking: Taking, secret: bytes) -> tuple[int, ...]:
-    """Which counters are those of the caller. Nobody without the secret can tell who shares them."""
+    """Which counters are those of the caller. Without the secret it is unknown who shares them."""
     text = f"{taking.allowance.name}\n{taking.who}".encode(errors="surrogatepass")
     digest = hashlib.blake2b(text, key=secret[:64], digest_size=4 * ROWS).digest()
     hashes = (int.from_bytes(digest[4 * row : 4 * row + 4], "big") for row in range(ROWS))

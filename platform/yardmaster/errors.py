@@ -50,7 +50,7 @@ class SpecRejected(YardmasterError):
 
 
 class SpecUnreadable(YardmasterError):
-    """What was stored as a job's specification is none. Nobody's request is at fault: the row was damaged, or a newer
+    """What was stored as a job's specification is none. No request is at fault: the row was damaged, or a newer
     release wrote it."""
 
     code = "spec_unreadable"

@@ -51,7 +51,7 @@ class PortalError(Exception):
 
 
 class NotReachable(Exception):
-    """Nobody answers at the portal's address, or the connection broke and could not be made again."""
+    """There is no answer at the portal's address, or the connection broke and could not be made again."""
 
 
 class NotSignedIn(LookupError):

@@ -110,7 +110,7 @@ class _Memory:
         self._file = base / "yardmaster" / "uploads" / hashlib.sha256(what.encode()).hexdigest()
 
     def open_upload(self, transport: Transport) -> Upload | None:
-        """The upload to go on with; None when there is none, or the portal no longer has it."""
+        """The upload to continue with; None when there is none, or the portal no longer has it."""
         try:
             upload_id = self._file.read_text().strip()
             state = read(Upload, transport.get(f"uploads/{upload_id}/"))

@@ -2,7 +2,8 @@
 
 A version never changes, so a file that was checked when it came stays good; a note of its size and time of change shows
 when another process has written to it since (it is then fetched again). One task at a time fills a version, the others
-wait."""
+wait.
+"""
 
 from __future__ import annotations
 

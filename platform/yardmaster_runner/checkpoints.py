@@ -1,7 +1,7 @@
 """TensorFlow checkpoints in a log directory: which are complete, a copy that no longer changes, and putting one back.
 
 A directory's `checkpoint` file names the newest; that one is complete when its index and every one of its data shards
-are there. What a job can go on from is the newest of every directory below the log directory, taken together.
+are there. What a job can continue from is the newest of every directory below the log directory, taken together.
 
 Not here: when and by whom they are uploaded (`keeper`).
 """
@@ -116,7 +116,7 @@ def snapshot(log_dir: str, found: List[Complete], target: str) -> List[str]:
 
 
 def has_checkpoint(log_dir: str) -> bool:
-    """Whether there is any checkpoint to go on from, which must not be touched."""
+    """Whether there is any checkpoint to continue from, which must not be touched."""
     return any(STATE_FILE in names for _, _, names in os.walk(log_dir))
 
 

@@ -1,4 +1,4 @@
-"""What a task must be told so that it finds its peers: TF_CONFIG, the classic flags, and a few variables.
+"""What a task must receive so that it finds its peers: TF_CONFIG, the classic flags, and a few variables.
 
 Pure, standard library, Python 3.8 and newer: the runner imports it inside a task, the core (`yardmaster.job.strategy`)
 imports it for previews, so that there is one implementation. Not here: where addresses come from (the engine).

@@ -83,4 +83,4 @@ def say(text: str) -> None:
     try:
         os.write(2, line)
     except OSError:
-        return  # it cannot be told: stderr is closed or its disk is full
+        return  # it cannot be determined: stderr is closed or its disk is full

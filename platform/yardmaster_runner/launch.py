@@ -1,6 +1,6 @@
 """What the script is started with: its command line, its environment, its folders. Pure.
 
-Not here: starting it (`script`), and what TensorFlow must be told of its peers (`cluster`).
+Not here: starting it (`script`), and what TensorFlow must receive about its peers (`cluster`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def with_folders(argument: str, known: Mapping[str, str]) -> str:
 
 
 def _folder_variables(order: Order, folders: Folders) -> Dict[str, str]:
-    """The variables by which the script is told its folders, by the names that the job gives them."""
+    """The variables that tell the script its folders, by the names that the job gives them."""
     given = (("data", folders.data), ("log", folders.log), ("model", folders.model))
     return {order.paths[kind + "_env"]: folder for kind, folder in given if order.paths[kind + "_env"]}
 

@@ -61,7 +61,7 @@ class LineCutter:
         return rest[start:]
 
     def _cut_one(self, data: bytes, start: int, pieces: List[bytes]) -> int:
-        """Cut one line off the too long one at `start`; where it goes on.
+        """Cut one line off the too long one at `start`; where it continues.
 
         A progress bar is cut after one of its own `\\r`, which shows as it would have. Anything else is cut between
         two UTF-8 characters and gets a mark.

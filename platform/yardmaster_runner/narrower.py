@@ -50,7 +50,7 @@ def is_loopback(host: bytes) -> bool:
 
 def narrowed(kind: int, host: bytes, port: int, only_v6: bool) -> Optional[bytes]:
     """The packed address to bind in place of `host`, often itself; None where the task may not bind it. `kind` is a
-    socket's type. An IPv6 socket that speaks IPv4, too, gets IPv4's loopback: so tasks are told of each other."""
+    socket's type. An IPv6 socket that speaks IPv4, too, gets IPv4's loopback: so tasks know each other."""
     if len(host) == 16 and host.startswith(MAPPED):
         inner = narrowed(kind, host[12:], port, False)
         return None if inner is None else MAPPED + inner

@@ -1,4 +1,4 @@
-"""Everything before the script: the order, the folders, code and inputs, the checkpoint to go on from."""
+"""Everything before the script: the order, the folders, code and inputs, the checkpoint to continue from."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def explain_end(
     given: Sequence[str] = (),
 ) -> Ending:
     """The ending with its reason and the script's own last words. Exit 0 needs no explanation, but of a script that
-    was told to stop: many answer that by saving and ending well, and their work is not done.
+    was asked to stop: many answer that by saving and ending well, and their work is not done.
 
     `reached` is how far it came (`Progress.reached`), `given` the folders that were there whole before it began: what
     is missing from them will be missing again."""

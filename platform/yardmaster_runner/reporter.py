@@ -24,7 +24,7 @@ SCALARS_KEPT = 200_000
 
 
 class Facts:
-    """What is to be told. May be changed from any thread; `take` and `give_back` are the reporter's."""
+    """What is to be reported. May be changed from any thread; `take` and `give_back` are the reporter's."""
 
     def __init__(self, restart: int) -> None:
         self._lock = threading.Lock()
@@ -34,7 +34,7 @@ class Facts:
         self.changed.set()
 
     def state(self, state: str) -> None:
-        """`staging`, `running` or `uploading`: to be told soon."""
+        """`staging`, `running` or `uploading`: to be reported soon."""
         self._put({"state": state}, is_urgent=True)
 
     def ended(self, ending: Ending) -> None:
@@ -68,7 +68,7 @@ class Facts:
             return dict(self._facts), [self._scalars.pop(key) for key in keys]
 
     def give_back(self, scalars: List[Scalar]) -> None:
-        """They could not be told. Newer values of the same points stay."""
+        """They could not be determined. Newer values of the same points stay."""
         with self._lock:
             self._scalars = {**{(one.run, one.tag, one.step): one for one in scalars}, **self._scalars}
 

@@ -46,7 +46,7 @@ class Script:
     ) -> "Script":
         """Start `command` with stdout and stderr going into `output`. To be called from the main thread: the kernel
         ties the script's life to the thread that started it. With `narrowed` it can listen on loopback alone, and that
-        is told of what it was refused. Raises `OSError`."""
+        learns what it was refused. Raises `OSError`."""
         ours: Optional[socket.socket] = None
         theirs: Optional[socket.socket] = None
         filtered = ["-", "0", ""]

@@ -1,4 +1,4 @@
-"""One run of the script with all that goes on around it: reading its output, watching it, keeping what it makes."""
+"""One run of the script with everything around it: reading its output, watching it, keeping what it makes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Sends what the spool holds to the portal's log, whatever happens to the network, the portal, or an earlier runner.
 
 The spool numbers lines from 0; `spool.base` is the portal's number of that line. It is learnt at the first contact, and
-after every trouble the portal is asked where its log goes on, and where in it the lines of this spool end: a lost
+after every trouble the portal is asked where its log continues, and where in it the lines of this spool end: a lost
 answer, a restarted portal, a predecessor's unfinished work, and a pod that still writes while its successor does, are
 then all the same case.
 """
@@ -158,8 +158,8 @@ class Shipper:
         self.full = full or ""
 
     def _agree(self) -> None:
-        """Go on where the portal's log goes on, with what the portal does not have of this spool. Between the two may
-        lie lines of another writer, or of a predecessor whose disk has lost them."""
+        """Continue where the portal's log continues, with what the portal does not have of this spool. Between the two
+        may lie lines of another writer, or of a predecessor whose disk has lost them."""
         if self._is_agreed:
             return
         spool = self._spool
@@ -208,7 +208,7 @@ class Shipper:
 
 
 class ShipperThread(threading.Thread):
-    """Ships what the spool gets until it is told that no more comes; then what is left, and that it is the end, as long
+    """Ships what the spool gets until it learns that no more comes; then what is left, and that it is the end, as long
     as the portal takes anything within `patience`."""
 
     def __init__(self, spool: Spool, api: LogApi, patience: Patience, away_after: float = AWAY_AFTER) -> None:

@@ -146,7 +146,7 @@ class Spool:
         return self.end - self._line
 
     def next_piece(self, most_bytes: int) -> Union[Batch, Gap, None]:
-        """What to send next; the same again until `shipped_to` is told. None: everything is shipped."""
+        """What to send next; the same again until `shipped_to` is called. None: everything is shipped."""
         with self._lock:
             self._pop_done()
             if self._line >= self.end:
@@ -252,7 +252,7 @@ class Spool:
 
     def number_from(self, portal_line: int) -> None:
         """Our first unshipped line is this one at the portal. Where that is news, we are another writer from here on,
-        and a successor is told of both at once."""
+        and a successor learns both at once."""
         base = portal_line - self._line
         if base != self.base:
             self.base, self.writer = base, random.SystemRandom().randrange(1, 1 << 32)

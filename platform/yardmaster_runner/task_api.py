@@ -49,9 +49,9 @@ class TaskApi:
         *,
         is_tail: bool = False,
     ) -> str:
-        """Write whole lines from line `first` on. Refused with 409 where they do not go on what the portal has. Returns
-        why the portal's log is full, "" where it is not: it has then not taken these lines, unless they are the task's
-        last ones (`is_tail`), of which it keeps some and counts the others."""
+        """Write whole lines from line `first` on. Refused with 409 where they do not continue what the portal has.
+        Returns why the portal's log is full, "" where it is not: it has then not taken these lines, unless they are the
+        task's last ones (`is_tail`), of which it keeps some and counts the others."""
         headers = {
             "Content-Type": "application/octet-stream",
             "X-Times": ",".join("%d:%d" % mark for mark in times),

@@ -1,13 +1,15 @@
 """Words that the project gave up, with what to write instead.
 
-Everything that people read is checked: templates, TypeScript, the documentation, and the string literals and the shown
-docstrings (those of API views) of Python. Comments, other docstrings and identifiers of Python are not checked here.
+Everything that people read is checked: templates, TypeScript, the documentation, and the string literals, docstrings
+and comments of Python. Identifiers of Python are not checked here.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,24 +85,14 @@ def _sources() -> list[Path]:
     return sorted(one for one in found if "migrations" not in one.parts)
 
 
-def shown_strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """The string literals of a module with their lines: all but docstrings, and with those of API views."""
-    docstrings = {id(one) for node in ast.walk(tree) for one in _docstring(node)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef) and node.name.endswith(("View", "ViewSet")):
-            yield from ((one.lineno, one.value) for one in _docstring(node))
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in docstrings:
-            continue
-        if not _NAME.fullmatch(node.value):
+def texts(source: str) -> Iterator[tuple[int, str]]:
+    """The string literals, docstrings and comments of a module with their lines."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _NAME.fullmatch(node.value):
             yield node.lineno, node.value
-
-
-def _docstring(node: ast.AST) -> Iterator[ast.Constant]:
-    """Texts that stand alone in a body: docstrings, also those below attributes."""
-    body = getattr(node, "body", None)
-    for one in body if isinstance(body, list) else []:
-        if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
-            yield one.value
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
 
 
 def _named(paths: list[Path]) -> list[object]:
@@ -118,9 +110,9 @@ def test_documentation_uses_the_words_of_the_field(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", _named(_sources()))
-def test_strings_use_the_words_of_the_field(path: Path) -> None:
+def test_sources_use_the_words_of_the_field(path: Path) -> None:
     found = [
-        f"line {line}: {one}" for line, text in shown_strings(ast.parse(path.read_text())) for one in given_up(text)
+        f"line {line}: {one}" for line, text in texts(path.read_text()) for one in given_up(_ADDRESS.sub(" ", text))
     ]
     assert not found
 
@@ -136,14 +128,6 @@ def test_names_and_parts_of_words_are_no_words() -> None:
     assert not given_up("tidied_at, untidy, indeed")
 
 
-def test_shown_strings_are_literals_and_docstrings_of_views_alone() -> None:
-    source = (
-        '"""Nobody."""\n'
-        "class AView:\n"
-        '    """Shown."""\n'
-        "class Other:\n"
-        '    """Not shown."""\n'
-        '    words, key = f"literal {deed} part", "tidied"\n'
-        "    # somebody\n"
-    )
-    assert sorted(text for _, text in shown_strings(ast.parse(source))) == [" part", "Shown.", "literal "]
+def test_literals_docstrings_and_comments_are_read_and_names_are_not() -> None:
+    source = '"""Nobody."""\nwords, key = f"literal {deed} part", "tidied"  # somebody\n'
+    assert sorted(text for _, text in texts(source)) == [" part", "# somebody", "Nobody.", "literal "]

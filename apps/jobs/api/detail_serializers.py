@@ -56,7 +56,7 @@ class WhySerializer(serializers.Serializer[Any]):
 
 
 class AttemptSerializer(serializers.ModelSerializer[JobAttempt]):
-    """How one attempt ended; `phase` is empty while it goes on."""
+    """How one attempt ended; `phase` is empty while it is under way."""
 
     role = serializers.CharField(read_only=True, help_text="Of the task that decided the result; empty if none did.")
 

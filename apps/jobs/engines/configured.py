@@ -40,7 +40,7 @@ def engine_named(name: str) -> Engine:
 
 
 def portal_seen_from(name: str) -> str:
-    """The portal's address, as tasks on this engine are told it."""
+    """The portal's address, as tasks on this engine receive it."""
     engines: Mapping[str, Any] = settings.YARDMASTER_ENGINES
     tasks = engines.get(name, {}).get("options", {}).get("tasks") or {}
     own = tasks.get("portal_url") if isinstance(tasks, Mapping) else tasks.portal_url

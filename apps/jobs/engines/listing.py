@@ -31,7 +31,7 @@ class EngineShown:
     free: Resources | None = None
     largest_task: Resources | None = None
     tasks_reach_portal: bool | None = None
-    """None: it was not tried, or could not be told."""
+    """None: it was not tried, or could not be determined."""
     network: EngineProbe | None = None
     """What came of trying whether its network keeps tasks apart. For administrators; None: it was not tried."""
     held: Resources | None = None

@@ -4,7 +4,8 @@ Tried before the first job, again when the address or the engine's options chang
 a worker starts. What came of it is shown with the engine; where tasks would wait for the portal in vain, jobs wait.
 
 One failure is none: a portal that has just started, or a network that is slow to let a new pod through, is tried once
-more before anything is held up. What could not be told holds up nothing. Not here: how it is tried (the engine's).
+more before anything is held up. What could not be determined holds up nothing. Not here: how it is tried (the
+engine's).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Jobs that can never start as limits and machines are now: launched only where that is accepted, and told apart.
+"""Jobs that can never start as limits and machines are now: launched only where that is accepted, and shown apart.
 
 What is certain counts alone: a task larger than the largest machine, a job larger than its namespace's whole quota or
 than the engine. What an engine has is unknown while it does not answer: then no question is put, and the queue decides.

@@ -58,7 +58,7 @@ class Row:
 
     @property
     def is_stopping(self) -> bool:
-        """Somebody wants it stopped, and it is not yet."""
+        """A stop was asked for, and it has not stopped yet."""
         return self.job.wanted == Wanted.STOP.value and not self.is_ended
 
     @property

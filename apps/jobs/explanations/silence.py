@@ -1,7 +1,7 @@
-"""Running tasks that have not been heard from for a while, or never: their machine, or the way from it to us, may be
+"""Running tasks without a heartbeat for a while, or ever: their machine, or the way from it to us, may be
 gone, or have been wrong from the start.
 
-A job with such tasks stays RUNNING: what the portal does not hear goes on all the same. Reads nothing.
+A job with such tasks stays RUNNING: what the portal does not hear continues all the same. Reads nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REMEDY_OF_UNREACHED = (
 
 
 def silent_since(fact: TaskFact, now: datetime) -> datetime | None:
-    """When the task was last heard from, where that is too long ago for one that runs."""
+    """The time of the last heartbeat, where that is too long ago for one that runs."""
     told = fact.reported_at
     return told if fact.phase == TaskPhase.RUNNING.value and told is not None and now - told >= SILENT else None
 

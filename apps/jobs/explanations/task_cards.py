@@ -112,7 +112,7 @@ class TaskCard:
 
     @property
     def silent_since(self) -> datetime | None:
-        """When it was last heard from, where that is too long ago."""
+        """The time of its last heartbeat, where that is too long ago."""
         return None if self.attempt_is_over else silent_since(self.fact, self.now)
 
     @property

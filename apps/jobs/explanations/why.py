@@ -1,5 +1,5 @@
 """Why is this job where it is? Waiting: what lacks, who is ahead, what helps. Failed: what failed, its last words.
-Running: which of its tasks are not heard from, or never were.
+Running: which of its tasks send no heartbeat, or never did.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class Job(models.Model):
     """While QUEUED: not admitted before then, nor before its reconciler has removed what the engine may have of it."""
 
     refusals = models.PositiveIntegerField(default=0, db_default=0)
-    """How often the current attempt was taken back because the engine had no place for all of its tasks."""
+    """How often the current attempt was returned to the queue because the engine had no place for all of its tasks."""
     refused_at = models.DateTimeField(null=True, blank=True)
     """When that was last."""
     hindered_since = models.DateTimeField(null=True, blank=True)
@@ -101,7 +101,7 @@ class Job(models.Model):
     lease_owner = models.CharField(max_length=32, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     wake_again = models.BooleanField(default=False)
-    """A look was asked for while another worker held the lease: its holder looks once more before it lets go."""
+    """A look was asked for while another worker held the lease: its holder looks once more before it releases it."""
     setbacks = models.PositiveIntegerField(default=0)
     """Failed looks in a row; the next look waits longer after each."""
     next_look_at = models.DateTimeField(null=True, blank=True)

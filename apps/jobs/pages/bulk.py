@@ -1,4 +1,5 @@
-"""The same action for many jobs at once: what was done, and what was not and why. One job's refusal stops no other.
+"""The same action for many jobs: what was done, and what was not and why. A refusal for one job affects no
+other.
 
 Not here: what the actions do (`services`).
 """

@@ -1,4 +1,4 @@
-"""What admission is told of the database: who waits for an engine, and what is held. A fixed number of statements,
+"""What admission receives from the database: who waits for an engine, and what is held. A fixed number of statements,
 however many jobs there are, and no specification is read.
 """
 

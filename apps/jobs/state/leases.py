@@ -3,7 +3,7 @@
 A job has one worker at a time, mostly: a lease that ran out while its worker was only slow lets a second one in. That
 does no harm, because engine verbs may be repeated and every write re-checks what it changes; the lease saves work.
 
-Whoever finds a job leased leaves a mark (`wake_again`), and the holder looks once more before it lets go: no wake-up
+A worker that finds a job leased sets `wake_again`, and the holder looks once more before it releases it: no wake-up
 is lost between the holder's last look and the end of its lease.
 """
 
@@ -45,7 +45,7 @@ def claim(job_id: uuid.UUID, now: datetime) -> Lease | None:
             return lease
         if rows.filter(lease_until__gt=now).update(wake_again=True):
             return None
-        # Let go between the two updates: try again. Or the job is gone, and three times is soon over.
+        # Released between the two updates: try again. Or the job is gone, and three times is soon over.
     return None
 
 

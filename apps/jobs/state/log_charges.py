@@ -63,7 +63,7 @@ def log_release(job_id: uuid.UUID, namespace_id: uuid.UUID) -> None:
 
 
 def refusal_json(refusal: Refusal | None) -> dict[str, Any] | None:
-    """What a task is told of why its lines are dropped."""
+    """What a task receives about why its lines are dropped."""
     if refusal is None:
         return None
     return {"cause": refusal.cause.name.lower(), "bound": refusal.bound, "detail": reason_of(refusal)}

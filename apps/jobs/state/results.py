@@ -1,7 +1,7 @@
 """Checkpoints and models: uploads of a task that become results of its attempt once they are complete.
 
 The upload comes first, its row here second, and both are bound in one transaction when it is complete. Cut off
-anywhere, `results_settle` goes on; an upload without a row here expires by itself.
+anywhere, `results_settle` continues; an upload without a row here expires by itself.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _lock_job(job_id: uuid.UUID) -> None:
 
 
 def results_settle(now: datetime) -> None:
-    """Settle whatever was cut off between a complete upload and its result."""
+    """Settle whatever was interrupted between a complete upload and its result."""
     for kind in (Checkpoint, Model):
         waiting = kind.objects.filter(completed_at__isnull=True).order_by("pk")
         for upload_id in list(waiting.values_list("upload_id", flat=True)[:AT_ONCE]):
@@ -133,7 +133,7 @@ def _by_age(job_id: uuid.UUID) -> QuerySet[Checkpoint]:
 
 
 def newest_checkpoint(job_id: uuid.UUID) -> Checkpoint | None:
-    """The checkpoint that a (re)started task goes on from."""
+    """The checkpoint that a (re)started task continues from."""
     return _by_age(job_id).first()
 
 

@@ -74,7 +74,7 @@ def strategy_of(job: Job) -> Strategy:
 
 
 def step_without_spec(job: Job, error: SpecUnreadable) -> Move | None:
-    """How a job ends whose specification is unreadable; None where what is left of it says enough to go on: it is
+    """How a job ends whose specification is unreadable; None where what is left of it says enough to continue: it is
     stopping, or over."""
     phase = Phase(job.phase)
     if phase.is_final or phase is Phase.STOPPING:

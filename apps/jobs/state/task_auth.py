@@ -1,7 +1,7 @@
 """How a job's own tasks prove who they are: a token per attempt, good for that attempt's data and nothing else.
 
 The token is derived from the secret key, so it is stored nowhere, and submitting an attempt again after a crash gives
-its tasks the same one. It is good until ten minutes after the attempt was tidied: the last log lines may come late.
+its tasks the same one. It is good until ten minutes after the attempt was cleaned up: the last log lines may come late.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class TaskView(GenericAPIView[Any]):
         return self.request.auth
 
     def handle_exception(self, exc: Exception) -> Response:
-        """What was written for a job that was deleted meanwhile has been taken back by the database."""
+        """What was written for a job that was deleted meanwhile was rolled back by the database."""
         if (
             isinstance(exc, IntegrityError | Job.DoesNotExist)
             and not Job.objects.filter(pk=self.task.job_id, deleted_at__isnull=True).exists()

@@ -40,7 +40,7 @@ _TAB_ICONS = {
     "FAILED": ("#c92a2a", "M10 10l12 12M22 10L10 22", "none"),
     "STOPPED": ("#5c6672", "M11 11h10v10H11z", "#fff"),
 }
-"""Ground, shape and fill: told apart by shape, not by colour alone."""
+"""Ground, shape and fill: distinguished by shape, not by colour alone."""
 
 
 @dataclass(frozen=True)

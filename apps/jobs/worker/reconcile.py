@@ -39,7 +39,7 @@ Clock = Callable[[], datetime]
 MOST_LOOKS = 5
 """In one go, where wake-ups keep coming while the job is looked at."""
 MOST_STEPS = 12
-"""In one look. A whole life takes fewer; a job that would take more goes on at the next look."""
+"""In one look. A whole life takes fewer; a job that would take more continues at the next look."""
 SOON = timedelta(seconds=1)
 
 
@@ -102,7 +102,7 @@ def _one_step(job: Job, clock: Clock) -> Wait | None:
 
 def _look(job: Job, clock: Clock) -> tuple[Observation | None, Exception | None]:
     """What the engine has of the job, written down; or None, and why that could not be. Whatever it was, even a bug:
-    the job's clocks must go on, so that a stop and the limits still end it and return its quota."""
+    the job's clocks must continue, so that a stop and the limits still end it and return its quota."""
     try:
         engine = engine_named(job.engine)
         seen = engine.observe([job.key])[job.key]

@@ -1,4 +1,4 @@
-"""Remove what a deleted job left: its objects, its logs, then its rows. Cut off anywhere, it is done again.
+"""Remove what a deleted job left: its objects, its logs, then its rows. Interrupted anywhere, it is done again.
 
 A task may still be writing. What it begins is refused from when the job was marked as deleted; what it had begun is
 waited for (an upload that is being completed), refused by the log store, or removed by the tombstone's sweep.

@@ -112,7 +112,7 @@ def _give_back(job: Job, until: datetime, why: Verdict, now: datetime) -> None:
 
 
 def _take_back(job: Job, until: datetime, why: Verdict, now: datetime) -> None:
-    """Killed in between, the run is absent, and submitted again. Its log stays open: the attempt goes on later."""
+    """Killed in between, the run is absent, and submitted again. Its log stays open: the attempt continues later."""
     engine_named(job.engine).tidy(job.key)
     with transaction.atomic():
         phase_gate.take_back(job, until, why, now=now)
@@ -126,8 +126,8 @@ def _same(job: Job) -> QuerySet[Job]:
 
 
 def _submit(job: Job, spec: TrainingSpec, now: datetime) -> None:
-    """What is missing of the namespace's place is made when the submission meets it, and the submission then goes
-    on."""
+    """What is missing of the namespace's place is made when the submission meets it, and the submission
+    ."""
     access = TaskAccess(portal_url=settings.TASK_URL, token=token_of(job.pk, job.attempt), user=job.owner_id)
     refuse_unreachable(job.engine)
     place_ready(job.namespace_id, job.engine)
@@ -181,7 +181,7 @@ def _restart(job: Job, now: datetime) -> None:
 
 
 def _remember(job: Job, column: str, now: datetime, kind: str, message: str) -> None:
-    """Write when the engine was told, once: the first time counts."""
+    """Write when the engine was asked, once: the first time counts."""
     same = Job.objects.filter(pk=job.pk, attempt=job.attempt, **{f"{column}__isnull": True})
     with transaction.atomic():
         if same.update(**{column: now}):
@@ -219,8 +219,8 @@ def _event(job: Job, now: datetime, kind: str, message: str, **facts: Any) -> No
 
 
 def _explain(job: Job, seen: Observation, now: datetime) -> None:
-    """Say what hinders a job that starts or runs; once it goes on, take back the reason, also one that a setback left.
-    Where its namespace's place may be at fault, have that looked at."""
+    """Say what hinders a job that starts or runs; once it continues, take back the reason, also one that a setback
+    left. Where its namespace's place may be at fault, have that looked at."""
     phase = Phase(job.phase)
     if phase.is_final or phase is Phase.QUEUED:
         return

@@ -88,7 +88,7 @@ def _still_holds(chosen: Chosen, now: Situation) -> bool:
 def candidates(towards_cluster: str, addresses: Sequence[str], host: str = "") -> list[str]:
     """Where pods may reach this machine, the likeliest first: the address that it has for the cluster, then the others.
     `host`, where the operator has the portal listen, is the only one, unless it means all. Never an address of the
-    Internet: a portal does not begin to listen there unless it is told to."""
+    Internet: a portal does not begin to listen there unless it is asked to."""
     if host and not is_everywhere(host):
         return [] if _is_loopback(host) else [host]
     found = dict.fromkeys(one for one in (towards_cluster, *addresses) if one)

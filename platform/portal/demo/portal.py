@@ -45,7 +45,7 @@ class RunningPortal:
                 if "is ready at" in line:
                     return self
                 print(line, end="")
-        except BaseException:  # Ctrl-C while it starts: a portal of a session of its own would go on
+        except BaseException:  # Ctrl-C while it starts: a portal of a session of its own would continue
             self._child.terminate()
             self._child.communicate(timeout=60)
             raise

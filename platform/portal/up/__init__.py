@@ -2,5 +2,5 @@
 
 `processes` says which there are, `home` prepares the folder they live in, `keeper` keeps them running. None of
 Django is imported: this process stays small and starts at once. Not here: jobs; they have supervisors of their own
-and go on when the portal stops.
+and continue when the portal stops.
 """

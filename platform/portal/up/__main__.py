@@ -110,7 +110,7 @@ def _greet(address: Address, started: Started, seconds: float) -> None:
 
 
 def _farewell(home: Path) -> None:
-    """Say which jobs go on without the portal, and how to end them."""
+    """Say which jobs continue without the portal, and how to end them."""
     from yardmaster.engines.local import live_runs
 
     names = [run.name for run in live_runs(home / "local")]

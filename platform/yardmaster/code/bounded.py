@@ -1,4 +1,4 @@
-"""Looking at strangers' code without letting it cost more than a few seconds and some memory.
+"""Checking untrusted code without letting it cost more than a few seconds and some memory.
 
 A short text can be made so that Python's own parser takes gigabytes for it (a name of thirty thousand parts), or so
 that walking its tree takes minutes. What is too small for that is read here; anything else in a process that limits

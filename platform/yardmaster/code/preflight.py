@@ -187,7 +187,7 @@ def _flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
 
 
 def _known_flags(facts: Facts) -> set[str] | None:
-    """The flags that the script's parser knows; None where there is no strict parser, or it cannot be told."""
+    """The flags that the script's parser knows; None where there is no strict parser, or it cannot be determined."""
     adds = [call for call in facts.calls if call.method == "add_argument"]
     defines = [call for call in facts.calls if call.method.startswith("DEFINE_")]
     strict = any(call.method == "parse_args" and not call.node.args for call in facts.calls)

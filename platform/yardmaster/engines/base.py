@@ -90,8 +90,8 @@ class Watches(Protocol):
 
 @runtime_checkable
 class Keeps(Protocol):
-    """Optional: an engine that has a run until it is told to remove it, whatever becomes of machines and processes: one
-    that is gone was removed by others."""
+    """Optional: an engine that has a run until it is asked to remove it, whatever becomes of machines and processes:
+    one that is gone was removed by others."""
 
     def missing(self, key: JobKey) -> str:
         """Of a run that was there and is not any more: what of it is missing, as a sentence."""
@@ -107,7 +107,7 @@ class Outputs(Protocol):
 
 @runtime_checkable
 class Restarts(Protocol):
-    """Optional: an engine that starts lost tasks again by itself, but all of them together only when it is told to."""
+    """Optional: an engine that starts lost tasks again by itself, but all of them together only when it is asked to."""
 
     def restart(self, key: JobKey) -> bool:
         """Begin to end every task of the cluster that was there when one was lost, so that all start again together.

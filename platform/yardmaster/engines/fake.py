@@ -37,7 +37,7 @@ class _Run:
 
 
 class FakeEngine:
-    """An engine whose tasks go as they are told: PENDING until `begin`, RUNNING until `end`, or until they are stopped.
+    """An engine whose tasks go as the test says: PENDING until `begin`, RUNNING until `end`, or until they are stopped.
 
     `calls` lists the verbs that changed something or tried to, as (verb, key), in order. Tasks that are `stubborn`
     ignore being stopped until `tidy`.

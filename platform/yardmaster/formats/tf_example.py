@@ -1,7 +1,8 @@
 """tf.train.Example messages, decoded from their protocol-buffer bytes without TensorFlow or protobuf.
 
-Only reading, and only the three messages Example, Features and Feature. The bytes are strangers': the work and memory
-they can cost are bounded. Not here: the files they come in (`tfrecord`), the wire format (`protowire` of the runner).
+Only reading, and only the three messages Example, Features and Feature. The bytes are untrusted input: the work and
+memory they can cost are bounded. Not here: the files they come in (`tfrecord`), the wire format (`protowire` of the
+runner).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each role means to a strategy, as data, and what a task is told about its peers. Who adds a strategy adds one
+"""What each role means to a strategy, as data, and what a task receives about its peers. Who adds a strategy adds one
 entry here.
 
 The words of the latter are the runner's own module (`yardmaster_runner.cluster`), so that a preview shows what a task
@@ -24,9 +24,9 @@ class Scope(StrEnum):
     """What must restart when a task of a role was lost."""
 
     TASK = "task"
-    """The lost task alone: the others go on meanwhile."""
+    """The lost task alone: the others continue meanwhile."""
     CLUSTER = "cluster"
-    """Every task together: the others cannot go on without what was lost."""
+    """Every task together: the others cannot continue without what was lost."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def leading_task(spec: TrainingSpec) -> tuple[Role, int]:
     return (Role.CHIEF, 0) if Role.CHIEF in spec.roles else (Role.WORKER, 0)
 
 
-# --- what a task is told about its peers -----------------------------------------------------------------------------
+# --- what a task receives about its peers -----------------------------------------------------------------------------
 
 TF_CONFIG = "TF_CONFIG"
 

@@ -121,8 +121,8 @@ class Observation:
     message: str = ""
     """What hinders the whole run, in the engine's words, where it says."""
     to_restart: bool = False
-    """A task was lost without which the others cannot go on, and the engine waits to be told to start them all again
-    (`engines.base.Restarts`). An engine that does so by itself never says this."""
+    """A task was lost without which the others cannot continue, and the engine waits to be asked to start them all
+    again (`engines.base.Restarts`). An engine that does so by itself never says this."""
     refused: Refused | None = None
     """Where the engine places tasks one by one: that it has no place for some of them now."""
 

@@ -45,7 +45,7 @@ class Remembered:
     decided_at: datetime | None = None
     """When the phase became final."""
     released_at: datetime | None = None
-    """When the engine was told to release what still ran after success."""
+    """When the engine was asked to release what still ran after success."""
     tidied_at: datetime | None = None
     reserved: frozenset[Role] = frozenset()
     """Roles whose quota is still held."""
@@ -59,7 +59,7 @@ class Remembered:
     """While QUEUED after such a return: not to be admitted before then, nor before what the engine may have taken all
     the same was removed."""
     refusals: int = 0
-    """How often it was taken back because the engine had no place for all of its tasks."""
+    """How often it was returned to the queue because the engine had no place for all of its tasks."""
     rivals: Rivals = NO_RIVALS
     """The other jobs that the engine has no place for now."""
     image_failing_since: datetime | None = None
@@ -146,7 +146,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Restart:
-    """Tell the engine to start all tasks again together: one was lost without which the others cannot go on."""
+    """Tell the engine to start all tasks again together: one was lost without which the others cannot continue."""
 
 
 @dataclass(frozen=True)

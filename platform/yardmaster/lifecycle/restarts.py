@@ -2,9 +2,9 @@
 
 A job's restarts are one budget (`retries`), spent by all its tasks together; a restart of the whole cluster costs one.
 
-A task that has ended well is never started again, alone or with the cluster. Where the others could not go on without
-it (the collectives of `multi_worker_mirrored` need every member), starting them would only make them wait for ever, so
-that the loss is the job's failure at once: the checkpoint is there, and a new attempt goes on from it.
+A task that has ended well is never started again, alone or with the cluster. Where the others could not continue
+without it (the collectives of `multi_worker_mirrored` need every member), starting them would only make them wait for
+ever, so that the loss is the job's failure at once: the checkpoint is there, and a new attempt continues from it.
 
 Not here: what the exit means for the job (`success`).
 """

@@ -9,7 +9,7 @@ The precedence, first that applies:
    a program outside drives (`in_graph`) never succeed: being stopped is their normal end.
 2. Failure. A task has failed for good (the engine does not start it again) and the job needs it. The evaluator is
    never needed. Under the rule `workers` a worker is needed only while the percentage cannot be reached without it.
-   Every other task is needed, and where there are only servers each must go on. Of several failures one that others
+   Every other task is needed, and where there are only servers each must continue. Of several failures one that others
    caused by removing something is the verdict, else the first in time: the rest mostly follow from it.
 3. Otherwise there is no verdict yet. A task that ended well without deciding (a PS that ends itself) means nothing.
 

@@ -30,7 +30,7 @@ class StreamKey:
 
 
 class OutOfStep(YardmasterError):
-    """A write that does not go on where the stream does. Nothing has changed; `next_line` says where it does."""
+    """A write that does not continue where the stream does. Nothing has changed; `next_line` says where it does."""
 
     def __init__(self, message: str, remedy: str, next_line: int) -> None:
         super().__init__(message, remedy=remedy)

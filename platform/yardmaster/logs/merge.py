@@ -204,7 +204,7 @@ class _Feed:
         return None
 
     def pass_over(self) -> None:
-        """Go on after the next record."""
+        """Continue after the next record."""
         self._line = self._records.popleft().next_line
 
     def take(self) -> Span | Gap | None:

@@ -24,7 +24,7 @@ _MEMORY = 1 << 30
 
 
 class Reports:
-    """Tells the parent, ten times a second, what was found and where to go on."""
+    """Tells the parent, ten times a second, what was found and where to continue."""
 
     def __init__(self, limit: int, room: int, deadline: float) -> None:
         self._limit, self._room, self._deadline = limit, room, deadline

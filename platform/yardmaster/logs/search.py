@@ -1,8 +1,9 @@
 """Finding lines by text, regular expression and level, over the whole log where it lies, never over what a browser has.
 
-What is searched is what people see: colours are left out. Each call works for a bounded time and says where to go on.
-Plain text is looked for in whole blocks, at memory speed. Regular expressions come from strangers and Python's can take
-for ever, so they run in a process of their own that is killed when it is late (`patterns`). Not here: who may search.
+What is searched is what people see: colours are left out. Each call works for a bounded time and says where to
+continue. Plain text is looked for in whole blocks, at memory speed. Regular expressions come from strangers and
+Python's can take for ever, so they run in a process of their own that is killed when it is late (`patterns`). Not here:
+who may search.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a search goes on: a line of one of the streams."""
+    """Where a search continues: a line of one of the streams."""
 
     stream: int
     line: int

@@ -1,4 +1,4 @@
-"""What admission is told: limits, what is held of them, who waits. Values only; who decides is `admission`.
+"""What admission receives: limits, what is held of them, who waits. Values only; who decides is `admission`.
 
 All amounts are promises (reservations), not use.
 """

@@ -1,7 +1,7 @@
-"""Runs one of our own programs on what a stranger sent, in a process of its own that is killed when it is late.
+"""Runs one of our own programs on untrusted input, in a process of its own that is killed when it is late.
 
-What a stranger's expression or source costs cannot be told beforehand: a loop in C answers to nothing but a signal.
-Not here: what the programs do, and how they limit their own memory.
+What an untrusted expression or source costs cannot be determined beforehand: a loop in C answers to nothing but a
+signal. Not here: what the programs do, and how they limit their own memory.
 """
 
 from __future__ import annotations

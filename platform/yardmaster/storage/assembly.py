@@ -82,7 +82,7 @@ class Assembly:
         try:
             return self.store.parts(self.key, self.multipart_id)
         except UploadMissing:
-            # Put together by a try that was cut off before it could note so: then the object is there, whole.
+            # Put together by a try that was interrupted before it could note so: then the object is there, whole.
             try:
                 whole = self.store.stat(self.key).size == self.size
             except ObjectMissing:

@@ -178,7 +178,7 @@ class Storage(Protocol):
         ...
 
     def clean_up(self, older_than: timedelta) -> None:
-        """Remove what verbs that were cut off this long ago left behind. Nothing there: success."""
+        """Remove what verbs that were interrupted this long ago left behind. Nothing there: success."""
         ...
 
     def read_url(

@@ -23,7 +23,7 @@ class FileFacts:
 
 
 class FactFinder:
-    """A reader that passes another's bytes on and remembers what they were.
+    """A reader that passes another's bytes on and remembers facts about them.
 
     `count_as` is the file's path when its records are to be counted; `crc_budget` how many bytes of records may have
     their checksums verified; `beat` is called with the number of bytes of each piece.

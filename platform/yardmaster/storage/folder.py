@@ -1,4 +1,4 @@
-"""File-system steps that `local` is built of: safe paths, durable renames, OSError told apart.
+"""File-system steps that `local` is built of: safe paths, durable renames, kinds of OSError.
 
 Not here: keys, parts and addresses.
 """

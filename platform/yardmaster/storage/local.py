@@ -112,7 +112,7 @@ class LocalStorage:
             if place.is_dir():
                 old = self._aside("old")
                 with contextlib.suppress(FileNotFoundError):  # another process was faster
-                    os.replace(place, old)  # gone at once, even if removing takes a while or is cut off
+                    os.replace(place, old)  # gone at once, even if removing takes a while or is interrupted
                 prune(place.parent, self._objects)
                 shutil.rmtree(old, ignore_errors=True)
 

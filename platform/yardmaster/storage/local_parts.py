@@ -95,7 +95,7 @@ class PartFolder:
         with self._locked(key, upload_id, fcntl.LOCK_EX | fcntl.LOCK_NB) as (folder, part_size):
             check_parts(parts, self.parts(key, upload_id), part_size)
             data = folder / "data"
-            if data.exists():  # else moved away by an earlier try that was cut off before the folder was removed
+            if data.exists():  # else moved away by an earlier try that was interrupted before the folder was removed
                 _cut(data, sum(part.size for part in parts))
             yield data
             shutil.rmtree(folder, ignore_errors=True)
@@ -108,7 +108,7 @@ class PartFolder:
             shutil.rmtree(aside, ignore_errors=True)
 
     def clean_up(self, before: float) -> None:
-        """Remove what an `abort` that was cut off before this time left."""
+        """Remove what an `abort` that was interrupted before this time left."""
         remove_older(self._root, before, _ABORTED)
 
     def _folder(self, key: str, upload_id: str) -> tuple[Path, int]:

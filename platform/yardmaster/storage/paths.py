@@ -14,7 +14,7 @@ from yardmaster.storage.base import MAX_SEGMENT_BYTES
 
 MAX_PATH_BYTES = 512
 MAX_PROBLEMS = 20
-"""How many are told at once; the rest would only repeat them."""
+"""How many are listed at once; the rest would only repeat them."""
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 # Line and paragraph separators end a line, and bidirectional controls make a name read as another.

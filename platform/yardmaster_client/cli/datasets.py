@@ -113,7 +113,7 @@ def _add_changing(app: typer.Typer, kind: str) -> None:
         unpack: Annotated[bool, typer.Option("--unpack", help="Extract the ZIP on the portal.")] = False,
         as_json: Json = False,
     ) -> None:
-        """Upload files as a new version. Broken off, the same command goes on where it was."""
+        """Upload files as a new version. If interrupted, the same command resumes."""
         name = name or paths[0].resolve().stem
         with Yardmaster.from_environment() as portal, progress_bar(f"Uploading {name}") as progress:
             item = _store(portal, kind).put(

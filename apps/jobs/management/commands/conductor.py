@@ -44,7 +44,7 @@ class Command(BaseCommand):
 class Conductor:
     """Two clocks, the leadership's and the bursts', and one thread per engine.
 
-    Without the database it goes on as it was: two that lead at once do no harm, a job would only be woken twice.
+    Without the database it continues as it was: two that lead at once do no harm, a job would only be woken twice.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Conductor:
             enqueue_now(RECONCILE, job_id)
 
     def renew(self) -> None:
-        """Lead, or go on leading, where no other conductor does. Who begins to lead wakes what changed since the one
+        """Lead, or keep leading, where no other conductor does. Who begins to lead wakes what changed since the one
         before it may have died."""
         try:
             close_old_connections()

@@ -1,4 +1,4 @@
-"""`manage.py access`: a token and a one-time sign-in link for an administrator, for whoever may run this command.
+"""`manage.py access`: a token and a one-time sign-in link for an administrator, for a user who may run this command.
 
 Prints one line of JSON: `{"token": "…", "link": "…"}`.
 """

@@ -34,7 +34,7 @@ class Command(BaseCommand):
 
 
 def _findings() -> Iterator[tuple[str, Finding]]:
-    """By what they are about, in the order in which they are found. What could not be told counts as wrong."""
+    """By what they are about, in the order in which they are found. What could not be determined counts as wrong."""
     problems = [one for one in checks.run_checks() if one.level >= checks.WARNING]
     for problem in problems:
         yield "settings", Finding(False, problem.msg, problem.hint or "")

@@ -1,8 +1,8 @@
 """The engine that runs a job's tasks as pods. The cluster is the truth: any process of the portal may call any verb.
 
 Every run is a few objects that belong to one owner. A submission is complete when its last workload is there: one that
-was cut off counts as absent and is submitted again, which finishes it. What is to end is first written into the owner,
-with the facts of its tasks, and then deleted; the owner's end is the end of all.
+was interrupted counts as absent and is submitted again, which finishes it. What is to end is first written into the
+owner, with the facts of its tasks, and then deleted; the owner's end is the end of all.
 """
 
 from __future__ import annotations
@@ -154,8 +154,7 @@ class KubernetesEngine:
         """End the watches, where there are any; with the process they end as well."""
         self._watching.close()
 
-    # --- actions
-    # -------------------------------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------------------------
 
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
         """Ask the server about the workloads, then apply everything. Where it was begun before, finish it. Raises
@@ -199,8 +198,8 @@ class KubernetesEngine:
             self._api.delete("ConfigMap", namespace, key.name)
 
     def restart(self, key: JobKey) -> bool:
-        """Note which pods were there, then evict them; their controllers make new ones. Cut off between the two, the
-        next call finds the note and ends the rest."""
+        """Note which pods were there, then evict them; their controllers make new ones. Interrupted between the two,
+        the next call finds the note and ends the rest."""
         for _ in range(_TRIES):
             with self._writing(key):
                 seen = self._reader.see([key])[key]
@@ -251,8 +250,8 @@ class KubernetesEngine:
         return names.namespace_name(key.namespace_id, self.options)
 
     def _settle(self, key: JobKey, owner: Mapping[str, Any]) -> None:
-        """What was told to end meanwhile ends again: some of it may have been made only afterwards. Tidied meanwhile:
-        what was made has no owner and is deleted by the cluster."""
+        """What was asked to end meanwhile ends again: some of it may have been made only afterwards. Cleaned up
+        meanwhile: what was made has no owner and is deleted by the cluster."""
         now = self._submitter.owner(key)
         if now is None or now["metadata"]["uid"] != owner["metadata"]["uid"]:
             return

@@ -2,7 +2,7 @@
 workload, so that all are there when it is seen.
 
 Nothing is made beside what the cluster is still deleting, nor where the portal has made no place. Not here: what the
-objects are (`manifests`), and what becomes of a run that was told to end meanwhile (`engine`).
+objects are (`manifests`), and what becomes of a run that was asked to end meanwhile (`engine`).
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Submitter:
         return bool(self._api.find(workload_kind(role), self._namespace(key), labels))
 
     def _is_settled(self, key: JobKey, owner: Mapping[str, Any]) -> bool:
-        """Whether there is nothing (more) to submit: the last workload is there, or something was told to end."""
+        """Whether there is nothing (more) to submit: the last workload is there, or something was asked to end."""
         if is_ending(owner):
             raise Left(key.name)
         if released_in(owner.get("data") or {}):

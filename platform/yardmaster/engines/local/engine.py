@@ -111,8 +111,8 @@ class LocalEngine:
         return Capacity(total=total, free=total, largest_task=total)
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
-        """One pass over the runs' files. Where a run should go on but its supervisor was killed or the machine was
-        started again, another supervisor is started, which goes on from the files."""
+        """One pass over the runs' files. Where a run should continue but its supervisor was killed or the machine was
+        started again, another supervisor is started, which continues from the files."""
         with translated(self.root):
             return {key: self._observe(self._layout.run(key)) for key in keys}
 

@@ -74,7 +74,7 @@ class Order:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Order:
-        """No rule is applied: what runs goes on under any release. Raises `SpecUnreadable` where this is no order."""
+        """No rule is applied: what runs continues under any release. Raises `SpecUnreadable` where this is no order."""
         try:
             return cls(
                 key=key_from_json(data["key"]),

@@ -83,7 +83,7 @@ class RunFolder:
         return TrainingSpec.grace_period
 
     def is_readable(self) -> bool:
-        """Whether a supervisor could go on from the order."""
+        """Whether a supervisor could continue from the order."""
         try:
             return self.read_order() is not None
         except SpecUnreadable:
@@ -173,7 +173,7 @@ class RunFolder:
                 return
             raise
         try:
-            with contextlib.suppress(BlockingIOError, BrokenPipeError):  # full: it has been told often enough
+            with contextlib.suppress(BlockingIOError, BrokenPipeError):  # full: it was woken often enough
                 os.write(descriptor, b"!")
         finally:
             os.close(descriptor)

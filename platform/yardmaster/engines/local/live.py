@@ -1,4 +1,4 @@
-"""Which runs of a local engine's folder are alive, asked without a portal: for who stops it and asks what goes on."""
+"""Which runs of a local engine's folder are alive, asked without a portal: for who stops it and asks what runs."""
 
 from __future__ import annotations
 

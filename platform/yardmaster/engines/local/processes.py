@@ -1,7 +1,7 @@
 """What the kernel says about processes, read from /proc: who is alive, whose child, how big. Linux only.
 
 A process is known by pid, start time and boot together, because a pid alone comes round again and then belongs to
-somebody else. Not here: which process is which task (`task`), and anything that starts one (`launch`).
+another process. Not here: which process is which task (`task`), and anything that starts one (`launch`).
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def remove_run(folder: RunFolder) -> None:
         scratch.remove(folder)
         shutil.rmtree(folder.path, ignore_errors=True)
         _let_us_in(folder.path)
-        # Somebody may have been writing, or removing at the same time: once more, and now what is wrong is told.
+        # Another process may have been writing, or removing: once more, and now what is wrong is reported.
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(folder.path)
 

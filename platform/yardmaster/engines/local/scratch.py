@@ -21,7 +21,7 @@ _SHORT = Path("/tmp")
 
 
 def variables(folder: RunFolder, role: Role, index: int) -> dict[str, str]:
-    """What the task is told. Touches nothing."""
+    """What the task receives. Touches nothing."""
     place = _temporary(folder, role, index)
     is_long = len(os.fsencode(place)) > _LONGEST
     return {"HOME": str(_home(folder, role, index)), "TMPDIR": str(_link(folder, role, index) if is_long else place)}

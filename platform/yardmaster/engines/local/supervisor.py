@@ -3,7 +3,7 @@
 It detaches itself, so that it is no process's child and outlives the one that started it, and it takes the run's lock,
 so that there is never a second one. It starts the tasks, sees their ends, restarts what `restarts` says, ends what the
 wishes say, and writes down every change. When nothing is left to run it ends. It knows only the run's folder; killed at
-any point, the next one goes on from there, with the tasks that still run.
+any point, the next one continues from there, with the tasks that still run.
 
 It imports the standard library and the pure core only, so that a job starts quickly. Not here: actions on one task
 (`task`), and who starts supervisors (`engine`).
@@ -136,7 +136,7 @@ class Supervisor:
     def _decide(self, task: SupervisedTask, is_clear: bool, wishes: Wishes, now: float) -> None:
         """What follows the end of one task. It restarts only when nothing of it is left."""
         ending = task.ending()
-        # What ended well before it was told to end, has ended well.
+        # What ended well before it was asked to end, has ended well.
         if task.role in wishes.kill_at and (task.kill_at is not None or ending.exit_code != 0):
             return self._conclude(task, TaskPhase.RELEASED, Ending(ending.exit_code), now)
         # What was recalled may have answered that with exit 0: its work need not be done.
@@ -163,7 +163,7 @@ class Supervisor:
 
     def _conclude(self, task: SupervisedTask, phase: TaskPhase, ending: Ending, now: float) -> None:
         task.conclude(phase, ending, now)
-        with contextlib.suppress(OSError):  # freed again when the run is tidied
+        with contextlib.suppress(OSError):  # freed again when the run is cleaned up
             self._layout.gpus.free(self.folder.path.name, self.order.gpus.get(task.name, ()))
 
     # --- what is to be done ------------------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ class SupervisedTask:
         return len(living)
 
     def first_process_ended(self, exit_code: int | None, peak_memory: int = 0) -> None:
-        """Its first process is gone; `exit_code` None: another process's child, which alone was told."""
+        """Its first process is gone; `exit_code` None: another process's child, which alone learned it."""
         self._exit_code = exit_code
         self._note_peak(max(peak_memory, self._group.peak() if self._group else 0))
         self._passed_memory = self._passed_memory or self._was_killed_by_kernel()

@@ -25,7 +25,7 @@ from yardmaster.queueing.resources import Units, resources_of, units_of
 
 class Count:
     """Counts the same cluster again and again: a node is counted again where it, or a pod on it, has changed.
-    What comes out depends on what is told now, and never on what was counted before. May be shared by threads."""
+    What comes out depends on the arguments, and never on what was counted before. May be shared by threads."""
 
     def __init__(self, options: TaskOptions) -> None:
         self._options = options
@@ -90,7 +90,7 @@ def _is_ours(pod: Held, options: TaskOptions) -> bool:
 
 
 def _meant_for(node: Raw, options: TaskOptions) -> frozenset[Kind] | None:
-    """Which tasks the operator's selectors, tolerations and taints let go there; None: all, as there are no pools."""
+    """Which tasks the operator's selectors, tolerations and taints allow there; None: all, as there are no pools."""
     if not options.pools:
         return None if selects(options.node_selector, options.tolerations, node) else frozenset()
     found = set()

@@ -66,7 +66,7 @@ class RoomStore:
         return None
 
     def vouch(self, kind: str, version: str) -> None:
-        """A bookmark: everything up to `version` has been told. Raises `Expired` where that is less than before."""
+        """A bookmark: everything up to `version` was reported. Raises `Expired` where that is less than before."""
         mark = version_of(version)
         with self._lock:
             known = self._kinds[kind]

@@ -75,7 +75,7 @@ class Api:
     def find_at(
         self, kind: str, namespace: str = "", labels: str = "", fields: str = ""
     ) -> tuple[list[dict[str, Any]], str]:
-        """The same, and the version as of which they are so: from there a watch goes on."""
+        """The same, and the version as of which they are so: from there a watch continues."""
         found, version = self.find_paged(kind, namespace, labels, fields)
         return list(found), version
 
@@ -236,7 +236,7 @@ class Stream:
         self._answer, self._what = answer, what
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """One JSON object per line. What follows the last whole line was cut off and is dropped."""
+        """One JSON object per line. What follows the last whole line is incomplete and is dropped."""
         rest = b""
         try:
             for chunk in self._answer.stream(_CHUNK):

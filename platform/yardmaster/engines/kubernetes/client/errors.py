@@ -75,7 +75,7 @@ def trouble_of(status: int, body: bytes, what: str, retry_after: str | None = No
 
 
 def no_answer(error: Exception, what: str) -> Unavailable:
-    """The server was not reached, or its answer broke off."""
+    """The server was not reached, or its answer was interrupted."""
     return Unavailable(f"The cluster did not answer ({what}): {error}", remedy=_WAIT)
 
 

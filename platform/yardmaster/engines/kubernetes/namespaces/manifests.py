@@ -101,7 +101,7 @@ def to_be_made(wanted: Mapping[str, Any], why: Misconfigured) -> Misconfigured:
 
 
 def what_holds_up(live: Mapping[str, Any]) -> tuple[str, ...]:
-    """Why a namespace that was told to go is still there, in the cluster's own words: finalizers by name, kinds that
+    """Why a namespace that was asked to go is still there, in the cluster's own words: finalizers by name, kinds that
     could not be deleted. Empty as long as nothing is wrong."""
     own = [*(live["metadata"].get("finalizers") or ()), *(live.get("spec", {}).get("finalizers") or ())]
     odd = sorted(one for one in own if one != "kubernetes")
@@ -280,7 +280,7 @@ def _to_portal(portal_url: str, options: TaskOptions) -> Manifest:
 
 
 def _address_in(portal_url: str, host: str) -> str:
-    """NetworkPolicies know addresses, not names; what a name means to pods cannot be told from here."""
+    """NetworkPolicies know addresses, not names; what a name means to pods cannot be determined from here."""
     try:
         return str(ipaddress.ip_network(host))
     except ValueError as error:

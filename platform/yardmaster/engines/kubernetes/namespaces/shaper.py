@@ -184,7 +184,7 @@ class Shaper:
         return tuple(changed)
 
     def _give_runs_policies(self, namespace: str) -> None:
-        """Runs from before each had its own go on under the namespace's, which is about to end that."""
+        """Runs from before each had its own continue under the namespace's, which is about to end that."""
         for owner in self._api.find("ConfigMap", namespace, names.ours()):
             key = names.key_from_labels(owner["metadata"].get("labels") or {})
             if key is not None and not is_ending(owner):

@@ -43,8 +43,8 @@ class Seen:
 
 
 def observation_of(seen: Seen) -> Observation:
-    """One state per task, in the spec's order. While the last workload is missing, and nothing was told to end, the run
-    does not exist: it is being submitted, or that was cut off, or the workload was deleted from outside."""
+    """One state per task, in the spec's order. While the last workload is missing, and nothing was asked to end, the
+    run does not exist: it is being submitted, or that was interrupted, or the workload was deleted from outside."""
     return _read(seen)[0]
 
 
@@ -68,7 +68,7 @@ def has_left_over(seen: Seen) -> bool:
 
 
 def goes_by_itself(owner: Raw) -> bool:
-    """Whether the run was told to go as a whole, and waits for the last of its pods."""
+    """Whether the run was asked to go as a whole, and waits for the last of its pods."""
     return is_ending(owner) and _AFTER_ALL_ELSE in (owner["metadata"].get("finalizers") or ())
 
 

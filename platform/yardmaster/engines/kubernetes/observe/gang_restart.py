@@ -1,14 +1,15 @@
 """When must all tasks of a run restart, because one was lost without which the others cannot continue? Pure.
 
 The cluster's controllers bring back each pod alone. That is all where a task's loss is its own (`strategy.Scope.TASK`).
-Where it is the cluster's, as with the chief and the servers of `parameter_server`, the others go on with what is no
+Where it is the cluster's, as with the chief and the servers of `parameter_server`, the others continue with what is no
 longer there, or wait for ever: then every pod that was there at the time is evicted, which costs it no restart, and the
 controllers make new ones.
 
 What was lost already, and which pods are to go, stands in the owner (`Together`), so that every loss counts once,
-whichever process sees it, and however often. A loss is told by what the API server shows of it: how often a Job has
-made the pod of an index, a server's pod that is leaving, has failed, was started again within, or is younger than its
-chief."""
+whichever process sees it, and however often. A loss is determined by what the API server shows of it: how often a Job
+has made the pod of an index, a server's pod that is leaving, has failed, was started again within, or is younger than
+its chief.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ def due(
 
 
 def _failures_in(roles: Sequence[RoleSeen]) -> list[tuple[RoleSeen, int, int]]:
-    """How often the task of each index failed, of Jobs: a set's pods are told apart by their uids."""
+    """How often the task of each index failed, of Jobs: a set's pods are distinguished by their uids."""
     jobs = [one for one in roles if one.role is not Role.PS]
     return [(one, index, failures_so_far(one, pod)) for one in jobs for index, pod in one.pods.items()]
 

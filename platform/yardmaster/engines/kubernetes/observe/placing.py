@@ -98,7 +98,7 @@ def refused_since(pod: Raw) -> datetime | None:
 
 def machine_of(pod: Raw) -> Hindrance:
     """What becomes of a living pod's machine: it is being emptied, or does not answer. A cordoned machine, on which it
-    goes on, is no trouble."""
+    continues, is no trouble."""
     node = pod.get("spec", {}).get("nodeName") or "its node"
     if was_taken_away(pod):
         why = condition(pod, "DisruptionTarget").get("reason", "")

@@ -116,13 +116,13 @@ def _comes_again(one: RoleSeen, pod: Raw, index: int, exit_code: int | None) -> 
 
 
 def _is_spent(one: RoleSeen, pod: Raw, index: int) -> bool:
-    """The job's restarts are spent, or its Job makes no more of this index: its own limit is the same number."""
+    """No restarts are left, or its Job makes no more of this index: its own limit is the same number."""
     return index in one.exhausted or failures_of_pod(pod) >= one.shape.retries
 
 
 def _living_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     """Running, or between two starts of its container. What has been started too often has failed: the kubelet would
-    go on for ever."""
+    continue for ever."""
     status = pods.container_status(pod)
     last = status.get("lastState", {}).get("terminated") or {}
     ending = pods.ending_of_container(last, one.memory)

@@ -100,7 +100,7 @@ class RunStore:
             return self._keys[run]
 
     def vouch(self, kind: str, version: str) -> None:
-        """A bookmark: everything up to `version` has been told. Raises `Expired` where that is less than was vouched
+        """A bookmark: everything up to `version` was reported. Raises `Expired` where that is less than was vouched
         for before: the server's history is another one now."""
         mark = version_of(version)
         with self._lock:

@@ -2,9 +2,9 @@
 instead of the server, and tell which runs have changed. Where room is asked for, two more fill what is known of that:
 of the nodes, and of the pods that are not ours.
 
-A watch begins with a list and goes on from the last version that the server has vouched for (a list's, a bookmark's):
-what came after it is told again after a break, and known. Where the server no longer remembers that version (410), or
-its history went back, and now and then anyway, everything is listed again and every run counts as changed. After a
+A watch begins with a list and continues from the last version that the server has vouched for (a list's, a bookmark's):
+what came after it is sent again after a break, and is known. Where the server no longer remembers that version (410),
+or its history went back, and now and then anyway, everything is listed again and every run counts as changed. After a
 failure a watch waits, longer each time, or as long as the server asks. Not here: what may be believed (`basis`).
 """
 
@@ -97,7 +97,7 @@ class KindWatch:
         return self._stream is not None or self._clock() - self._broken_at < self._pace.stale_after
 
     def list_anew(self) -> None:
-        """Believe nothing of what was told before, from now on."""
+        """Believe nothing of what was reported before, from now on."""
         self._must_list = True
 
     def close(self) -> None:
@@ -257,7 +257,7 @@ class Watching:
         """None where it went well: the next may begin at once. Else how long the server wants to be left alone."""
         try:
             watch.once()
-        except Exception as error:  # noqa: BLE001 - the top of the loop: what it is, is told there
+        except Exception as error:  # noqa: BLE001 - the top of the loop: the caller reports what it is
             return 0.0 if self._closed.is_set() else _after_trouble(watch, error)
         # After one that ended without a word, and soon, comes a pause: neither watches nor lists shall come as a storm.
         return None if watch.has_heard or watch.has_stood else 0.0

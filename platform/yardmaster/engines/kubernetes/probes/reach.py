@@ -1,4 +1,4 @@
-"""Do tasks reach the portal? A pod asks what a runner asks first, at the portal's address as tasks are told it."""
+"""Do tasks reach the portal? A pod asks what a runner asks first, at the portal's address as tasks receive it."""
 
 from __future__ import annotations
 

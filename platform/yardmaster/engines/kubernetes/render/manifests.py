@@ -9,14 +9,14 @@ A role's pods are made by an Indexed Job, those of parameter servers by a Statef
 
 Restarts. A failed pod is made again with its index, after a back-off. The spec's `retries` count the restarts of all
 tasks of the job together, which no Job can: its limit for each index is the same number, which no task passes, and
-whose failure is one too many is told from what shows of all (`budget`). A pod that the cluster itself took away
+whose failure is one too many is determined from what all show (`budget`). A pod that the cluster itself took away
 (eviction, preemption, a drained node: the condition `DisruptionTarget`) costs nothing. Exit codes of the runner that a
 restart cannot mend fail the index at once. A failed index leaves the others alone: whether the job can do without it is
 the portal's verdict.
 
-Where the others cannot go on without the one that was lost, they are ended too and come back with it (`together`),
-which costs one restart in all. Memory passed (137) cannot be told from another SIGKILL by these rules, nor one error
-of a script from another: what no restart can mend is a failure as soon as it is seen (`rolefacts`).
+Where the others cannot continue without the one that was lost, they are ended too and come back with it (`together`),
+which costs one restart in all. Memory passed (137) cannot be distinguished from another SIGKILL by these rules, nor one
+error of a script from another: what no restart can mend is a failure as soon as it is seen (`rolefacts`).
 
 Not here: applying them.
 """
@@ -249,8 +249,9 @@ def _job(spec: TrainingSpec, role: Role, template: dict[str, Any], options: Task
 
 
 def _deadline(spec: TrainingSpec, options: TaskOptions) -> dict[str, int]:
-    """Behind `max_runtime`, for a portal that is away when that is over. The Job's time begins when it is made and goes
-    on over restarts; the attempt's begins when all tasks run. A set takes no deadline: servers stay for the portal."""
+    """Behind `max_runtime`, for a portal that is away when that is over. The Job's time begins when it is made and
+    continues over restarts; the attempt's begins when all tasks run. A set takes no deadline: servers stay for the
+    portal."""
     if spec.max_runtime is None:
         return {}
     longest = spec.max_runtime + spec.grace_period + timedelta(seconds=options.deadline_margin)

@@ -67,7 +67,7 @@ class RunShape:
 
 @dataclass(frozen=True)
 class Released:
-    """A role that was told to end: when, and its tasks as they were then."""
+    """A role that was asked to end: when, and its tasks as they were then."""
 
     at: datetime
     tasks: Mapping[int, TaskState]
@@ -83,7 +83,7 @@ class Released:
 
 
 def in_order_of_application(roles: Iterable[Role]) -> list[Role]:
-    """The leading task's role last: nothing goes on without its workload, so that one says whether all is there."""
+    """The leading task's role last: nothing continues without its workload, so that one says whether all is there."""
     wanted = frozenset(roles)
     return [role for role in reversed(Role) if role in wanted]
 
