@@ -25,7 +25,7 @@ from apps.dispatch.messages import (
     SEND_NOTICE,
 )
 from apps.dispatch.outbox import ATTEMPT_DECIDED
-from apps.jobs.engines.namespaces import places_keep, places_sweep
+from apps.jobs.engines.namespaces import engine_namespaces_keep, engine_namespaces_sweep
 from apps.jobs.engines.probes import network_is_due, probes_sweep
 from apps.jobs.state.results import result_settle, results_settle
 from apps.jobs.worker.queue_pass import admit_queue
@@ -90,7 +90,7 @@ def sweep_uploads() -> None:
 @shared_task(name=KEEP_NAMESPACE)  # type: ignore[untyped-decorator]
 def keep_namespace(namespace_id: str) -> None:
     """Look after what engines keep for one namespace."""
-    places_keep(uuid.UUID(namespace_id))
+    engine_namespaces_keep(uuid.UUID(namespace_id))
 
 
 @shared_task(name=CARRY_OUT_REMOVAL)  # type: ignore[untyped-decorator]
@@ -103,7 +103,7 @@ def carry_out_removal(removal_id: str) -> None:
 def sweep_namespaces() -> None:
     """Wake every namespace and every removal that is due."""
     now = timezone.now()
-    places_sweep(now)
+    engine_namespaces_sweep(now)
     removals_sweep(now)
 
 

@@ -138,7 +138,7 @@ def user_change(*, user: User, actor: User, **changes: Any) -> User:
             user.pending_email = ""
         _save(user, [*changes, "pending_email"])
         if was_active and not user.is_active:
-            _let_nobody_in(user)
+            _lock_out(user)
         if user.is_active and not was_active:
             models.user_activated.send(User, user=user)
         record(actor, "user.change", f"user:{user.pk}", **{name: _fact(value) for name, value in changes.items()})
@@ -202,7 +202,7 @@ def address_change(*, user: User, email: str) -> User:
     return user
 
 
-def _let_nobody_in(user: User) -> None:
+def _lock_out(user: User) -> None:
     """End every session, token and link of the user; also those that would wake when the user is activated again."""
     User.objects.filter(pk=user.pk).update(sign_in_epoch=F("sign_in_epoch") + 1)
     PersonalToken.objects.filter(user=user).delete()

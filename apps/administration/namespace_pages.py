@@ -41,7 +41,7 @@ def namespaces(request: HttpRequest) -> HttpResponse:
     form = TeamForm(request.POST if request.method == "POST" else None)
     if form.is_bound:
         _require_administrator(user)
-        made = _deed(form, lambda data: services.team_create(
+        made = _action(form, lambda data: services.team_create(
             slug=data["slug"], title=data["title"], actor=user,
             manager=user_by_name(data["manager"]) if data["manager"] else user,
         ))  # fmt: skip
@@ -109,7 +109,7 @@ def member_add(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
     user = user_of(request)
     shown = selectors.namespace_for(user, namespace_id, at_least=Role.MANAGER)
     form = MemberForm(request.POST)
-    made = _deed(form, lambda data: services.member_add(
+    made = _action(form, lambda data: services.member_add(
         namespace=shown, user=user_by_name(data["username"]), role=Role(data["role"]), actor=user
     ))  # fmt: skip
     if made is None:
@@ -124,7 +124,7 @@ def member_change(request: HttpRequest, namespace_id: UUID, user_id: UUID) -> Ht
     user = user_of(request)
     shown = selectors.namespace_for(user, namespace_id, at_least=Role.MANAGER)
     form = RoleForm(request.POST)
-    changed = _deed(form, lambda data: services.member_change(
+    changed = _action(form, lambda data: services.member_change(
         namespace=shown, user=user_by_id(user_id), role=Role(data["role"]), actor=user
     ))  # fmt: skip
     if changed is None:
@@ -171,7 +171,7 @@ def quota(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
     return redirect("namespace_page", shown.pk)
 
 
-def _deed(form: MemberForm | RoleForm | TeamForm, do: Callable[[dict[str, str]], Made]) -> Made | None:
+def _action(form: MemberForm | RoleForm | TeamForm, do: Callable[[dict[str, str]], Made]) -> Made | None:
     """Do it with what was typed; what is wrong with that, or speaks against it, is shown in the form, and None."""
     if not form.is_valid():
         return None

@@ -13,7 +13,7 @@ from apps.audit.services import record
 from apps.errors import Conflict
 from apps.jobs.services import quota_changed
 from apps.namespaces.models import Namespace, Quota, default_quota_create
-from apps.namespaces.services import place_changed
+from apps.namespaces.services import engine_namespaces_changed
 
 
 class Limits(TypedDict):
@@ -50,7 +50,7 @@ def quota_set(*, namespace: Namespace, limits: Limits, actor: User, seen: Limits
         quota.save()
         record(actor, "quota.set", f"namespace:{namespace.pk}", namespace=namespace, before=before, after=_facts(quota))
         quota_changed(namespace)
-        place_changed(namespace.pk, timezone.now())
+        engine_namespaces_changed(namespace.pk, timezone.now())
     return quota
 
 

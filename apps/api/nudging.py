@@ -42,10 +42,10 @@ class Nudger(Generic[Thing, News]):
         self._send = send
         self._complained = -QUIET
         self._thread: threading.Thread | None = None
-        self.begin_anew()
+        self.start_over()
         _all.add(self)
 
-    def begin_anew(self) -> None:
+    def start_over(self) -> None:
         """In a process just forked: its parent's thread and news stayed with the parent."""
         self._latest: dict[Thing, News] = {}
         self._lock = threading.Lock()
@@ -96,7 +96,7 @@ _all: weakref.WeakSet[Nudger[Any, Any]] = weakref.WeakSet()
 
 def _after_fork() -> None:
     for one in _all:
-        one.begin_anew()
+        one.start_over()
 
 
 os.register_at_fork(after_in_child=_after_fork)

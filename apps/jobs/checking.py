@@ -51,7 +51,7 @@ def job_check(*, user: User, namespace: Namespace, data: object, engine: str | N
         warnings = launch_warnings(user, namespace, spec)
     except SpecRejected as error:
         return _refused(error)
-    found = check_room(spec, namespace.pk, chosen, timezone.now())
+    found = check_capacity(spec, namespace.pk, chosen, timezone.now())
     if found.verdict is not Fit.NEVER_FITS:  # which has numbers, and so says more
         try:
             manifests_of_spec(user, namespace, spec, chosen)
@@ -60,7 +60,7 @@ def job_check(*, user: User, namespace: Namespace, data: object, engine: str | N
     return _shown(found, warnings)
 
 
-def check_room(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now: datetime) -> Check:
+def check_capacity(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now: datetime) -> Check:
     """What admission would say of a job that came now. Promises nothing."""
     last_of_now = uuid.UUID(int=(1 << 128) - 1)
     candidate = Candidate.of(spec, job_id=last_of_now, namespace_id=namespace_id, queued_at=now)

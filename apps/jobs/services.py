@@ -146,7 +146,7 @@ def _want_stopped(job: Job, now: datetime, user: User | None) -> bool:
         record(user, "job.stop", f"job:{job.pk}", namespace=job.namespace, name=job.name)
         ask_for_look(job.pk, now)
         enqueue(RECONCILE, job.pk)
-        queue.ask_for_room_of(job)
+        queue.ask_for_capacity_of(job)
         job_changed(job)
     return True
 

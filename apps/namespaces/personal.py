@@ -17,7 +17,7 @@ from apps.accounts.models import User, user_activated, user_deleting, user_leavi
 from apps.dispatch.messages import KEEP_NAMESPACE, enqueue
 from apps.errors import Conflict
 from apps.namespaces.models import Membership, Namespace, Role, default_quota_create, slug_of
-from apps.namespaces.services import namespaces_open, places_give_up
+from apps.namespaces.services import engine_namespaces_give_up, namespaces_open
 
 
 def personal_namespace_create(user: User) -> Namespace:
@@ -74,5 +74,5 @@ def _refuse_only_manager(*, user: User, **_: Any) -> None:
 @receiver(user_deleting)
 def _delete_personal_namespace(*, user: User, **_: Any) -> None:
     own = Namespace.objects.filter(owner=user)
-    places_give_up(own.values_list("pk", flat=True), timezone.now())
+    engine_namespaces_give_up(own.values_list("pk", flat=True), timezone.now())
     own.delete()

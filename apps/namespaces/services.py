@@ -35,7 +35,7 @@ def team_create(*, slug: str, title: str, manager: User, actor: User) -> Namespa
             default_quota_create(namespace)
             facts = {"slug": slug, "manager": manager.username}
             record(actor, "namespace.create", _name(namespace), namespace=namespace, **facts)
-            place_changed(namespace.pk, timezone.now())
+            engine_namespaces_changed(namespace.pk, timezone.now())
     except IntegrityError as error:
         taken = Problem("slug", "unique", "A namespace with this name already exists.", "Choose another.", slug)
         raise Invalid([taken]) from error
@@ -110,17 +110,17 @@ def _name(namespace: Namespace) -> str:
     return f"namespace:{namespace.pk}"
 
 
-def place_changed(namespace_id: uuid.UUID, now: datetime) -> None:
+def engine_namespaces_changed(namespace_id: uuid.UUID, now: datetime) -> None:
     """Something that places depend on has changed: have them looked at once the running transaction is committed."""
     Place.objects.filter(namespace_id=namespace_id).update(next_look_at=now, shaped_at=None)
     enqueue(KEEP_NAMESPACE, namespace_id)
 
 
-def places_give_up(namespace_ids: Iterable[uuid.UUID], now: datetime) -> None:
+def engine_namespaces_give_up(namespace_ids: Iterable[uuid.UUID], now: datetime) -> None:
     """Have all that engines keep for these namespaces removed, once the running transaction is committed."""
     for namespace_id in namespace_ids:
         Place.objects.filter(namespace_id=namespace_id).update(goes=True, setbacks=0)
-        place_changed(namespace_id, now)
+        engine_namespaces_changed(namespace_id, now)
 
 
 def namespaces_open(closed: QuerySet[Namespace], now: datetime) -> None:
@@ -128,4 +128,4 @@ def namespaces_open(closed: QuerySet[Namespace], now: datetime) -> None:
     for namespace in closed:
         Namespace.objects.filter(pk=namespace.pk).update(closed_at=None)
         Place.objects.filter(namespace_id=namespace.pk).update(goes=False, left=[], setbacks=0)
-        place_changed(namespace.pk, now)
+        engine_namespaces_changed(namespace.pk, now)

@@ -26,11 +26,11 @@ from apps.datasets.selectors import DATASETS
 from apps.dispatch.leases import claim_due, due
 from apps.dispatch.messages import CARRY_OUT_REMOVAL, enqueue
 from apps.errors import DomainError
-from apps.jobs.engines.namespaces import places_keep, places_left
+from apps.jobs.engines.namespaces import engine_namespaces_keep, engine_namespaces_left
 from apps.jobs.selectors import jobs_in
 from apps.jobs.services import jobs_delete_in, jobs_stop_in
 from apps.namespaces.models import Namespace
-from apps.namespaces.services import places_give_up
+from apps.namespaces.services import engine_namespaces_give_up
 from apps.registry.models import Model
 from apps.removals.models import Data, Removal
 from apps.uploads.selectors import storage_used, uploads_in
@@ -139,9 +139,9 @@ def _stop(namespace: Namespace, actor: User | None) -> Left:
 
 def _let_engines_go(removal: Removal, clock: Clock) -> Left:
     with _still_closed(removal):
-        places_give_up([removal.namespace_id], clock())
-    places_keep(removal.namespace_id, clock=clock)
-    return [_entry(what, why) for what, why in places_left(removal.namespace_id)]
+        engine_namespaces_give_up([removal.namespace_id], clock())
+    engine_namespaces_keep(removal.namespace_id, clock=clock)
+    return [_entry(what, why) for what, why in engine_namespaces_left(removal.namespace_id)]
 
 
 def _delete_data(removal: Removal, namespace: Namespace, actor: User | None) -> Left:

@@ -32,7 +32,7 @@ def explain_end(
     exit_code: int,
     tail: bytes,
     was_out_of_memory: bool,
-    was_told_to_stop: bool,
+    was_asked_to_stop: bool,
     reached: int = 0,
     given: Sequence[str] = (),
 ) -> Ending:
@@ -41,7 +41,7 @@ def explain_end(
 
     `reached` is how far it came (`Progress.reached`), `given` the folders that were there whole before it began: what
     is missing from them will be missing again."""
-    if exit_code == 0 and was_told_to_stop:
+    if exit_code == 0 and was_asked_to_stop:
         return Ending(128 + signal.SIGTERM, "Killed", "it was told to stop before its work was done, and ended well")
     if exit_code == 0:
         return Ending(0, "", "")
@@ -49,7 +49,7 @@ def explain_end(
     lines = [line.rstrip() for line in text.split("\n")]
     found = uncaught_in(lines)
     said = "" if found is None else found.line
-    if was_told_to_stop and exit_code >= 128:
+    if was_asked_to_stop and exit_code >= 128:
         return Ending(exit_code, "Killed", "it was told to stop and ended by %s" % _signal_name(exit_code - 128))
     if was_out_of_memory and exit_code == 128 + signal.SIGKILL:
         return Ending(exit_code, "OutOfMemory", "the kernel killed it for using more memory than it may")

@@ -109,17 +109,17 @@ class Reporter(threading.Thread):
             farewell = self._farewell
             self._facts.changed.clear()
             try:
-                is_told = self.report_once()
+                is_reported = self.report_once()
             except Exception:  # noqa: BLE001 - the script must run on whatever goes wrong here
                 note("reporting failed:\n" + traceback.format_exc())
-                is_told = False
+                is_reported = False
             if farewell is not None:
-                if is_told:
+                if is_reported:
                     farewell.worked()
-                if (is_told and not self._facts.has_scalars) or not farewell.may_go_on():
+                if (is_reported and not self._facts.has_scalars) or not farewell.may_go_on():
                     return
                 self._facts.changed.set()
-            pause = AT_MOST_EVERY if is_told else self._backoff.next()
+            pause = AT_MOST_EVERY if is_reported else self._backoff.next()
             if farewell is not None:
                 time.sleep(min(pause, LAST_EVERY))
             else:

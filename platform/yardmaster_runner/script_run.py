@@ -68,7 +68,7 @@ class ScriptRun:
                 thread.start()
         self._facts.state("running")
         exit_code = script.wait()
-        was_told_to_stop = switch.was_thrown
+        was_asked_to_stop = switch.was_thrown
         intake.join(PIPE_PATIENCE)
         script.end_survivors()
         intake.stop_reading(PIPE_PATIENCE)
@@ -76,7 +76,7 @@ class ScriptRun:
         switch.ended()
         was_out_of_memory = kills is not None and (memory_kills() or 0) > kills
         self._progress.see_output(intake.tail, len(intake.tail))
-        self._explain = lambda: self._explained(exit_code, intake.tail, was_out_of_memory, was_told_to_stop)
+        self._explain = lambda: self._explained(exit_code, intake.tail, was_out_of_memory, was_asked_to_stop)
         return self._explain()
 
     def keep_results(self) -> Ending:
@@ -95,10 +95,10 @@ class ScriptRun:
             return replace(ending, reason="UploadFailed", message=trouble[:LONGEST_MESSAGE])
         return ending
 
-    def _explained(self, exit_code: int, tail: bytes, was_out_of_memory: bool, was_told_to_stop: bool) -> Ending:
+    def _explained(self, exit_code: int, tail: bytes, was_out_of_memory: bool, was_asked_to_stop: bool) -> Ending:
         given = (self._folders.code, self._folders.data)
         reached = self._progress.reached
-        ending = explain_end(exit_code, tail, was_out_of_memory, was_told_to_stop, reached, given)
+        ending = explain_end(exit_code, tail, was_out_of_memory, was_asked_to_stop, reached, given)
         return explain_end_of_server(ending) if self._order.runs_server else ending
 
     def _start(self, inherited: Mapping[str, str], output: int, spool: Spool) -> Script:

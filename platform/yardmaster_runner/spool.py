@@ -312,11 +312,11 @@ class Spool:
             self._pieces.append(piece)
             line = piece.end
         if not self._pieces:
-            self._begin_anew()
+            self._start_over()
             return
         self._place(0)
 
-    def _begin_anew(self) -> None:
+    def _start_over(self) -> None:
         """Everything was shipped: count from 0 again, going on where the portal's log ends. What the predecessor noted
         would be wrong of our lines."""
         self.base, self.writer, self._line = None, 0, 0

@@ -80,10 +80,10 @@ def place(capacity: Capacity, holders: tuple[Holder, ...] = ()) -> None:
 class AsTold(Watching):
     """The watches of a process, without their streams."""
 
-    def start_room(self) -> None:
+    def start_capacity(self) -> None:
         pass
 
-    def knows_room(self) -> bool:
+    def knows_capacity(self) -> bool:
         return True
 
 

@@ -70,7 +70,7 @@ def key(on_cluster: ClusterHarness) -> Iterator[JobKey]:
     """Of a run that is removed, whatever its tasks were told to do."""
     made = on_cluster.new_key()
     yield made
-    on_cluster.engine.tidy(made)
+    on_cluster.engine.clean_up(made)
     on_cluster.order_stand_in()
 
 

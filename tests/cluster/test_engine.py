@@ -40,7 +40,7 @@ def engine(account: Account) -> KubernetesEngine:
 def key(cluster: Cluster, engine: KubernetesEngine) -> Iterator[JobKey]:
     made = new_key()
     yield made
-    engine.tidy(made)
+    engine.clean_up(made)
     name = namespace_name(made.namespace_id, engine.options)
     cluster.remove_namespace(name)
 
@@ -81,7 +81,7 @@ def test_release_stop_and_tidy_leave_their_facts_and_then_nothing(cluster: Clust
     assert task_in(seen, Role.WORKER, 0).phase is TaskPhase.RUNNING
     engine.stop(key, SOON)
     wait_until(engine, key, all_ended, PATIENCE)
-    engine.tidy(key)
+    engine.clean_up(key)
     assert engine.observe([key])[key] == ABSENT
     selector = f"yardmaster/run={key.name}"
     left = ("get", "all,cm,secret", "--all-namespaces", "-l", selector, "-o", "name")
@@ -92,7 +92,7 @@ def test_after_tidy_the_same_run_may_come_again_at_once(engine, key: JobKey):
     for _ in range(2):
         engine.submit(small_spec(), key, ACCESS)
         wait_until(engine, key, all_run, PATIENCE)
-        engine.tidy(key)
+        engine.clean_up(key)
 
 
 def test_trainer_2001_an_image_that_does_not_exist_is_said(account: Account, key: JobKey):

@@ -24,4 +24,4 @@ def harness(request: pytest.FixtureRequest, on_cluster: ClusterHarness) -> Itera
 def key(harness: ClusterHarness) -> Iterator[JobKey]:
     made = harness.new_key()
     yield made
-    harness.engine.tidy(made)
+    harness.engine.clean_up(made)

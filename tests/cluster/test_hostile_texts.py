@@ -131,7 +131,7 @@ def test_a_resource_that_kubernetes_cannot_name_is_the_users_to_change_and_leave
 def key(on_cluster: ClusterHarness) -> Iterator[JobKey]:
     made, token = on_cluster.new_key(), on_cluster.portal.token
     yield made
-    on_cluster.engine.tidy(made)
+    on_cluster.engine.clean_up(made)
     on_cluster.order_stand_in()
     on_cluster.portal.token = token
 

@@ -71,7 +71,7 @@ def watching(many: Cluster, prefix: str) -> Iterator[KubernetesEngine]:
     """An engine that hears of changes, as the portal's does."""
     made = engine_on(many, prefix, watch=True)
     made.capacity()
-    wait_for("the watches of nodes", made._watching.knows_room)
+    wait_for("the watches of nodes", made._watching.knows_capacity)
     yield made
     made.close()
 
@@ -80,7 +80,7 @@ def watching(many: Cluster, prefix: str) -> Iterator[KubernetesEngine]:
 def key(engine: KubernetesEngine) -> Iterator[JobKey]:
     made = new_key()
     yield made
-    engine.tidy(made)
+    engine.clean_up(made)
 
 
 def _free(capacity: Capacity) -> tuple[float, int, int]:
@@ -189,7 +189,7 @@ def test_a_drained_node_is_left_by_its_tasks_which_go_on_elsewhere(many: Cluster
         assert _free(watching.capacity())[2] == ALL[2] - 4
     finally:
         many.kubectl("uncordon", node)
-        watching.tidy(key)
+        watching.clean_up(key)
 
 
 def test_tasks_of_a_drained_node_that_fit_nowhere_else_say_so(many: Cluster, watching: KubernetesEngine):
@@ -206,7 +206,7 @@ def test_tasks_of_a_drained_node_that_fit_nowhere_else_say_so(many: Cluster, wat
         wait_until(watching, key, _all_run, PATIENCE)
     finally:
         many.kubectl("uncordon", node)
-        watching.tidy(key)
+        watching.clean_up(key)
 
 
 def _drain(cluster: Cluster, node: str) -> None:

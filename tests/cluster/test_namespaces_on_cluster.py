@@ -104,7 +104,7 @@ def test_a_job_that_takes_all_of_the_quota_fits(engine, make):
     try:
         wait_until(engine, key, lambda seen: all(one.phase is TaskPhase.RUNNING for one in seen.tasks), 60)
     finally:
-        engine.tidy(key)
+        engine.clean_up(key)
 
 
 def test_a_container_that_says_nothing_gets_the_usual_and_no_gpu(cluster: Cluster, make):

@@ -75,7 +75,7 @@ def test_half_a_gang_goes_back_to_the_queue_and_leaves_the_node(cluster: Cluster
         assert datetime.now(UTC) - begun < timedelta(seconds=30)
     assert isinstance(step, TakeBack)
     assert "Insufficient cpu" in step.why.message
-    engine.tidy(key)
+    engine.clean_up(key)
     wait_for("the node is free", lambda: not pods_of(cluster, key), 30)
     assert engine.observe([key])[key] == ABSENT
 
@@ -100,7 +100,7 @@ def test_a_cordoned_node_is_said_and_a_drain_moves_a_task_that_says_so(cluster: 
             assert waits.refused is None, "a job that had begun would lose its place"
         wait_until(engine, key, lambda seen: task_in(seen, Role.WORKER, 0).phase is TaskPhase.RUNNING, PATIENCE)
     finally:
-        engine.tidy(key)
+        engine.clean_up(key)
         engine.close()
 
 

@@ -96,7 +96,7 @@ def test_they_are_enough_for_the_whole_life_of_a_namespace_and_a_job(engine: Kub
     engine.release(key, [Role.WORKER, Role.PS])
     wait_until(engine, key, lambda seen: sum(one.phase is TaskPhase.RELEASED for one in seen.tasks) == 2, 60)
     engine.stop(key, timedelta(seconds=1))
-    engine.tidy(key)
+    engine.clean_up(key)
     wait_for("the end of the namespace", lambda: engine.remove(namespace_id).gone, 90)
 
 
@@ -113,7 +113,7 @@ def test_a_namespace_that_somebody_deleted_is_missed_by_a_submission_and_made_an
         engine.submit(spec_of(roles={Role.WORKER: RoleSpec(1, TINY)}), key, ACCESS)
     shaped(engine, namespace_id, QUOTA, URL)
     engine.submit(spec_of(roles={Role.WORKER: RoleSpec(1, TINY)}), key, ACCESS)
-    engine.tidy(key)
+    engine.clean_up(key)
 
 
 def test_what_somebody_took_off_a_namespace_is_put_back(cluster: Cluster, engine: KubernetesEngine):

@@ -153,7 +153,7 @@ class LocalHarness:
         for path in (self.root / "runs").glob("*/run.json"):
             self.keys.append(_key_of(path))
         for key in set(self.keys):
-            self.engine.tidy(key)
+            self.engine.clean_up(key)
         os.environ.pop("STAND_IN", None)
 
 

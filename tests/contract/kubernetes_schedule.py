@@ -26,7 +26,7 @@ from yardmaster.ids import JobKey, short
 from yardmaster.job.spec import Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.job.strategy import leading_task
 from yardmaster.lifecycle.phases import ABSENT, Observation, Phase, Wanted
-from yardmaster.lifecycle.plan import FreeQuota, Move, Release, Remembered, Restart, Stop, Submit, Tidy, Wait, plan
+from yardmaster.lifecycle.plan import CleanUp, FreeQuota, Move, Release, Remembered, Restart, Stop, Submit, Wait, plan
 from yardmaster.queueing.ledger import Quota
 
 BEGIN = datetime(2027, 1, 4, 12, tzinfo=UTC)
@@ -267,8 +267,8 @@ class Schedule:
                 engine.stop(row.key, grace)
             case Release(roles):
                 engine.release(row.key, roles)
-            case Tidy():
-                engine.tidy(row.key)
+            case CleanUp():
+                engine.clean_up(row.key)
         if self.chance.random() >= 0.1:  # else killed between the deed and its trace
             row.job = replace(row.job, **self._trace(row, step))
 
@@ -284,7 +284,7 @@ class Schedule:
                 return {"released_at": self.now}
             case FreeQuota(roles):
                 return {"reserved": row.job.reserved - roles}
-            case Tidy():
+            case CleanUp():
                 return {"tidied_at": self.now, "reserved": frozenset()}
             case Wait():
                 self.now += timedelta(seconds=1)

@@ -167,16 +167,16 @@ def test_a_stop_before_anything_has_begun_ends_everything(harness: Harness, key:
 
 def test_after_tidy_nothing_is_known_and_the_key_may_come_again(harness: Harness, running: JobKey):
     for _ in range(2):
-        harness.engine.tidy(running)
+        harness.engine.clean_up(running)
         assert harness.engine.observe([running])[running] == ABSENT
     harness.engine.submit(spec_of(), running, ACCESS)
     harness.let_begin(running)
     assert set(phases(harness, running).values()) == {"RUNNING"}
-    harness.engine.tidy(running)
+    harness.engine.clean_up(running)
 
 
 def test_verbs_on_a_run_that_is_not_there_succeed_and_make_nothing(harness: Harness, key: JobKey):
-    harness.engine.tidy(key)
+    harness.engine.clean_up(key)
     harness.engine.stop(key, SHORT)
     harness.engine.release(key, [Role.PS])
     harness.engine.stop(key, NOW)
@@ -198,7 +198,7 @@ def test_a_verb_from_many_sides_at_once_is_as_one(harness: Harness, key: JobKey)
     at_once(6, lambda: harness.engine.release(key, [Role.PS]))
     at_once(6, lambda: harness.engine.stop(key, SHORT))
     wait_until(harness.engine, key, all_ended)
-    at_once(6, lambda: harness.engine.tidy(key))
+    at_once(6, lambda: harness.engine.clean_up(key))
     assert harness.engine.observe([key])[key] == ABSENT
 
 
@@ -330,7 +330,7 @@ def test_a_run_of_servers_begins_and_is_stopped_like_any_other(harness: Harness,
     harness.engine.stop(key, SHORT)
     seen = wait_until(harness.engine, key, all_ended)
     assert {task.phase for task in seen.tasks} == {TaskPhase.RELEASED}
-    harness.engine.tidy(key)
+    harness.engine.clean_up(key)
     assert harness.engine.observe([key])[key] == ABSENT
 
 
@@ -354,7 +354,7 @@ def test_servers_have_addresses_of_their_own_that_stay_while_the_run_is_there(ha
     theirs = harness.engine.servers(spec, other)
     assert theirs is not None
     assert not set(every) & {one for some in theirs.addresses.values() for one in some}
-    harness.engine.tidy(other)
+    harness.engine.clean_up(other)
 
 
 def at_once(count: int, deed: Callable[[], None]) -> None:

@@ -364,7 +364,7 @@ def test_an_owner_that_somebody_holds_up_is_absent_and_not_submitted_again(harne
     place = ("configmaps", namespace(harness, key), key.name)
     harness.api.store.merge(place, {"metadata": {"finalizers": ["example.org/held"]}})
     for _ in range(2):
-        harness.engine.tidy(key)
+        harness.engine.clean_up(key)
         assert harness.engine.observe([key])[key] == ABSENT
     with pytest.raises(Unavailable, match="still deleting"):
         harness.engine.submit(spec_of(), key, ACCESS)
@@ -380,7 +380,7 @@ def test_kubeflow_4758_a_whole_life_takes_six_writes_and_leaves_nothing(harness:
     wait_until(harness.engine, key, has_phase(Role.WORKER, 1, TaskPhase.SUCCEEDED))
     harness.engine.finish(key)
     wait_until(harness.engine, key, lambda seen: seen == ABSENT)
-    harness.engine.tidy(key)
+    harness.engine.clean_up(key)
     assert harness.api.count(*WRITES) - base_of(harness) == 6
     wait_for(lambda: not any(of_kind(harness, one) for one in OF_RUNS))
 
@@ -397,7 +397,7 @@ def test_no_set_of_roles_takes_more_than_eight_writes(harness: KubernetesHarness
     wait_until(harness.engine, key, has_phase(Role.CHIEF, 0, TaskPhase.SUCCEEDED))
     harness.engine.finish(key)
     wait_until(harness.engine, key, lambda seen: seen == ABSENT)
-    harness.engine.tidy(key)
+    harness.engine.clean_up(key)
     assert harness.api.count(*WRITES) - base_of(harness) == 5 + len(leaves) <= 8
     wait_for(lambda: not any(of_kind(harness, one) for one in OF_RUNS))
 
@@ -423,7 +423,7 @@ def test_a_finished_run_shows_what_has_not_ended_and_is_there_until_all_has(key:
         )
         with pytest.raises(Unavailable, match="still deleting"):
             harness.engine.submit(coordinated(), key, ACCESS)
-        harness.engine.tidy(key)
+        harness.engine.clean_up(key)
         for _ in range(3):
             harness.cluster.step()
         assert harness.engine.observe([key])[key] == ABSENT
@@ -442,7 +442,7 @@ def test_all_that_a_chief_leaves_running_is_released_with_one_write(harness, key
     seen = wait_until(harness.engine, key, all_ended)
     assert {task.phase for task in seen.tasks if task.role is not Role.CHIEF} == {TaskPhase.RELEASED}
     assert len(of_kind(harness, "jobs")) == 1
-    harness.engine.tidy(key)
+    harness.engine.clean_up(key)
     assert harness.api.count(*WRITES) - base_of(harness) == writes
     wait_for(lambda: not any(of_kind(harness, one) for one in OF_RUNS))
 
@@ -479,7 +479,7 @@ def test_what_the_garbage_collector_has_not_reached_makes_no_pods_after_the_tidy
         harness.api.store.collect_garbage = lambda: None
         assert of_kind(harness, "secrets") == []
         assert len(of_kind(harness, "jobs")) == 3
-        harness.engine.tidy(key)
+        harness.engine.clean_up(key)
         for _ in range(3):
             harness.cluster.step()
         assert of_kind(harness, "jobs") == of_kind(harness, "statefulsets") == of_kind(harness, "pods") == []
@@ -501,7 +501,7 @@ def test_a_single_task_takes_four_writes(harness: KubernetesHarness, key: JobKey
     running(harness, key, spec)
     harness.let_end(key, Role.WORKER, 0, 0)
     wait_until(harness.engine, key, all_ended)
-    harness.engine.tidy(key)
+    harness.engine.clean_up(key)
     assert harness.api.count(*WRITES) - base_of(harness) == 4
 
 
@@ -536,7 +536,7 @@ def test_the_owners_end_is_the_end_of_everything(harness: KubernetesHarness, key
 def test_kubeflow_4758_nothing_is_left_after_tidy(harness: KubernetesHarness, key: JobKey):
     running(harness, key)
     harness.make_stubborn(key, Role.WORKER, 0)
-    harness.engine.tidy(key)
+    harness.engine.clean_up(key)
     assert of_kind(harness, "pods") == of_kind(harness, "configmaps") == []
     wait_for(lambda: not any(of_kind(harness, one) for one in OF_RUNS))
 

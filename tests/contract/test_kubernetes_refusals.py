@@ -60,7 +60,7 @@ def test_a_run_that_the_scheduler_refuses_is_taken_off_whole_and_may_come_again(
     step = plan(Remembered(spec_of(), Phase.STARTING, Wanted.RUN, before, before, submitted_at=before), seen, now)
     assert isinstance(step, TakeBack)
     assert FULL in step.why.message
-    harness.engine.tidy(key)
+    harness.engine.clean_up(key)
     wait_until(harness.engine, key, lambda seen: not seen.exists)
     wait_for(lambda: not any(key.name in name for _, _, name in list(harness.api.store.objects)))
     harness.engine.submit(spec_of(), key, ACCESS)

@@ -165,7 +165,7 @@ def live_through_everything(harness: KubernetesHarness, key: JobKey) -> None:
     wait_for(lambda: ("watch", "nodes") in harness.api.requests)
     engine.release(key, [Role.PS])
     engine.stop(key, SOON)
-    engine.tidy(key)
+    engine.clean_up(key)
     lose_a_chief(harness, JobKey(key.namespace_id, new_key().job_id, 1))
 
 
@@ -183,7 +183,7 @@ def lose_a_chief(harness: KubernetesHarness, key: JobKey) -> None:
     wait_until(harness.engine, key, lambda seen: seen.to_restart)
     assert harness.engine.restart(key)
     harness.engine.release(key, [Role.PS, Role.WORKER])
-    harness.engine.tidy(key)
+    harness.engine.clean_up(key)
 
 
 def test_what_another_process_makes_meanwhile_is_looked_at_and_a_conflict_that_stays_is_told(

@@ -114,7 +114,7 @@ def test_a_run_is_not_absent_because_this_process_hears_late_of_what_another_did
     key = new_key()
     harness.engine.submit(spec_of(), key, ACCESS)
     assert other.observe([key])[key].exists
-    harness.engine.tidy(key)
+    harness.engine.clean_up(key)
     assert other.observe([key])[key] == ABSENT
 
 
@@ -136,7 +136,7 @@ def test_a_workload_is_not_removed_because_its_watch_is_late(harness: Kubernetes
     [
         lambda engine, key: engine.stop(key, SOON),
         lambda engine, key: engine.release(key, list(Role)),
-        lambda engine, key: engine.tidy(key),
+        lambda engine, key: engine.clean_up(key),
     ],
 )
 def test_who_has_ended_a_run_sees_it_end_though_the_watches_are_silent(harness: KubernetesHarness, key: JobKey, deed):

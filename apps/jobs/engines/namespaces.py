@@ -44,7 +44,7 @@ SHORTEST, LONGEST = timedelta(seconds=2), timedelta(minutes=2)
 AT_ONCE = 200
 
 
-def places_keep(namespace_id: uuid.UUID, *, clock: Clock = timezone.now) -> None:
+def engine_namespaces_keep(namespace_id: uuid.UUID, *, clock: Clock = timezone.now) -> None:
     """Look at every place of the namespace that is due; make those that are missing. Repeats harmlessly."""
     namespace = _open(namespace_id).first()
     if namespace is not None:
@@ -54,7 +54,7 @@ def places_keep(namespace_id: uuid.UUID, *, clock: Clock = timezone.now) -> None
         _look(place, clock)
 
 
-def places_sweep(now: datetime) -> int:
+def engine_namespaces_sweep(now: datetime) -> int:
     """Wake the namespaces that are due, and those that have no place yet. Returns how many namespaces."""
     places = due(Place.objects.all(), "next_look_at", now)
     woken = set(places.values_list("namespace_id", flat=True)[:AT_ONCE])
@@ -67,7 +67,7 @@ def places_sweep(now: datetime) -> int:
     return len(woken)
 
 
-def places_left(namespace_id: uuid.UUID) -> list[tuple[str, str]]:
+def engine_namespaces_left(namespace_id: uuid.UUID) -> list[tuple[str, str]]:
     """What engines still have of the namespace, and what holds up its end: words for people."""
     places = Place.objects.filter(namespace_id=namespace_id).order_by("engine")
     return [(f"namespace on {place.engine}", _why_left(place)) for place in places]
@@ -77,7 +77,7 @@ def _why_left(place: Place) -> str:
     return f"{place.problem} {place.remedy}".strip() or " ".join(place.left) or "It is being removed."
 
 
-def place_ready(namespace_id: uuid.UUID, engine_name: str, *, clock: Clock = timezone.now) -> None:
+def engine_namespace_ready(namespace_id: uuid.UUID, engine_name: str, *, clock: Clock = timezone.now) -> None:
     """Before a job is handed to an engine: its namespace's place is there and in shape. Where it was so at the last
     look and nothing has changed since, the engine's options included, the engine is not asked. Raises what the engine
     raises, `Misconfigured` for a namespace that is being removed: it must not come back."""
@@ -96,8 +96,8 @@ def place_ready(namespace_id: uuid.UUID, engine_name: str, *, clock: Clock = tim
     _found_in_shape(Place.objects.filter(pk=place.pk, next_look_at=place.next_look_at), engine_name, clock())
 
 
-def place_lost(namespace_id: uuid.UUID, engine_name: str) -> None:
-    """The engine has not got it, whatever the last look found: the next `place_ready` makes it."""
+def engine_namespace_lost(namespace_id: uuid.UUID, engine_name: str) -> None:
+    """The engine has not got it, whatever the last look found: the next `engine_namespace_ready` makes it."""
     Place.objects.filter(namespace_id=namespace_id, engine=engine_name).update(shaped_at=None)
 
 

@@ -73,4 +73,5 @@ async def send(changed: dict[Change, uuid.UUID]) -> None:
 
 _nudger = Nudger("changed jobs", send)
 _details = Nudger("details of jobs", send)
-"""Apart, since a nudger rests after each round: a job's end shall not wait because its tasks ended just before."""
+"""BoundedProcess, since a nudger rests after each round: a job's end shall not wait because its tasks ended just
+before."""

@@ -58,7 +58,7 @@ def ask(engine: str) -> None:
     transaction.on_commit(lambda: _ask(engine))
 
 
-def ask_for_room_of(job: Job) -> None:
+def ask_for_capacity_of(job: Job) -> None:
     """Something that this job held is free: have those decided who wait for its engine or its namespace's quota."""
     transaction.on_commit(lambda: _ask(job.engine))
     _ask_for(job.namespace_id, but=job.engine)

@@ -25,7 +25,7 @@ from rest_framework.views import APIView
 from apps.jobs.models import JobAttempt
 
 PREFIX = "ymt"
-AFTER_TIDY = timedelta(minutes=10)
+AFTER_CLEANUP = timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def identity_of(token: str, now: datetime) -> TaskIdentity | None:
         return None
     known = JobAttempt.objects.filter(job_id=job_id, number=attempt, job__deleted_at__isnull=True)
     row = known.values_list("job__namespace_id", "tidied_at", "spec__roles").first()
-    if row is None or (row[1] is not None and row[1] + AFTER_TIDY < now):
+    if row is None or (row[1] is not None and row[1] + AFTER_CLEANUP < now):
         return None
     return TaskIdentity(job_id, attempt, row[0], {role: one.get("replicas", 0) for role, one in (row[2] or {}).items()})
 

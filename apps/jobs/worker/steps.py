@@ -14,14 +14,14 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from apps.jobs.engines.configured import engine_named
-from apps.jobs.engines.namespaces import place_lost, place_ready
+from apps.jobs.engines.namespaces import engine_namespace_lost, engine_namespace_ready
 from apps.jobs.engines.probes import refuse_unreachable
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.state import books, ledger, phase_gate, queue, task_facts
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.task_auth import token_of
 from apps.jobs.worker import archive
-from apps.namespaces.services import place_changed
+from apps.namespaces.services import engine_namespaces_changed
 from yardmaster.engines.base import Engine, Finishes, Restarts, TaskAccess
 from yardmaster.errors import PlaceMissing
 from yardmaster.job.spec import Role, TrainingSpec
@@ -31,6 +31,7 @@ from yardmaster.lifecycle.phases import Observation, Phase
 from yardmaster.lifecycle.placing_words import PLACE_MISSING
 from yardmaster.lifecycle.plan import (
     Admit,
+    CleanUp,
     Discard,
     FreeQuota,
     GiveBack,
@@ -41,7 +42,6 @@ from yardmaster.lifecycle.plan import (
     Stop,
     Submit,
     TakeBack,
-    Tidy,
     Wait,
 )
 
@@ -64,7 +64,7 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
         case TakeBack(until, why):
             _take_back(job, until, why, now)
         case Discard():
-            engine_named(job.engine).tidy(job.key)
+            engine_named(job.engine).clean_up(job.key)
             _same(job).filter(phase=Phase.QUEUED.value).update(held_back_until=None)
         case Move(phase, verdict):
             _move(job, phase, verdict, spec, seen, now)
@@ -79,8 +79,8 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
             _remember(job, "released_at", now, "released", f"Tasks that still ran were released: {names}.")
         case FreeQuota(roles):
             _free(job, roles, now)
-        case Tidy():
-            _tidy(job, spec, now)
+        case CleanUp():
+            _clean_up(job, spec, now)
         case Wait():
             _explain(job, seen, now)
             return step
@@ -101,24 +101,24 @@ def _move(
         if verdict is not None and verdict.reason == "Lost" and verdict.role is None:
             task_facts.mark_lost(job, seen, now)
         if phase.is_final:
-            queue.ask_for_room_of(job)
+            queue.ask_for_capacity_of(job)
 
 
 def _give_back(job: Job, until: datetime, why: Verdict, now: datetime) -> None:
     with transaction.atomic():
         phase_gate.give_back(job, until, why, now=now)
         ledger.release_all(job, now)
-        queue.ask_for_room_of(job)
+        queue.ask_for_capacity_of(job)
 
 
 def _take_back(job: Job, until: datetime, why: Verdict, now: datetime) -> None:
     """Killed in between, the run is absent, and submitted again. Its log stays open: the attempt continues later."""
-    engine_named(job.engine).tidy(job.key)
+    engine_named(job.engine).clean_up(job.key)
     with transaction.atomic():
         phase_gate.take_back(job, until, why, now=now)
         task_facts.forget(job)
         ledger.release_all(job, now)
-        queue.ask_for_room_of(job)
+        queue.ask_for_capacity_of(job)
 
 
 def _same(job: Job) -> QuerySet[Job]:
@@ -130,12 +130,12 @@ def _submit(job: Job, spec: TrainingSpec, now: datetime) -> None:
     ."""
     access = TaskAccess(portal_url=settings.TASK_URL, token=token_of(job.pk, job.attempt), user=job.owner_id)
     refuse_unreachable(job.engine)
-    place_ready(job.namespace_id, job.engine)
+    engine_namespace_ready(job.namespace_id, job.engine)
     try:
         engine_named(job.engine).submit(spec, job.key, access)
     except PlaceMissing:
-        place_lost(job.namespace_id, job.engine)
-        place_ready(job.namespace_id, job.engine)
+        engine_namespace_lost(job.namespace_id, job.engine)
+        engine_namespace_ready(job.namespace_id, job.engine)
         engine_named(job.engine).submit(spec, job.key, access)
     taken(job, now)
 
@@ -194,14 +194,14 @@ def _free(job: Job, roles: frozenset[Role], now: datetime) -> None:
         if ledger.release(job, roles, now):
             names = ", ".join(sorted(role.value for role in roles))
             _event(job, now, "quota_freed", f"The quota of these roles was released: {names}.")
-            queue.ask_for_room_of(job)
+            queue.ask_for_capacity_of(job)
 
 
-def _tidy(job: Job, spec: TrainingSpec, now: datetime) -> None:
+def _clean_up(job: Job, spec: TrainingSpec, now: datetime) -> None:
     """What the engine alone kept is archived before it is removed; then all quota goes back."""
     engine = engine_named(job.engine)
     archive.keep_outputs(job, spec, engine)
-    engine.tidy(job.key)
+    engine.clean_up(job.key)
     with transaction.atomic():
         if not Job.objects.filter(pk=job.pk, attempt=job.attempt, tidied_at__isnull=True).update(tidied_at=now):
             return
@@ -211,7 +211,7 @@ def _tidy(job: Job, spec: TrainingSpec, now: datetime) -> None:
         _event(job, now, "tidied", "All remaining objects on the engine were removed.")
         job_changed(job)
         if freed:
-            queue.ask_for_room_of(job)
+            queue.ask_for_capacity_of(job)
 
 
 def _event(job: Job, now: datetime, kind: str, message: str, **facts: Any) -> None:
@@ -231,4 +231,4 @@ def _explain(job: Job, seen: Observation, now: datetime) -> None:
         Job.objects.filter(pk=job.pk, phase=job.phase, attempt=job.attempt).update(**changes)
         job_changed(job)
         if shown["reason"] in _OF_ITS_PLACE:
-            place_changed(job.namespace_id, now)
+            engine_namespaces_changed(job.namespace_id, now)

@@ -64,7 +64,7 @@ class Story:
         delay = f"{RECLAIM_DELAY.total_seconds():g} s"
         self.console.print(f"The verdict stands: {job.phase}. The parameter server is released {delay} later.")
         with self._timed("release what still ran"):
-            return self._until_tidied(job)
+            return self._until_cleaned_up(job)
 
     def end_early(self) -> None:
         """Off this machine no job outlives the demonstration: what is removed under it would count as lost."""
@@ -72,13 +72,13 @@ class Story:
             return
         with contextlib.suppress(PortalError, NotReachable):
             self.portal.jobs.stop(self.launched.id)
-            self._until_tidied(self.launched)
+            self._until_cleaned_up(self.launched)
 
     @property
     def succeeded(self) -> bool:
         return self.accuracy is not None and self.accuracy >= LEAST_ACCURACY
 
-    def _until_tidied(self, job: Job) -> Job:
+    def _until_cleaned_up(self, job: Job) -> Job:
         """Until nothing of the job runs any more, so that no parameter server outlives the demonstration."""
         deadline = time.monotonic() + 90
         while job.tidied_at is None and time.monotonic() < deadline:

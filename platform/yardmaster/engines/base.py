@@ -72,7 +72,7 @@ class Engine(Protocol):
         """Begin to stop every task: SIGTERM, `grace`, SIGKILL. Returns at once; `observe` shows the end. Asked again,
         the earlier end counts. Already gone: success."""
 
-    def tidy(self, key: JobKey) -> None:
+    def clean_up(self, key: JobKey) -> None:
         """Remove what is left of the run. Whatever still runs is killed. Absent: success. Afterwards `observe` says
         ABSENT, and the same key may be submitted again (`Unavailable` while what was removed is still going)."""
 

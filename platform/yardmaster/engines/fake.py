@@ -40,7 +40,7 @@ class FakeEngine:
     """An engine whose tasks go as the test says: PENDING until `begin`, RUNNING until `end`, or until they are stopped.
 
     `calls` lists the verbs that changed something or tried to, as (verb, key), in order. Tasks that are `stubborn`
-    ignore being stopped until `tidy`.
+    ignore being stopped until `clean_up`.
     """
 
     isolates = True
@@ -116,7 +116,7 @@ class FakeEngine:
     # --- the contract ------------------------------------------------------------------------------------------------
 
     def capacity(self) -> Capacity:
-        self._fail_if_told("capacity")
+        self._fail_if_asked("capacity")
         return self._capacity
 
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
@@ -127,7 +127,7 @@ class FakeEngine:
                 self._note(key)
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
-        self._fail_if_told("observe")
+        self._fail_if_asked("observe")
         with self._lock:
             return {
                 key: Observation(True, tuple(self._runs[key].tasks.values())) if key in self._runs else ABSENT
@@ -142,13 +142,13 @@ class FakeEngine:
         with self._called("stop", key):
             self._end_all(key, frozenset(Role))
 
-    def tidy(self, key: JobKey) -> None:
-        with self._called("tidy", key):
+    def clean_up(self, key: JobKey) -> None:
+        with self._called("clean_up", key):
             if self._runs.pop(key, None) is not None:
                 self._note(key)
 
     def preview(self, spec: TrainingSpec, key: JobKey, user: uuid.UUID | None = None) -> list[dict[str, Any]]:
-        self._fail_if_told("preview")
+        self._fail_if_asked("preview")
         return [{"kind": "fake", "name": f"{key.name}-{role.value}-{index}"} for role, index in spec.tasks()]
 
     def servers(self, spec: TrainingSpec, key: JobKey) -> Servers | None:
@@ -176,10 +176,10 @@ class FakeEngine:
         """Note the call, fail if told to, and give the lock under which the verb does its work."""
         with self._lock:
             self.calls.append((verb, key))
-            self._fail_if_told(verb)
+            self._fail_if_asked(verb)
         return self._lock
 
-    def _fail_if_told(self, verb: str) -> None:
+    def _fail_if_asked(self, verb: str) -> None:
         with self._lock:
             waiting = self._failures.get(verb)
             if waiting:
@@ -209,14 +209,14 @@ class EngineWithPlaces(FakeEngine):
         self.held_up: dict[uuid.UUID, tuple[str, ...]] = {}
 
     def shape(self, namespace_id: uuid.UUID, quota: Quota, portal_url: str) -> tuple[str, ...]:
-        self._fail_if_told("shape")
+        self._fail_if_asked("shape")
         with self._lock:
             before = self.places.get(namespace_id)
             self.places[namespace_id] = quota
         return () if before == quota else ("quota",)
 
     def remove(self, namespace_id: uuid.UUID) -> Remains:
-        self._fail_if_told("remove")
+        self._fail_if_asked("remove")
         with self._lock:
             if namespace_id in self.places and namespace_id in self.held_up:
                 return Remains(gone=False, left=self.held_up[namespace_id])
@@ -229,7 +229,7 @@ class EngineWithPlaces(FakeEngine):
 class EngineThatIsAway(FakeEngine):
     """Every verb fails: its machine cannot be reached."""
 
-    def _fail_if_told(self, verb: str) -> None:
+    def _fail_if_asked(self, verb: str) -> None:
         raise Unavailable("The engine does not answer.", remedy="Wait; the job continues when it is back.")
 
 
@@ -259,9 +259,9 @@ class EngineThatLosesAnswers(FakeEngine):
         super().stop(key, grace)
         self._lose_answer("stop", key)
 
-    def tidy(self, key: JobKey) -> None:
-        super().tidy(key)
-        self._lose_answer("tidy", key)
+    def clean_up(self, key: JobKey) -> None:
+        super().clean_up(key)
+        self._lose_answer("clean_up", key)
 
     def _lose_answer(self, verb: str, key: JobKey) -> None:
         if (verb, key) not in self._lost:

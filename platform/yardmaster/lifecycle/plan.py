@@ -171,7 +171,7 @@ class FreeQuota:
 
 
 @dataclass(frozen=True)
-class Tidy:
+class CleanUp:
     """Remove everything the engine has of the run, then return all quota and remember (`tidied_at`)."""
 
 
@@ -182,7 +182,7 @@ class Wait:
     until: datetime | None
 
 
-Step = Admit | Submit | GiveBack | TakeBack | Discard | Move | Restart | Stop | Release | FreeQuota | Tidy | Wait
+Step = Admit | Submit | GiveBack | TakeBack | Discard | Move | Restart | Stop | Release | FreeQuota | CleanUp | Wait
 
 
 @dataclass(frozen=True)
@@ -345,7 +345,7 @@ def _stopping(job: Remembered, seen: Observation | None, now: datetime, timing: 
     if job.stop_sent_at is None:
         return Stop(job.spec.grace_period)
     limit = job.stop_sent_at + job.spec.grace_period + timing.kill_margin
-    return Tidy() if now >= limit else Wait(_earliest(now + timing.look_again, limit))
+    return CleanUp() if now >= limit else Wait(_earliest(now + timing.look_again, limit))
 
 
 def _after_verdict(job: Remembered, seen: Observation | None, now: datetime, timing: Timing) -> Step:
@@ -359,7 +359,7 @@ def _after_verdict(job: Remembered, seen: Observation | None, now: datetime, tim
         return Wait(now + timing.look_again)
     facts = _Facts(seen)
     if facts.all_gone:
-        return Tidy()
+        return CleanUp()
     ended = job.reserved - facts.alive_roles()
     if ended:
         return FreeQuota(ended)
@@ -375,7 +375,7 @@ def _after_verdict(job: Remembered, seen: Observation | None, now: datetime, tim
     if told is None:
         return step
     limit = told + job.spec.grace_period + timing.kill_margin
-    return Tidy() if now >= limit else Wait(_earliest(now + timing.look_again, limit))
+    return CleanUp() if now >= limit else Wait(_earliest(now + timing.look_again, limit))
 
 
 def _earliest(first: datetime, second: datetime | None) -> datetime:

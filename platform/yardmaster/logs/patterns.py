@@ -15,14 +15,14 @@ from yardmaster.logs.keys import LinesRejected, StreamKey
 from yardmaster.logs.reading import Line
 from yardmaster.logs.search import PAGE_BYTES, Place, Query, SearchPage
 from yardmaster.logs.store import LogStore
-from yardmaster.sandbox.process import Apart
+from yardmaster.sandbox.process import BoundedProcess
 
-_SEARCHES = Apart("yardmaster.logs.patterns_program")
+_SEARCHES = BoundedProcess("yardmaster.logs.patterns_program")
 _LATE = 0.5
 """Seconds that the process may take beyond its time: to start, and to finish a line."""
 
 
-def search_apart(
+def search_bounded(
     store: LogStore, streams: Sequence[StreamKey], query: Query, start: Place, limit: int, seconds: float
 ) -> SearchPage:
     """As `search.search`. Raises `LinesRejected` when the expression is wrong or gets nowhere in `seconds`,

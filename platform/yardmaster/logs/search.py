@@ -68,9 +68,9 @@ def search(
     Raises `LinesRejected` for a bad or too slow expression.
     """
     if query.regex and query.text:
-        from yardmaster.logs.patterns import search_apart
+        from yardmaster.logs.patterns import search_bounded
 
-        return search_apart(store, streams, query, start, limit, seconds)
+        return search_bounded(store, streams, query, start, limit, seconds)
     return scan(store, streams, finder_for(query), start, limit, time.monotonic() + seconds)
 
 

@@ -14,7 +14,7 @@ from importlib import util
 from pathlib import Path
 from typing import Any
 
-from yardmaster.sandbox.process import Apart
+from yardmaster.sandbox.process import BoundedProcess
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Sandbox:
     ) -> None:
         self._function = function
         self._limits = {"function": function, "seconds": seconds, "memory": memory}
-        self._program = Apart("yardmaster.sandbox.program", at_once=at_once, paths=_paths_of(packages))
+        self._program = BoundedProcess("yardmaster.sandbox.program", at_once=at_once, paths=_paths_of(packages))
 
     def call(self, *arguments: Any, wait: float = 6.0) -> Any:
         """The function's result. The process is killed after `wait` seconds. Raises `NoResult`."""

@@ -30,7 +30,7 @@ class Ended:
     """By itself, with exit code 0."""
 
 
-class Apart:
+class BoundedProcess:
     """Programs of one kind: at most `at_once` of them run in this process's name. `paths` are further folders that
     they import from; without, they see the standard library and the core."""
 

@@ -39,7 +39,7 @@ def measure() -> Iterable[Line]:
 def _lines(here: Ground, count: int) -> Iterable[Line]:
     engine, _ = here.engine(watch=True, **on_fake_nodes())
     engine.capacity()
-    wait_for("the watches of nodes", engine._watching.knows_room, PATIENCE)
+    wait_for("the watches of nodes", engine._watching.knows_capacity, PATIENCE)
     found = [_admission(engine) for _ in range(ROUNDS)]
     sums = [1000 * (one.counted + one.placed) for one in found]
     note = (
@@ -55,7 +55,7 @@ def _lines(here: Ground, count: int) -> Iterable[Line]:
     yield Line("... made, bound by the scheduler and running after", took, "s")
     # A machine that is busy may need longer for 200 pods than the engine waits; they go with their namespace as well.
     with contextlib.suppress(Unavailable):
-        engine.tidy(key)
+        engine.clean_up(key)
     engine.close()
 
 

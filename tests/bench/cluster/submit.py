@@ -106,7 +106,7 @@ class Scene:
                 raise RuntimeError(f"not all pods of {key.name} were made within {PATIENCE:g} s")
             time.sleep(EVERY)
         took = time.monotonic() - begun
-        self._engine.tidy(key)
+        self._engine.clean_up(key)
         while self._bare.count(namespace, key.name):
             time.sleep(EVERY)
         return took

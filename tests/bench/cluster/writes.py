@@ -93,7 +93,7 @@ def _life(here: Ground, hand: ClusterHarness, replicas: dict[Role, int], *, is_s
     if not all_ended(seen):
         hand.engine.finish(key)
     wait_until(hand.engine, key, all_ended, PATIENCE)
-    hand.engine.tidy(key)
+    hand.engine.clean_up(key)
     ended = counter.taken()
     dry_runs = sum(one.is_dry_run for one in begun)
     return Life(sum(one.is_write for one in begun) - dry_runs, sum(one.is_write for one in ended), dry_runs)

@@ -79,7 +79,7 @@ def test_a_run_that_its_engine_ends_as_a_whole_loses_no_output_and_no_task(world
     def finish(key):
         asked.append(key)
         world.engine.kept_output.clear()
-        FakeEngine.tidy(world.engine, key)
+        FakeEngine.clean_up(world.engine, key)
 
     world.engine.finish = finish
     job = world.launch(ada, reclaim_delay=0)

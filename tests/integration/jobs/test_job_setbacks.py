@@ -216,7 +216,7 @@ def test_an_answer_that_was_lost_is_asked_for_again_and_nothing_is_done_twice(wo
     world.until_quiet()
     assert world.again(job).is_over
     assert world.engine.submits == [job.key]
-    assert {"capacity", "submit", "release", "tidy"} <= set(done)
+    assert {"capacity", "submit", "release", "clean_up"} <= set(done)
 
 
 def test_a_submission_whose_answer_was_lost_is_given_up_with_its_quota_and_removed_before_the_next(world, ada):
@@ -240,7 +240,7 @@ def test_a_submission_whose_answer_was_lost_is_given_up_with_its_quota_and_remov
     world.engine.after_verb, world.engine.error = (lambda verb: None), None
     world.engine.calls.clear()
     world.until_running(job)
-    assert [verb for verb, _ in world.engine.calls][:2] == ["tidy", "submit"]
+    assert [verb for verb, _ in world.engine.calls][:2] == ["clean_up", "submit"]
     assert world.again(job).queued_at == queued_at
 
 

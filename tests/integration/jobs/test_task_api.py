@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 from apps.jobs.models import Checkpoint, Job, JobAttempt, ScalarPoint, TaskFact
 from apps.jobs.services import job_retry
 from apps.jobs.state.results import newest_checkpoint, results_settle
-from apps.jobs.state.task_auth import AFTER_TIDY, identity_of, token_of
+from apps.jobs.state.task_auth import AFTER_CLEANUP, identity_of, token_of
 from apps.jobs.task_api import reports as task_reports
 from apps.registry.models import Model
 from apps.stores import storage
@@ -107,8 +107,8 @@ def test_a_token_outlives_its_attempt_by_ten_minutes_for_the_last_lines(world, j
     token = token_of(job.pk, 1)
     now = timezone.now()
     JobAttempt.objects.filter(job=job).update(tidied_at=now)
-    assert identity_of(token, now + AFTER_TIDY) is not None
-    assert identity_of(token, now + AFTER_TIDY + timedelta(seconds=1)) is None
+    assert identity_of(token, now + AFTER_CLEANUP) is not None
+    assert identity_of(token, now + AFTER_CLEANUP + timedelta(seconds=1)) is None
 
 
 def test_a_token_survives_a_change_of_the_secret_key(job, settings):

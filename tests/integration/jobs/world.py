@@ -80,9 +80,9 @@ class StagedEngine(FakeEngine):
         with self._verb("stop"):
             super().stop(key, grace)
 
-    def tidy(self, key: JobKey) -> None:
-        with self._verb("tidy"):
-            super().tidy(key)
+    def clean_up(self, key: JobKey) -> None:
+        with self._verb("clean_up"):
+            super().clean_up(key)
 
     def tail(self, key: JobKey, role: Role, index: int, lines: int) -> list[str]:
         with self._verb("tail"):

@@ -97,7 +97,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
         made = Run(engine, portal, spec, new_key())
         engine.submit(spec, made.key, TaskAccess(portal.url, TOKEN))
         yield made
-        engine.tidy(made.key)
+        engine.clean_up(made.key)
         made.wait(lambda: not engine.observe([made.key])[made.key].exists)
 
 

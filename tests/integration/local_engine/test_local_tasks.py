@@ -76,7 +76,7 @@ def test_a_task_sees_no_secret_of_the_portal(tmp_path: Path, monkeypatch):
     token = Path(seen["YARDMASTER_TOKEN_FILE"])
     assert token.read_text() == ACCESS.token
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
-    engine.tidy(key)
+    engine.clean_up(key)
 
 
 def test_a_task_is_told_who_it_is_and_where_its_peers_are(tmp_path: Path):
@@ -96,7 +96,7 @@ def test_a_task_is_told_who_it_is_and_where_its_peers_are(tmp_path: Path):
     assert Path(seen["YARDMASTER_CACHE_DIR"]).is_dir()
     assert seen["YARDMASTER_URL"] == ACCESS.portal_url
     assert (seen["OMP_NUM_THREADS"], seen["CUDA_VISIBLE_DEVICES"]) == ("2", "-1")
-    engine.tidy(key)
+    engine.clean_up(key)
 
 
 def test_a_single_task_has_no_peers_and_no_port(tmp_path: Path):
@@ -104,7 +104,7 @@ def test_a_single_task_has_no_peers_and_no_port(tmp_path: Path):
     key, folder = run_to_end(engine, single())
     seen = json.loads((folder / "tasks/worker-0/work/environment.json").read_text())
     assert seen["YARDMASTER_CLUSTER"] == "{}"
-    engine.tidy(key)
+    engine.clean_up(key)
 
 
 def test_each_task_gets_gpus_that_no_other_has_and_gives_them_back_when_it_ends(tmp_path: Path):
@@ -156,7 +156,7 @@ def test_forked_children_share_their_memory_in_the_account(tmp_path: Path, child
     task = task_in(seen, Role.WORKER, 0)
     assert task.phase is TaskPhase.SUCCEEDED
     assert 100 << 20 < task.peak_memory < 160 << 20
-    engine.tidy(key)
+    engine.clean_up(key)
 
 
 def test_what_a_task_itself_prints_is_kept_in_part(tmp_path: Path):
@@ -169,7 +169,7 @@ def test_what_a_task_itself_prints_is_kept_in_part(tmp_path: Path):
     assert size < 3 << 20
     assert engine.tail(key, Role.WORKER, 0, 2) == ["line 299999", "last"]
     assert engine.tail(key, Role.WORKER, 0, 0) == []
-    engine.tidy(key)
+    engine.clean_up(key)
 
 
 # --- how it ends and begins anew -------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def test_a_command_that_cannot_be_started_says_why(tmp_path: Path):
     task = task_in(seen, Role.WORKER, 0)
     assert task.reason == "StartFailed"
     assert "/no/such/program" in task.message
-    engine.tidy(key)
+    engine.clean_up(key)
 
 
 def test_a_lost_worker_is_restarted_alone_in_the_same_folder(local: LocalHarness):
@@ -267,7 +267,7 @@ def test_tidy_leaves_no_process_no_port_and_no_file(local: LocalHarness):
     local.engine.submit(spec_of(), key, ACCESS)
     local.let_begin(key)
     sessions = {local.starts(key, *task)[0] for task in spec_of().tasks()}
-    local.engine.tidy(key)
+    local.engine.clean_up(key)
     assert not any(row.session in sessions and row.is_alive for row in table().values())
     assert list((local.root / "runs").iterdir()) == []
     assert [path.name for path in (local.root / "ports").iterdir()] == [".lock"]
@@ -278,7 +278,7 @@ def test_tidy_of_a_run_that_was_removed_by_half_removes_the_rest(local: LocalHar
     local.let_begin(key)
     (local.root / "runs" / key.name / "run.json").unlink()
     assert local.engine.observe([key])[key] == ABSENT
-    local.engine.tidy(key)
+    local.engine.clean_up(key)
     assert list((local.root / "runs").iterdir()) == []
 
 
@@ -289,7 +289,7 @@ def test_a_draft_whose_maker_was_killed_is_removed_and_a_living_ones_is_not(loca
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     (runs / f"{mine}.{stat_line[19]}.{boot}.aa").mkdir(parents=True)
     (runs / f"{mine}.1.{boot}.bb").mkdir()
-    local.engine.tidy(key)
+    local.engine.clean_up(key)
     assert [path.name.rsplit(".", 1)[1] for path in runs.iterdir()] == ["aa"]
 
 

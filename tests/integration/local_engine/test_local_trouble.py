@@ -84,7 +84,7 @@ def test_a_run_can_be_stopped_and_removed_on_a_full_disk(small_disk: Path):
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    local.engine.tidy(key)
+    local.engine.clean_up(key)
     assert list((local.root / "runs").iterdir()) == []
     local.close()
 
@@ -142,7 +142,7 @@ def test_a_supervisor_that_cannot_begin_is_unavailable_and_says_why(tmp_path: Pa
         engine.submit(spec_of(), key, ACCESS)
     seen = engine.observe([key])[key]
     assert "/no/such/python" in seen.message, "what is tried again later says why it waits"
-    engine.tidy(key)
+    engine.clean_up(key)
 
 
 def test_without_a_python_for_tasks_nothing_begins_and_the_remedy_is_named(tmp_path: Path):
@@ -209,6 +209,6 @@ def test_a_run_ends_and_is_removed_whatever_its_stored_order_says(local: LocalHa
     local.engine.stop(key, timedelta(0))
     if order != "unreadable" or supervisor == "alive":
         wait_until(local.engine, key, all_ended)
-    local.engine.tidy(key)
+    local.engine.clean_up(key)
     assert local.engine.observe([key])[key] == ABSENT
     assert not (local.root / "runs" / key.name).exists()

@@ -8,7 +8,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.jobs.engines.namespaces import places_keep
+from apps.jobs.engines.namespaces import engine_namespaces_keep
 from tests.integration.jobs.conftest import stores
 from tests.integration.namespaces.placed import PlacedEngine, placed_world
 
@@ -29,7 +29,7 @@ def places(*words: str) -> dict[str, list[str]]:
 def test_what_is_there_is_listed_and_removed_but_for_what_is_kept(lists, ada, bob):
     ids = [one.personal_namespace.pk for one in (ada, bob)]
     for one in ids:
-        places_keep(one)
+        engine_namespaces_keep(one)
     assert places() == {"placed": sorted(map(str, ids))}
     assert places("--remove", f"--keep={ids[1]}", "--patience=5") == {"placed": [str(ids[1])]}
 

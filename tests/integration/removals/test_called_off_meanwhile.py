@@ -44,7 +44,7 @@ def called_off_while_the_engine_lets_go(world, ada, admin, monkeypatch):
 @pytest.mark.usefixtures("called_off_while_the_engine_lets_go")
 @pytest.mark.parametrize("data", list(Data))
 def test_what_an_active_user_has_stays(world, ada, admin, data):
-    places.places_keep(ada.personal_namespace.pk)
+    places.engine_namespaces_keep(ada.personal_namespace.pk)
     job = world.launch(ada)
     world.settle()
     world.engine.succeed(job)
@@ -60,14 +60,14 @@ def test_what_an_active_user_has_stays(world, ada, admin, data):
 
 @pytest.mark.usefixtures("called_off_while_the_engine_lets_go")
 def test_an_active_user_without_anything_stays_too(world, ada, admin):
-    places.places_keep(ada.personal_namespace.pk)
+    places.engine_namespaces_keep(ada.personal_namespace.pk)
     go_on(user_remove(user=ada, data=Data.KEEP, actor=admin))
     assert User.objects.get(pk=ada.pk).is_active
 
 
 def test_a_removal_asked_for_again_after_it_was_called_off_is_carried_out(world, ada, admin):
     mine = ada.personal_namespace
-    places.places_keep(mine.pk)
+    places.engine_namespaces_keep(mine.pk)
     world.engine.held_up[mine.pk] = ("a finalizer",)
     first = go_on(user_remove(user=ada, data=Data.KEEP, actor=admin))
     user_change(user=User.objects.get(pk=ada.pk), actor=admin, is_active=True)
@@ -80,13 +80,13 @@ def test_a_removal_asked_for_again_after_it_was_called_off_is_carried_out(world,
 
 def test_a_place_that_was_to_go_is_kept_when_its_namespace_is_open_again(world, ada, admin):
     mine = ada.personal_namespace
-    places.places_keep(mine.pk)
+    places.engine_namespaces_keep(mine.pk)
     world.engine.held_up[mine.pk] = ("a finalizer",)
     go_on(user_remove(user=ada, data=Data.KEEP, actor=admin))
     user_change(user=User.objects.get(pk=ada.pk), actor=admin, is_active=True)
     Place.objects.update(goes=True)  # as a worker writes it that read it before
     before = len(world.engine.asked)
-    places.places_keep(mine.pk, clock=timezone.now)
+    places.engine_namespaces_keep(mine.pk, clock=timezone.now)
     assert "remove" not in [verb for verb, _ in world.engine.asked[before:]]
     assert not Place.objects.get(namespace_id=mine.pk).goes
 

@@ -11,7 +11,7 @@ from apps.accounts.models import User
 from apps.accounts.services import user_change
 from apps.audit.models import AuditEvent
 from apps.dispatch.messages import CARRY_OUT_REMOVAL
-from apps.jobs.engines.namespaces import places_keep
+from apps.jobs.engines.namespaces import engine_namespaces_keep
 from apps.jobs.models import Job
 from apps.jobs.worker.sweep import sweep
 from apps.namespaces.models import Membership, Namespace, Place, Role
@@ -64,7 +64,7 @@ def said(removal: Removal) -> str:
 
 def test_a_user_without_anything_goes_at_once_with_the_place(world, ada, admin):
     mine = ada.personal_namespace
-    places_keep(mine.pk)
+    engine_namespaces_keep(mine.pk)
     removal = go_on(user_remove(user=ada, data=Data.KEEP, actor=admin))
     assert (removal.left, removal.ended_at is None) == ([], False)
     assert not User.objects.filter(pk=ada.pk).exists()
@@ -120,7 +120,7 @@ def test_deleted_data_leave_nothing(world, ada, admin, signed_in):
 
 def test_kubeflow_4496_what_holds_the_end_up_is_named_until_it_is_gone(world, ada, admin, signed_in):
     mine = ada.personal_namespace
-    places_keep(mine.pk)
+    engine_namespaces_keep(mine.pk)
     world.engine.held_up[mine.pk] = ("Finalizers remaining: example.org/never in 1 resource instances",)
     removal = user_remove(user=ada, data=Data.KEEP, actor=admin)
     for _ in range(3):
@@ -136,7 +136,7 @@ def test_kubeflow_4496_what_holds_the_end_up_is_named_until_it_is_gone(world, ad
 
 
 def test_an_engine_that_is_away_is_said_and_asked_again(world, ada, admin):
-    places_keep(ada.personal_namespace.pk)
+    engine_namespaces_keep(ada.personal_namespace.pk)
     removal = user_remove(user=ada, data=Data.KEEP, actor=admin)
     world.engine.fail_next("remove", Unavailable("The cluster did not answer."))
     removal = go_on(removal)
@@ -176,7 +176,7 @@ def test_asked_twice_it_is_one_removal_which_may_become_a_deletion(world, ada, a
 
 def test_activating_the_account_again_calls_it_off(world, ada, admin):
     mine = ada.personal_namespace
-    places_keep(mine.pk)
+    engine_namespaces_keep(mine.pk)
     world.engine.held_up[mine.pk] = ("a finalizer",)
     removal = go_on(user_remove(user=ada, data=Data.DELETE, actor=admin))
     assert removal.left[0]["why"] == "a finalizer"
@@ -185,7 +185,7 @@ def test_activating_the_account_again_calls_it_off(world, ada, admin):
     assert removal.ended_at is not None
     assert "Cancelled" in said(removal)
     assert Namespace.objects.get(pk=mine.pk).closed_at is None
-    places_keep(mine.pk)
+    engine_namespaces_keep(mine.pk)
     assert not Place.objects.get().goes
     world.launch(User.objects.get(pk=ada.pk))
 
@@ -225,7 +225,7 @@ def test_nothing_new_begins_in_a_closed_namespace(world, ada, admin, signed_in):
 
 def test_a_teams_namespace_goes_and_its_members_stay(world, ada, admin):
     team = team_create(slug="vision", title="", manager=ada, actor=admin)
-    places_keep(team.pk)
+    engine_namespaces_keep(team.pk)
     Membership.objects.create(namespace=team, user=admin, role=Role.MEMBER)
     removal = go_on(namespace_remove(namespace=team, data=Data.DELETE, actor=admin))
     assert (removal.ended_at is None, removal.left) == (False, [])

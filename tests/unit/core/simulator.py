@@ -17,6 +17,7 @@ from yardmaster.lifecycle.failures import Verdict
 from yardmaster.lifecycle.phases import ABSENT, MOVES, Observation, Phase, Refused, TaskPhase, TaskState, Wanted
 from yardmaster.lifecycle.plan import (
     Admit,
+    CleanUp,
     Discard,
     FreeQuota,
     GiveBack,
@@ -28,7 +29,6 @@ from yardmaster.lifecycle.plan import (
     Stop,
     Submit,
     TakeBack,
-    Tidy,
     Timing,
     Wait,
     plan,
@@ -37,7 +37,7 @@ from yardmaster.lifecycle.success import SUCCEEDED, job_verdict, needed_workers
 
 Key = tuple[Role, int]
 TIMING = Timing()
-NEEDS_THE_ENGINE = (Submit, TakeBack, Discard, Restart, Stop, Release, Tidy)
+NEEDS_THE_ENGINE = (Submit, TakeBack, Discard, Restart, Stop, Release, CleanUp)
 
 
 class Health(StrEnum):
@@ -100,8 +100,8 @@ class Engine:
                 self.release(self.spec.roles)
             case Release(roles):
                 self.release(roles)
-            case Tidy() | Discard() | TakeBack():
-                self.tidy()
+            case CleanUp() | Discard() | TakeBack():
+                self.clean_up()
 
     def submit(self) -> None:
         if self.tasks is None:
@@ -136,7 +136,7 @@ class Engine:
     def release(self, roles: Collection[Role]) -> None:
         self.told_to_end |= {key for key in self.tasks or {} if key[0] in roles}
 
-    def tidy(self) -> None:
+    def clean_up(self) -> None:
         self.tasks = None
         self.lost = False
         self.told_to_end.clear()
@@ -231,7 +231,7 @@ class World:
                 job = replace(job, released_at=self.now)
             case FreeQuota(roles):
                 job = replace(job, reserved=job.reserved - roles)
-            case Tidy():
+            case CleanUp():
                 job = replace(job, tidied_at=self.now, reserved=frozenset())
         self.job = job
 
@@ -273,12 +273,12 @@ class World:
                 assert roles <= self.job.reserved
                 if not self._has_failed_for_long():
                     assert not {role for role, _ in self.engine.alive()} & roles, "quota of a running task was returned"
-            case Release() | Tidy() if self.job.phase is Phase.SUCCEEDED and self.engine.alive():
+            case Release() | CleanUp() if self.job.phase is Phase.SUCCEEDED and self.engine.alive():
                 assert self.job.decided_at is not None
                 assert self.now >= self.job.decided_at + self.spec.reclaim_delay, "released before the delay was over"
             case Release():
                 assert self.job.phase is Phase.SUCCEEDED
-            case Stop() | Tidy():
+            case Stop() | CleanUp():
                 assert self.job.phase is Phase.STOPPING or self.job.phase.is_final
             case Wait(until):
                 if until is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from yardmaster.sandbox import process as apart
-from yardmaster.sandbox.process import Apart
+from yardmaster.sandbox.process import BoundedProcess
 
 ECHO = "import sys; print(sys.stdin.read().upper())"
 STUCK = "import sys, time; print('begun', flush=True); time.sleep(60)"
@@ -21,9 +21,9 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Our source root holds this program only."""
     monkeypatch.setattr(apart, "_SOURCE_ROOT", str(tmp_path))
 
-    def write(text: str) -> Apart:
+    def write(text: str) -> BoundedProcess:
         (tmp_path / "program.py").write_text(text)
-        return Apart("program", at_once=1)
+        return BoundedProcess("program", at_once=1)
 
     return write
 

@@ -13,6 +13,7 @@ from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import ABSENT, Observation, Phase, TaskPhase, Wanted
 from yardmaster.lifecycle.plan import (
     Admit,
+    CleanUp,
     FreeQuota,
     Move,
     Release,
@@ -20,7 +21,6 @@ from yardmaster.lifecycle.plan import (
     Restart,
     Stop,
     Submit,
-    Tidy,
     Timing,
     Wait,
     plan,
@@ -85,7 +85,7 @@ TABLE = [
     ("the engine is told", STOPPING, ALL_RUN, 100, Stop(timedelta(seconds=30))),
     ("and given its time", replace(STOPPING, stop_sent_at=at(100)), ALL_RUN, 120, Wait(at(135))),
     ("exactly", replace(STOPPING, stop_sent_at=at(100)), ALL_RUN, 135, Wait(at(140))),
-    ("then it is done by force", replace(STOPPING, stop_sent_at=at(100)), ALL_RUN, 140, Tidy()),
+    ("then it is done by force", replace(STOPPING, stop_sent_at=at(100)), ALL_RUN, 140, CleanUp()),
     ("all tasks have ended", replace(STOPPING, stop_sent_at=at(100)), ALL_GONE, 110, Move(Phase.STOPPED)),
     ("success that comes after the stop changes nothing", STOPPING, ALL_ENDED_WELL, 110, Move(Phase.STOPPED)),
     # After success.
@@ -100,9 +100,15 @@ TABLE = [
         131,
         Wait(at(146)),
     ),
-    ("then removed by force", replace(WELL, reserved=frozenset({PS}), released_at=at(130)), WORKERS_DONE, 170, Tidy()),
-    ("with all tasks ended there is nothing to wait for", WELL, ALL_ENDED_WELL, 101, Tidy()),
-    ("a run that is gone is tidied too", WELL, ABSENT, 101, Tidy()),
+    (
+        "then removed by force",
+        replace(WELL, reserved=frozenset({PS}), released_at=at(130)),
+        WORKERS_DONE,
+        170,
+        CleanUp(),
+    ),
+    ("with all tasks ended there is nothing to wait for", WELL, ALL_ENDED_WELL, 101, CleanUp()),
+    ("a run that is gone is tidied too", WELL, ABSENT, 101, CleanUp()),
     # After failure.
     ("the rest is stopped at once", BADLY, PS_FAILED, 100, FreeQuota(frozenset({PS}))),
     ("gently", replace(BADLY, reserved=frozenset({WORKER})), PS_FAILED, 100, Stop(timedelta(seconds=30))),
@@ -111,7 +117,7 @@ TABLE = [
         replace(BADLY, reserved=frozenset({WORKER}), stop_sent_at=at(100)),
         PS_FAILED,
         140,
-        Tidy(),
+        CleanUp(),
     ),
     # All anew together.
     ("a loss for all", LIVE, LOST_FOR_ALL, 100, Restart()),

@@ -145,7 +145,7 @@ class JobLife(RuleBasedStateMachine):
     @precondition(lambda self: self.world.engine.tasks)
     @rule()
     def the_engine_loses_the_run(self) -> None:
-        self.world.engine.tidy()
+        self.world.engine.clean_up()
 
     @invariant()
     def a_verdict_never_changes(self) -> None:

@@ -42,7 +42,7 @@ def test_a_stubborn_task_runs_until_the_run_is_tidied():
     engine.begin(key)
     engine.stop(key, timedelta(0))
     assert task_in(engine.observe([key])[key], Role.PS, 0).phase is TaskPhase.RUNNING
-    engine.tidy(key)
+    engine.clean_up(key)
     assert engine.observe([key])[key] == ABSENT
 
 
@@ -55,7 +55,7 @@ def test_a_lost_run_is_absent():
 
 def test_the_engine_that_is_away_answers_nothing():
     engine, key = EngineThatIsAway(), new_key()
-    for verb in (engine.capacity, lambda: engine.observe([key]), lambda: engine.tidy(key)):
+    for verb in (engine.capacity, lambda: engine.observe([key]), lambda: engine.clean_up(key)):
         with pytest.raises(Unavailable):
             verb()
 
@@ -72,7 +72,7 @@ def test_the_engine_that_loses_answers_has_done_the_deed():
     assert engine.observe([key])[key].exists
     engine.submit(spec_of(), key, ACCESS)
     with pytest.raises(Unavailable):
-        engine.tidy(key)
+        engine.clean_up(key)
     assert engine.observe([key])[key] == ABSENT
 
 

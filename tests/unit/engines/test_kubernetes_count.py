@@ -13,7 +13,7 @@ from tests.fakes.kubernetes_cluster import node
 from tests.unit.engines.kubernetes_objects import OPTIONS, capacity_of
 from yardmaster.engines.base import Capacity
 from yardmaster.engines.kubernetes.capacity.count import Count
-from yardmaster.engines.kubernetes.capacity.store import RoomStore
+from yardmaster.engines.kubernetes.capacity.store import CapacityStore
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.ids import JobKey
@@ -35,7 +35,7 @@ class Course:
 
     def __init__(self, seed: int, options: TaskOptions) -> None:
         self._chance, self._options = random.Random(seed), options
-        self._store, self._count = RoomStore(), Count(options)
+        self._store, self._count = CapacityStore(), Count(options)
         self._there: dict[str, dict[tuple[str, str], Any]] = {"Node": {}, "Pod": {}}
         self._told: list[tuple[str, str, Any]] = []
         self._version = 0

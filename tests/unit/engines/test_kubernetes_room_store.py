@@ -12,7 +12,7 @@ from tests.unit.engines.kubernetes_objects import OPTIONS, capacity_of
 from yardmaster.engines.base import Capacity
 from yardmaster.engines.kubernetes.capacity.count import Count
 from yardmaster.engines.kubernetes.capacity.holdings import node_as_counted
-from yardmaster.engines.kubernetes.capacity.store import RoomStore
+from yardmaster.engines.kubernetes.capacity.store import CapacityStore
 from yardmaster.engines.kubernetes.client.errors import Expired
 
 IMAGES = [{"names": [f"registry.example/{n}"] * 2, "sizeBytes": 1 << 30} for n in range(50)]
@@ -36,7 +36,7 @@ def pod(name: str, version: int = 1, cpu: str = "500m", kind: str = "ReplicaSet"
     return {"metadata": metadata, "spec": spec, "status": {"phase": "Running"}}
 
 
-def counted(store: RoomStore) -> Capacity:
+def counted(store: CapacityStore) -> Capacity:
     return Count(OPTIONS).of(*store.known())
 
 
@@ -52,7 +52,7 @@ def test_little_is_kept_of_a_node_and_nothing_that_changes_all_the_time():
 
 
 def test_a_pod_takes_a_few_hundred_bytes_of_the_room():
-    store, number = RoomStore(), 1000
+    store, number = CapacityStore(), 1000
     store.replace("Node", [node("a")], "1")
     told = [json.dumps(pod(f"pod-{at}", at + 2, at=f"node-{at % 50}")) for at in range(number)]
     store.take("Pod", "ADDED", json.loads(told[0]))
@@ -71,7 +71,7 @@ def test_a_pod_takes_a_few_hundred_bytes_of_the_room():
 @pytest.mark.parametrize("seed", range(30))
 def test_events_in_any_order_and_however_often_end_in_the_newest_version(seed: int):
     chance = random.Random(seed)
-    store = RoomStore()
+    store = CapacityStore()
     store.replace("Node", [node("a")], "1")
     store.replace("Pod", [pod("old")], "1")
     events = [
@@ -90,7 +90,7 @@ def test_events_in_any_order_and_however_often_end_in_the_newest_version(seed: i
 
 
 def test_a_list_takes_the_place_of_everything_and_history_never_goes_back():
-    store = RoomStore()
+    store = CapacityStore()
     store.take("Pod", "ADDED", pod("one", 3))
     store.replace("Pod", [pod("two", 8)], "9")
     assert len(store.known()[1]) == 1

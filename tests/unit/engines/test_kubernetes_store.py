@@ -78,7 +78,7 @@ class Server:
         if not self.untold[kind]:
             store.vouch(kind, str(self.version))
 
-    def list_anew(self, store: RunStore) -> None:
+    def relist(self, store: RunStore) -> None:
         """What was under way is told afterwards all the same."""
         kind = self.chance.choice(KINDS)
         store.replace(kind, [thing(*one) for one in self.now[kind].items()], str(self.version))
@@ -108,7 +108,7 @@ def times_believed(chance: random.Random) -> int:
         elif deed == "vouch":
             server.vouch(mine)
         elif deed == "list" and chance.random() < 0.2:
-            server.list_anew(mine)
+            server.relist(mine)
         elif deed == "write":
             server.change()
             memory.wrote(KEY)

@@ -15,7 +15,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from apps.jobs.engines.configured import engine_named, engine_names
-from apps.jobs.engines.namespaces import place_lost
+from apps.jobs.engines.namespaces import engine_namespace_lost
 from yardmaster.engines.base import ListsPlaces, Remains
 from yardmaster.errors import YardmasterError
 
@@ -57,7 +57,7 @@ class Command(BaseCommand):
             for one in list(left):
                 left[one] = _removed(engine, one)
                 if left[one].gone:
-                    place_lost(one, name)
+                    engine_namespace_lost(one, name)
                     del left[one]
             time.sleep(_LOOK_EVERY if left else 0)
         for one, remains in left.items():

@@ -181,7 +181,7 @@ class KubernetesEngine:
         with self._writing(key):
             self._end(key, tuple(Role), ceil(grace.total_seconds()))
 
-    def tidy(self, key: JobKey) -> None:
+    def clean_up(self, key: JobKey) -> None:
         """Delete the owner: its end takes everything along. Where pods still live, or may be created again, first their
         workloads, and then they, by force. Cut off, it is repeated."""
         namespace = self._namespace(key)

@@ -197,7 +197,7 @@ class LocalEngine:
             if folder.exists():
                 self._end(folder, folder.roles(), grace)
 
-    def tidy(self, key: JobKey) -> None:
+    def clean_up(self, key: JobKey) -> None:
         """Kill what runs, give back ports and GPUs, remove the folder. Needs no disk space. Raises `Unavailable` where
         the kernel does not end a process in time."""
         with translated(self.root):
@@ -231,7 +231,7 @@ class LocalEngine:
             if roles and not _is_over(folder, roles):
                 folder.hasten(roles, time.time() + grace.total_seconds())
                 folder.wake()
-                if folder.is_readable():  # else none can supervise it, and `tidy` ends what is left
+                if folder.is_readable():  # else none can supervise it, and `clean_up` ends what is left
                     self._keep_supervised(folder)
         except FileNotFoundError:
             if folder.exists():

@@ -37,7 +37,7 @@ class _Kind(Generic[T]):
         return [one for _, one in self.entries.values() if one is not None]
 
 
-class RoomStore:
+class CapacityStore:
     """May be shared by threads."""
 
     def __init__(self) -> None:

@@ -43,7 +43,7 @@ def spent_up(retries: int, strategy: Strategy | None, roles: Sequence[RoleSeen],
     together = [one for one in roles if _scope_of(one, strategy) is Scope.CLUSTER]
     alone = [one for one in roles if one not in together]
     failures = [failure for one in alone for failure in _failures_of(one)]
-    first = failed_together(together, known)
+    first = failed_as_gang(together, known)
     for failure in sorted([*failures, *first[:1]], key=_by_time):
         if not has_restart_left(retries, charged):
             exhausted |= {(one.role, one.index) for one in (first if failure in first else [failure])}
@@ -69,7 +69,7 @@ def _scope_of(one: RoleSeen, strategy: Strategy | None) -> Scope:
     return Scope.TASK if strategy is None else ROLES[strategy][one.role].on_loss
 
 
-def failed_together(roles: Iterable[RoleSeen], known: Together) -> list[Failure]:
+def failed_as_gang(roles: Iterable[RoleSeen], known: Together) -> list[Failure]:
     """Of the tasks that start again together, those that failed since the last time that all did: one charge."""
     found = []
     for one in roles:

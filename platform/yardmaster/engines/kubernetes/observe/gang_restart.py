@@ -19,7 +19,7 @@ from datetime import timedelta
 
 from yardmaster.engines.kubernetes.client.objects import Raw, is_ending, moment
 from yardmaster.engines.kubernetes.observe import podfacts as pods
-from yardmaster.engines.kubernetes.observe.budget import failed_together, failures_so_far
+from yardmaster.engines.kubernetes.observe.budget import failed_as_gang, failures_so_far
 from yardmaster.engines.kubernetes.observe.placing import has_failed
 from yardmaster.engines.kubernetes.observe.roles import RoleSeen, failures_of_pod, lives, restarts_of_pod
 from yardmaster.engines.kubernetes.render.record import Together
@@ -60,7 +60,7 @@ def due(
     if not any(_has_lost(one, known, fatal) for one in fatal):
         return None
     ended = {name: count for one in fatal for name, count in _lives_after(one, known).items()}
-    spent = known.spent + bool(failed_together(fatal, known))
+    spent = known.spent + bool(failed_as_gang(fatal, known))
     counted = {**known.failures, **{_name(one.role, index): count for one, index, count in _failures_in(fatal)}}
     note = Together(known.count + 1, spent, ended, frozenset(_uid(pod) for pod in all_pods), counted)
     return Due(note, new=True, pods=tuple(pod for pod in there if not is_ending(pod)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from yardmaster.engines.kubernetes.capacity.holdings import Held
-from yardmaster.engines.kubernetes.capacity.store import SELECTORS, RoomStore
+from yardmaster.engines.kubernetes.capacity.store import SELECTORS, CapacityStore
 from yardmaster.engines.kubernetes.client.api import Api
 from yardmaster.engines.kubernetes.client.objects import Raw, version_of
 from yardmaster.engines.kubernetes.observe.basis import Basis, Memory, ended_in, may_be_believed
@@ -121,10 +121,10 @@ class Reader:
     def room(self) -> tuple[list[Raw], list[Held]]:
         """The nodes, and what pods hold of them: as the watches told, where they are live; else two lists."""
         if self._watching is not None:
-            self._watching.start_room()
-            if self._watching.knows_room():
+            self._watching.start_capacity()
+            if self._watching.knows_capacity():
                 return self._watching.room.known()
-        listed = RoomStore()
+        listed = CapacityStore()
         for kind, (labels, fields) in SELECTORS.items():
             listed.replace(kind, *self._api.find_paged(kind, "", labels, fields))
         return listed.known()
@@ -177,7 +177,7 @@ class Reader:
                 basis = (again if key in odd else looked).basis(key, found[key])
                 self._memory.remember(key, basis, looked_at)
             if any(version < marks[kind] for kind, version in looked.listed_at.items()):
-                self._watching.list_anew()  # the server has lost a part of its history, and so has the store
+                self._watching.relist()  # the server has lost a part of its history, and so has the store
         return found
 
     def _owners_again(self, looked: _Looked, keys: Collection[JobKey]) -> _Looked:

@@ -21,7 +21,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from yardmaster.backoff import delay
-from yardmaster.engines.kubernetes.capacity.store import SELECTORS, RoomStore
+from yardmaster.engines.kubernetes.capacity.store import SELECTORS, CapacityStore
 from yardmaster.engines.kubernetes.client.api import Api, Stream
 from yardmaster.engines.kubernetes.client.errors import Busy, Expired, trouble_of
 from yardmaster.engines.kubernetes.client.objects import Raw
@@ -96,7 +96,7 @@ class KindWatch:
             return False
         return self._stream is not None or self._clock() - self._broken_at < self._pace.stale_after
 
-    def list_anew(self) -> None:
+    def relist(self) -> None:
         """Believe nothing of what was reported before, from now on."""
         self._must_list = True
 
@@ -168,7 +168,7 @@ class Watching:
         self._readers: list[queue.SimpleQueue[JobKey | None]] = []
         self.store = RunStore(namespace_prefix)
         self.watches = tuple(KindWatch(api, kind, self.store, self._tell, self._pace, clock) for kind in KINDS)
-        self.room = RoomStore()
+        self.room = CapacityStore()
         self.room_watches = tuple(
             KindWatch(api, kind, self.room, self._tell, self._pace, clock, selectors)
             for kind, selectors in SELECTORS.items()
@@ -178,7 +178,7 @@ class Watching:
         """Begin, unless that was done."""
         self._start(self.watches)
 
-    def start_room(self) -> None:
+    def start_capacity(self) -> None:
         """Begin to watch nodes and the pods on them as well, unless that was done: for those who ask about room."""
         self._start(self.room_watches)
 
@@ -186,14 +186,14 @@ class Watching:
         """Whether the store may be read: every watch has begun, and none has been broken for long."""
         return all(watch.is_live() for watch in self.watches)
 
-    def knows_room(self) -> bool:
+    def knows_capacity(self) -> bool:
         """Whether `room` may be read."""
         return all(watch.is_live() for watch in self.room_watches)
 
-    def list_anew(self) -> None:
+    def relist(self) -> None:
         """Something does not fit: the store is not read again before everything has been listed."""
         for watch in self.watches:
-            watch.list_anew()
+            watch.relist()
 
     def keys(self) -> Iterator[JobKey]:
         """Runs that may have changed, from this call on, those that are known first. Blocks between them; ends with
@@ -272,5 +272,5 @@ def _after_trouble(watch: KindWatch, error: Exception) -> float | None:
         log.warning("The watch of %s broke: %s", watch.kind, error)
         return error.seconds if isinstance(error, Busy) else 0.0
     log.error("Watching %s failed", watch.kind, exc_info=error)
-    watch.list_anew()
+    watch.relist()
     return 0.0
