@@ -1,8 +1,7 @@
 """`LogStore`: all streams of lines under one folder, `<root>/<job>/<attempt>/<role>-<index>/`.
 
-Any number of processes and threads may use stores over the same folder. Writing is by line number, so that a client
-that sends again after a break loses and doubles nothing. Not here: times across streams (`merge`), searching
-(`search`).
+Any number of processes and threads may use stores over the same folder. Writing is by line number, so that sending
+again after a break loses and doubles nothing. Not here: times across streams (`merge`), searching (`search`).
 """
 
 from __future__ import annotations
@@ -91,11 +90,10 @@ class LogStore:
         call may be repeated.
 
         `times` are (offset, unix ms): line `first_line + offset` and those after it were read then. `lines`, where
-        given, must be how many `data` holds. `writer` names the process that numbers these lines, 1 to 2**32 - 1; two
-        may write at once, as a pod that is ending and its successor do, and only one's own lines are skipped. 0: not
-        said. `tail_reserve`: these are a task's last lines, and so many bytes of those are taken where others are
-        dropped. Raises `PastTheEnd`, `WrittenByAnother` or `NeedsGrant` (nothing changes), `LinesRejected`,
-        `Unavailable`.
+        given, must be how many `data` holds. `writer` is the process that numbers these lines, 1 to 2**32 - 1; two may
+        write at once, as a pod that ends and its successor do, and only one's own lines are skipped. 0: not said.
+        `tail_reserve`: these are a task's last lines, and so many bytes of those are taken where others are dropped.
+        Raises `PastTheEnd`, `WrittenByAnother` or `NeedsGrant` (nothing changes), `LinesRejected`, `Unavailable`.
         """
         count = _checked_count(first_line, data, times, lines)
         self._require_volume(stream)
