@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -148,7 +149,9 @@ def test_an_engine_that_is_away_hides_the_address_and_not_the_job(world, me, up,
 
 
 def test_a_stop_is_its_normal_end_and_gives_everything_back(world, ada, up):
-    world.passes(86_400)
+    world.passes(600)
+    world.now += timedelta(days=1)
+    world.settle()
     assert world.again(up).phase == "RUNNING"
     job_stop(user=ada, job=world.again(up))
     world.until_quiet()
