@@ -1,12 +1,16 @@
-"""The answer to "would it run?" before a launch: rules, code, room, and the engine's own bounds, all at once. Creates
-nothing.
+"""Would this job run? What is asked before a launch: whether the user may use the code and data that it names, what is
+wrong with the code at a look, whether it fits now, later or never, and the engine's own bounds. Creates nothing.
+
+A job that can never start is launched only where that is accepted. What is certain counts alone: a task larger than the
+largest machine, a job larger than its namespace's whole quota or than the engine. What an engine has is unknown while
+it does not answer: then no question is put, and the queue decides.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -14,33 +18,67 @@ from django.conf import settings
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.code.models import CodeVersion
+from apps.code.selectors import CODE
+from apps.datasets.selectors import DATASETS
+from apps.errors import Conflict, NotFound
 from apps.jobs.engines.configured import engine_chosen, engine_named
 from apps.jobs.engines.manifests import manifests_of_spec
-from apps.jobs.explanations import waiting_words
+from apps.jobs.explanations.waiting_words import NEVER, columns_of_never, shortage_json
 from apps.jobs.state.books import books_of, queued_on
 from apps.jobs.state.specs import asked_spec
-from apps.jobs.versions import launch_warnings
-from apps.namespaces.models import Namespace
-from yardmaster.code.preflight import Finding
-from yardmaster.errors import Problem, SpecRejected
+from apps.namespaces.models import Namespace, limits_of
+from apps.namespaces.models import Quota as QuotaRow
+from apps.namespaces.selectors import quota_of
+from apps.stores import storage
+from apps.uploads.versioned.selectors import Shelf, files_of, version_for
+from yardmaster.code.bounded import preflight_bounded
+from yardmaster.code.preflight import Finding, Severity, preflight
+from yardmaster.engines.base import Capacity
+from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import TrainingSpec
-from yardmaster.queueing.fitting import Check, Fit, check
-from yardmaster.queueing.ledger import Candidate
+from yardmaster.queueing.admission import Decision, Fit, never_fits
+from yardmaster.queueing.fitting import check, largest_fit
+from yardmaster.queueing.ledger import Candidate, Ledger, Quota, Room
+
+MOST_SOURCE = 2 << 20
+"""Bytes of source that are read before a launch. Of larger code only a part is looked at."""
+_REFUSED = Decision(Fit.NEVER_FITS, None, "The job is not valid.", "Correct the fields listed in `problems`.")
 
 
 @dataclass(frozen=True)
 class JobCheck:
-    """The verdict `never_fits` comes with `problems` where the job is not valid, else with `numbers`."""
+    """What admission would say of the job. Where there are `problems` the job is not valid, and admission was not
+    asked."""
 
-    verdict: str
-    reason: str
-    message: str
-    remedy: str = ""
-    position: int | None = None
-    numbers: Sequence[Mapping[str, Any]] = ()
-    largest_fit: Mapping[str, int] | None = None
+    decision: Decision
     problems: Sequence[Problem] = ()
-    warnings: Sequence[Finding] = field(default=())
+    warnings: Sequence[Finding] = ()
+
+    @property
+    def reason(self) -> str:
+        """The code of the decision, or that of a job that is not valid; empty where it fits."""
+        if self.problems:
+            return SpecRejected.code
+        return self.decision.code.value if self.decision.code else ""
+
+    @property
+    def position(self) -> int | None:
+        """How many jobs would be ahead of it, where it would wait."""
+        return self.decision.position if self.decision.fit is Fit.WAITS else None
+
+
+class NeverFits(Conflict):
+    """The job would be queued for ever. A caller that wants that all the same says so."""
+
+    def __init__(self, decision: Decision) -> None:
+        remedy = f"{decision.remedy} To queue it anyway, send accept_never_fits: true."
+        super().__init__(decision.message, NEVER, remedy=remedy)
+        self.decision = decision
+        self.facts = {
+            "reason": decision.code, "numbers": [shortage_json(one) for one in decision.numbers],
+            "largest_fit": decision.largest_fit,
+        }  # fmt: skip
 
 
 def job_check(*, user: User, namespace: Namespace, data: object, engine: str | None) -> JobCheck:
@@ -50,17 +88,17 @@ def job_check(*, user: User, namespace: Namespace, data: object, engine: str | N
         spec = asked_spec(data)
         warnings = launch_warnings(user, namespace, spec)
     except SpecRejected as error:
-        return _refused(error)
+        return JobCheck(_REFUSED, error.problems)
     found = check_capacity(spec, namespace.pk, chosen, timezone.now())
-    if found.verdict is not Fit.NEVER_FITS:  # which has numbers, and so says more
+    if found.fit is not Fit.NEVER_FITS:  # which has numbers, and so says more
         try:
             manifests_of_spec(user, namespace, spec, chosen)
         except SpecRejected as error:
-            return replace(_refused(error), warnings=warnings)
-    return _shown(found, warnings)
+            return JobCheck(_REFUSED, error.problems, warnings)
+    return JobCheck(found, warnings=warnings)
 
 
-def check_capacity(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now: datetime) -> Check:
+def check_capacity(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now: datetime) -> Decision:
     """What admission would say of a job that came now. Promises nothing."""
     last_of_now = uuid.UUID(int=(1 << 128) - 1)
     candidate = Candidate.of(spec, job_id=last_of_now, namespace_id=namespace_id, queued_at=now)
@@ -69,21 +107,117 @@ def check_capacity(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now
     return check(spec, candidate, waiting, books, now, settings.YARDMASTER_PASSING_LIMIT)
 
 
-def _refused(error: SpecRejected) -> JobCheck:
-    return JobCheck(
-        Fit.NEVER_FITS.value, error.code, "The job is not valid.", "Correct the fields listed in `problems`.",
-        problems=error.problems,
-    )  # fmt: skip
+def accepted_or_refused(
+    spec: TrainingSpec, namespace: Namespace, engine: str, now: datetime, *, accept: bool
+) -> dict[str, Any]:
+    """What the row of a job that is being queued says of it: nothing where it can start. Raises `NeverFits` where it
+    cannot and that is not accepted."""
+    found = never_starts(spec, namespace.pk, engine, now)
+    if found is None:
+        return {}
+    if not accept:
+        raise NeverFits(found)
+    return columns_of_never(found)
 
 
-def _shown(found: Check, warnings: Sequence[Finding]) -> JobCheck:
-    return JobCheck(
-        verdict=found.verdict.value,
-        reason="" if found.code is None else found.code.value,
-        message=found.message,
-        remedy=found.remedy,
-        position=found.position if found.verdict is Fit.WAITS else None,
-        numbers=[waiting_words.shortage_json(one) for one in found.numbers],
-        largest_fit=None if found.largest_fit is None else {role.value: n for role, n in found.largest_fit.items()},
-        warnings=warnings,
+def never_starts(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now: datetime) -> Decision | None:
+    """Why the job can never start, with the largest shape of it that could if nothing else ran; None where it can, or
+    where that is not known. Reads the namespace's quota alone, never the queue."""
+    try:
+        capacity = engine_named(engine).capacity()
+    except YardmasterError:
+        return None
+    candidate = Candidate.of(spec, job_id=uuid.UUID(int=0), namespace_id=namespace_id, queued_at=now)
+    idle = Ledger(_idle(capacity), quotas=_quotas(namespace_id))
+    never = never_fits(candidate, idle)
+    return None if never is None else replace(never, largest_fit=largest_fit(spec, candidate, (), idle, now))
+
+
+def _idle(capacity: Capacity) -> Room:
+    """As if no job ran."""
+    nodes = tuple(replace(one, free=one.total, bound=()) for one in capacity.nodes)
+    return Room(capacity.total, capacity.total, capacity.largest_task, nodes=nodes)
+
+
+def _quotas(namespace_id: uuid.UUID) -> dict[uuid.UUID, Quota]:
+    row = QuotaRow.objects.filter(namespace_id=namespace_id).first()
+    return {} if row is None else {namespace_id: limits_of(row)}
+
+
+def checked_spec(user: User, spec: TrainingSpec) -> list[Finding]:
+    """The warnings about this spec's code. Raises `SpecRejected` with everything that makes it impossible."""
+    problems = _missing(user, spec)
+    findings = [] if any(problem.field == "code" for problem in problems) else _findings(user, spec)
+    problems += [_as_problem(one) for one in findings if one.severity is Severity.ERROR]
+    if problems:
+        raise SpecRejected(problems)
+    return findings
+
+
+def launch_warnings(user: User, namespace: Namespace, spec: TrainingSpec) -> list[Finding]:
+    """What will not work as meant in this namespace: in the code, and its priority. Raises as `checked_spec` does."""
+    found = checked_spec(user, spec)
+    ceiling = quota_of(namespace).priority_ceiling
+    if spec.priority <= ceiling:
+        return found
+    message = (
+        f"Priority {spec.priority} is above the ceiling of this namespace, {ceiling}: it orders the jobs of this "
+        f"namespace only. Among the jobs of other namespaces it counts as {ceiling}."
     )
+    remedy = "Leave it where that is meant, or ask an administrator to raise the namespace's priority ceiling."
+    return [*found, Finding(Severity.WARNING, "priority_above_ceiling", message, remedy)]
+
+
+def _missing(user: User, spec: TrainingSpec) -> list[Problem]:
+    found: list[Problem | None] = []
+    if spec.code_version is not None:
+        found.append(_problem_of(user, spec.code_version, "code", "code", CODE))
+    for index, one in enumerate(spec.inputs):
+        field = f"inputs.{index}.dataset_version"
+        found.append(_problem_of(user, one.dataset_version, field, "dataset", DATASETS))
+    return [problem for problem in found if problem is not None]
+
+
+def _problem_of(user: User, version_id: uuid.UUID, field: str, what: str, shelf: Shelf[Any, Any]) -> Problem | None:
+    try:
+        version_for(shelf, user, version_id)
+    except NotFound:
+        command = "code" if what == "code" else "datasets"
+        remedy = f"Give the id of a {what} version, as `yardmaster {command} list` shows it."
+        return Problem(
+            field,
+            "unknown_version",
+            f"There is no such {what} version, or it is not visible to you.",
+            remedy,
+            str(version_id),
+        )
+    return None
+
+
+def _findings(user: User, spec: TrainingSpec) -> list[Finding]:
+    if spec.code_version is None:
+        return preflight(spec, {})
+    version = version_for(CODE, user, spec.code_version)
+    sources = sources_of(version, MOST_SOURCE)
+    if spec.entry_point not in sources and any(one.path == spec.entry_point for one in files_of(version)):
+        return []  # it is there, but too large to be read here, or no text
+    return preflight_bounded(spec, sources)
+
+
+def sources_of(version: CodeVersion, limit_bytes: int) -> dict[str, str]:
+    """The text of its Python files, by path, as long as `limit_bytes` last: shallow and small ones come first, so that
+    entry points are there whatever lies beside them. What is not UTF-8 has replacement characters."""
+    python = [file for file in files_of(version) if file.path.endswith(".py")]
+    sources: dict[str, str] = {}
+    for file in sorted(python, key=lambda file: (file.path.count("/"), file.size, file.path)):
+        if file.size <= limit_bytes:
+            limit_bytes -= file.size
+            with storage().open_range(file.key) as stream:
+                sources[file.path] = stream.read(file.size).decode("utf-8-sig", "replace")
+    return sources
+
+
+def _as_problem(finding: Finding) -> Problem:
+    where = f" ({finding.file}, line {finding.line})" if finding.line else ""
+    field = "entry_point" if finding.code == "entry_point_missing" else "code"
+    return Problem(field, finding.code, finding.message + where, finding.remedy, finding.file)

@@ -17,7 +17,7 @@ from django.db.models import OuterRef, Q, QuerySet
 
 from apps.accounts.models import User
 from apps.api.paging import Cursor
-from apps.jobs.explanations.never import IS_NEVER, NEVER, REASONS
+from apps.jobs.explanations.waiting_words import IS_NEVER, NEVER, REASONS
 from apps.jobs.models import Job
 from apps.namespaces.models import Namespace, is_uuid
 from apps.namespaces.selectors import namespace_for, namespaces_visible

@@ -11,7 +11,7 @@ from django.dispatch import receiver
 
 from apps.accounts.models import User
 from apps.errors import NotFound
-from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobVersion, TaskFact
+from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobInput, TaskFact
 from apps.jobs.state import ledger
 from apps.jobs.state.specs import spec_or_remains
 from apps.namespaces.models import Namespace, Role
@@ -66,7 +66,7 @@ def attempt_is_over(job_id: uuid.UUID, attempt: int) -> bool:
 
 def versions_in_use(version_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
     """Which of these code or dataset versions an unfinished job needs."""
-    needed = JobVersion.objects.filter(version__in=version_ids, job__phase__in=UNFINISHED)
+    needed = JobInput.objects.filter(version__in=version_ids, job__phase__in=UNFINISHED)
     return set(needed.values_list("version", flat=True))
 
 

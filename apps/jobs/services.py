@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -13,14 +14,13 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.dispatch.messages import RECONCILE, enqueue
 from apps.errors import Conflict, Forbidden
+from apps.jobs.checking import accepted_or_refused, checked_spec, launch_warnings
 from apps.jobs.engines.configured import engine_chosen, refuse_unrunnable
-from apps.jobs.explanations.never import accepted_or_refused
 from apps.jobs.models import Job, JobEvent
 from apps.jobs.state import phase_gate, queue
 from apps.jobs.state.leases import ask_for_look
 from apps.jobs.state.nudges import job_changed
-from apps.jobs.state.specs import asked_again, columns_of, versions_write
-from apps.jobs.versions import checked_spec, launch_warnings
+from apps.jobs.state.specs import asked_again, columns_of, inputs_write
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import refuse_closed, require_role
 from yardmaster.code.preflight import Finding
@@ -65,7 +65,7 @@ def job_launch(
             id=new_id(), namespace=namespace, owner=user, engine=chosen, queued_at=now,
             next_look_at=now + queue.LOOK_AGAIN, request_key=request_key, **columns,
         )  # fmt: skip
-        versions_write(job, spec)
+        inputs_write(job, spec)
         phase_gate.open_attempt(job, number=1, spec=columns["spec"], now=now, by=user.username)
         _say_never(job, columns, now)
         record(user, "job.create", f"job:{job.pk}", namespace=namespace, name=job.name, engine=chosen)
@@ -87,7 +87,21 @@ def _lock_queue(user: User, namespace: Namespace) -> None:
     if User.objects.select_for_update().filter(pk=user.pk, is_active=True).first() is None:
         raise Forbidden("Your account is locked.", "Ask an administrator.")
     refuse_closed(Namespace.objects.select_for_update().get(pk=namespace.pk))
-    queue.refuse_full(namespace)
+    _refuse_full(namespace)
+
+
+def _refuse_full(namespace: Namespace) -> None:
+    """Raises the conflict `queue_full` where the namespace has as many queued jobs as it may. With the namespace's row
+    locked: of two requests at once the second sees the first one's job."""
+    most: int = settings.YARDMASTER_QUEUED_JOBS
+    count = Job.objects.queued().filter(namespace=namespace).count()
+    if count >= most:
+        raise Conflict(
+            f"The namespace {namespace.slug} may have {most} jobs in the queue, and has {count}.",
+            "queue_full",
+            remedy="Wait until some have started, or stop some; or ask an administrator to raise "
+            "YARDMASTER_QUEUED_JOBS.",
+        )
 
 
 def job_stop(*, user: User, job: Job) -> Job:
@@ -172,7 +186,7 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None, accept_
             phase_gate.begin_attempt(job, spec=columns["spec"], now=now, by=user.username)
             Job.objects.filter(pk=job.pk).update(**columns)
             _say_never(job, columns, now)
-            versions_write(job, spec)
+            inputs_write(job, spec)
             record(user, "job.retry", f"job:{job.pk}", namespace=job.namespace, name=spec.name, attempt=job.attempt)
             queue.ask(job.engine)
     except phase_gate.PhaseMoved as moved:

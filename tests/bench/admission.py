@@ -101,15 +101,15 @@ def _wrong(now: Any) -> int:
     from apps.jobs.engines.configured import engine_named
     from apps.jobs.models import Job
     from apps.jobs.state.books import books_of, queued_on
-    from yardmaster.queueing.admission import Waiting, admit
+    from yardmaster.queueing.admission import Fit, admit
 
     books, queue = books_of("bench", engine_named("bench").capacity()), [one.candidate for one in queued_on("bench")]
     wrong = 0
     for one in random.Random(7).sample(queue, SAMPLE):
         said = admit(one, queue, books, now, settings.YARDMASTER_PASSING_LIMIT)
         job = Job.objects.get(pk=one.job_id)
-        ahead = [str(job_id) for job_id in said.ahead] if isinstance(said, Waiting) else []
-        position = said.position if isinstance(said, Waiting) else None
+        ahead = [str(job_id) for job_id in said.ahead] if said.fit is Fit.WAITS else []
+        position = said.position if said.fit is Fit.WAITS else None
         told = (job.reason, job.message, job.position, job.waiting["ahead"])
         wrong += told != (said.code.value, said.message, position, ahead)
     return wrong
@@ -160,9 +160,9 @@ def _fill(count: int, seed: int) -> Any:
 
 def _job(chance: random.Random, spaces: list[Any], owner: Any, queued_at: Any, phase: str = "QUEUED") -> Any:
     from apps.jobs.models import Job
-    from apps.jobs.state.books import needs_of
     from yardmaster.ids import new_id
     from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+    from yardmaster.queueing.needs import needs_of
 
     size = Resources(chance.choice([0.5, 0.5, 1, 2]), chance.choice([1, 2, 4]) * GI, chance.choice([0, 0, 0, 1]))
     roles = {Role.WORKER: RoleSpec(chance.choice([1, 1, 2, 4]), size), Role.PS: RoleSpec(1, Resources(0.5, GI))}

@@ -25,7 +25,7 @@ from yardmaster.engines.kubernetes.observe.watching import Watching
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import NOTHING, Resources, Role, RoleSpec
-from yardmaster.queueing.admission import Admitted, Candidate, Ledger, admit
+from yardmaster.queueing.admission import Candidate, Fit, Ledger, admit
 from yardmaster.queueing.ledger import Holder, Room
 from yardmaster.queueing.placement import Tasks
 
@@ -73,7 +73,7 @@ def place(capacity: Capacity, holders: tuple[Holder, ...] = ()) -> None:
     room = Room(capacity.total, capacity.free, capacity.largest_task, nodes=capacity.nodes)
     one = Candidate(uuid.UUID(int=7), uuid.UUID(int=8), NOW, 0, total, tasks)
     decision = admit(one, [], Ledger(room, holders=holders), NOW)
-    if not isinstance(decision, Admitted):
+    if decision.fit is not Fit.FITS_NOW:
         raise RuntimeError(f"it was not admitted: {decision}")
 
 

@@ -18,7 +18,7 @@ from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.ids import JobKey, new_id
 from yardmaster.job.spec import NOTHING, Resources, Role, RoleSpec, TrainingSpec
 from yardmaster.lifecycle.phases import Observation, TaskPhase
-from yardmaster.queueing.admission import Admitted, Candidate, Decision, Holder, Ledger, Never, Room, Waiting, admit
+from yardmaster.queueing.admission import Candidate, Decision, Fit, Holder, Ledger, Room, admit
 
 # The first builds kwok, once per machine.
 pytestmark = [pytest.mark.cluster, pytest.mark.alone, pytest.mark.timeout(700)]
@@ -125,7 +125,7 @@ def test_what_does_not_ask_for_them_stays_off_them(many: Cluster, namespace: str
 def test_a_job_over_all_nodes_is_let_in_and_runs_where_the_scheduler_puts_it(engine: KubernetesEngine, key: JobKey):
     """Five cores a task: one fits on a small node, three on a large one."""
     spec = _workers(SMALL + 3 * LARGE, cpu=5)
-    assert isinstance(_decide(spec, engine.capacity()), Admitted)
+    assert _decide(spec, engine.capacity()).fit is Fit.FITS_NOW
     engine.submit(spec, key, ACCESS)
     found = _nodes(wait_until(engine, key, _all_run, PATIENCE))
     assert Counter(found.values()) == {1: SMALL, 3: LARGE}
@@ -135,7 +135,7 @@ def test_enough_in_sum_and_not_on_single_nodes_is_never_let_in(engine: Kubernete
     """One task more than have a place, though the sum has room for 96 of them."""
     assert ALL[0] // 5 > SMALL + 3 * LARGE
     found = _decide(_workers(SMALL + 3 * LARGE + 1, cpu=5), engine.capacity())
-    assert isinstance(found, Never)
+    assert found.fit is Fit.NEVER_FITS
     assert f"take {SMALL + 3 * LARGE + 1} of its {SMALL + 3 * LARGE + 2} tasks" in found.message
 
 
@@ -146,13 +146,13 @@ def test_what_runs_holds_its_places_on_the_nodes_that_the_scheduler_chose(engine
     capacity = engine.capacity()
     assert {node.name: len(node.bound) for node in capacity.nodes if node.bound} == _nodes(seen, *Role)
     held = (key, spec)
-    assert isinstance(_decide(_workers(3 * LARGE, cpu=5), capacity, held), Admitted)
-    assert isinstance(_decide(_workers(3 * LARGE + 1, cpu=5), capacity, held), Waiting)
+    assert _decide(_workers(3 * LARGE, cpu=5), capacity, held).fit is Fit.FITS_NOW
+    assert _decide(_workers(3 * LARGE + 1, cpu=5), capacity, held).fit is Fit.WAITS
 
 
 def test_accelerators_are_where_the_scheduler_finds_them(engine: KubernetesEngine, key: JobKey):
     spec = _workers(2 * LARGE, gpus=2)
-    assert isinstance(_decide(spec, engine.capacity()), Admitted)
+    assert _decide(spec, engine.capacity()).fit is Fit.FITS_NOW
     engine.submit(spec, key, ACCESS)
     found = _nodes(wait_until(engine, key, _all_run, PATIENCE))
     assert found == {f"fake-large-{index}": 2 for index in range(LARGE)}
@@ -162,11 +162,11 @@ def test_a_cordoned_node_leaves_the_room_and_comes_back(many: Cluster, watching:
     many.kubectl("cordon", "fake-large-0")
     try:
         wait_for("less room", lambda: _free(watching.capacity()) == (ALL[0] - 16, ALL[1] - 64, ALL[2] - 4), HEARD)
-        assert isinstance(_decide(_workers(LARGE, gpus=4), watching.capacity()), Waiting)
+        assert _decide(_workers(LARGE, gpus=4), watching.capacity()).fit is Fit.WAITS
     finally:
         many.kubectl("uncordon", "fake-large-0")
     wait_for("all the room", lambda: _free(watching.capacity()) == ALL, HEARD)
-    assert isinstance(_decide(_workers(LARGE, gpus=4), watching.capacity()), Admitted)
+    assert _decide(_workers(LARGE, gpus=4), watching.capacity()).fit is Fit.FITS_NOW
 
 
 def test_a_node_that_is_not_ready_leaves_the_room_and_comes_back(many: Cluster, watching: KubernetesEngine):

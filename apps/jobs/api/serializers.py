@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.api.serializers import StrictSerializer
-from apps.jobs.explanations.never import NEVER, WAITING, queue_state
+from apps.jobs.explanations.waiting_words import NEVER, WAITING, queue_state
 from apps.jobs.models import Job
 from yardmaster.job.spec import Role, Strategy
 from yardmaster.lifecycle.phases import Phase, Wanted
@@ -223,13 +223,14 @@ class ProblemSerializer(serializers.Serializer[Any]):
 class CheckSerializer(serializers.Serializer[Any]):
     """What would become of the job if it were launched now."""
 
-    verdict = serializers.ChoiceField(choices=["fits_now", "waits", "never_fits"])
+    verdict = serializers.ChoiceField(source="decision.fit", choices=["fits_now", "waits", "never_fits"])
     reason = serializers.CharField(help_text="Empty where it fits.")
-    message = serializers.CharField()
-    remedy = serializers.CharField()
+    message = serializers.CharField(source="decision.message")
+    remedy = serializers.CharField(source="decision.remedy")
     position = serializers.IntegerField(allow_null=True, help_text="How many jobs would be ahead.")
-    numbers = ShortageSerializer(many=True)
+    numbers = ShortageSerializer(source="decision.numbers", many=True)
     largest_fit = serializers.DictField(
+        source="decision.largest_fit",
         child=serializers.IntegerField(),
         allow_null=True,
         help_text="Replicas by role of the largest shape that fits now.",

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from apps.jobs.explanations.never import NEVER, queue_state
+from apps.jobs.explanations.waiting_words import NEVER, queue_state
 from apps.jobs.models import Job
 from yardmaster.job.spec import Role, Strategy
 from yardmaster.lifecycle.phases import Phase, Wanted

@@ -1,4 +1,6 @@
-"""Why a job waits, as `Job` keeps it: in columns, for many jobs with one statement, and only where it has changed."""
+"""Why a job waits, as `Job` keeps it: in columns, for many jobs with one statement, and only where it has changed. And
+which of those that wait can never start, as limits and machines are now: they are shown apart.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +13,32 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
+from django.db.models import Q
 
 from apps.jobs.models import Job, JobEvent
 from apps.jobs.state.books import Queued
 from yardmaster.lifecycle.phases import Phase
-from yardmaster.queueing.admission import Never, Waiting
-from yardmaster.queueing.ledger import Holder
+from yardmaster.queueing.admission import Decision, Fit
+from yardmaster.queueing.ledger import NEVER_FITS, Holder
 from yardmaster.queueing.pools import Shortage
 from yardmaster.queueing.queue_decision import QueueDecision
+
+NEVER = "never_fits"
+WAITING = "waiting"
+REASONS = sorted(code.value for code in NEVER_FITS)
+IS_NEVER = Q(phase=Phase.QUEUED.value, reason__in=REASONS)
+"""Queued jobs that can never start as things are."""
 
 _SET = ("reason", "message", "remedy", "position", "waiting", "waiting_digest")
 _Ids = tuple[tuple[uuid.UUID, bool], ...]
 _TYPES = ("text", "text", "text", "int", "text", "text", "uuid", "int")
+
+
+def queue_state(job: Job) -> str | None:
+    """`waiting` or `never_fits` of a queued job; None of any other."""
+    if job.phase != Phase.QUEUED.value:
+        return None
+    return NEVER if job.reason in REASONS else WAITING
 
 
 @dataclass(frozen=True)
@@ -48,10 +64,10 @@ def changed(found: QueueDecision, queued: Mapping[uuid.UUID, Queued], *, front: 
     differ: list[Reason] = []
     holders: dict[_Ids, str] = {}
     for key, decision in found.decisions.items():
-        if not isinstance(decision, (Waiting, Never)):
+        if decision.code is None:
             continue
         one = queued[key]
-        is_front = front is None or (isinstance(decision, Waiting) and decision.position < front)
+        is_front = front is None or (decision.fit is Fit.WAITS and decision.position < front)
         if is_front or not one.digest or one.reason != decision.code.value:
             reason = _reason(one, decision, holders)
             if (one.digest, one.reason) != (reason.digest, reason.reason):
@@ -81,21 +97,31 @@ def shortage_json(one: Shortage) -> dict[str, Any]:
     return {**vars(one), "short_by": one.short_by}
 
 
-def _reason(one: Queued, decision: Waiting | Never, known: dict[_Ids, str]) -> Reason:
+def columns_of_never(decision: Decision) -> dict[str, Any]:
+    """What the row of a job that is queued although it can never start says of that until its first look."""
+    return {
+        "reason": _code(decision),
+        "message": decision.message,
+        "remedy": decision.remedy,
+        "waiting": {"numbers": [shortage_json(each) for each in decision.numbers], "ahead": [], "holders": []},
+    }
+
+
+def _code(decision: Decision) -> str:
+    return decision.code.value if decision.code else ""
+
+
+def _reason(one: Queued, decision: Decision, known: dict[_Ids, str]) -> Reason:
     """`known`: the JSON of holders that were written before, which many jobs have in common."""
     numbers = json.dumps([shortage_json(each) for each in decision.numbers])
-    remedy, position, ahead, holders = "", None, "[]", "[]"
-    if isinstance(decision, Never):
-        remedy = decision.remedy
-    else:
-        position = decision.position
-        ahead = json.dumps([str(job_id) for job_id in decision.ahead])
-        key = tuple((held.job_id, held.on_engine) for held in decision.holders)
-        holders = known[key] if key in known else known.setdefault(key, _holders_json(decision.holders))
+    ahead = json.dumps([str(job_id) for job_id in decision.ahead])
+    key = tuple((held.job_id, held.on_engine) for held in decision.holders)
+    holders = known[key] if key in known else known.setdefault(key, _holders_json(decision.holders))
+    code, position = _code(decision), decision.position if decision.fit is Fit.WAITS else None
     waiting = f'{{"numbers": {numbers}, "ahead": {ahead}, "holders": {holders}}}'
-    parts = (decision.code.value, decision.message, remedy, str(position), waiting)
+    parts = (code, decision.message, decision.remedy, str(position), waiting)
     digest = hashlib.blake2b("\0".join(parts).encode(), digest_size=12).hexdigest()
-    return Reason(one, decision.code.value, decision.message, remedy, position, waiting, digest)
+    return Reason(one, code, decision.message, decision.remedy, position, waiting, digest)
 
 
 def _holders_json(holders: Sequence[Holder]) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 
 from apps.accounts.models import User
 from apps.jobs.engines.configured import portal_seen_from
-from apps.jobs.explanations.never import NEVER, queue_state
 from apps.jobs.explanations.silence import REASON, REMEDY, REMEDY_OF_UNREACHED, UNREACHED, silence, unreached
+from apps.jobs.explanations.waiting_words import NEVER, queue_state
 from apps.jobs.models import Job, JobAttempt, TaskFact
 from apps.namespaces.selectors import namespaces_visible
 from apps.stores import log_store

@@ -27,9 +27,9 @@ from apps.api.problems import status_of
 from apps.code.selectors import CODE
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError, NotFound
+from apps.jobs.checking import NeverFits
 from apps.jobs.engines.listing import engines_for
 from apps.jobs.engines.manifests import manifests_of_spec, yaml_file
-from apps.jobs.explanations.never import NeverFits
 from apps.jobs.launch import choices, preview
 from apps.jobs.launch.forms import (
     STRATEGIES,
@@ -203,7 +203,7 @@ def _tried(form: LaunchForm, action: Callable[[TrainingSpec, dict[str, str]], Ma
     except SpecRejected as error:
         form.add_problems(error.problems)
     except NeverFits as problem:
-        status, never = status_of(problem), preview.verdict_of_hopeless(problem.found)
+        status, never = status_of(problem), preview.verdict_of_decision(problem.decision)
     except DomainError as problem:
         form.add_error(None, f"{problem.detail} {problem.remedy}".strip())
         status = status_of(problem)

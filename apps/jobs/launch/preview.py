@@ -4,14 +4,12 @@ sections hold. What would become of the job is asked of `checking`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from apps.accounts.models import User
 from apps.errors import DomainError
 from apps.jobs.checking import JobCheck, job_check
-from apps.jobs.explanations.never import Hopeless
 from apps.jobs.explanations.row_words import count_words
 from apps.jobs.launch.forms import LaunchForm
 from apps.jobs.launch.parts import Fault, Values
@@ -19,7 +17,8 @@ from apps.namespaces.models import Namespace
 from yardmaster.code.preflight import Finding
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.quantity import NotAQuantity, format_amount, format_bytes, parse_memory
-from yardmaster.queueing.fitting import Fit
+from yardmaster.queueing.admission import Decision, Fit
+from yardmaster.queueing.pools import Shortage
 
 REQUIRED = ("name", "code", "entry_point")
 _POOLS = {
@@ -76,10 +75,22 @@ def verdict_of(user: User, namespace: Namespace, form: LaunchForm, untouched: Co
     return _shown(found)
 
 
-def verdict_of_hopeless(found: Hopeless) -> Verdict:
-    """What is asked before a job is queued that can never start: `shape` is the largest that could, if nothing ran."""
-    never = Verdict("never", "Can never start", found.never.message, found.never.remedy, icon="ban")
-    return _with_numbers(never, found.numbers, found.largest_fit or {})
+def verdict_of_decision(found: Decision) -> Verdict:
+    """What admission says of a job that does not fit now. `shape` is the largest that would; of one that can never
+    start, before it is queued all the same, the largest that could if nothing ran."""
+    ahead = found.position
+    verdict = (
+        Verdict("waits", f"Waits behind {ahead}" if ahead else "Waits", found.message, found.remedy, icon="hourglass")
+        if found.fit is Fit.WAITS
+        else Verdict("never", "Can never start", found.message, found.remedy, icon="ban")
+    )
+    shape = found.largest_fit or {}
+    return replace(
+        verdict,
+        lacks=[_lack(one) for one in found.numbers],
+        shape=",".join(f"{role.value}={count}" for role, count in shape.items()),
+        shape_words=", ".join(count_words(role.value, count) for role, count in shape.items()),
+    )
 
 
 def _incomplete(form: LaunchForm, problems: Sequence[Problem], untouched: Collection[str]) -> Verdict:
@@ -96,33 +107,15 @@ def _incomplete(form: LaunchForm, problems: Sequence[Problem], untouched: Collec
 
 
 def _shown(found: JobCheck) -> Verdict:
-    if found.verdict == Fit.FITS_NOW.value:
+    if found.decision.fit is Fit.FITS_NOW:
         message = "It would start now." if not found.warnings else "It would start now. Read the notes below first."
         return Verdict("fits", "Fits now", message, icon="circle-check", warnings=found.warnings)
-    ahead = found.position or 0
-    verdict = (
-        Verdict("waits", f"Waits behind {ahead}" if ahead else "Waits", found.message, found.remedy, icon="hourglass")
-        if found.verdict == Fit.WAITS.value
-        else Verdict("never", "Can never start", found.message, found.remedy, icon="ban")
-    )
-    return replace(_with_numbers(verdict, found.numbers, found.largest_fit or {}), warnings=found.warnings)
+    return replace(verdict_of_decision(found.decision), warnings=found.warnings)
 
 
-def _with_numbers(verdict: Verdict, numbers: Sequence[Mapping[str, Any]], shape: Mapping[str, int]) -> Verdict:
-    return replace(
-        verdict,
-        lacks=[_lack(one) for one in numbers],
-        shape=",".join(f"{role}={count}" for role, count in shape.items()),
-        shape_words=", ".join(count_words(role, count) for role, count in shape.items()),
-    )
-
-
-def _lack(numbers: Mapping[str, Any]) -> Lack:
-    resource = str(numbers["resource"])
-    needs, unused, limit = (format_amount(resource, float(numbers[one])) for one in ("needs", "unused", "limit"))
-    return Lack(
-        resource.replace("_", " "), needs, unused, limit, _POOLS.get(str(numbers["pool"]), str(numbers["pool"]))
-    )
+def _lack(one: Shortage) -> Lack:
+    needs, unused, limit = (format_amount(one.resource, float(amount)) for amount in (one.needs, one.unused, one.limit))
+    return Lack(one.resource.replace("_", " "), needs, unused, limit, _POOLS.get(one.pool, one.pool))
 
 
 @dataclass(frozen=True)

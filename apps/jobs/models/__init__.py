@@ -1,7 +1,7 @@
 """What the portal remembers of jobs. A job's phase is assigned in `apps.jobs.state.phase_gate` and nowhere else."""
 
 from apps.jobs.models.attempt import Checkpoint, JobAttempt, ScalarPoint, TaskFact
-from apps.jobs.models.job import Job, JobEvent, JobVersion
+from apps.jobs.models.job import Job, JobEvent, JobInput
 from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
 
 __all__ = [
@@ -11,7 +11,7 @@ __all__ = [
     "Job",
     "JobAttempt",
     "JobEvent",
-    "JobVersion",
+    "JobInput",
     "QueuePass",
     "Reservation",
     "ScalarPoint",

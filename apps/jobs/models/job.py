@@ -18,6 +18,14 @@ class Jobs(models.Manager["Job"]):
         """Without what is large and what only one job's own page shows. Looked at all the same, each is a query."""
         return self.defer("spec", "waiting")
 
+    def queued(self) -> models.QuerySet[Job]:
+        """Every job in the queue, in no order."""
+        return self.filter(phase=Phase.QUEUED.value, wanted=Wanted.RUN.value, deleted_at__isnull=True)
+
+    def waiting(self) -> models.QuerySet[Job]:
+        """Those that may start: not the ones that are held back, whom all others pass."""
+        return self.queued().filter(held_back_until__isnull=True)
+
 
 class Job(models.Model):
     """One training job and how far its current attempt has come.
@@ -144,11 +152,11 @@ class Job(models.Model):
         return Phase(self.phase).is_final and self.tidied_at is not None
 
 
-class JobVersion(models.Model):
-    """A code or dataset version that the job's current specification names: who asks whether one is in use reads no
-    specifications."""
+class JobInput(models.Model):
+    """A version of code or of a dataset that the job reads: one that its current specification names. Who asks whether
+    a version is in use reads no specifications."""
 
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="versions", db_index=False)
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="inputs", db_index=False)
     version = models.UUIDField()
 
     class Meta:

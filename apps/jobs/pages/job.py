@@ -21,9 +21,9 @@ from apps.accounts.selectors import user_of
 from apps.api.problems import status_of
 from apps.errors import DomainError
 from apps.jobs import services
+from apps.jobs.checking import NeverFits
 from apps.jobs.engines.manifests import manifests_of_job
-from apps.jobs.explanations.never import NeverFits
-from apps.jobs.launch.preview import verdict_of_hopeless
+from apps.jobs.launch.preview import verdict_of_decision
 from apps.jobs.models import Job
 from apps.jobs.pages.facts import JobFacts, job_facts, role_in
 from apps.jobs.selectors import job_for
@@ -68,7 +68,7 @@ def job_retry(request: HttpRequest, job_id: UUID) -> HttpResponse:
         )
     except NeverFits as refusal:
         way = [(reverse("jobs_page"), "Jobs"), (reverse("job_page", args=[job_id]), job.name)]
-        asked = {"job": job, "never": verdict_of_hopeless(refusal.found), "change": change, "breadcrumbs": way}
+        asked = {"job": job, "never": verdict_of_decision(refusal.decision), "change": change, "breadcrumbs": way}
         return render(request, "jobs/job/never_fits.html", asked, status=status_of(refusal))
     except SpecRejected as error:
         for problem in error.problems:

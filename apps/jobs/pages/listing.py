@@ -20,8 +20,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
-from apps.jobs.explanations.never import NEVER, WAITING
 from apps.jobs.explanations.row_words import STRATEGY_WORDS, rows_of
+from apps.jobs.explanations.waiting_words import NEVER, WAITING
 from apps.jobs.job_list import JobFilters, job_list
 from apps.jobs.models import Job
 from apps.jobs.pages.bulk import Outcome, jobs_chosen, jobs_delete, jobs_stop, why_not_deleted

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from django.db.models import Case, Count, F, Q, QuerySet, Value, When, Window
 from django.db.models.functions import RowNumber
 
-from apps.jobs.explanations.never import IS_NEVER, NEVER, REASONS
 from apps.jobs.explanations.row_words import Row, rows_of
+from apps.jobs.explanations.waiting_words import IS_NEVER, NEVER, REASONS
 from apps.jobs.models import Job
 from apps.jobs.selectors import ON_THE_ENGINE, UNFINISHED
 from apps.namespaces.models import Namespace

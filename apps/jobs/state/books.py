@@ -5,19 +5,20 @@ however many jobs there are, and no specification is read.
 from __future__ import annotations
 
 import logging
-import math
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from apps.jobs.state import ledger, queue
+from apps.jobs.models import Job
+from apps.jobs.state import ledger
 from apps.namespaces.models import Quota as QuotaRow
 from apps.namespaces.models import limits_of
 from yardmaster.engines.base import Capacity
-from yardmaster.job.spec import NOTHING, Resources, TrainingSpec
+from yardmaster.job.spec import NOTHING, Resources
 from yardmaster.queueing.ledger import Candidate, Ledger, Room, Usage
+from yardmaster.queueing.needs import needs_or_none
 from yardmaster.queueing.placement import Node, Tasks
 
 log = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ class Queued:
 
 def queued_on(engine: str) -> list[Queued]:
     """Every job that waits for the engine. One whose needs are damaged is passed over: a look at it mends them."""
-    found = (_queued(*row) for row in queue.waiting().filter(engine=engine).values_list(*_COLUMNS))
+    found = (_queued(*row) for row in Job.objects.waiting().filter(engine=engine).values_list(*_COLUMNS))
     return [one for one in found if one is not None]
 
 
@@ -61,55 +62,9 @@ def _queued(
     return Queued(candidate, attempt, known.roles, reason, digest)
 
 
-@dataclass(frozen=True)
-class Needs:
-    """`Job.needs`, read."""
-
-    total: Resources
-    tasks: tuple[Tasks, ...]
-    roles: Mapping[str, Resources]
-    """What each role holds in all."""
-
-
-def needs_or_none(stored: Any) -> Needs | None:
-    """What was written by `needs_of`; None where it is damaged."""
-    try:
-        roles = {role: _amount(one) for role, one in stored["roles"].items()}
-        return Needs(_amount(stored), tuple(_tasks(role, one) for role, one in stored["tasks"].items()), roles)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        return None
-
-
-def _tasks(role: str, stored: Mapping[str, Any]) -> Tasks:
-    return Tasks(role, _amount(stored), int(stored["replicas"]))
-
-
-def _amount(stored: Mapping[str, Any]) -> Resources:
-    """Raises where it is none."""
-    found = Resources(stored["cpu"], stored["memory"], stored["gpus"], stored["extended"])
-    if not all(map(math.isfinite, found.as_amounts().values())):
-        raise ValueError("an amount without end")
-    return found
-
-
-def needs_of(spec: TrainingSpec) -> dict[str, Any]:
-    """What a spec asks for in all, its tasks, and what each role asks for, as `Job.needs` keeps it."""
-    return {
-        **_as_json(spec.total()),
-        "tasks": {
-            role.value: {**_as_json(one.resources), "replicas": one.replicas} for role, one in spec.roles.items()
-        },
-        "roles": {role.value: _as_json(one.resources * one.replicas) for role, one in spec.roles.items()},
-    }
-
-
-def _as_json(amount: Resources) -> dict[str, Any]:
-    return {"cpu": amount.cpu, "memory": amount.memory, "gpus": amount.gpus, "extended": dict(amount.extended)}
-
-
 def books_of(engine: str, capacity: Capacity, *, also: uuid.UUID | None = None) -> Ledger:
     """The ledger as one value, as seen by those who wait for the engine, and by one more namespace."""
-    namespaces = set(queue.waiting().filter(engine=engine).values_list("namespace_id", flat=True).distinct())
+    namespaces = set(Job.objects.waiting().filter(engine=engine).values_list("namespace_id", flat=True).distinct())
     if also is not None:
         namespaces.add(also)
     holders = ledger.holders(engine)

@@ -10,16 +10,12 @@ import logging
 import uuid
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import DatabaseError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.utils import timezone
 
 from apps.dispatch.messages import ADMIT, enqueue_now
-from apps.errors import Conflict
 from apps.jobs.models import Job, QueuePass
-from apps.namespaces.models import Namespace
-from yardmaster.lifecycle.phases import Phase, Wanted
 
 log = logging.getLogger(__name__)
 
@@ -27,30 +23,6 @@ LOOK_AGAIN = timedelta(minutes=30)
 """Nothing becomes of a look at a job that waits, but what a lost message has left undone."""
 AGAIN_AFTER = timedelta(seconds=10)
 """A pass that was sent for and not begun is sent for again after this long."""
-
-
-def queued() -> QuerySet[Job]:
-    """Every job in the queue, in no order."""
-    return Job.objects.filter(phase=Phase.QUEUED.value, wanted=Wanted.RUN.value, deleted_at__isnull=True)
-
-
-def waiting() -> QuerySet[Job]:
-    """Those that may start: not the ones that are held back, whom all others pass."""
-    return queued().filter(held_back_until__isnull=True)
-
-
-def refuse_full(namespace: Namespace) -> None:
-    """Raises the conflict `queue_full` where the namespace has as many queued jobs as it may. In the transaction that
-    queues another one, with the namespace's row locked: of two requests at once the second sees the first one's job."""
-    most: int = settings.YARDMASTER_QUEUED_JOBS
-    count = queued().filter(namespace=namespace).count()
-    if count >= most:
-        raise Conflict(
-            f"The namespace {namespace.slug} may have {most} jobs in the queue, and has {count}.",
-            "queue_full",
-            remedy="Wait until some have started, or stop some; or ask an administrator to raise "
-            "YARDMASTER_QUEUED_JOBS.",
-        )
 
 
 def ask(engine: str) -> None:
@@ -71,7 +43,7 @@ def ask_for_namespace(namespace_id: uuid.UUID) -> None:
 
 def sweep_queues(now: datetime) -> int:
     """Send for a pass over every queue that is due, and not by any worker yet. Returns how many."""
-    engines = set(waiting().values_list("engine", flat=True).distinct())
+    engines = set(Job.objects.waiting().values_list("engine", flat=True).distinct())
     known = set(QueuePass.objects.filter(engine__in=engines).values_list("engine", flat=True))
     QueuePass.objects.bulk_create([QueuePass(engine=one) for one in engines - known], ignore_conflicts=True)
     due = QueuePass.objects.filter(Q(next_at__isnull=True) | Q(next_at__lte=now), engine__in=engines)
@@ -85,9 +57,9 @@ def sweep_queues(now: datetime) -> int:
 
 def _ask_for(namespace_id: uuid.UUID, *, but: str = "") -> None:
     def ask_each() -> None:
-        engines = waiting().filter(namespace_id=namespace_id).exclude(engine=but).values_list("engine", flat=True)
+        waiting = Job.objects.waiting().filter(namespace_id=namespace_id).exclude(engine=but)
         try:
-            found = list(engines.distinct())
+            found = list(waiting.values_list("engine", flat=True).distinct())
         except DatabaseError as error:
             log.warning("The queues of namespace %s are decided at the next sweep: %s", namespace_id, error)
             return

@@ -11,9 +11,8 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.jobs.models import Job, JobAttempt, JobVersion, TaskFact
+from apps.jobs.models import Job, JobAttempt, JobInput, TaskFact
 from apps.jobs.state import ledger
-from apps.jobs.state.books import needs_of
 from yardmaster.errors import SpecUnreadable
 from yardmaster.job.spec import Role, Strategy, TrainingSpec
 from yardmaster.job.spec_json import spec_from_json, spec_to_json
@@ -21,6 +20,7 @@ from yardmaster.job.spec_stored import remains_of, stored_spec
 from yardmaster.lifecycle.failures import Blame, Verdict
 from yardmaster.lifecycle.phases import Phase, Wanted
 from yardmaster.lifecycle.plan import Move
+from yardmaster.queueing.needs import needs_of
 
 _STRATEGIES = frozenset(one.value for one in Strategy)
 
@@ -43,13 +43,13 @@ def columns_of(spec: TrainingSpec) -> dict[str, Any]:
     }
 
 
-def versions_write(job: Job, spec: TrainingSpec) -> None:
+def inputs_write(job: Job, spec: TrainingSpec) -> None:
     """Write which code and data the job's specification names, in the place of those of an earlier one."""
     named = {one.dataset_version for one in spec.inputs}
     if spec.code_version is not None:
         named.add(spec.code_version)
-    JobVersion.objects.filter(job=job).exclude(version__in=named).delete()
-    JobVersion.objects.bulk_create([JobVersion(job=job, version=one) for one in named], ignore_conflicts=True)
+    JobInput.objects.filter(job=job).exclude(version__in=named).delete()
+    JobInput.objects.bulk_create([JobInput(job=job, version=one) for one in named], ignore_conflicts=True)
 
 
 def asked_again(spec: TrainingSpec) -> TrainingSpec:

@@ -19,23 +19,25 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection, transaction
-from django.db.models import Case, F, Q, Value, When
+from django.db.models import Case, F, QuerySet, Value, When
 from django.utils import timezone
 
+from apps.dispatch.leases import Leases
 from apps.dispatch.messages import ADMIT, RECONCILE, enqueue, enqueue_now
 from apps.jobs.engines.configured import engine_named
 from apps.jobs.explanations import waiting_words
 from apps.jobs.models import AdmissionLock, Job, QueuePass
-from apps.jobs.state import ledger, phase_gate, queue
+from apps.jobs.state import ledger, phase_gate
 from apps.jobs.state.books import Queued, books_of, queued_on
 from apps.jobs.state.nudges import jobs_changed
 from apps.jobs.worker.setbacks import pause_after, shown_of
 from yardmaster.errors import Misconfigured, YardmasterError
-from yardmaster.queueing.admission import Admitted
+from yardmaster.queueing.admission import Fit
 from yardmaster.queueing.queue_decision import QueueDecision, decide_queue
 
 log = logging.getLogger(__name__)
 
+_LEASES = Leases("lease_owner", "lease_until")
 Clock = Callable[[], datetime]
 
 EVERY = timedelta(seconds=5)
@@ -60,8 +62,16 @@ class _Lease:
     owner: str
 
     @property
-    def mine(self) -> Q:
-        return Q(engine=self.engine, lease_owner=self.owner)
+    def rows(self) -> QuerySet[QueuePass]:
+        return QueuePass.objects.filter(engine=self.engine)
+
+    @property
+    def held(self) -> QuerySet[QueuePass]:
+        """The engine's row, as long as it is this holder's."""
+        return _LEASES.held(self.rows, self.owner)
+
+    def release(self, next_at: datetime) -> None:
+        _LEASES.release(self.rows, self.owner, next_at=next_at, setbacks=0)
 
 
 def admit_queue(engine: str, *, clock: Clock = timezone.now) -> None:
@@ -89,40 +99,40 @@ def admit_queue(engine: str, *, clock: Clock = timezone.now) -> None:
         if is_whole and _release(lease, clock()):
             return
         if took > LONG:
-            _release_for_later(lease, clock() + timedelta(seconds=took))
+            lease.release(clock() + timedelta(seconds=took))
             return
-        QueuePass.objects.filter(lease.mine).update(asked=False)
-    _release_for_later(lease, clock())
+        lease.held.update(asked=False)
+    lease.release(clock())
     enqueue_now(ADMIT, engine)
 
 
 def _pass(lease: _Lease, now: datetime) -> bool:
     """One look at the whole queue. False: there is more to admit, or some of what was decided no longer holds."""
     engine = lease.engine
-    if not queue.waiting().filter(engine=engine).exists():
+    if not Job.objects.waiting().filter(engine=engine).exists():
         return True
     capacity = engine_named(engine).capacity()
     with transaction.atomic():
         _lock()
-        held = QueuePass.objects.filter(lease.mine).first()
+        held = lease.held.first()
         if held is None:
             return True  # the lease ran out, and another worker has it
         queued = {one.candidate.job_id: one for one in queued_on(engine)}
         candidates = [one.candidate for one in queued.values()]
         books = books_of(engine, capacity)
         found = decide_queue(candidates, books, now, settings.YARDMASTER_PASSING_LIMIT, most_admitted=MOST_ADMITTED)
-        admitted = [queued[key] for key, one in found.decisions.items() if isinstance(one, Admitted)]
+        admitted = [queued[key] for key, one in found.decisions.items() if one.fit is Fit.FITS_NOW]
         is_whole = _start(admitted, engine, found, now) and found.is_whole
         is_refresh = held.refreshed_at is None or now - held.refreshed_at >= settings.YARDMASTER_TIMING.look_again
         changed = waiting_words.changed(found, queued, front=None if is_refresh else FRONT)
         written = waiting_words.write(changed[:WRITTEN_AT_ONCE], now)
     for begin in range(WRITTEN_AT_ONCE, len(changed), WRITTEN_AT_ONCE):
-        if not QueuePass.objects.filter(lease.mine).update(lease_until=timezone.now() + settings.YARDMASTER_JOB_LEASE):
+        if not _LEASES.renew(lease.rows, lease.owner, timezone.now() + settings.YARDMASTER_JOB_LEASE):
             return True
         with transaction.atomic():
             written += waiting_words.write(changed[begin : begin + WRITTEN_AT_ONCE], now)
     if is_refresh and is_whole:
-        QueuePass.objects.filter(lease.mine).update(refreshed_at=now)
+        lease.held.update(refreshed_at=now)
     jobs_changed(written)
     return is_whole
 
@@ -154,7 +164,7 @@ def _refused(lease: _Lease, error: YardmasterError, now: datetime) -> None:
     """The engine does not say what it has: everything that waits for it waits for that."""
     log.warning("The queue of %s: %s", lease.engine, error)
     shown = shown_of(error)
-    jobs = queue.waiting().filter(engine=lease.engine)
+    jobs = Job.objects.waiting().filter(engine=lease.engine)
     others = jobs.exclude(**shown)
     told = list(others.values_list("pk", "namespace_id"))
     if told:
@@ -164,36 +174,26 @@ def _refused(lease: _Lease, error: YardmasterError, now: datetime) -> None:
 
 
 def _claim(engine: str, now: datetime) -> _Lease | None:
-    lease = _Lease(engine, secrets.token_hex(16))
-    until = now + settings.YARDMASTER_JOB_LEASE
-    free = QueuePass.objects.filter(Q(lease_until__isnull=True) | Q(lease_until__lte=now), engine=engine)
-    taken = {"lease_owner": lease.owner, "lease_until": until, "next_at": until, "asked": False}
-    if free.update(**taken):
-        return lease
-    QueuePass.objects.get_or_create(engine=engine)
-    return lease if free.update(**taken) else None
+    lease, lasts = _Lease(engine, secrets.token_hex(16)), settings.YARDMASTER_JOB_LEASE
+    for _ in range(2):
+        if _LEASES.claim(lease.rows, lease.owner, now, lasts, next_at=now + lasts, asked=False) is not None:
+            return lease
+        QueuePass.objects.get_or_create(engine=engine)
+    return None
 
 
 def _release(lease: _Lease, now: datetime) -> bool:
     """False: another pass was asked for meanwhile."""
-    freed = {"lease_owner": "", "lease_until": None, "next_at": now + EVERY, "setbacks": 0}
-    mine = QueuePass.objects.filter(lease.mine)
-    return bool(mine.filter(asked=False).update(**freed)) or not mine.exists()
-
-
-def _release_for_later(lease: _Lease, next_at: datetime) -> None:
-    QueuePass.objects.filter(lease.mine).update(lease_owner="", lease_until=None, next_at=next_at, setbacks=0)
+    unasked = lease.rows.filter(asked=False)
+    return _LEASES.release(unasked, lease.owner, next_at=now + EVERY, setbacks=0) or not lease.held.exists()
 
 
 def _release_after_setback(lease: _Lease, now: datetime, pause: timedelta | None) -> None:
     """Later and later, where it fails again and again."""
-    mine = QueuePass.objects.filter(lease.mine)
-    held = mine.first()
+    held = lease.held.first()
     if held is not None:
-        wait = pause or pause_after(held.setbacks)
-        mine.update(
-            lease_owner="", lease_until=None, asked=False, next_at=now + wait, setbacks=F("setbacks") + 1
-        )  # fmt: skip
+        next_at = now + (pause or pause_after(held.setbacks))
+        _LEASES.release(lease.rows, lease.owner, asked=False, next_at=next_at, setbacks=F("setbacks") + 1)
 
 
 def _release_after_database(lease: _Lease, now: datetime) -> None:

@@ -17,7 +17,7 @@ from apps.jobs.engines.configured import engine_named
 from apps.jobs.engines.namespaces import engine_namespace_lost, engine_namespace_ready
 from apps.jobs.engines.probes import refuse_unreachable
 from apps.jobs.models import Job, JobAttempt, JobEvent
-from apps.jobs.state import books, ledger, phase_gate, queue, task_facts
+from apps.jobs.state import ledger, phase_gate, queue, task_facts
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.task_auth import token_of
 from apps.jobs.worker import archive
@@ -44,6 +44,7 @@ from yardmaster.lifecycle.plan import (
     TakeBack,
     Wait,
 )
+from yardmaster.queueing.needs import needs_of, needs_or_none
 
 _OF_ITS_PLACE = (PLACE_MISSING, IMAGE_PULL)
 """Reasons that go when the namespace's place is in shape again: what pods need, and the secrets to pull images with."""
@@ -53,8 +54,8 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
     """Do it. Returns a wait where there is nothing more to do now, None where the job should be looked at again."""
     match step:
         case Admit():
-            if books.needs_or_none(job.needs) is None:
-                _same(job).filter(phase=job.phase).update(needs=books.needs_of(spec))
+            if needs_or_none(job.needs) is None:
+                _same(job).filter(phase=job.phase).update(needs=needs_of(spec))
             queue.ask(job.engine)
             return Wait(now + queue.LOOK_AGAIN)
         case Submit():

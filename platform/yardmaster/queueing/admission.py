@@ -15,11 +15,12 @@ Not here: which node a task gets (the engine's matter), and what a too large job
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 
-from yardmaster.job.spec import Resources
+from yardmaster.job.spec import Role
 from yardmaster.quantity import format_amount
 from yardmaster.queueing.ledger import RUNNING_JOBS, Candidate, Code, Holder, Ledger, Quota, Room, Usage
 from yardmaster.queueing.placement import Tasks
@@ -43,18 +44,17 @@ __all__ = [
     "DEFAULT_PATIENCE",
     "MOST_SHOWN",
     "RUNNING_JOBS",
-    "Admitted",
+    "STARTS",
     "Candidate",
     "Code",
     "Decision",
+    "Fit",
     "Holder",
     "Ledger",
-    "Never",
     "Quota",
     "Room",
     "Shortage",
     "Usage",
-    "Waiting",
     "admit",
     "held_keys",
     "hindrance",
@@ -68,19 +68,27 @@ MOST_SHOWN = 20
 _PRECEDENCE = list(Code)
 
 
+class Fit(StrEnum):
+    """What becomes of the job."""
+
+    FITS_NOW = "fits_now"
+    """It starts: what it asks for is reserved in the same transaction."""
+    WAITS = "waits"
+    NEVER_FITS = "never_fits"
+    """As limits and machines are now, it can never start, however long it waits."""
+
+
 @dataclass(frozen=True)
-class Admitted:
-    """Reserve `total` for it, in the same transaction, and start it."""
+class Decision:
+    """What admission says of one job: the one shape of it, from here to the job's row, the API and the pages.
 
-    total: Resources
+    Ids are for programs: what shows them hides those that the reader may not see."""
 
-
-@dataclass(frozen=True)
-class Waiting:
-    """It will start once there is room. Ids are for programs: what shows them hides those the reader may not see."""
-
-    code: Code
-    message: str
+    fit: Fit
+    code: Code | None = None
+    """None where it fits now."""
+    message: str = ""
+    remedy: str = ""
     numbers: tuple[Shortage, ...] = ()
     position: int = 0
     """How many jobs of the engine's queue are before it."""
@@ -89,19 +97,11 @@ class Waiting:
     ahead_count: int = 0
     holders: tuple[Holder, ...] = ()
     """Admitted jobs that hold what it waits for, the first few."""
+    largest_fit: Mapping[Role, int] | None = None
+    """The largest shape of the job that would start now, where that was asked (`fitting`); None: there is none."""
 
 
-@dataclass(frozen=True)
-class Never:
-    """As limits and machines are now, it can never start, however long it waits."""
-
-    code: Code
-    message: str
-    remedy: str = ""
-    numbers: tuple[Shortage, ...] = ()
-
-
-Decision = Admitted | Waiting | Never
+STARTS = Decision(Fit.FITS_NOW)
 
 
 def admit(
@@ -123,12 +123,12 @@ def answer(candidate: Candidate, line: Line, ledger: Ledger) -> Decision:
     """What `admit` says, from a line that is known already."""
     position = len(line.before)
     hindered = hindrance(candidate, ledger, position)
-    if hindered:
+    if hindered is not None:
         return hindered
     needs = line.pools.needs(candidate)
     lacking = line.pools.lacking(needs) or line.barred & needs.keys()
     if not lacking:
-        return Admitted(candidate.total)
+        return STARTS
     ahead = [one.job_id for one, theirs in line.before if not lacking.isdisjoint(theirs.keys())]
     holders = [one for one in ledger.holders if not lacking.isdisjoint(held_keys(one))]
     # What would lack if no job were before: that is the reason, and the queue only adds to it.
@@ -137,35 +137,42 @@ def answer(candidate: Candidate, line: Line, ledger: Ledger) -> Decision:
     return waiting(alone, numbers, position, ahead[:MOST_SHOWN], len(ahead), holders[:MOST_SHOWN])
 
 
-def hindrance(candidate: Candidate, ledger: Ledger, position: int) -> Waiting | Never | None:
+def hindrance(candidate: Candidate, ledger: Ledger, position: int) -> Decision | None:
     """Why the candidate may not start whatever is free, the first reason in Kueue's order; None where it may."""
-    found = [one for one in (_closed(candidate, ledger, position), never_fits(candidate, ledger)) if one]
-    return min(found, key=lambda one: _PRECEDENCE.index(one.code), default=None)
+    closed, never = _closed(candidate, ledger, position), never_fits(candidate, ledger)
+    if closed is None or never is None:
+        return closed or never
+    return min(closed, never, key=lambda one: _PRECEDENCE.index(one.code or Code.PENDING_EVALUATION))
 
 
-def never_fits(candidate: Candidate, ledger: Ledger) -> Never | None:
+def never_fits(candidate: Candidate, ledger: Ledger) -> Decision | None:
     """Why it can never start as limits and machines are now, or None. What is used does not matter."""
     for one in candidate.tasks:
         over = _too_large(one, ledger.room)
         if over:
             message = f"A task does not fit on any node: {_list(over)}."
-            return Never(Code.NO_MATCHING_FLAVOR, message, "Request more, smaller tasks.", over)
+            return _never(Code.NO_MATCHING_FLAVOR, message, "Request more, smaller tasks.", over)
     needs = {**units_of(candidate.total), RUNNING_JOBS: 1}
     limits = quota_limits(ledger, candidate.namespace_id, needs)
     over = exceeding(QUOTA, {name: need for name, need in needs.items() if name in limits}, limits)
     if over:
         message = f"The job exceeds its namespace's quota: {_list(over)}."
-        return Never(Code.EXCEEDS_MAX_QUOTA, message, "Request less, or ask an administrator for more quota.", over)
+        remedy = "Request less, or ask an administrator for more quota."
+        return _never(Code.EXCEEDS_MAX_QUOTA, message, remedy, over)
     over = exceeding(CAPACITY, units_of(candidate.total), units_of(ledger.room.total))
     if over:
         message = f"The job exceeds the engine's total capacity: {_list(over)}."
-        return Never(Code.EXCEEDS_CAPACITY, message, "Request less, or choose a larger engine.", over)
+        return _never(Code.EXCEEDS_CAPACITY, message, "Request less, or choose a larger engine.", over)
     if ledger.room.nodes and not ledger.room.idle.fits(candidate.tasks):
         asked, most = sum(one.count for one in candidate.tasks), ledger.room.idle.most(candidate.tasks)
         message = f"Even with nothing else running, the machines take {most} of its {asked} tasks at once."
         remedy = "Request fewer or smaller tasks, or choose a larger engine."
-        return Never(Code.EXCEEDS_CAPACITY, message, remedy, (Shortage(NODES, TASKS, asked, most, most),))
+        return _never(Code.EXCEEDS_CAPACITY, message, remedy, (Shortage(NODES, TASKS, asked, most, most),))
     return None
+
+
+def _never(code: Code, message: str, remedy: str, numbers: tuple[Shortage, ...]) -> Decision:
+    return Decision(Fit.NEVER_FITS, code, message, remedy, numbers)
 
 
 def _too_large(one: Tasks, room: Room) -> tuple[Shortage, ...]:
@@ -223,12 +230,13 @@ def _closing_code(candidate: Candidate, ledger: Ledger) -> Code | None:
     return min(codes, key=_PRECEDENCE.index, default=None)
 
 
-def _closed(candidate: Candidate, ledger: Ledger, position: int) -> Waiting | None:
+def _closed(candidate: Candidate, ledger: Ledger, position: int) -> Decision | None:
     code = _closing_code(candidate, ledger)
     if code is None:
         return None
     who = "The engine" if code is ledger.engine_closed else "The namespace"
-    return Waiting(code, f"{who} {_CLOSED.get(code, 'does not start jobs at the moment')}.", position=position)
+    message = f"{who} {_CLOSED.get(code, 'does not start jobs at the moment')}."
+    return Decision(Fit.WAITS, code, message, position=position)
 
 
 def waiting(
@@ -238,7 +246,7 @@ def waiting(
     ahead: Iterable[uuid.UUID],
     ahead_count: int,
     holders: Iterable[Holder],
-) -> Waiting:
+) -> Decision:
     """The answer to a job that waits. `alone`: what would lack if no job were before it."""
     if not alone:
         code = Code.WAITING_FOR_TURN
@@ -247,7 +255,7 @@ def waiting(
     else:
         code = Code.WAITING_FOR_CAPACITY
     message = _waiting_message(code, numbers, ahead_count)
-    return Waiting(code, message, numbers, position, tuple(ahead), ahead_count, tuple(holders))
+    return Decision(Fit.WAITS, code, message, "", numbers, position, tuple(ahead), ahead_count, tuple(holders))
 
 
 def held_keys(holder: Holder) -> frozenset[PoolKey]:

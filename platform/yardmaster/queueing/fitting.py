@@ -6,40 +6,18 @@ A dry run of `admission`: it promises nothing, and the answer may be old a momen
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from yardmaster.job.spec import NOTHING, Resources, Role, TrainingSpec
-from yardmaster.queueing.admission import DEFAULT_PATIENCE, Admitted, Line, Never, admit, answer
-from yardmaster.queueing.ledger import Candidate, Code, Ledger
+from yardmaster.queueing.admission import DEFAULT_PATIENCE, Decision, Fit, Line, admit, answer
+from yardmaster.queueing.ledger import Candidate, Ledger
 from yardmaster.queueing.placement import Tasks
-from yardmaster.queueing.pools import Needs, Shortage
+from yardmaster.queueing.pools import Needs
 from yardmaster.queueing.resources import units_of
 
 _SHRINKING = frozenset({Role.WORKER, Role.PS})
 """Roles that a smaller shape has fewer of; every other role has one task, or none."""
-
-
-class Fit(StrEnum):
-    """The answer's word."""
-
-    FITS_NOW = "fits_now"
-    WAITS = "waits"
-    NEVER_FITS = "never_fits"
-
-
-@dataclass(frozen=True)
-class Check:
-    """The answer, its reason and numbers; `largest_fit` is the largest shape that would start now, None: none."""
-
-    verdict: Fit
-    code: Code | None
-    message: str
-    remedy: str = ""
-    numbers: tuple[Shortage, ...] = ()
-    position: int = 0
-    largest_fit: Mapping[Role, int] | None = None
 
 
 def check(
@@ -49,20 +27,19 @@ def check(
     ledger: Ledger,
     now: datetime,
     patience: timedelta = DEFAULT_PATIENCE,
-) -> Check:
-    """What would become of the job if it were launched now. `candidate` is the one that `spec` makes."""
+) -> Decision:
+    """What would become of the job if it were launched now, with its largest fit. `candidate` is the one that `spec`
+    makes."""
     queue = tuple(queue)
     decision = admit(candidate, queue, ledger, now, patience)
-    if isinstance(decision, Admitted):
+    if decision.fit is Fit.FITS_NOW:
         asked = {role: one.replicas for role, one in spec.roles.items()}
-        return Check(Fit.FITS_NOW, None, "The job would start immediately.", largest_fit=asked)
+        return replace(decision, message="The job would start immediately.", largest_fit=asked)
     shape = largest_fit(spec, candidate, queue, ledger, now, patience)
-    if isinstance(decision, Never):
-        return Check(
-            Fit.NEVER_FITS, decision.code, decision.message, decision.remedy, decision.numbers, largest_fit=shape
-        )
+    if decision.fit is Fit.NEVER_FITS:
+        return replace(decision, largest_fit=shape)
     remedy = "Launch it and let it queue" + (", or launch the smaller shape." if shape else ".")
-    return Check(Fit.WAITS, decision.code, decision.message, remedy, decision.numbers, decision.position, shape)
+    return replace(decision, remedy=remedy, largest_fit=shape)
 
 
 def largest_fit(
@@ -80,7 +57,7 @@ def largest_fit(
     smallest = replace(candidate, total=_total_of(spec, fewest), tasks=_tasks_of(spec, fewest))
     # If not even this would start, nothing would: a job that is barred from a resource is so in any number.
     line = Line(smallest, queue, ledger, now, patience)
-    if not isinstance(answer(smallest, line, ledger), Admitted):
+    if answer(smallest, line, ledger).fit is not Fit.FITS_NOW:
         return None
     left = line.pools.left_for(candidate.namespace_id, units_of(spec.total()))
 

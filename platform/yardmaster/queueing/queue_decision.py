@@ -20,8 +20,9 @@ from typing import TypeVar
 from yardmaster.queueing.admission import (
     DEFAULT_PATIENCE,
     MOST_SHOWN,
-    Admitted,
+    STARTS,
     Decision,
+    Fit,
     held_keys,
     hindrance,
     waiting,
@@ -63,7 +64,7 @@ def decide_queue(
         if admitted == most_admitted:
             return QueueDecision(decisions, exchange.moved(), is_whole=False)
         decision = decisions[turn.candidate.job_id] = walk.decide(turn.candidate)
-        if isinstance(decision, Admitted):
+        if decision.fit is Fit.FITS_NOW:
             admitted += 1
             exchange.use(turn)
     return QueueDecision(decisions, exchange.moved())
@@ -90,7 +91,7 @@ class _Walk:
         lacking = self.pools.lacking(needs) or self._barred.among(needs)
         if not lacking:
             self._admit(one, needs)
-            return Admitted(one.total)
+            return STARTS
         count, ahead = self._ahead.wanting(one.namespace_id, lacking)
         numbers = self.pools.shortages(needs)
         decision = waiting(numbers, numbers, self._ahead.count, ahead, count, self._holders.of(lacking))

@@ -10,7 +10,7 @@ import pytest
 
 from apps.code.models import CodeVersion
 from apps.code.selectors import CODE
-from apps.jobs.versions import sources_of
+from apps.jobs.checking import sources_of
 from apps.namespaces.selectors import namespace_for
 from apps.uploads.models import Upload
 from apps.uploads.versioned.selectors import files_of, version_for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.jobs.explanations.never import NeverFits, accepted_or_refused
+from apps.jobs.checking import NeverFits, accepted_or_refused
 from apps.jobs.models import Reservation
 from apps.namespaces.models import Namespace
 from yardmaster.job.spec import Resources

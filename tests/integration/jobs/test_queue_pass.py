@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.jobs.models import AdmissionLock, Job, JobEvent, QueuePass, Reservation
 from apps.jobs.services import job_retry, job_stop
-from apps.jobs.state import nudges, queue
+from apps.jobs.state import nudges
 from apps.jobs.state.books import books_of, queued_on
 from apps.jobs.worker import queue_pass
 from apps.jobs.worker.queue_pass import admit_queue
@@ -20,7 +20,7 @@ from apps.namespaces.models import Namespace, Quota
 from yardmaster.ids import new_id
 from yardmaster.job.spec import Resources
 from yardmaster.job.spec_json import spec_from_json
-from yardmaster.queueing.admission import Waiting, admit
+from yardmaster.queueing.admission import Fit, admit
 from yardmaster.queueing.queue_decision import decide_queue
 
 
@@ -56,7 +56,7 @@ def test_a_pass_costs_the_same_statements_however_many_jobs_wait_and_reads_no_sp
     world.engine._capacity = type(world.engine._capacity)(*[Resources(cpu=1000, memory=1 << 50)] * 3)
     fill(world, ada, 400, namespaces=40)
     many = statements(lambda: admit_queue("staged", clock=world.clock))
-    assert queue.waiting().filter(reason="WaitingForQuota").count() == 360
+    assert Job.objects.waiting().filter(reason="WaitingForQuota").count() == 360
     few, many = ([sql for sql in each if not sql.startswith("INSERT")] for each in (few, many))
     assert len(many) <= len(few) <= 20, "SQLite takes so many values at once; all others are one each"
     assert not any('"spec"' in sql for sql in (*few, *many))
@@ -69,7 +69,7 @@ def check_reasons(world) -> None:
     assert waiting
     for one in waiting:
         said, job = admit(one, waiting, books, world.now), Job.objects.get(pk=one.job_id)
-        assert isinstance(said, Waiting)
+        assert said.fit is Fit.WAITS
         assert (job.reason, job.message, job.position) == (said.code.value, said.message, said.position)
         assert job.waiting["ahead"] == [str(job_id) for job_id in said.ahead]
         assert [one["job"] for one in job.waiting["holders"]] == [str(one.job_id) for one in said.holders]
@@ -81,7 +81,7 @@ def test_what_is_written_is_what_each_job_would_be_told_alone(world, ada):
     admit_queue("staged", clock=world.clock)
     check_reasons(world)
     first = Job.objects.filter(phase="STARTING").first()
-    queue.waiting().filter(namespace=first.namespace).first().delete()
+    Job.objects.waiting().filter(namespace=first.namespace).first().delete()
     world.now += timedelta(seconds=20)
     admit_queue("staged", clock=world.clock)
     check_reasons(world)
@@ -98,7 +98,7 @@ def test_and_so_it_is_on_postgres(postgres_world):
     few = statements(lambda: admit_queue("staged", clock=world.clock))
     check_reasons(world)
     events = JobEvent.objects.filter(kind="waiting").count()
-    assert events == queue.waiting().count()
+    assert events == Job.objects.waiting().count()
     admit_queue("staged", clock=world.clock)
     assert JobEvent.objects.filter(kind="waiting").count() == events
     fill(world, carl, 600, namespaces=8)

@@ -15,7 +15,6 @@ from apps.accounts.models import User
 from apps.code.models import Code, CodeVersion
 from apps.jobs.models import Job, QueuePass
 from apps.jobs.services import job_launch
-from apps.jobs.state.queue import waiting
 from apps.jobs.state.task_auth import token_of
 from apps.jobs.worker.queue_pass import admit_queue
 from apps.jobs.worker.reconcile import reconcile
@@ -186,7 +185,7 @@ class World:
         return len(due) + self._decide_queues(because=bool(due))
 
     def _decide_queues(self, *, because: bool) -> int:
-        engines = set(waiting().values_list("engine", flat=True))
+        engines = set(Job.objects.waiting().values_list("engine", flat=True))
         resting = QueuePass.objects.filter(engine__in=engines, next_at__gt=self.now).values_list("engine", flat=True)
         chosen = engines if because else engines - set(resting)
         for engine in sorted(chosen):

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from apps.audit.models import AuditEvent
 from apps.datasets.models import Dataset
-from apps.jobs.models import Job, JobVersion
+from apps.jobs.models import Job, JobInput
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.selectors import quota_of
 from apps.stores import storage
@@ -238,7 +238,7 @@ def test_deleting_is_refused_while_a_job_uses_it_and_says_so_on_the_page(web, ap
         namespace=ada.personal_namespace, owner=ada, name="j", engine="local", needs={}, queued_at=version.created_at,
         spec={},
     )  # fmt: skip
-    JobVersion.objects.create(job=job, version=version.pk)
+    JobInput.objects.create(job=job, version=version.pk)
     answer = web.post(reverse("dataset_delete_page", args=[dataset.pk]), {"name": "digits"})
     assert answer.status_code == 409
     assert "unfinished job uses version 1" in answer.content.decode()

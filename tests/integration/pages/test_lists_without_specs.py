@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.jobs import services
-from apps.jobs.models import JobAttempt, JobVersion
+from apps.jobs.models import JobAttempt, JobInput
 from apps.jobs.selectors import attempts_of, versions_in_use
 from tests.integration.pages.test_jobs_pages import make_job
 from yardmaster.ids import new_id
@@ -74,8 +74,8 @@ def test_stopping_and_deleting_all_of_a_namespace_reads_none(ada, jobs, specs_re
 
 def test_whether_a_version_is_in_use_is_known_without_specifications(ada, jobs, specs_read):
     used, unused, of_an_ended_job = new_id(), new_id(), new_id()
-    JobVersion.objects.create(job=jobs[0], version=used)
-    JobVersion.objects.create(job=jobs[2], version=of_an_ended_job)
+    JobInput.objects.create(job=jobs[0], version=used)
+    JobInput.objects.create(job=jobs[2], version=of_an_ended_job)
     with specs_read:
         assert versions_in_use([used, unused, of_an_ended_job]) == {used}
     assert specs_read.statements == []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.core.generators import NOW
 from yardmaster.job.spec import Resources
-from yardmaster.queueing.admission import Admitted, Candidate, Code, Ledger, Never, Quota, Room, Usage, admit
+from yardmaster.queueing.admission import Candidate, Code, Fit, Ledger, Quota, Room, Usage, admit
 from yardmaster.queueing.placement import Tasks
 from yardmaster.queueing.resources import asks_for_one, is_accelerator, is_device
 
@@ -73,9 +73,9 @@ def test_what_is_admitted_never_holds_more_of_any_name_than_the_quota_lets(quota
     one = Candidate(uuid.UUID(int=2), TEAM, NOW, 0, size, (Tasks("worker", size, 1),))
     fits = all(held.get(name, 0) + amount <= allowed(quota, name) for name, amount in asked.items())
     decision = admit(one, [], books, NOW)
-    assert isinstance(decision, Admitted) == fits
+    assert (decision.fit is Fit.FITS_NOW) == fits
     if any(amount > allowed(quota, name) for name, amount in asked.items()):
-        assert isinstance(decision, Never)
+        assert decision.fit is Fit.NEVER_FITS
         assert decision.code is Code.EXCEEDS_MAX_QUOTA
 
 

@@ -12,17 +12,17 @@ import pytest
 from tests.unit.core.generators import NOW, make_spec, one_task
 from yardmaster.job.spec import NOTHING, Resources, Role
 from yardmaster.queueing.admission import (
-    Admitted,
+    STARTS,
     Candidate,
     Code,
+    Decision,
+    Fit,
     Holder,
     Ledger,
-    Never,
     Quota,
     Room,
     Shortage,
     Usage,
-    Waiting,
     admit,
 )
 from yardmaster.queueing.placement import Tasks
@@ -60,26 +60,26 @@ def ask(one: Candidate, books: Ledger, *queue: Candidate, now: datetime = NOW) -
     return admit(one, queue, books, now)
 
 
-def waits(one: Candidate, books: Ledger, *queue: Candidate) -> Waiting:
+def waits(one: Candidate, books: Ledger, *queue: Candidate) -> Decision:
     decision = ask(one, books, *queue)
-    assert isinstance(decision, Waiting)
+    assert decision.fit is Fit.WAITS
     return decision
 
 
-def never(one: Candidate, books: Ledger) -> Never:
+def never(one: Candidate, books: Ledger) -> Decision:
     decision = ask(one, books)
-    assert isinstance(decision, Never)
+    assert decision.fit is Fit.NEVER_FITS
     return decision
 
 
 def test_a_job_that_fits_is_admitted_whole() -> None:
     spec = make_spec(shape={Role.WORKER: 3, Role.PS: 2})
     one = Candidate.of(spec, job_id=uuid.UUID(int=9), namespace_id=TEAM, queued_at=NOW)
-    assert ask(one, ledger()) == Admitted(Resources(cpu=5, memory=5 * GI))
+    assert ask(one, ledger()) == STARTS
 
 
 def test_a_namespace_without_a_quota_is_limited_by_the_engine_alone() -> None:
-    assert ask(candidate(cpu=4, namespace=OTHERS), ledger()) == Admitted(Resources(4, GI))
+    assert ask(candidate(cpu=4, namespace=OTHERS), ledger()) == STARTS
 
 
 # kueue#189: say which resource lacked quota.
@@ -121,12 +121,12 @@ def test_the_number_of_running_jobs_is_a_limit_too() -> None:
 
 def test_a_quota_that_was_lowered_below_what_is_held_only_stops_what_needs_it() -> None:
     books = ledger(Quota(cpu=8, gpus=0), Usage(Resources(2, GI, gpus=2), 1))
-    assert isinstance(ask(candidate(cpu=2), books), Admitted)
+    assert ask(candidate(cpu=2), books).fit is Fit.FITS_NOW
 
 
 def test_fractions_of_cores_add_up_exactly() -> None:
     books = ledger(Quota(cpu=0.3), Usage(Resources(0.1 + 0.1, 0), 2))
-    assert isinstance(ask(candidate(cpu=0.1), books), Admitted)
+    assert ask(candidate(cpu=0.1), books).fit is Fit.FITS_NOW
 
 
 # coder#6465: waiting may mean full, or that nobody can ever run it.
@@ -166,7 +166,7 @@ def test_no_running_job_allowed_means_never() -> None:
 def test_a_closed_namespace_starts_nothing_and_the_others_go_on(code: Code) -> None:
     books = ledger(closed={TEAM: code})
     assert waits(candidate(), books).code is code
-    assert isinstance(ask(candidate(namespace=OTHERS), books), Admitted)
+    assert ask(candidate(namespace=OTHERS), books).fit is Fit.FITS_NOW
 
 
 def test_a_closed_engine_starts_nothing() -> None:
@@ -199,8 +199,8 @@ def test_of_several_reasons_the_first_in_kueues_order_is_given(
 def test_volcano_2534_a_job_that_fits_passes_one_that_does_not() -> None:
     big, small = candidate(1, cpu=4, waited=60), candidate(2, cpu=1)
     books = ledger(room=room(reserved=Resources(6, GI)))
-    assert isinstance(ask(big, books, small), Waiting)
-    assert isinstance(ask(small, books, big), Admitted)
+    assert ask(big, books, small).fit is Fit.WAITS
+    assert ask(small, books, big).fit is Fit.FITS_NOW
 
 
 def test_but_not_for_ever_once_the_big_one_has_waited_long_enough() -> None:
@@ -215,21 +215,21 @@ def test_but_not_for_ever_once_the_big_one_has_waited_long_enough() -> None:
 def test_a_long_wait_for_ones_own_quota_holds_up_nobody_elses() -> None:
     big = candidate(1, cpu=4, waited=601)
     books = ledger(Quota(cpu=4), Usage(Resources(2, GI), 1))
-    assert isinstance(ask(candidate(2, cpu=1), books, big), Waiting)
-    assert isinstance(ask(candidate(3, cpu=1, namespace=OTHERS), books, big), Admitted)
+    assert ask(candidate(2, cpu=1), books, big).fit is Fit.WAITS
+    assert ask(candidate(3, cpu=1, namespace=OTHERS), books, big).fit is Fit.FITS_NOW
 
 
 def test_a_long_wait_for_gpus_does_not_keep_the_cores_from_others() -> None:
     gpu_job = candidate(1, gpus=2, waited=9999)
     books = ledger(room=room(reserved=Resources(1, GI, gpus=3)))
-    assert isinstance(ask(candidate(2), books, gpu_job), Admitted)
+    assert ask(candidate(2), books, gpu_job).fit is Fit.FITS_NOW
     assert waits(candidate(3, gpus=1), books, gpu_job).code is Code.WAITING_FOR_TURN
 
 
 def test_who_came_first_and_fits_gets_its_room_first() -> None:
     first, second = candidate(1, cpu=2, waited=5), candidate(2, cpu=2)
     books = ledger(Quota(cpu=3))
-    assert isinstance(ask(first, books, second), Admitted)
+    assert ask(first, books, second).fit is Fit.FITS_NOW
     found = waits(second, books, first)
     assert found.code is Code.WAITING_FOR_TURN
     assert found.ahead == (first.job_id,)
@@ -238,18 +238,18 @@ def test_who_came_first_and_fits_gets_its_room_first() -> None:
 def test_priority_comes_before_time_and_ids_settle_the_rest() -> None:
     books = ledger(Quota(cpu=2))
     late, early = candidate(2, cpu=2, priority=5), candidate(1, cpu=2, waited=9999)
-    assert isinstance(ask(late, books, early), Admitted)
-    assert isinstance(ask(early, books, late), Waiting)
+    assert ask(late, books, early).fit is Fit.FITS_NOW
+    assert ask(early, books, late).fit is Fit.WAITS
     twin = candidate(3, cpu=2, priority=5)
-    assert isinstance(ask(twin, books, late), Waiting)
-    assert isinstance(ask(late, books, twin), Admitted)
+    assert ask(twin, books, late).fit is Fit.WAITS
+    assert ask(late, books, twin).fit is Fit.FITS_NOW
 
 
 def test_jobs_that_can_never_start_or_may_not_hold_up_nobody() -> None:
     impossible = candidate(1, cpu=4, gpus=4, waited=9999)
     closed = candidate(2, cpu=4, waited=9999, namespace=OTHERS)
     books = ledger(closed={OTHERS: Code.SUSPENDED}, room=room(reserved=Resources(6, GI)))
-    assert isinstance(ask(candidate(3, cpu=2), books, impossible, closed), Admitted)
+    assert ask(candidate(3, cpu=2), books, impossible, closed).fit is Fit.FITS_NOW
 
 
 def test_kueue_2833_the_answer_says_who_is_ahead_and_who_holds_what_it_waits_for() -> None:
@@ -267,13 +267,13 @@ def test_kueue_2833_the_answer_says_who_is_ahead_and_who_holds_what_it_waits_for
 
 def test_the_candidate_itself_may_be_in_the_queue() -> None:
     one = candidate(1, cpu=4)
-    assert isinstance(ask(one, ledger(Quota(cpu=4)), one, replace(one)), Admitted)
+    assert ask(one, ledger(Quota(cpu=4)), one, replace(one)).fit is Fit.FITS_NOW
 
 
 def test_trainer_1264_of_two_jobs_that_half_fit_one_starts_whole_and_the_other_waits_whole() -> None:
     spec = make_spec(shape={Role.WORKER: 3, Role.PS: 1}, resources=Resources(1, GI))
     first, second = (Candidate.of(spec, job_id=uuid.UUID(int=n), namespace_id=TEAM, queued_at=NOW) for n in (1, 2))
     books = ledger(Quota(cpu=6))
-    assert ask(first, books, second) == Admitted(spec.total())
+    assert ask(first, books, second) == STARTS
     held = ledger(Quota(cpu=6), Usage(spec.total(), 1), room=room(reserved=spec.total()))
     assert waits(second, held).numbers == (Shortage("quota", "cpu", needs=4, unused=2, limit=6),)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tests.unit.core.generators import NOW, make_spec, one_task, plain_specs, resources, specs
 from yardmaster.job.spec import NOTHING, Resources, Role, TrainingSpec
-from yardmaster.queueing.admission import Admitted, Candidate, Ledger, Never, Quota, Room, Usage, Waiting, admit
-from yardmaster.queueing.fitting import Fit, check, largest_fit
+from yardmaster.queueing.admission import Candidate, Fit, Ledger, Quota, Room, Usage, admit
+from yardmaster.queueing.fitting import check, largest_fit
 from yardmaster.queueing.placement import Node
 from yardmaster.queueing.resources import units_of
 
@@ -54,7 +54,7 @@ class Yard:
 
     def admit_one(self, job_id: uuid.UUID) -> None:
         one = self.waiting[job_id]
-        if isinstance(admit(one, self.waiting.values(), self.ledger(), self.now), Admitted):
+        if admit(one, self.waiting.values(), self.ledger(), self.now).fit is Fit.FITS_NOW:
             self.running[job_id] = self.waiting.pop(job_id)
         self.is_within_limits()
 
@@ -147,9 +147,9 @@ def test_asking_twice_gives_the_same_answer_and_its_numbers_are_true(data: st.Da
     for one in yard.waiting.values():
         decision = admit(one, yard.waiting.values(), yard.ledger(), yard.now)
         assert decision == admit(one, reversed(list(yard.waiting.values())), yard.ledger(), yard.now)
-        if isinstance(decision, (Waiting, Never)):
+        if decision.fit is not Fit.FITS_NOW:
             assert all(short.short_by > 0 and short.needs > short.unused for short in decision.numbers)
-        if isinstance(decision, Waiting):
+        if decision.fit is Fit.WAITS:
             assert decision.numbers or decision.ahead
             assert len(decision.ahead) <= decision.position
 
@@ -195,12 +195,12 @@ def test_kueue_15614_a_dry_run_says_now_later_or_never_and_what_would_fit() -> N
     free = Resources(99, 64 * GI)
     one = candidate_of(spec)
     now = check(spec, one, (), books_of(free), NOW)
-    assert (now.verdict, now.code, now.largest_fit) == (Fit.FITS_NOW, None, {Role.WORKER: 4, Role.PS: 1})
+    assert (now.fit, now.code, now.largest_fit) == (Fit.FITS_NOW, None, {Role.WORKER: 4, Role.PS: 1})
     later = check(spec, one, (), books_of(free, Quota(cpu=6), Usage(Resources(3, 0), 1)), NOW)
-    assert (later.verdict, later.code) == (Fit.WAITS, "WaitingForQuota")
+    assert (later.fit, later.code) == (Fit.WAITS, "WaitingForQuota")
     assert later.largest_fit == {Role.WORKER: 2, Role.PS: 1}
     never = check(spec, one, (), books_of(free, Quota(cpu=3)), NOW)
-    assert (never.verdict, never.code) == (Fit.NEVER_FITS, "ExceedsMaxQuota")
+    assert (never.fit, never.code) == (Fit.NEVER_FITS, "ExceedsMaxQuota")
     assert never.largest_fit == {Role.WORKER: 2, Role.PS: 1}
     assert never.numbers[0].needs == 5
     assert all(found.message and found.remedy for found in (later, never))
@@ -224,11 +224,11 @@ def test_more_room_never_gives_a_smaller_shape_and_every_shape_given_starts(
     ]
     assert first.keys() == spec.roles.keys()
     assert all(count <= spec.replicas(role) for role, count in first.items())
-    assert isinstance(admit(candidate_of(with_shape(spec, first)), (), small, NOW), Admitted)
+    assert admit(candidate_of(with_shape(spec, first)), (), small, NOW).fit is Fit.FITS_NOW
     wider = {**first, Role.WORKER: first[Role.WORKER] + 1}
     if first[Role.WORKER] < spec.replicas(Role.WORKER):
         least = {**wider, **({Role.PS: 1} if Role.PS in wider else {})}
-        assert not isinstance(admit(candidate_of(with_shape(spec, least)), (), small, NOW), Admitted)
+        assert admit(candidate_of(with_shape(spec, least)), (), small, NOW).fit is not Fit.FITS_NOW
 
 
 def test_the_largest_fit_is_one_that_has_a_place_on_the_nodes() -> None:
@@ -238,7 +238,7 @@ def test_the_largest_fit_is_one_that_has_a_place_on_the_nodes() -> None:
     books = Ledger(Room(two * 4, two * 4, two, nodes=nodes))
     assert fit(spec, books) == {Role.WORKER: 3, Role.PS: 1}
     asked = check(spec, candidate_of(spec), (), books, NOW)
-    assert (asked.verdict, asked.code) == (Fit.NEVER_FITS, "ExceedsCapacity")
+    assert (asked.fit, asked.code) == (Fit.NEVER_FITS, "ExceedsCapacity")
 
 
 def test_a_task_that_no_single_machine_takes_never_fits_though_each_amount_is_somewhere() -> None:
@@ -253,7 +253,7 @@ def test_a_task_that_no_single_machine_takes_never_fits_though_each_amount_is_so
         )
     )
     found = check(spec, candidate_of(spec), (), books, NOW)
-    assert (found.verdict, found.code) == (Fit.NEVER_FITS, "NoMatchingFlavor")
+    assert (found.fit, found.code) == (Fit.NEVER_FITS, "NoMatchingFlavor")
     assert [(one.pool, one.resource, one.limit) for one in found.numbers] == [("machine", "cpu", 2)]
 
 
@@ -263,8 +263,7 @@ def test_the_dry_run_agrees_with_admission(spec: TrainingSpec, free: Resources, 
     books = Ledger(Room(free * 8, free * 8, free, held))
     found = check(spec, candidate_of(spec), (), books, NOW)
     decision = admit(candidate_of(spec), (), books, NOW)
-    expected = {Admitted: Fit.FITS_NOW, Waiting: Fit.WAITS, Never: Fit.NEVER_FITS}[type(decision)]
-    assert found.verdict is expected
-    if expected is Fit.FITS_NOW:
+    assert found.fit is decision.fit
+    if found.fit is Fit.FITS_NOW:
         assert found.largest_fit == {role: one.replicas for role, one in spec.roles.items()}
         assert fit(spec, books) == found.largest_fit

@@ -14,17 +14,15 @@ from tests.unit.core.generators import NOW, one_task
 from yardmaster.job.spec import NOTHING, Resources
 from yardmaster.queueing.admission import (
     MOST_SHOWN,
-    Admitted,
     Candidate,
     Code,
     Decision,
+    Fit,
     Holder,
     Ledger,
-    Never,
     Quota,
     Room,
     Usage,
-    Waiting,
     admit,
 )
 from yardmaster.queueing.placement import Board, Node, Tasks
@@ -132,7 +130,7 @@ def one_by_one(
     ]:
         one, brought_by = left[0]
         decision = decisions[one.job_id] = admit(one, list(waiting.values()), ledger, NOW, PATIENCE)
-        if isinstance(decision, Admitted):
+        if decision.fit is Fit.FITS_NOW:
             ledger = with_started(ledger, one)
             waiting[brought_by] = replace(waiting[brought_by], turn_at=turn_of(one))
             del waiting[one.job_id]
@@ -159,7 +157,7 @@ def test_as_many_as_are_allowed_at_once_start_and_the_next_pass_goes_on_from_the
     started: list[uuid.UUID] = []
     for _ in range(len(queue) + 1):
         found = decide_queue(queue, ledger, NOW, PATIENCE, most_admitted=most)
-        here = [key for key, decision in found.decisions.items() if isinstance(decision, Admitted)]
+        here = [key for key, decision in found.decisions.items() if decision.fit is Fit.FITS_NOW]
         assert len(here) <= most
         started += here
         for key in here:
@@ -168,7 +166,7 @@ def test_as_many_as_are_allowed_at_once_start_and_the_next_pass_goes_on_from_the
         queue = [one for one in queue if one.job_id not in here]
         if found.is_whole:
             break
-    assert started == [key for key, decision in whole.decisions.items() if isinstance(decision, Admitted)]
+    assert started == [key for key, decision in whole.decisions.items() if decision.fit is Fit.FITS_NOW]
 
 
 def by_id(queue: Sequence[Candidate]) -> dict[uuid.UUID, Candidate]:
@@ -183,7 +181,7 @@ def test_only_the_first_few_ahead_are_named_and_all_are_counted() -> None:
     ]
     full = Ledger(Room(Resources(4, 8 * GI), Resources(4, 8 * GI), Resources(4, 8 * GI), Resources(4, 8 * GI)))
     found = decide_queue(queue, full, NOW, PATIENCE).decisions[queue[-1].job_id]
-    assert isinstance(found, Waiting)
+    assert found.fit is Fit.WAITS
     assert (found.position, found.ahead_count, len(found.ahead)) == (98, 98, MOST_SHOWN)
     assert found.message.endswith("98 jobs ahead are waiting for the same resources.")
 
@@ -206,8 +204,8 @@ def test_what_a_long_waiting_job_comes_to_lack_while_others_start_is_kept_for_it
     ledger = Ledger(Room(engine, engine, engine, Resources(3, 0)))
     queue = [job(1, 2, 6, age=900), job(2, 0, 5, age=20), job(3, 0, 1, age=10)]
     answers = list(decide_queue(queue, ledger, NOW, PATIENCE).decisions.values())
-    assert isinstance(answers[1], Admitted)
-    assert isinstance(answers[2], Waiting)
+    assert answers[1].fit is Fit.FITS_NOW
+    assert answers[2].fit is Fit.WAITS
     assert answers[2].code is Code.WAITING_FOR_TURN
     assert answers == list(one_by_one(queue, ledger)[0].values())
 
@@ -220,8 +218,8 @@ def test_a_job_that_can_never_start_is_ahead_of_no_other() -> None:
     ]
     full = Ledger(Room(engine, engine, engine, engine))
     never, waits = decide_queue(queue, full, NOW, PATIENCE).decisions.values()
-    assert isinstance(never, Never)
-    assert isinstance(waits, Waiting)
+    assert never.fit is Fit.NEVER_FITS
+    assert waits.fit is Fit.WAITS
     assert (waits.position, waits.ahead) == (0, ())
     assert one_by_one(queue, full)[0] == {one.job_id: found for one, found in zip(queue, (never, waits), strict=True)}
 
@@ -243,12 +241,12 @@ def test_a_job_that_waits_for_its_own_quota_keeps_the_engine_from_no_other_names
 
     queue = [job(1, NAMESPACES[0], 16, 9000), job(2, NAMESPACES[1], 4, 60), job(3, NAMESPACES[0], 1, 30)]
     large, other, own = decide_queue(queue, ledger, NOW, PATIENCE).decisions.values()
-    assert isinstance(large, Waiting)
+    assert large.fit is Fit.WAITS
     assert large.code is Code.WAITING_FOR_QUOTA
-    assert isinstance(other, Admitted)
-    assert isinstance(own, Waiting), "of its own namespace's quota it keeps what it lacks"
+    assert other.fit is Fit.FITS_NOW
+    assert own.fit is Fit.WAITS, "of its own namespace's quota it keeps what it lacks"
     assert own.code is Code.WAITING_FOR_TURN
-    assert isinstance(admit(queue[1], queue, ledger, NOW, PATIENCE), Admitted)
+    assert admit(queue[1], queue, ledger, NOW, PATIENCE).fit is Fit.FITS_NOW
     assert one_by_one(queue, ledger)[0] == decide_queue(queue, ledger, NOW, PATIENCE).decisions
 
 
@@ -271,7 +269,7 @@ def test_a_job_that_is_short_of_its_quota_changes_whether_no_job_of_another_name
 
     def started(some: Sequence[Candidate]) -> set[uuid.UUID]:
         found = decide_queue(some, ledger, NOW, PATIENCE).decisions
-        return {key for key, decision in found.items() if isinstance(decision, Admitted)}
+        return {key for key, decision in found.items() if decision.fit is Fit.FITS_NOW}
 
     assert started([*queue, short]) == started(queue)
 
@@ -302,13 +300,13 @@ def jobs_of_tasks(draw: st.DrawFn) -> list[Candidate]:
 @given(jobs_of_tasks(), scattered())
 def test_what_starts_has_a_place_on_the_nodes_all_together(queue: list[Candidate], ledger: Ledger) -> None:
     found = decide_queue(queue, ledger, NOW, PATIENCE).decisions
-    started = [one for one in queue if isinstance(found[one.job_id], Admitted)]
+    started = [one for one in queue if found[one.job_id].fit is Fit.FITS_NOW]
     board = Board.idle(ledger.room.nodes)
     for one in started:
         assert board.fits(one.tasks)
         board.take(one.tasks)
     alone = {one.job_id for one in queue if Board.idle(ledger.room.nodes).fits(one.tasks)}
-    never = {key for key, one in found.items() if isinstance(one, Never)}
+    never = {key for key, one in found.items() if one.fit is Fit.NEVER_FITS}
     assert never == {one.job_id for one in queue} - alone, "what fits when nothing runs waits, and no other does"
     if alone and not started:
         raise AssertionError("nothing runs, and nothing starts")
@@ -328,11 +326,11 @@ def test_two_jobs_that_each_take_more_than_half_start_one_after_the_other() -> N
         for n in (1, 2)
     ]
     first, second = decide_queue(jobs, Ledger(Room(total, total, total, nodes=nodes)), NOW, PATIENCE).decisions.values()
-    assert isinstance(first, Admitted)
-    assert isinstance(second, Waiting)
+    assert first.fit is Fit.FITS_NOW
+    assert second.fit is Fit.WAITS
     three = replace(jobs[0], total=size * 3, tasks=(Tasks("worker", size, 3),))
     never = admit(three, (), Ledger(Room(total, total, total, nodes=nodes)), NOW)
-    assert isinstance(never, Never)
+    assert never.fit is Fit.NEVER_FITS
     assert never.code is Code.EXCEEDS_CAPACITY
     assert "2 of its 3 tasks" in never.message
 
@@ -347,11 +345,11 @@ def test_what_is_scattered_is_kept_for_a_job_that_has_waited_long_enough() -> No
         size = Resources(cpu, GI)
         return Candidate(uuid.UUID(int=number), NAMESPACES[0], NOW - timedelta(seconds=age), 0, size, one_task(size))
 
-    for age, expected in ((9000, Waiting), (60, Admitted)):
+    for age, expected in ((9000, Fit.WAITS), (60, Fit.FITS_NOW)):
         queue = [job(1, 2, age), job(2, 1, 30)]
         large, small = decide_queue(queue, books, NOW, PATIENCE).decisions.values()
-        assert isinstance(large, Waiting)
+        assert large.fit is Fit.WAITS
         assert large.code is Code.WAITING_FOR_CAPACITY
         assert "0 of its 1 task" in large.message
-        assert isinstance(small, expected)
+        assert small.fit is expected
         assert admit(queue[1], queue, books, NOW, PATIENCE) == small

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.unit.core.generators import NOW, one_task
 from yardmaster.job.spec import NOTHING, Resources
-from yardmaster.queueing.admission import Admitted, Candidate, Ledger, Quota, Room, admit
+from yardmaster.queueing.admission import Candidate, Fit, Ledger, Quota, Room, admit
 from yardmaster.queueing.pools import Pools
 from yardmaster.queueing.queue_decision import decide_queue
 from yardmaster.queueing.turns import in_order
@@ -69,11 +69,11 @@ def test_a_turn_is_used_once() -> None:
     first, second = job(3, MINE, 1000, age=40), job(4, MINE, 1000, age=5)
     one_core = books(held=Resources(3, 0))
     found = decide_queue([stuck, other, first], one_core, NOW)
-    assert [key.int for key, answer in found.decisions.items() if isinstance(answer, Admitted)] == [3]
+    assert [key.int for key, answer in found.decisions.items() if answer.fit is Fit.FITS_NOW] == [3]
     assert found.turns[stuck.job_id] == first.queued_at, "the turn of the one that started is left to it"
     stuck = replace(stuck, turn_at=found.turns[stuck.job_id])
     assert order([stuck, other, second], one_core) == [2, 4, 1]
-    assert isinstance(admit(other, [stuck, second], one_core, NOW), Admitted)
+    assert admit(other, [stuck, second], one_core, NOW).fit is Fit.FITS_NOW
 
 
 _ages = st.lists(st.integers(1, 900), min_size=1, max_size=12, unique=True)
@@ -123,7 +123,7 @@ def test_no_stream_of_high_priorities_starts_before_anothers_job_more_often_than
         ledger = books(held=Resources(held, 0))
         found = decide_queue(queue, ledger, NOW)
         places = list(found.decisions)
-        started = {key for key in places if isinstance(found.decisions[key], Admitted)}
+        started = {key for key in places if found.decisions[key].fit is Fit.FITS_NOW}
         passed += sum(key in started for key in places[: places.index(other.job_id)])
         queue = [
             replace(one, turn_at=found.turns.get(one.job_id, one.turn_at)) for one in queue if one.job_id not in started
@@ -137,6 +137,6 @@ def test_no_stream_of_high_priorities_starts_before_anothers_job_more_often_than
 def test_jobs_of_one_priority_stay_in_their_order_when_a_turn_among_them_was_used() -> None:
     oldest, older, urgent = job(1, MINE, age=30), job(2, MINE, age=20), job(3, MINE, 1000, age=10)
     found = decide_queue([oldest, older, urgent], books(held=Resources(3, 0)), NOW)
-    assert [key.int for key, answer in found.decisions.items() if isinstance(answer, Admitted)] == [3]
+    assert [key.int for key, answer in found.decisions.items() if answer.fit is Fit.FITS_NOW] == [3]
     left = [replace(one, turn_at=found.turns.get(one.job_id)) for one in (oldest, older)]
     assert order(left, books()) == [1, 2]
