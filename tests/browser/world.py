@@ -137,8 +137,8 @@ def _jobs(one: World) -> None:
     assert jobs.wait(trained.id, timeout=180).phase == "SUCCEEDED"
     assert jobs.wait(failed.id, timeout=90).phase == "FAILED"
     jobs.wait(logged.id, timeout=90)
-    runs = jobs.launch(training(one, "digits, slowly", "--steps=100000", "--step_sleep=0.25", "--log_every=1"))
-    until(lambda: _step(jobs.get(runs.id)) > 20, 120, "the first steps")
+    runs = jobs.launch(training(one, "digits, slowly", "--steps=100000", "--step_sleep=1", "--log_every=1"))
+    until(lambda: _step(jobs.get(runs.id)) > 8, 120, "the first steps")
     roles = {"worker": {"cpu": 1.5, "memory": "1Gi"}}
     waits = jobs.launch(script(one, "waits for its turn", "motley.py", roles=roles))
     never = jobs.launch(

@@ -173,14 +173,15 @@ def end_all_runs(home: Path) -> None:
 
 def until(look: Callable[[], T | None], timeout: float = PATIENCE, what: str = "it") -> T:
     """What `look` finds as soon as that is something true."""
-    deadline = time.monotonic() + timeout
+    deadline, pause = time.monotonic() + timeout, 0.02
     while True:
         found = look()
         if found:
             return found
         if time.monotonic() > deadline:
             raise AssertionError(f"Waited {timeout:g} s in vain for {what}.")
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(1.3 * pause, 0.15)  # most looks are requests: fifty a second would hold up what they wait for
 
 
 def kill(pid: int) -> None:

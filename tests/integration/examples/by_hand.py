@@ -13,12 +13,13 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from portal.env import task_python
+from tests.real.tensorflow_forks import Fork, TensorFlowForks
 from yardmaster_runner.cluster import classic_flags, distribution_environment, tf_config
 
 LONG = 150.0
@@ -30,7 +31,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 class Task:
     """One started process and the file with its output."""
 
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | Fork
     output: Path
 
     def text(self) -> str:
@@ -71,6 +72,8 @@ class Cluster:
     flags: tuple[str, ...] = ()
     classic: bool = True
     """Whether `between_graph` gets its cluster by flags, or only by TF_CONFIG."""
+    forks: Callable[[Mapping[str, str]], TensorFlowForks] | None = None
+    """What runs tasks with this environment without importing TensorFlow again for each; None: a process of its own."""
     tasks: dict[tuple[str, int], Task] = field(default_factory=dict)
     _starts: int = 0
 
@@ -101,17 +104,19 @@ class Cluster:
         self._starts += 1
         output = self.folder / f"{role}-{index}.{self._starts}.txt"
         flags = classic_flags(self.strategy, self._hosts, role, index) if self.classic else []
-        command = [task_python(), str(self.script), f"--data_dir={self.data_dir}", f"--log_dir={self.log_dir}"]
-        with output.open("wb") as file:
-            process = subprocess.Popen(
-                [*command, *flags, *self.flags],
-                env=self._environment(role, index),
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-            )
+        folders = f"--data_dir={self.data_dir}", f"--log_dir={self.log_dir}"
+        process = self._run([str(self.script), *folders, *flags, *self.flags], self._environment(role, index), output)
         self.tasks[role, index] = Task(process, output)
         return self.tasks[role, index]
+
+    def _run(self, arguments: list[str], environment: dict[str, str], output: Path) -> subprocess.Popen[bytes] | Fork:
+        if self.forks is not None:
+            return self.forks(environment).start(arguments, environment, output)
+        with output.open("wb") as file:
+            return subprocess.Popen(
+                [task_python(), *arguments], env=environment, stdin=subprocess.DEVNULL, stdout=file,
+                stderr=subprocess.STDOUT,
+            )  # fmt: skip
 
     def start_all(self) -> None:
         for role, count in self.replicas.items():

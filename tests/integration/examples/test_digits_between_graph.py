@@ -9,6 +9,7 @@ import pytest
 
 from tests.integration.examples.by_hand import EXAMPLES, Cluster
 from tests.integration.examples.ended_well import check_ended_well, scalars
+from tests.real.tensorflow_forks import TensorFlowForks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -16,10 +17,10 @@ Start = Callable[..., Cluster]
 
 
 @pytest.fixture
-def cluster_of(digits: Path, tmp_path: Path) -> Start:
+def cluster_of(digits: Path, tmp_path: Path, forks: Callable[..., TensorFlowForks]) -> Start:
     def make(*flags: str, classic: bool = True, **replicas: int) -> Cluster:
         script = EXAMPLES / "digits" / "between_graph.py"
-        return Cluster(script, "between_graph", replicas, tmp_path, digits, flags, classic)
+        return Cluster(script, "between_graph", replicas, tmp_path, digits, flags, classic, forks)
 
     return make
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.integration.examples.by_hand import EXAMPLES, Cluster
 from tests.integration.examples.ended_well import check_ended_well
+from tests.real.tensorflow_forks import TensorFlowForks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
-def test_restarted_workers_go_on_together_from_their_last_epoch(digits: Path, tmp_path: Path) -> None:
+def test_restarted_workers_go_on_together_from_their_last_epoch(
+    digits: Path, tmp_path: Path, forks: Callable[..., TensorFlowForks]
+) -> None:
     script = EXAMPLES / "digits" / "multi_worker_mirrored.py"
-    with Cluster(script, "multi_worker_mirrored", {"worker": 2}, tmp_path, digits) as cluster:
+    with Cluster(script, "multi_worker_mirrored", {"worker": 2}, tmp_path, digits, forks=forks) as cluster:
         cluster.start_all()
         cluster["worker", 0].wait_for(r"Epoch 3/6")
         for index in (1, 0):

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.integration.examples.by_hand import EXAMPLES, Cluster
 from tests.integration.examples.ended_well import check_ended_well
+from tests.real.tensorflow_forks import TensorFlowForks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.fixture
-def cluster(digits: Path, tmp_path: Path) -> Cluster:
+def cluster(digits: Path, tmp_path: Path, forks: Callable[..., TensorFlowForks]) -> Cluster:
     script, replicas = EXAMPLES / "digits" / "parameter_server.py", {"chief": 1, "worker": 2, "ps": 1}
-    return Cluster(script, "parameter_server", replicas, tmp_path, digits, ("--steps=500",))
+    return Cluster(script, "parameter_server", replicas, tmp_path, digits, ("--steps=500",), forks=forks)
 
 
 def test_the_chief_goes_on_without_a_lost_worker_and_takes_it_back(cluster: Cluster) -> None:
