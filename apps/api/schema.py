@@ -111,7 +111,7 @@ class TaskTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untype
 class RememberedTaskTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """The same credential, checked in another way: it defines nothing of its own."""
 
-    target_class = "apps.logs.task_views.RememberedTaskToken"
+    target_class = "apps.logs.intake.RememberedTaskToken"
     name: list[str] = []
 
     def get_security_requirement(self, auto_schema: AutoSchema) -> dict[str, list[Any]]:

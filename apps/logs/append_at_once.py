@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -23,9 +22,17 @@ from urllib.parse import parse_qsl
 from apps.api.places import Place, Places
 from apps.api.problems import CONTENT_TYPE, answer_to, body_of
 from apps.errors import DomainError, TooMany
-from apps.logs.intake import MOST_BYTES, Judged, lines_in, times_in, without_token
-from apps.logs.task_views import JUDGED, RememberedTaskToken, next_line_json, when_full
-from apps.stores import counted_log, log_moved
+from apps.logs.intake import (
+    JUDGED,
+    MOST_BYTES,
+    Judged,
+    RememberedTaskToken,
+    append,
+    lines_of,
+    next_line_json,
+    when_full,
+)
+from apps.stores import log_moved
 from yardmaster.errors import YardmasterError
 from yardmaster.job.spec import Role
 from yardmaster.logs.keys import WRITER_LIMIT, StreamKey
@@ -118,10 +125,8 @@ async def _body(receive: Receive) -> tuple[bytes, Receive]:
 def _append(stream: StreamKey, options: dict[str, Any], headers: dict[str, str], body: bytes) -> Written | Judged:
     data = b""
     try:
-        sent = lines_in(body, headers.get("content-encoding", "identity").lower())
-        data = without_token(sent, headers.get("authorization", ""))
-        times = times_in(headers.get("x-times", "")) or [(0, time.time_ns() // 1_000_000)]
-        written = counted_log().append(stream, data=data, times=times, **options)
+        data = lines_of(body, headers)
+        written = append(stream, data, headers.get("x-times", ""), **options)
     except NeedsGrant:
         return Judged(data)
     except (DomainError, YardmasterError) as problem:

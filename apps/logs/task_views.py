@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
-from django.contrib.auth.models import AnonymousUser
 from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -20,61 +19,22 @@ from rest_framework.views import APIView
 
 from apps.api.problems import body_of
 from apps.errors import Conflict, Gone, NotFound
-from apps.jobs.state.log_charges import charged, refusal_json
-from apps.jobs.state.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
-from apps.logs.intake import MOST_BYTES, Judged, lines_in, times_in, without_token
+from apps.jobs.state.log_charges import charged
+from apps.jobs.state.task_auth import IsTask, TaskIdentity
+from apps.logs.intake import (
+    JUDGED,
+    MOST_BYTES,
+    Judged,
+    RememberedTaskToken,
+    append,
+    lines_of,
+    next_line_json,
+    when_full,
+)
 from apps.logs.serializers import EndQuery, GapBody, GapQuery, NextLine, Place, WriteQuery, WriterQuery
 from apps.stores import counted_log, log_moved
 from yardmaster.logs.keys import JobGone, OutOfStep, StreamKey
 from yardmaster.logs.store import END_RESERVE, Written
-
-TOKEN_REMEMBERED = 5.0
-"""Seconds. That much longer a token may write after it was outlived."""
-JUDGED = "yardmaster.log_write"
-"""Where a request's scope keeps what became of its body."""
-TAIL_RESERVE = 256 << 10
-"""Bytes for each task of an attempt whose log takes no more: its last lines, of several starts, say why it failed."""
-
-
-def when_full(identity: TaskIdentity, tail: int) -> dict[str, Any]:
-    """What becomes of lines that a full log has no room for, as options of `append`. `tail` 1: they are a task's last
-    ones, of which some are kept; 0: they are left to the task; -1: they are dropped, for it does not know of any bound.
-    """
-    if tail == 1:
-        return {"tail_reserve": TAIL_RESERVE * sum(identity.replicas.values())}
-    return {"leave": tail == 0}
-
-
-def next_line_json(written: Written) -> dict[str, Any]:
-    """The answer to a write. `full` says that lines are dropped, and why."""
-    answer: dict[str, Any] = {"next_line": written.next_line}
-    if written.refusal is not None:
-        answer["full"] = refusal_json(written.refusal)
-    return answer
-
-
-class RememberedTaskToken(TaskTokenAuthentication):
-    """The same, but a token that was good is believed for a few seconds without asking the database."""
-
-    known: ClassVar[dict[str, tuple[float, TaskIdentity]]] = {}
-
-    @classmethod
-    def identity_behind(cls, header: str) -> TaskIdentity | None:
-        """Whom this `Authorization` header stood for a few seconds ago; None: no task, or it is too long ago."""
-        until, identity = cls.known.get(header, (0.0, None))
-        return identity if until > time.monotonic() else None
-
-    def authenticate(self, request: Request) -> tuple[AnonymousUser, TaskIdentity] | None:
-        header = request.META.get("HTTP_AUTHORIZATION", "")
-        identity = self.identity_behind(header)
-        if identity is not None:
-            return AnonymousUser(), identity
-        found = super().authenticate(request)
-        if found is not None:
-            if len(self.known) >= 10_000:
-                self.known.clear()
-            self.known[header] = (time.monotonic() + TOKEN_REMEMBERED, found[1])
-        return found
 
 
 class TaskLogView(APIView):
@@ -129,12 +89,11 @@ class TaskLinesView(TaskLogView):
         with `next_line`. Where `full` is answered the log takes no more and nothing has changed: count the lines as a
         gap, and send the task's last ones with `tail=1`. Without `tail` they are dropped and counted at once."""
         query = WriteQuery.of(request)
-        data = _lines_of(request)
-        times = times_in(request.headers.get("X-Times", "")) or [(0, time.time_ns() // 1_000_000)]
+        data, marks = _lines_of(request), request.headers.get("X-Times", "")
         stream = self.stream(request, query)
         assert isinstance(request.auth, TaskIdentity)
-        options = {"lines": query["lines"], "writer": query["writer"], **when_full(request.auth, query["tail"])}
-        write = partial(counted_log().append, stream, query["first_line"], data, times, **options)
+        numbers = {name: query[name] for name in ("first_line", "lines", "writer")}
+        write = partial(append, stream, data, marks, **numbers, **when_full(request.auth, query["tail"]))
         return self.answer(stream, charged(stream, write))
 
 
@@ -143,9 +102,8 @@ def _lines_of(request: Request) -> bytes:
     judged: Judged | None = getattr(request._request, "scope", {}).get(JUDGED)
     if judged is not None:
         return judged.lines()
-    raw = request._request.read(MOST_BYTES + 1)
-    data = lines_in(raw, request.headers.get("Content-Encoding", "identity").lower())
-    return without_token(data, request.headers.get("Authorization", ""))
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    return lines_of(request._request.read(MOST_BYTES + 1), headers)
 
 
 class TaskGapView(TaskLogView):

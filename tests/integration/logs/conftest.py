@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.jobs.models import Job, JobAttempt
-from apps.logs.task_views import RememberedTaskToken
+from apps.logs.intake import RememberedTaskToken
 from apps.namespaces.selectors import namespace_for
 from apps.stores import log_store
 from tests.integration.jobs.world import task_of

@@ -15,7 +15,7 @@ from django.urls import reverse
 from apps.jobs.state.task_auth import TaskIdentity, token_of
 from apps.logs import append_at_once, intake
 from apps.logs.append_at_once import AppendAtOnce
-from apps.logs.task_views import RememberedTaskToken
+from apps.logs.intake import RememberedTaskToken
 from apps.stores import counted_log
 from tests.integration.logs.conftest import worker
 
@@ -133,7 +133,7 @@ async def test_a_body_is_unpacked_once(job, known, store, monkeypatch):
     def again(*_: object) -> bytes:
         raise AssertionError("unpacked a second time")
 
-    monkeypatch.setattr("apps.logs.task_views.lines_in", again)
+    monkeypatch.setattr("apps.logs.task_views.lines_of", again)
     application = AppendAtOnce(get_asgi_application())
     packed = [(b"content-encoding", b"gzip")]
     for query, body, code in (
