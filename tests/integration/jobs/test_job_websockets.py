@@ -12,6 +12,7 @@ from channels.layers import get_channel_layer
 from channels.routing import URLRouter
 from django.contrib.auth.models import AnonymousUser
 
+from apps.accounts import sockets
 from apps.accounts.models import User
 from apps.jobs import consumers
 from apps.jobs.consumers import websocket_urlpatterns
@@ -99,7 +100,7 @@ async def test_a_detail_is_told_as_one(scene):
 
 async def test_a_stranger_is_told_that_there_is_no_such_job(scene):
     for path in (f"/ws/jobs/{scene.job.pk}/", f"/ws/jobs/{uuid.uuid4()}/", "/ws/jobs/?namespace=ada"):
-        assert await closing_code(await connect(path, scene.bob)) == consumers.NOT_FOUND
+        assert await closing_code(await connect(path, scene.bob)) == sockets.NOT_FOUND
 
 
 async def test_a_stranger_hears_nothing_of_anybody_elses_jobs(scene):
@@ -118,14 +119,14 @@ async def test_a_viewer_watches_too(scene):
 
 
 async def test_who_is_not_signed_in_is_turned_away(scene):
-    assert await closing_code(await connect("/ws/jobs/", AnonymousUser())) == consumers.NOT_SIGNED_IN
+    assert await closing_code(await connect("/ws/jobs/", AnonymousUser())) == sockets.NOT_SIGNED_IN
 
 
 async def test_a_token_without_the_scope_is_turned_away(scene):
     class Token:
         scopes = ("data",)
 
-    assert await closing_code(await connect("/ws/jobs/", scene.ada, Token())) == consumers.NOT_SIGNED_IN
+    assert await closing_code(await connect("/ws/jobs/", scene.ada, Token())) == sockets.NOT_SIGNED_IN
 
 
 async def test_a_silent_socket_is_pinged(scene, monkeypatch):

@@ -10,6 +10,7 @@ from channels.db import database_sync_to_async
 from django.test import Client
 from django.utils import timezone
 
+from apps.accounts import sockets
 from apps.accounts.models import PersonalToken, User
 from apps.accounts.services import token_create, user_change
 from apps.accounts.websocket_auth import TokenOrSession, still_signed_in
@@ -51,19 +52,19 @@ def token(transactional_db, ada) -> tuple[PersonalToken, tuple[bytes, bytes]]:
 async def test_a_revoked_token_hears_no_more(token):
     socket = await opened("/ws/jobs/", token[1])
     await PersonalToken.objects.all().adelete()
-    assert await code_at_the_end(socket) == consumers.NOT_SIGNED_IN
+    assert await code_at_the_end(socket) == sockets.NOT_SIGNED_IN
 
 
 async def test_an_expired_token_hears_no_more(token):
     socket = await opened("/ws/jobs/", token[1])
     await PersonalToken.objects.aupdate(expiry=timezone.now())
-    assert await code_at_the_end(socket) == consumers.NOT_SIGNED_IN
+    assert await code_at_the_end(socket) == sockets.NOT_SIGNED_IN
 
 
 async def test_who_is_locked_out_hears_no_more(token, ada, admin):
     socket = await opened("/ws/jobs/", token[1])
     await database_sync_to_async(user_change)(user=ada, actor=admin, is_active=False)
-    assert await code_at_the_end(socket) == consumers.NOT_SIGNED_IN
+    assert await code_at_the_end(socket) == sockets.NOT_SIGNED_IN
 
 
 async def test_who_is_no_longer_an_administrator_hears_no_more_of_everybody(admin):
@@ -84,7 +85,7 @@ async def test_who_has_signed_out_hears_no_more(ada):
     cookie = "; ".join(f"{name}={one.value}" for name, one in client.cookies.items())
     socket = await opened("/ws/jobs/", (b"cookie", cookie.encode()))
     await database_sync_to_async(client.logout)()
-    assert await code_at_the_end(socket) == consumers.NOT_SIGNED_IN
+    assert await code_at_the_end(socket) == sockets.NOT_SIGNED_IN
 
 
 async def test_a_token_alone_counts_where_token_and_cookie_come_together(token, bob):
