@@ -40,14 +40,14 @@ _LONGEST_MESSAGE = 2000
 
 
 @dataclass(frozen=True)
-class Hindrance:
+class Cause:
     """Why a task does not begin, or has ended badly. `reason` is a word of `failures`, or empty."""
 
     reason: str = ""
     message: str = ""
 
 
-NOTHING = Hindrance()
+NOTHING = Cause()
 
 
 def has_written_too_much(pod: Raw) -> bool:
@@ -67,7 +67,7 @@ def has_failed(pod: Raw) -> bool:
     return pod.get("status", {}).get("phase") == "Failed" and not was_taken_away(pod)
 
 
-def placing_of(pod: Raw, events: Sequence[Raw]) -> Hindrance:
+def placing_of(pod: Raw, events: Sequence[Raw]) -> Cause:
     """Of a pod without a node: why the scheduler has none for it, and whether there is one to come. `events` are those
     about the pod, newest first."""
     scheduled = condition(pod, "PodScheduled")
@@ -76,15 +76,15 @@ def placing_of(pod: Raw, events: Sequence[Raw]) -> Hindrance:
     said = short(scheduled.get("message", ""))
     node = pod["status"].get("nominatedNodeName")
     if node:
-        return Hindrance(SCALING_UP, f"Tasks of lower priority are evicted from {node} for it. {said}".strip())
+        return Cause(SCALING_UP, f"Tasks of lower priority are evicted from {node} for it. {said}".strip())
     grown = next((one for one in events if one.get("reason") in GROWTH_EVENTS), None)
     words = "" if grown is None else short(str(grown.get("message", "")))
     if grown is not None and grown["reason"] != _NO_GROWTH:
-        return Hindrance(SCALING_UP, f"The cluster is adding a machine: {words}")
+        return Cause(SCALING_UP, f"The cluster is adding a machine: {words}")
     meant = [meaning for tell_tale, meaning in _MEANING if tell_tale in said]
     if grown is not None:
         meant.append(f"The cluster adds no machine: {words}")
-    return Hindrance(UNSCHEDULABLE, " ".join((said, *meant)) if said else " ".join(meant))
+    return Cause(UNSCHEDULABLE, " ".join((said, *meant)) if said else " ".join(meant))
 
 
 def refused_since(pod: Raw) -> datetime | None:
@@ -96,21 +96,19 @@ def refused_since(pod: Raw) -> datetime | None:
     return moment(scheduled.get("lastTransitionTime") or pod["metadata"].get("creationTimestamp"))
 
 
-def machine_of(pod: Raw) -> Hindrance:
+def machine_of(pod: Raw) -> Cause:
     """What becomes of a living pod's machine: it is being emptied, or does not answer. A cordoned machine, on which it
     continues, is no trouble."""
     node = pod.get("spec", {}).get("nodeName") or "its node"
     if was_taken_away(pod):
         why = condition(pod, "DisruptionTarget").get("reason", "")
         is_drained = why == "EvictionByEvictionAPI"
-        return Hindrance(
-            NODE_DRAINED if is_drained else "Evicted", f"It is being evicted from {node}. {taken_words(pod)}"
-        )
+        return Cause(NODE_DRAINED if is_drained else "Evicted", f"It is being evicted from {node}. {taken_words(pod)}")
     # Nothing looks whether a task is ready, so that it is as soon as its container runs: the cluster alone takes that
     # back, when the node has not been heard of, and leaves the word of the containers as it was.
     is_ready, containers = (condition(pod, kind).get("status") for kind in ("Ready", "ContainersReady"))
     if (is_ready == "False" and containers == "True") or pod["status"].get("phase") == "Unknown":
-        return Hindrance(NODE_NOT_READY, f"The machine {node} is not ready, or does not answer.")
+        return Cause(NODE_NOT_READY, f"The machine {node} is not ready, or does not answer.")
     return NOTHING
 
 

@@ -15,7 +15,7 @@ from yardmaster.engines.kubernetes.observe.placing import (
     NODE_SAYS,
     NOTHING,
     TOO_MUCH_WRITTEN,
-    Hindrance,
+    Cause,
     has_written_too_much,
     placing_of,
     short,
@@ -56,7 +56,7 @@ class Ending:
     """How a container's life ended."""
 
     exit_code: int | None
-    why: Hindrance
+    why: Cause
     started_at: datetime | None = None
     finished_at: datetime | None = None
     trace: Trace = NO_TRACE
@@ -67,17 +67,17 @@ def container_status(pod: Raw, kind: str = "containerStatuses", name: str = name
     return next((one for one in found if one.get("name") == name), {})
 
 
-def hindrance_of(pod: Raw, events: tuple[Raw, ...] = ()) -> Hindrance:
+def hindrance_of(pod: Raw, events: tuple[Raw, ...] = ()) -> Cause:
     """Why a pod that has not begun has not: its container's, its image's, the scheduler's or its node's word."""
     for kind, name in (("initContainerStatuses", "runner"), ("containerStatuses", names.CONTAINER)):
         waiting = container_status(pod, kind, name).get("state", {}).get("waiting") or {}
         word, message = waiting.get("reason", ""), short(waiting.get("message", ""))
         if word == "InvalidImageName":
-            return Hindrance("ImageInvalid", message)
+            return Cause("ImageInvalid", message)
         if word in _IMAGE:
-            return Hindrance(IMAGE_PULL, _registry_words(message, events))
+            return Cause(IMAGE_PULL, _registry_words(message, events))
         if word in _START:
-            return Hindrance("StartFailed", f"{word}: {message}")
+            return Cause("StartFailed", f"{word}: {message}")
     placing = placing_of(pod, events)
     if placing.reason:
         return placing
@@ -86,15 +86,15 @@ def hindrance_of(pod: Raw, events: tuple[Raw, ...] = ()) -> Hindrance:
     for event in events:
         message = event.get("message", "")
         if event.get("reason") in _BEFORE_ITS_BEGIN and not _PASSING.search(message):
-            return Hindrance("StartFailed", short(f"{event['reason']}: {message}"))
+            return Cause("StartFailed", short(f"{event['reason']}: {message}"))
     return NOTHING
 
 
-def wrote_too_much_before(events: tuple[Raw, ...]) -> Hindrance:
+def wrote_too_much_before(events: tuple[Raw, ...]) -> Cause:
     """What its node said of an earlier pod of the same name that wrote too much; nothing where none did."""
     said = (str(one.get("message", "")).strip() for one in events if one.get("reason") == "Evicted")
     found = next((message for message in said if TOO_MUCH_WRITTEN.search(message)), "")
-    return Hindrance("ScratchExceeded", short(found)) if found else NOTHING
+    return Cause("ScratchExceeded", short(found)) if found else NOTHING
 
 
 def lacks_words(message: str) -> bool:
@@ -123,7 +123,7 @@ def ending_of(pod: Raw, memory_limit: int) -> Ending:
     if not terminated:
         status = pod["status"]
         message = short(f"{status.get('reason', '')}: {status.get('message', '')}".strip(": "))
-        return Ending(None, Hindrance("StartFailed" if message else "Lost", message))
+        return Ending(None, Cause("StartFailed" if message else "Lost", message))
     return ending
 
 
@@ -134,11 +134,11 @@ def ending_of_container(terminated: Raw, memory_limit: int) -> Ending:
     code = terminated.get("exitCode")
     times = (moment(terminated.get("startedAt")), moment(terminated.get("finishedAt")))
     if terminated.get("reason") == "OOMKilled":
-        return Ending(code, Hindrance("OutOfMemory", f"Its limit is {format_bytes(memory_limit)}."), *times)
+        return Ending(code, Cause("OutOfMemory", f"Its limit is {format_bytes(memory_limit)}."), *times)
     if code == 0:
         return Ending(0, NOTHING, *times)
     if terminated.get("reason") in ("StartError", "ContainerCannotRun"):
-        return Ending(code, Hindrance("StartFailed", short(terminated.get("message", ""))), *times)
+        return Ending(code, Cause("StartFailed", short(terminated.get("message", ""))), *times)
     output = terminated.get("message") or ""
     return Ending(code, _last_words(code, output), *times, _trace_in(output))
 
@@ -157,15 +157,15 @@ def ended_by_removal(pod: Raw, *, surely: bool = False) -> bool:
     return ended > told - grace if surely else ended >= told - grace
 
 
-def _last_words(code: int | None, output: str) -> Hindrance:
+def _last_words(code: int | None, output: str) -> Cause:
     """What the runner said, where it came so far; else the end of what the container printed."""
     found = _NOTE.search(output)
     if found is None or found[1] not in REASONS:
-        return Hindrance(reason_of_exit(code), short(output.strip()[-300:]))
+        return Cause(reason_of_exit(code), short(output.strip()[-300:]))
     message = short(found[2].strip())
     if any(words in message.lower() for words in _NO_NAME):
         message += " The cluster's DNS does not know that name."
-    return Hindrance(found[1], message)
+    return Cause(found[1], message)
 
 
 def _trace_in(output: str) -> Trace:
@@ -173,10 +173,10 @@ def _trace_in(output: str) -> Trace:
     return NO_TRACE if found is None else Trace(found[1], int(found[2]))
 
 
-def _taken_away(pod: Raw) -> Hindrance:
+def _taken_away(pod: Raw) -> Cause:
     target = condition(pod, "DisruptionTarget")
     said = str(pod["status"].get("message") or target.get("message") or "").strip()
     if has_written_too_much(pod):
-        return Hindrance("ScratchExceeded", short(said))
+        return Cause("ScratchExceeded", short(said))
     reason = "MachineDiskFull" if DISK_IS_FULL.search(said) else "Evicted"
-    return Hindrance(reason, short(f"{taken_words(pod)} {said}".strip()))
+    return Cause(reason, short(f"{taken_words(pod)} {said}".strip()))

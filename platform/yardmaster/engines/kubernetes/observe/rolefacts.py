@@ -13,7 +13,7 @@ from yardmaster.engines.kubernetes.client.objects import Raw, is_ending, moment
 from yardmaster.engines.kubernetes.observe import podfacts as pods
 from yardmaster.engines.kubernetes.observe.placing import (
     NOTHING,
-    Hindrance,
+    Cause,
     has_written_too_much,
     machine_of,
     was_taken_away,
@@ -151,14 +151,14 @@ def _without_pod(one: RoleSeen, index: int) -> TaskState:
     return replace(state, reason=why.reason, message=why.message)
 
 
-def _refused(events: Iterable[Raw]) -> Hindrance:
+def _refused(events: Iterable[Raw]) -> Cause:
     """Why a controller could not make pods."""
     for event in events:
         if event.get("reason") == "FailedCreate":
             message = str(event.get("message", ""))[:1000]
             if "exceeded quota" in message:
-                return Hindrance("QuotaRefused", message)
-            return Hindrance(PLACE_MISSING if _NO_ACCOUNT in message else "StartFailed", message)
+                return Cause("QuotaRefused", message)
+            return Cause(PLACE_MISSING if _NO_ACCOUNT in message else "StartFailed", message)
     return NOTHING
 
 
