@@ -39,7 +39,7 @@ from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.queueing.admission import Decision, Fit, never_fits
 from yardmaster.queueing.fitting import check, largest_fit
-from yardmaster.queueing.ledger import Candidate, Ledger, Quota, Room
+from yardmaster.queueing.ledger import Candidate, EngineCapacity, Ledger, Quota
 
 MOST_SOURCE = 2 << 20
 """Bytes of source that are read before a launch. Of larger code only a part is looked at."""
@@ -133,10 +133,10 @@ def never_starts(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now: 
     return None if never is None else replace(never, largest_fit=largest_fit(spec, candidate, (), idle, now))
 
 
-def _idle(capacity: Capacity) -> Room:
+def _idle(capacity: Capacity) -> EngineCapacity:
     """As if no job ran."""
     nodes = tuple(replace(one, free=one.total, bound=()) for one in capacity.nodes)
-    return Room(capacity.total, capacity.total, capacity.largest_task, nodes=nodes)
+    return EngineCapacity(capacity.total, capacity.total, capacity.largest_task, nodes=nodes)
 
 
 def _quotas(namespace_id: uuid.UUID) -> dict[uuid.UUID, Quota]:

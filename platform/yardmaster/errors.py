@@ -57,7 +57,7 @@ class SpecUnreadable(YardmasterError):
 
 
 class QuotaFull(YardmasterError):
-    """There is no room now. Retry later."""
+    """There is no capacity now. Retry later."""
 
     code = "quota_full"
     retryable = True

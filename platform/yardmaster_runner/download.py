@@ -32,14 +32,14 @@ class AddressRefused(Exception):
     """The store says that it does not serve this address (any more): a new one is needed."""
 
 
-class NoRoom(Exception):
+class DiskFull(Exception):
     """The disk is full."""
 
 
 def download(hosts: Hosts, file: RemoteFile, url: str, destination: str, incoming: str) -> None:
     """Fetch `url` into the folder `incoming`; what has the size and checksum of `file` is then moved to `destination`.
 
-    Raises `NetworkTrouble` (try again), `AddressRefused` (get a new address), `Corrupt` or `NoRoom`, leaving nothing.
+    Raises `NetworkTrouble` (try again), `AddressRefused` (get a new address), `Corrupt` or `DiskFull`, leaving nothing.
     """
     temporary = os.path.join(incoming, "%d-%d" % (os.getpid(), threading.get_ident()))
     try:
@@ -53,7 +53,7 @@ def download(hosts: Hosts, file: RemoteFile, url: str, destination: str, incomin
         os.replace(temporary, destination)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise NoRoom("no space left to store %s (%d bytes)" % (file.path, file.size)) from error
+            raise DiskFull("no space left to store %s (%d bytes)" % (file.path, file.size)) from error
         raise
     finally:
         with contextlib.suppress(OSError):

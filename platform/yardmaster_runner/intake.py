@@ -97,7 +97,7 @@ class Intake(threading.Thread):
         return True
 
     def _take(self, chunk: bytes) -> None:
-        while not self._spool.has_room and self._may_wait():
+        while not self._spool.has_space and self._may_wait():
             time.sleep(LET_IT_FILL)
         self._keep(self._mask.feed(chunk))
         if self._watch is not None and time.monotonic() - self._watched_at >= 1.0:

@@ -62,7 +62,7 @@ class Spool:
         self.arrived.set()
 
     @property
-    def has_room(self) -> bool:
+    def has_space(self) -> bool:
         """Whether there is still a good distance to the bounds: time to slow the script down, where waiting helps."""
         with self._lock:
             segments = [piece for piece in self._pieces if isinstance(piece, Segment)]

@@ -16,7 +16,7 @@ import time
 from typing import Callable, Dict, List, Optional, Tuple
 
 from yardmaster_runner.cache import CachedVersion, inside
-from yardmaster_runner.download import AddressRefused, Corrupt, NoRoom, download
+from yardmaster_runner.download import AddressRefused, Corrupt, DiskFull, download
 from yardmaster_runner.exits import PORTAL_UNREACHABLE, STAGE_IN_FAILED, CannotRun
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
 from yardmaster_runner.order import Bundle, Order, RemoteFile
@@ -53,14 +53,14 @@ class Stager:
         missing = version.missing()
         if not missing:
             return
-        self._require_room(missing)
+        self._require_space(missing)
         version.prepare()
         failure = self._fetch_all(version, bundle, missing)
         if failure is not None:
             raise failure
         version.keep(missing)
 
-    def _require_room(self, missing: List[RemoteFile]) -> None:
+    def _require_space(self, missing: List[RemoteFile]) -> None:
         needed, free = sum(file.size for file in missing), shutil.disk_usage(self._cache_dir).free
         if needed > free:
             message = "the inputs need %d bytes in %s, only %d are free" % (needed, self._cache_dir, free)
@@ -99,7 +99,7 @@ class Stager:
             generation = self._renewed
             try:
                 return download(self._hosts, file, url, version.path_of(file), version.incoming)
-            except NoRoom as error:
+            except DiskFull as error:
                 raise CannotRun(STAGE_IN_FAILED, "DiskFull", str(error)) from error
             except Corrupt as error:
                 if was_corrupt:

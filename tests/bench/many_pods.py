@@ -26,7 +26,7 @@ from yardmaster.engines.kubernetes.render import names
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import NOTHING, Resources, Role, RoleSpec
 from yardmaster.queueing.admission import Candidate, Fit, Ledger, admit
-from yardmaster.queueing.ledger import Holder, Room
+from yardmaster.queueing.ledger import EngineCapacity, Holder
 from yardmaster.queueing.placement import Tasks
 
 GI = 1 << 30
@@ -70,7 +70,7 @@ def place(capacity: Capacity, holders: tuple[Holder, ...] = ()) -> None:
     """Places for all tasks of the job, as a pass of the queue looks for them. Raises where it is not admitted."""
     total = sum((one.resources * one.replicas for one in ROLES.values()), NOTHING)
     tasks = tuple(Tasks(role.value, one.resources, one.replicas) for role, one in ROLES.items())
-    room = Room(capacity.total, capacity.free, capacity.largest_task, nodes=capacity.nodes)
+    room = EngineCapacity(capacity.total, capacity.free, capacity.largest_task, nodes=capacity.nodes)
     one = Candidate(uuid.UUID(int=7), uuid.UUID(int=8), NOW, 0, total, tasks)
     decision = admit(one, [], Ledger(room, holders=holders), NOW)
     if decision.fit is not Fit.FITS_NOW:
@@ -94,7 +94,7 @@ class Cluster:
         api = Api.__new__(Api)  # no request is ever made
         watching = AsTold(api, "yardmaster-")
         self.engine = KubernetesEngine(tasks={"image": "bench"}, api=api, watch=True, watching=watching)
-        self._room, self._version = watching.room, 1
+        self._room, self._version = watching.capacity, 1
         self._chance = random.Random(7)
         self._at = [self._chance.randrange(NODES) for _ in range(runs * TASKS)]
         """On which node each pod is. The pods themselves are made when they are told, and not kept: what is measured

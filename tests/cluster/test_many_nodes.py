@@ -18,7 +18,7 @@ from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.ids import JobKey, new_id
 from yardmaster.job.spec import NOTHING, Resources, Role, RoleSpec, TrainingSpec
 from yardmaster.lifecycle.phases import Observation, TaskPhase
-from yardmaster.queueing.admission import Candidate, Decision, Fit, Holder, Ledger, Room, admit
+from yardmaster.queueing.admission import Candidate, Decision, EngineCapacity, Fit, Holder, Ledger, admit
 
 # The first builds kwok, once per machine.
 pytestmark = [pytest.mark.cluster, pytest.mark.alone, pytest.mark.timeout(700)]
@@ -101,7 +101,7 @@ def _decide(spec: TrainingSpec, capacity: Capacity, *held: tuple[JobKey, Trainin
     """What admission says of it beside the jobs that run."""
     candidate = Candidate.of(spec, job_id=new_id(), namespace_id=new_id(), queued_at=NOW)
     reserved = sum((one.total() for _, one in held), NOTHING)
-    room = Room(capacity.total, capacity.free, capacity.largest_task, reserved, capacity.nodes)
+    room = EngineCapacity(capacity.total, capacity.free, capacity.largest_task, reserved, capacity.nodes)
     holders = tuple(Holder(key.job_id, key.namespace_id, one.total()) for key, one in held)
     return admit(candidate, [], Ledger(room, holders=holders), NOW)
 

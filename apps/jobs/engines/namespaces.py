@@ -103,7 +103,7 @@ def engine_namespace_lost(namespace_id: uuid.UUID, engine_name: str) -> None:
 
 def bounds_of(namespace_id: uuid.UUID, engine: str) -> Quota:
     """The quota, but never less than what admitted jobs hold there: a quota that was lowered takes nothing away, and
-    what of them is started again must find room."""
+    what of them is started again must find capacity."""
     row = QuotaRow.objects.filter(namespace_id=namespace_id).first()
     if row is None:
         return Quota()

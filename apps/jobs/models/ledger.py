@@ -115,7 +115,7 @@ class QueuePass(models.Model):
 
 
 class AdmissionLock(models.Model):
-    """Its one row is locked while jobs are admitted, so that two passes never see the same free room.
+    """Its one row is locked while jobs are admitted, so that two passes never see the same free capacity.
 
     One for all engines, because a namespace's quota is for all engines together.
     """

@@ -17,7 +17,7 @@ from apps.namespaces.models import Quota as QuotaRow
 from apps.namespaces.models import limits_of
 from yardmaster.engines.base import Capacity
 from yardmaster.job.spec import NOTHING, Resources
-from yardmaster.queueing.ledger import Candidate, Ledger, Room, Usage
+from yardmaster.queueing.ledger import Candidate, EngineCapacity, Ledger, Usage
 from yardmaster.queueing.needs import needs_or_none
 from yardmaster.queueing.placement import Node, Tasks
 
@@ -75,7 +75,7 @@ def books_of(engine: str, capacity: Capacity, *, also: uuid.UUID | None = None) 
             held[one.namespace_id] += one.resources
     running = ledger.running_jobs()
     return Ledger(
-        room=Room(
+        capacity=EngineCapacity(
             capacity.total,
             capacity.free,
             capacity.largest_task,

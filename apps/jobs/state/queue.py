@@ -1,4 +1,4 @@
-"""The jobs that wait for room, and asking for a pass that decides them all at once.
+"""The jobs that wait for capacity, and asking for a pass that decides them all at once.
 
 One `QueuePass` per engine says whether a pass was asked for. Asking twice before it begins sends one message: a
 thousand launches are decided by a few passes. A message that was lost is sent again by the sweep.

@@ -1,7 +1,7 @@
 """Decide the queue of an engine: read all of it, ask `yardmaster.queueing.queue_decision`, and write what has changed.
 
 The engine's capacity is read before the transaction. Within it the one lock is held: what the ledger shows is then true
-until those that start are written with what they hold, so that two jobs are never promised the same room. Of the
+until those that start are written with what they hold, so that two jobs are never promised the same capacity. Of the
 reasons of the others the first are written with them, and the rest in further transactions: each is right by itself, a
 worker that is killed between two leaves older words, which the next pass finds.
 
@@ -41,7 +41,7 @@ _LEASES = Leases("lease_owner", "lease_until")
 Clock = Callable[[], datetime]
 
 EVERY = timedelta(seconds=5)
-"""While jobs wait. What frees room asks for a pass at once; this finds what strangers to the portal free."""
+"""While jobs wait. What frees capacity asks for a pass at once; this finds what strangers to the portal free."""
 MOST_ADMITTED = 200
 """In one pass; the next follows at once."""
 MOST_PASSES = 5

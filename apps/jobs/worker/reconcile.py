@@ -158,4 +158,4 @@ def rivals_of(job: Job, seen: Observation | None) -> Rivals:
         Q(queued_at__gt=job.queued_at) | Q(queued_at=job.queued_at, pk__gt=job.pk)
     )
     made = others.filter(refused_at__gte=job.admitted_at).aggregate(at=Max("refused_at"))["at"]
-    return Rivals(is_last=not refused.filter(later).exists(), room_made_at=made)
+    return Rivals(is_last=not refused.filter(later).exists(), capacity_freed_at=made)

@@ -2,7 +2,7 @@
 
 Everything that can be said without looking anything up is said here, for the form, the command line and the API alike.
 Not here: types and unknown keys (`spec_json`), whether the code and data exist (services), what the script does with
-all this (`preflight`), and whether there is room (`admission`).
+all this (`preflight`), and whether there is capacity (`admission`).
 """
 
 from __future__ import annotations

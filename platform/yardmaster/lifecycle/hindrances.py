@@ -1,9 +1,9 @@
 """What keeps a run from going on that its engine took: which of it the job shows, when the job goes back to the queue
 for it, and when it has failed of it. Pure. Not here: the step that follows (`plan`).
 
-Going back. Admission counts, an engine places: between the two others may take the room, or what fits in sum
+Going back. Admission counts, an engine places: between the two others may take the capacity, or what fits in sum
 fits on no machine. Of several jobs that hold each other up in this way the one that was admitted last goes back first,
-and for the others the time begins again: so one of them has the room in the end, and they never take turns.
+and for the others the time begins again: so one of them has the capacity in the end, and they never take turns.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Rivals:
 
     is_last: bool = True
     """None of them was admitted after this one."""
-    room_made_at: datetime | None = None
+    capacity_freed_at: datetime | None = None
     """When the last of them went back since this one was admitted."""
 
 
@@ -73,7 +73,7 @@ def goes_back_at(refused: Refused, submitted_at: datetime, rivals: Rivals, patie
     slow, counts only from when the portal knew that the run was there."""
     if not rivals.is_last:
         return None
-    return max(refused.since, submitted_at, rivals.room_made_at or submitted_at) + patience
+    return max(refused.since, submitted_at, rivals.capacity_freed_at or submitted_at) + patience
 
 
 def image_verdict(spec: TrainingSpec, phase: Phase, seen: Observation) -> Verdict | None:

@@ -104,7 +104,7 @@ class Refused:
     message: str = ""
     """Why, in the engine's words."""
     is_growing: bool = False
-    """It says that it makes room: a machine is being added, or tasks of lower priority go."""
+    """It says that it adds capacity: a machine is being added, or tasks of lower priority go."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "message", _storable(self.message))

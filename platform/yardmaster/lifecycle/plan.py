@@ -85,7 +85,7 @@ class Timing:
     refusal_patience: timedelta = timedelta(minutes=1)
     """How long quota is held for tasks that the engine has no place for."""
     growth_patience: timedelta = timedelta(minutes=10)
-    """The same while the engine says that it makes room."""
+    """The same while the engine says that it adds capacity."""
     image_patience: timedelta = timedelta(minutes=5)
     """How long an image that cannot be pulled is tried for."""
 
@@ -96,7 +96,7 @@ class Timing:
 
     def pause_after_refusal(self, refusals: int) -> timedelta:
         """How long a job rests after so many refusals: with a minute of patience 1, 2, 4, … minutes, half an hour at
-        most. A job waits for room without end; it only asks for it less and less often."""
+        most. A job waits for capacity without end; it only asks for it less and less often."""
         return _doubled(self.refusal_patience, refusals)
 
 
@@ -322,7 +322,7 @@ def _starting(job: Remembered, facts: _Facts, now: datetime, timing: Timing) -> 
 
 
 def _refused(job: Remembered, refused: Refused, now: datetime, timing: Timing) -> Step:
-    """Half a gang waits for the other half, and holds room that others could use: it waits in the queue instead."""
+    """Half a gang waits for the other half, and holds capacity that others could use: it waits in the queue instead."""
     patience = timing.growth_patience if refused.is_growing else timing.refusal_patience
     limit = _start_limit(job, timing)
     due = goes_back_at(refused, job.submitted_at or job.admitted_at or job.queued_at, job.rivals, patience)

@@ -3,9 +3,9 @@
 Pure. `admit` answers for one job; `queue_decision` decides a whole queue by the same rules.
 
 The order is that of `turns`: priority, as far as it counts, then first come. A job that is before and could start now
-gets its room first. A waiting job that does not fit yet may be passed by smaller ones, but not for ever: once it has
-waited longer than `patience`, no later job may take from a pool (its namespace's quota, the engine) a resource that it
-lacks there. What it does not lack is left to others, and while it lacks some of its own namespace's quota it keeps
+gets its capacity first. A waiting job that does not fit yet may be passed by smaller ones, but not for ever: once it
+has waited longer than `patience`, no later job may take from a pool (its namespace's quota, the engine) a resource that
+it lacks there. What it does not lack is left to others, and while it lacks some of its own namespace's quota it keeps
 nothing of the engine: a job that waits for that quota holds up no other namespace. A job that would find enough in sum
 and not on single nodes (`placement`) lacks all that it needs of the engine.
 
@@ -22,7 +22,7 @@ from enum import StrEnum
 
 from yardmaster.job.spec import Role
 from yardmaster.quantity import format_amount
-from yardmaster.queueing.ledger import RUNNING_JOBS, Candidate, Code, Holder, Ledger, Quota, Room, Usage
+from yardmaster.queueing.ledger import RUNNING_JOBS, Candidate, Code, EngineCapacity, Holder, Ledger, Quota, Usage
 from yardmaster.queueing.placement import Tasks
 from yardmaster.queueing.pools import (
     CAPACITY,
@@ -48,11 +48,11 @@ __all__ = [
     "Candidate",
     "Code",
     "Decision",
+    "EngineCapacity",
     "Fit",
     "Holder",
     "Ledger",
     "Quota",
-    "Room",
     "Shortage",
     "Usage",
     "admit",
@@ -148,7 +148,7 @@ def hindrance(candidate: Candidate, ledger: Ledger, position: int) -> Decision |
 def never_fits(candidate: Candidate, ledger: Ledger) -> Decision | None:
     """Why it can never start as limits and machines are now, or None. What is used does not matter."""
     for one in candidate.tasks:
-        over = _too_large(one, ledger.room)
+        over = _too_large(one, ledger.capacity)
         if over:
             message = f"A task does not fit on any node: {_list(over)}."
             return _never(Code.NO_MATCHING_FLAVOR, message, "Request more, smaller tasks.", over)
@@ -159,12 +159,12 @@ def never_fits(candidate: Candidate, ledger: Ledger) -> Decision | None:
         message = f"The job exceeds its namespace's quota: {_list(over)}."
         remedy = "Request less, or ask an administrator for more quota."
         return _never(Code.EXCEEDS_MAX_QUOTA, message, remedy, over)
-    over = exceeding(CAPACITY, units_of(candidate.total), units_of(ledger.room.total))
+    over = exceeding(CAPACITY, units_of(candidate.total), units_of(ledger.capacity.total))
     if over:
         message = f"The job exceeds the engine's total capacity: {_list(over)}."
         return _never(Code.EXCEEDS_CAPACITY, message, "Request less, or choose a larger engine.", over)
-    if ledger.room.nodes and not ledger.room.idle.fits(candidate.tasks):
-        asked, most = sum(one.count for one in candidate.tasks), ledger.room.idle.most(candidate.tasks)
+    if ledger.capacity.nodes and not ledger.capacity.idle.fits(candidate.tasks):
+        asked, most = sum(one.count for one in candidate.tasks), ledger.capacity.idle.most(candidate.tasks)
         message = f"Even with nothing else running, the machines take {most} of its {asked} tasks at once."
         remedy = "Request fewer or smaller tasks, or choose a larger engine."
         return _never(Code.EXCEEDS_CAPACITY, message, remedy, (Shortage(NODES, TASKS, asked, most, most),))
@@ -175,14 +175,14 @@ def _never(code: Code, message: str, remedy: str, numbers: tuple[Shortage, ...])
     return Decision(Fit.NEVER_FITS, code, message, remedy, numbers)
 
 
-def _too_large(one: Tasks, room: Room) -> tuple[Shortage, ...]:
+def _too_large(one: Tasks, capacity: EngineCapacity) -> tuple[Shortage, ...]:
     """What a task of this size asks for beyond the machine that comes closest; nothing where one takes it."""
-    if not room.nodes:
-        return exceeding(MACHINE, units_of(one.size), units_of(room.largest_task))
-    if room.idle.fits((replace(one, count=1),)):
+    if not capacity.nodes:
+        return exceeding(MACHINE, units_of(one.size), units_of(capacity.largest_task))
+    if capacity.idle.fits((replace(one, count=1),)):
         return ()
     asked = units_of(one.size)
-    takers = [node for node in room.nodes if node.takes is None or one.kind in node.takes]
+    takers = [node for node in capacity.nodes if node.takes is None or one.kind in node.takes]
     found = [exceeding(MACHINE, asked, units_of(node.total)) for node in takers]
     nothing = exceeding(MACHINE, asked, {})
     return min(found, key=lambda over: sum(each.short_by / each.needs for each in over), default=nothing)

@@ -51,7 +51,7 @@ def largest_fit(
     patience: timedelta = DEFAULT_PATIENCE,
 ) -> dict[Role, int] | None:
     """The largest shape, at most the asked one, that would start now, or None: as many workers as possible, beside them
-    as many parameter servers as possible, every other role as asked. More room never gives a smaller shape."""
+    as many parameter servers as possible, every other role as asked. More capacity never gives a smaller shape."""
     queue = tuple(queue)
     fewest = {role: 1 if role in _SHRINKING else one.replicas for role, one in spec.roles.items()}
     smallest = replace(candidate, total=_total_of(spec, fewest), tasks=_tasks_of(spec, fewest))

@@ -37,7 +37,7 @@ class Code(StrEnum):
     WAITING_FOR_CAPACITY = "WaitingForCapacity"
     """Ours: quota is there, the engine is full, or what is free is too scattered."""
     WAITING_FOR_TURN = "WaitingForTurn"
-    """Ours: there is room, but it is kept for a job that came first."""
+    """Ours: there is capacity, but it is kept for a job that came first."""
     PENDING_EVALUATION = "PendingEvaluation"
     """Not looked at yet."""
 
@@ -96,7 +96,7 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class Room:
+class EngineCapacity:
     """What an engine has: `engines.base.Capacity`, and what the portal has promised of it (`reserved`).
 
     `free` is what strangers to the portal leave over; our own promises are not subtracted from it. `nodes`: the same,
@@ -151,7 +151,7 @@ class Holder:
 class Ledger:
     """All that admission on one engine knows at one instant. A namespace without a quota has no limit."""
 
-    room: Room
+    capacity: EngineCapacity
     quotas: Mapping[uuid.UUID, Quota] = field(default_factory=dict)
     usage: Mapping[uuid.UUID, Usage] = field(default_factory=dict)
     holders: tuple[Holder, ...] = ()

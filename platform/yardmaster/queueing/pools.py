@@ -83,12 +83,12 @@ class Pools:
     def __init__(self, ledger: Ledger) -> None:
         self._limits: dict[PoolKey, int] = {}
         self._left: dict[PoolKey, int] = {}
-        self._room = room = ledger.room
-        self._machine = units_of(room.largest_task)
+        self._capacity = capacity = ledger.capacity
+        self._machine = units_of(capacity.largest_task)
         self._holding = frozenset(one.job_id for one in ledger.holders if one.on_engine)
         self.version = 0
         """How often something was taken."""
-        total, free, reserved = units_of(room.total), units_of(room.free), units_of(room.reserved)
+        total, free, reserved = units_of(capacity.total), units_of(capacity.free), units_of(capacity.reserved)
         for name in {*total, *free, *reserved}:
             self._limits[PoolKey(None, name)] = total.get(name, 0)
             self._left[PoolKey(None, name)] = free.get(name, 0) - reserved.get(name, 0)
@@ -100,7 +100,7 @@ class Pools:
 
     @cached_property
     def _board(self) -> Board:
-        return Board.now(self._room.nodes, self._holding, self._room.promised)
+        return Board.now(self._capacity.nodes, self._holding, self._capacity.promised)
 
     def needs(self, candidate: Candidate) -> Needs:
         """What the candidate takes from which pool: only what it takes at all, and of quotas only what has a limit."""
@@ -128,8 +128,8 @@ class Pools:
         """Whether a job with these needs fits if no other holds anything."""
         if any(need > self._limits.get(key, 0) for key, need in needs.units.items()):
             return False
-        if self._room.nodes:
-            return self._room.idle.fits(needs.tasks)
+        if self._capacity.nodes:
+            return self._capacity.idle.fits(needs.tasks)
         return not any(exceeding(MACHINE, units_of(one.size), self._machine) for one in needs.tasks)
 
     def lacking(self, needs: Needs) -> frozenset[PoolKey]:
@@ -146,7 +146,7 @@ class Pools:
 
     def are_placed(self, needs: Needs) -> bool:
         """Whether the nodes take all tasks at once. Always, where the engine is one machine."""
-        return not self._room.nodes or self._board.fits(needs.tasks)
+        return not self._capacity.nodes or self._board.fits(needs.tasks)
 
     def lacks_quota(self, needs: Needs) -> bool:
         """Whether its namespace's quota has less left than is needed."""
@@ -163,7 +163,9 @@ class Pools:
         keys = sorted(self.lacking_in_sum(needs), key=lambda key: (key.pool != QUOTA, key.resource))
         if not keys and not self.are_placed(needs):
             asked = sum(one.count for one in needs.tasks)
-            return (Shortage(NODES, TASKS, asked, self._board.most(needs.tasks), self._room.idle.most(needs.tasks)),)
+            return (
+                Shortage(NODES, TASKS, asked, self._board.most(needs.tasks), self._capacity.idle.most(needs.tasks)),
+            )
         return tuple(
             _shortage(key.pool, key.resource, needs.units[key], self._left.get(key, 0), self._limits.get(key, 0))
             for key in keys
@@ -174,7 +176,7 @@ class Pools:
         self.version += 1
         for key, need in needs.units.items():
             self._left[key] = self._left.get(key, 0) - need
-        if self._room.nodes:
+        if self._capacity.nodes:
             self._board.take(needs.tasks)
 
     def left_for(self, namespace_id: uuid.UUID, resources: Iterable[str]) -> dict[str, int]:

@@ -1,5 +1,5 @@
 """Decide the whole queue of an engine at once: the answers that `admission.admit` would give to one job after another,
-in their order, each that starts taking its room before the next is asked.
+in their order, each that starts taking its capacity before the next is asked.
 
 One walk along the queue, so that ten thousand jobs take a second and not an hour. Pure, like `admit`, which stays the
 rule: a property test compares the two.

@@ -1,4 +1,4 @@
-"""Namespaces: where one may work, and how much room there is."""
+"""Namespaces: where one may work, and how much capacity there is."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class Engine:
 class World:
     spec: TrainingSpec
     now: datetime = NOW
-    has_room: bool = True
+    has_space: bool = True
 
     def __post_init__(self) -> None:
         self.engine = Engine(self.spec)
@@ -206,7 +206,7 @@ class World:
         if isinstance(step, Move | GiveBack | TakeBack | Wait | Admit):
             job = replace(job, failing_since=None)
         match step:
-            case Admit() if self.has_room:
+            case Admit() if self.has_space:
                 job = replace(job, phase=Phase.STARTING, admitted_at=self.now, reserved=frozenset(self.spec.roles))
             case Submit():
                 job = replace(job, submitted_at=job.submitted_at or self.now)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.core.generators import NOW
 from yardmaster.job.spec import Resources
-from yardmaster.queueing.admission import Candidate, Code, Fit, Ledger, Quota, Room, Usage, admit
+from yardmaster.queueing.admission import Candidate, Code, EngineCapacity, Fit, Ledger, Quota, Usage, admit
 from yardmaster.queueing.placement import Tasks
 from yardmaster.queueing.resources import asks_for_one, is_accelerator, is_device
 
@@ -69,7 +69,7 @@ def test_what_is_admitted_never_holds_more_of_any_name_than_the_quota_lets(quota
     plenty = Resources(cpu=64, memory=1 << 40, gpus=8, extended=dict.fromkeys(("amd.com/gpu", "rdma/hca"), 20))
     plenty += Resources(0, 0, extended={"nvidia.com/mig-1g.5gb": 20, "vendor.example/license": 20})
     used, size = Resources(0, 0, extended=held), Resources(extended=asked)
-    books = Ledger(Room(plenty, plenty, plenty, used), {TEAM: quota}, {TEAM: Usage(used, 1)})
+    books = Ledger(EngineCapacity(plenty, plenty, plenty, used), {TEAM: quota}, {TEAM: Usage(used, 1)})
     one = Candidate(uuid.UUID(int=2), TEAM, NOW, 0, size, (Tasks("worker", size, 1),))
     fits = all(held.get(name, 0) + amount <= allowed(quota, name) for name, amount in asked.items())
     decision = admit(one, [], books, NOW)

@@ -16,11 +16,11 @@ from yardmaster.queueing.admission import (
     Candidate,
     Code,
     Decision,
+    EngineCapacity,
     Fit,
     Holder,
     Ledger,
     Quota,
-    Room,
     Shortage,
     Usage,
     admit,
@@ -33,12 +33,12 @@ ENGINE = Resources(cpu=8, memory=32 * GI, gpus=4)
 MACHINE = Resources(cpu=4, memory=16 * GI, gpus=2)
 
 
-def room(reserved: Resources = NOTHING, free: Resources = ENGINE) -> Room:
-    return Room(ENGINE, free, MACHINE, reserved)
+def capacity(reserved: Resources = NOTHING, free: Resources = ENGINE) -> EngineCapacity:
+    return EngineCapacity(ENGINE, free, MACHINE, reserved)
 
 
 def ledger(quota: Quota = Quota(), usage: Usage = Usage(), **fields: Any) -> Ledger:
-    return Ledger(**{"room": room(), "quotas": {TEAM: quota}, "usage": {TEAM: usage}, **fields})
+    return Ledger(**{"capacity": capacity(), "quotas": {TEAM: quota}, "usage": {TEAM: usage}, **fields})
 
 
 def candidate(
@@ -94,21 +94,21 @@ def test_kueue_189_the_answer_says_which_resource_lacks_in_quota_and_by_how_much
 
 
 def test_dstack_4099_a_full_engine_is_not_called_a_lack_of_quota() -> None:
-    found = waits(candidate(cpu=4), ledger(Quota(cpu=100), room=room(reserved=Resources(6, GI))))
+    found = waits(candidate(cpu=4), ledger(Quota(cpu=100), capacity=capacity(reserved=Resources(6, GI))))
     assert found.code is Code.WAITING_FOR_CAPACITY
     assert found.numbers == (Shortage("capacity", "cpu", needs=4, unused=2, limit=8),)
     assert "free capacity on the engine: CPU" in found.message
 
 
 def test_where_both_lack_both_are_named_and_quota_comes_first() -> None:
-    books = ledger(Quota(cpu=8), Usage(Resources(6, 0), 1), room=room(reserved=Resources(7, GI)))
+    books = ledger(Quota(cpu=8), Usage(Resources(6, 0), 1), capacity=capacity(reserved=Resources(7, GI)))
     found = waits(candidate(cpu=4), books)
     assert found.code is Code.WAITING_FOR_QUOTA
     assert [one.pool for one in found.numbers] == ["quota", "capacity"]
 
 
 def test_what_strangers_use_is_not_free() -> None:
-    books = ledger(room=room(reserved=Resources(1, GI), free=Resources(3, 32 * GI)))
+    books = ledger(capacity=capacity(reserved=Resources(1, GI), free=Resources(3, 32 * GI)))
     found = waits(candidate(cpu=3), books)
     assert found.numbers == (Shortage("capacity", "cpu", needs=3, unused=2, limit=8),)
 
@@ -198,14 +198,14 @@ def test_of_several_reasons_the_first_in_kueues_order_is_given(
 
 def test_volcano_2534_a_job_that_fits_passes_one_that_does_not() -> None:
     big, small = candidate(1, cpu=4, waited=60), candidate(2, cpu=1)
-    books = ledger(room=room(reserved=Resources(6, GI)))
+    books = ledger(capacity=capacity(reserved=Resources(6, GI)))
     assert ask(big, books, small).fit is Fit.WAITS
     assert ask(small, books, big).fit is Fit.FITS_NOW
 
 
 def test_but_not_for_ever_once_the_big_one_has_waited_long_enough() -> None:
     big, small = candidate(1, cpu=4, waited=601), candidate(2, cpu=1, waited=30)
-    found = waits(small, ledger(room=room(reserved=Resources(6, GI))), big)
+    found = waits(small, ledger(capacity=capacity(reserved=Resources(6, GI))), big)
     assert found.code is Code.WAITING_FOR_TURN
     assert found.ahead == (big.job_id,)
     assert found.position == 1
@@ -221,7 +221,7 @@ def test_a_long_wait_for_ones_own_quota_holds_up_nobody_elses() -> None:
 
 def test_a_long_wait_for_gpus_does_not_keep_the_cores_from_others() -> None:
     gpu_job = candidate(1, gpus=2, waited=9999)
-    books = ledger(room=room(reserved=Resources(1, GI, gpus=3)))
+    books = ledger(capacity=capacity(reserved=Resources(1, GI, gpus=3)))
     assert ask(candidate(2), books, gpu_job).fit is Fit.FITS_NOW
     assert waits(candidate(3, gpus=1), books, gpu_job).code is Code.WAITING_FOR_TURN
 
@@ -248,7 +248,7 @@ def test_priority_comes_before_time_and_ids_settle_the_rest() -> None:
 def test_jobs_that_can_never_start_or_may_not_hold_up_nobody() -> None:
     impossible = candidate(1, cpu=4, gpus=4, waited=9999)
     closed = candidate(2, cpu=4, waited=9999, namespace=OTHERS)
-    books = ledger(closed={OTHERS: Code.SUSPENDED}, room=room(reserved=Resources(6, GI)))
+    books = ledger(closed={OTHERS: Code.SUSPENDED}, capacity=capacity(reserved=Resources(6, GI)))
     assert ask(candidate(3, cpu=2), books, impossible, closed).fit is Fit.FITS_NOW
 
 
@@ -275,5 +275,5 @@ def test_trainer_1264_of_two_jobs_that_half_fit_one_starts_whole_and_the_other_w
     first, second = (Candidate.of(spec, job_id=uuid.UUID(int=n), namespace_id=TEAM, queued_at=NOW) for n in (1, 2))
     books = ledger(Quota(cpu=6))
     assert ask(first, books, second) == STARTS
-    held = ledger(Quota(cpu=6), Usage(spec.total(), 1), room=room(reserved=spec.total()))
+    held = ledger(Quota(cpu=6), Usage(spec.total(), 1), capacity=capacity(reserved=spec.total()))
     assert waits(second, held).numbers == (Shortage("quota", "cpu", needs=4, unused=2, limit=6),)

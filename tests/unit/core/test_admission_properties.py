@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.unit.core.generators import NOW, make_spec, one_task, plain_specs, resources, specs
 from yardmaster.job.spec import NOTHING, Resources, Role, TrainingSpec
-from yardmaster.queueing.admission import Candidate, Fit, Ledger, Quota, Room, Usage, admit
+from yardmaster.queueing.admission import Candidate, EngineCapacity, Fit, Ledger, Quota, Usage, admit
 from yardmaster.queueing.fitting import check, largest_fit
 from yardmaster.queueing.placement import Node
 from yardmaster.queueing.resources import units_of
@@ -50,7 +50,7 @@ class Yard:
     def ledger(self) -> Ledger:
         mine = {n: [one for one in self.running.values() if one.namespace_id == n] for n in NAMESPACES}
         usage = {n: Usage(total_of(jobs), len(jobs)) for n, jobs in mine.items()}
-        return Ledger(Room(ENGINE, ENGINE, ENGINE, total_of(self.running.values())), self.quotas, usage)
+        return Ledger(EngineCapacity(ENGINE, ENGINE, ENGINE, total_of(self.running.values())), self.quotas, usage)
 
     def admit_one(self, job_id: uuid.UUID) -> None:
         one = self.waiting[job_id]
@@ -60,7 +60,7 @@ class Yard:
 
     def is_within_limits(self) -> None:
         books = self.ledger()
-        assert all(need <= units_of(ENGINE)[name] for name, need in units_of(books.room.reserved).items())
+        assert all(need <= units_of(ENGINE)[name] for name, need in units_of(books.capacity.reserved).items())
         for namespace, quota in self.quotas.items():
             used = books.usage[namespace].amounts()
             assert all(used[name] <= limit for name, limit in quota.limits().items())
@@ -162,7 +162,7 @@ def candidate_of(spec: TrainingSpec) -> Candidate:
 
 
 def books_of(free: Resources, quota: Quota = Quota(), usage: Usage = Usage()) -> Ledger:
-    return Ledger(Room(free, free, free), {NAMESPACES[0]: quota}, {NAMESPACES[0]: usage})
+    return Ledger(EngineCapacity(free, free, free), {NAMESPACES[0]: quota}, {NAMESPACES[0]: usage})
 
 
 def fit(spec: TrainingSpec, books: Ledger, *queue: Candidate) -> dict[Role, int] | None:
@@ -235,7 +235,7 @@ def test_the_largest_fit_is_one_that_has_a_place_on_the_nodes() -> None:
     spec = make_spec(shape={Role.WORKER: 8, Role.PS: 1}, resources=Resources(1.2, GI))
     two = Resources(2, 16 * GI)
     nodes = tuple(Node(name, two, two) for name in "abcd")
-    books = Ledger(Room(two * 4, two * 4, two, nodes=nodes))
+    books = Ledger(EngineCapacity(two * 4, two * 4, two, nodes=nodes))
     assert fit(spec, books) == {Role.WORKER: 3, Role.PS: 1}
     asked = check(spec, candidate_of(spec), (), books, NOW)
     assert (asked.fit, asked.code) == (Fit.NEVER_FITS, "ExceedsCapacity")
@@ -245,7 +245,7 @@ def test_a_task_that_no_single_machine_takes_never_fits_though_each_amount_is_so
     spec = make_spec(shape={Role.WORKER: 1}, resources=Resources(8, GI, 1))
     large, gpus = Resources(16, 64 * GI), Resources(2, 64 * GI, 4)
     books = Ledger(
-        Room(
+        EngineCapacity(
             large + gpus,
             large + gpus,
             Resources(16, 64 * GI, 4),
@@ -260,7 +260,7 @@ def test_a_task_that_no_single_machine_takes_never_fits_though_each_amount_is_so
 @settings(max_examples=60)
 @given(specs(), resources(), resources())
 def test_the_dry_run_agrees_with_admission(spec: TrainingSpec, free: Resources, held: Resources) -> None:
-    books = Ledger(Room(free * 8, free * 8, free, held))
+    books = Ledger(EngineCapacity(free * 8, free * 8, free, held))
     found = check(spec, candidate_of(spec), (), books, NOW)
     decision = admit(candidate_of(spec), (), books, NOW)
     assert found.fit is decision.fit

@@ -84,8 +84,8 @@ def test_a_verdict_a_stop_and_a_restart_of_all_come_first() -> None:
 
 def test_of_several_the_one_that_was_admitted_last_goes_first_and_the_others_are_given_their_time_anew() -> None:
     assert step(100, rivals=Rivals(is_last=False)) == Wait(at(115))
-    assert step(100, rivals=Rivals(room_made_at=at(61))) == Wait(at(115))
-    assert isinstance(step(121, rivals=Rivals(room_made_at=at(61))), TakeBack)
+    assert step(100, rivals=Rivals(capacity_freed_at=at(61))) == Wait(at(115))
+    assert isinstance(step(121, rivals=Rivals(capacity_freed_at=at(61))), TakeBack)
     assert goes_back_at(Refused(NOW), NOW, Rivals(is_last=False), MINUTE) is None
 
 

@@ -97,9 +97,9 @@ class JobLife(RuleBasedStateMachine):
     def a_user_stops_it(self) -> None:
         self.world.stop()
 
-    @rule(has_room=st.booleans())
-    def room_comes_and_goes(self, has_room: bool) -> None:
-        self.world.has_room = has_room
+    @rule(has_space=st.booleans())
+    def room_comes_and_goes(self, has_space: bool) -> None:
+        self.world.has_space = has_space
 
     @precondition(lambda self: self.world.engine.tasks)
     @rule(data=st.data(), phase=st.sampled_from([TaskPhase.RUNNING, TaskPhase.SUCCEEDED, TaskPhase.FAILED]))
@@ -160,7 +160,7 @@ class JobLife(RuleBasedStateMachine):
         if not hasattr(self, "world"):
             return
         world = self.world
-        world.has_room = True
+        world.has_space = True
         world.engine.turns(Health.WELL)
         world.engine.refuses_since = None
         ends = [key for key in world.spec.tasks() if key[0] not in never_ending_roles(world.spec.strategy)]

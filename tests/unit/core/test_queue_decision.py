@@ -17,11 +17,11 @@ from yardmaster.queueing.admission import (
     Candidate,
     Code,
     Decision,
+    EngineCapacity,
     Fit,
     Holder,
     Ledger,
     Quota,
-    Room,
     Usage,
     admit,
 )
@@ -94,7 +94,7 @@ def ledgers(draw: st.DrawFn) -> Ledger:
     }
     free, largest = draw(st.sampled_from([total, total, Resources(2, 4 * GI)])), draw(st.just(total) | _engines)
     return Ledger(
-        room=Room(total, free, largest, reserved),
+        capacity=EngineCapacity(total, free, largest, reserved),
         quotas={key: draw(_quotas) for key in NAMESPACES if draw(st.booleans())},
         usage=usage,
         holders=tuple(held),
@@ -108,7 +108,7 @@ def with_started(ledger: Ledger, one: Candidate) -> Ledger:
     used = ledger.usage.get(one.namespace_id, Usage())
     return replace(
         ledger,
-        room=replace(ledger.room, reserved=ledger.room.reserved + one.total),
+        capacity=replace(ledger.capacity, reserved=ledger.capacity.reserved + one.total),
         usage={**ledger.usage, one.namespace_id: Usage(used.resources + one.total, used.running_jobs + 1)},
         holders=(*ledger.holders, Holder(one.job_id, one.namespace_id, one.total)),
     )
@@ -179,7 +179,9 @@ def test_only_the_first_few_ahead_are_named_and_all_are_counted() -> None:
         Candidate(uuid.UUID(int=n), NAMESPACES[n % 6], NOW - timedelta(seconds=900 - n), 0, size, one_task(size))
         for n in range(1, 100)
     ]
-    full = Ledger(Room(Resources(4, 8 * GI), Resources(4, 8 * GI), Resources(4, 8 * GI), Resources(4, 8 * GI)))
+    full = Ledger(
+        EngineCapacity(Resources(4, 8 * GI), Resources(4, 8 * GI), Resources(4, 8 * GI), Resources(4, 8 * GI))
+    )
     found = decide_queue(queue, full, NOW, PATIENCE).decisions[queue[-1].job_id]
     assert found.fit is Fit.WAITS
     assert (found.position, found.ahead_count, len(found.ahead)) == (98, 98, MOST_SHOWN)
@@ -201,7 +203,7 @@ def test_what_a_long_waiting_job_comes_to_lack_while_others_start_is_kept_for_it
         )
 
     engine = Resources(4, 10 * GI)
-    ledger = Ledger(Room(engine, engine, engine, Resources(3, 0)))
+    ledger = Ledger(EngineCapacity(engine, engine, engine, Resources(3, 0)))
     queue = [job(1, 2, 6, age=900), job(2, 0, 5, age=20), job(3, 0, 1, age=10)]
     answers = list(decide_queue(queue, ledger, NOW, PATIENCE).decisions.values())
     assert answers[1].fit is Fit.FITS_NOW
@@ -216,7 +218,7 @@ def test_a_job_that_can_never_start_is_ahead_of_no_other() -> None:
         Candidate(uuid.UUID(int=1), NAMESPACES[0], NOW - timedelta(seconds=900), 0, huge, one_task(huge)),
         Candidate(uuid.UUID(int=2), NAMESPACES[0], NOW - timedelta(seconds=9), 0, small, one_task(small)),
     ]
-    full = Ledger(Room(engine, engine, engine, engine))
+    full = Ledger(EngineCapacity(engine, engine, engine, engine))
     never, waits = decide_queue(queue, full, NOW, PATIENCE).decisions.values()
     assert never.fit is Fit.NEVER_FITS
     assert waits.fit is Fit.WAITS
@@ -229,7 +231,7 @@ def test_a_job_that_waits_for_its_own_quota_keeps_the_engine_from_no_other_names
     engine, small = Resources(16, 64 * GI), Resources(1, GI)
     running = Holder(uuid.UUID(int=9), NAMESPACES[0], small)
     ledger = Ledger(
-        Room(engine, engine, engine, small),
+        EngineCapacity(engine, engine, engine, small),
         {NAMESPACES[0]: Quota(cpu=16)},
         {NAMESPACES[0]: Usage(small, 1)},
         (running,),
@@ -279,7 +281,7 @@ def scattered(draw: st.DrawFn) -> Ledger:
     """An idle engine of a few nodes."""
     nodes = tuple(Node(f"n{at}", one, one) for at, one in enumerate(draw(st.lists(_engines, min_size=1, max_size=4))))
     total = sum((one.total for one in nodes), NOTHING)
-    return Ledger(Room(total, total, total, nodes=nodes))
+    return Ledger(EngineCapacity(total, total, total, nodes=nodes))
 
 
 @st.composite
@@ -301,11 +303,11 @@ def jobs_of_tasks(draw: st.DrawFn) -> list[Candidate]:
 def test_what_starts_has_a_place_on_the_nodes_all_together(queue: list[Candidate], ledger: Ledger) -> None:
     found = decide_queue(queue, ledger, NOW, PATIENCE).decisions
     started = [one for one in queue if found[one.job_id].fit is Fit.FITS_NOW]
-    board = Board.idle(ledger.room.nodes)
+    board = Board.idle(ledger.capacity.nodes)
     for one in started:
         assert board.fits(one.tasks)
         board.take(one.tasks)
-    alone = {one.job_id for one in queue if Board.idle(ledger.room.nodes).fits(one.tasks)}
+    alone = {one.job_id for one in queue if Board.idle(ledger.capacity.nodes).fits(one.tasks)}
     never = {key for key, one in found.items() if one.fit is Fit.NEVER_FITS}
     assert never == {one.job_id for one in queue} - alone, "what fits when nothing runs waits, and no other does"
     if alone and not started:
@@ -325,11 +327,13 @@ def test_two_jobs_that_each_take_more_than_half_start_one_after_the_other() -> N
         )
         for n in (1, 2)
     ]
-    first, second = decide_queue(jobs, Ledger(Room(total, total, total, nodes=nodes)), NOW, PATIENCE).decisions.values()
+    first, second = decide_queue(
+        jobs, Ledger(EngineCapacity(total, total, total, nodes=nodes)), NOW, PATIENCE
+    ).decisions.values()
     assert first.fit is Fit.FITS_NOW
     assert second.fit is Fit.WAITS
     three = replace(jobs[0], total=size * 3, tasks=(Tasks("worker", size, 3),))
-    never = admit(three, (), Ledger(Room(total, total, total, nodes=nodes)), NOW)
+    never = admit(three, (), Ledger(EngineCapacity(total, total, total, nodes=nodes)), NOW)
     assert never.fit is Fit.NEVER_FITS
     assert never.code is Code.EXCEEDS_CAPACITY
     assert "2 of its 3 tasks" in never.message
@@ -339,7 +343,7 @@ def test_what_is_scattered_is_kept_for_a_job_that_has_waited_long_enough() -> No
     """Else smaller jobs would pass it for ever: 2 cores are free, one on each node."""
     nodes = tuple(Node(name, Resources(2, 8 * GI), Resources(1, 8 * GI)) for name in "ab")
     total, free = Resources(4, 16 * GI), Resources(2, 16 * GI)
-    books = Ledger(Room(total, free, total, nodes=nodes))
+    books = Ledger(EngineCapacity(total, free, total, nodes=nodes))
 
     def job(number: int, cpu: float, age: int) -> Candidate:
         size = Resources(cpu, GI)

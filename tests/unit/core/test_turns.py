@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.unit.core.generators import NOW, one_task
 from yardmaster.job.spec import NOTHING, Resources
-from yardmaster.queueing.admission import Candidate, Fit, Ledger, Quota, Room, admit
+from yardmaster.queueing.admission import Candidate, EngineCapacity, Fit, Ledger, Quota, admit
 from yardmaster.queueing.pools import Pools
 from yardmaster.queueing.queue_decision import decide_queue
 from yardmaster.queueing.turns import in_order
@@ -30,7 +30,7 @@ def job(number: int, namespace: uuid.UUID, priority: int = 0, age: int = 0, cpu:
 def books(held: Resources = NOTHING, **ceilings: int) -> Ledger:
     named = {"mine": MINE, "theirs": THEIRS, "third": THIRD}
     quotas = {named[name]: Quota(priority_ceiling=ceiling) for name, ceiling in ceilings.items()}
-    return Ledger(Room(ENGINE, ENGINE, ENGINE, held), quotas)
+    return Ledger(EngineCapacity(ENGINE, ENGINE, ENGINE, held), quotas)
 
 
 def order(queue: Sequence[Candidate], ledger: Ledger) -> list[int]:

@@ -1,4 +1,5 @@
-"""Room that is counted again and again is what a first count of the same cluster says, whatever happened in between."""
+"""Capacity that is counted again and again is what a first count of the same cluster says, whatever happened in
+between."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class KubernetesEngine:
     def capacity(self) -> Capacity:
         """What the nodes have that tasks may use, less what others' pods ask for: from this process's watches, where
         they are live, else from two lists."""
-        return self._count.of(*self._reader.room())
+        return self._count.of(*self._reader.capacity())
 
     def devices(self) -> dict[str, str]:
         """Those of the operator's pools."""

@@ -1,6 +1,6 @@
 """What is counted of a node and of a pod on it: read once, when one is heard of, and not at each count. Pure.
 
-Not here: how many of them there are (`room`), and what they come to (`capacity`).
+Not here: how many of them there are (`capacity`), and what they come to (`capacity`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What the watches have heard of a cluster's room: its nodes, and what pods hold of them. Each object is read when a
-watch brings it, and what `capacity` counts of it is kept. No requests, no threads; a lock, because one thread per kind
-writes and others read.
+"""What the watches have heard of a cluster's capacity: its nodes, and what pods hold of them. Each object is read when
+a watch brings it, and what `capacity` counts of it is kept. No requests, no threads; a lock, because one thread per
+kind writes and others read.
 
-Of every object the newest version is kept, as in `store`. A watch that is late makes the room late, and nothing worse:
-a job that is let in where there is no room any more waits for it on the cluster, as it does where another tenant took
-the room a moment after it was counted.
+Of every object the newest version is kept, as in `store`. A watch that is late makes the capacity late, and nothing
+worse: a job that is let in where there is no capacity any more waits for it on the cluster, as it does where another
+tenant took the capacity a moment after it was counted.
 """
 
 from __future__ import annotations

@@ -118,12 +118,12 @@ class Reader:
             found.update(self._observe(ordered[start : start + _AT_ONCE]))
         return found
 
-    def room(self) -> tuple[list[Raw], list[Held]]:
+    def capacity(self) -> tuple[list[Raw], list[Held]]:
         """The nodes, and what pods hold of them: as the watches told, where they are live; else two lists."""
         if self._watching is not None:
             self._watching.start_capacity()
             if self._watching.knows_capacity():
-                return self._watching.room.known()
+                return self._watching.capacity.known()
         listed = CapacityStore()
         for kind, (labels, fields) in SELECTORS.items():
             listed.replace(kind, *self._api.find_paged(kind, "", labels, fields))

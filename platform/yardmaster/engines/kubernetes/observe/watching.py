@@ -1,6 +1,6 @@
 """The watches of one process: one per kind, each in a thread of its own, for ever. They fill the store that is read
-instead of the server, and tell which runs have changed. Where room is asked for, two more fill what is known of that:
-of the nodes, and of the pods that are not ours.
+instead of the server, and tell which runs have changed. Where capacity is asked for, two more fill what is known of
+that: of the nodes, and of the pods that are not ours.
 
 A watch begins with a list and continues from the last version that the server has vouched for (a list's, a bookmark's):
 what came after it is sent again after a break, and is known. Where the server no longer remembers that version (410),
@@ -168,9 +168,9 @@ class Watching:
         self._readers: list[queue.SimpleQueue[JobKey | None]] = []
         self.store = RunStore(namespace_prefix)
         self.watches = tuple(KindWatch(api, kind, self.store, self._tell, self._pace, clock) for kind in KINDS)
-        self.room = CapacityStore()
-        self.room_watches = tuple(
-            KindWatch(api, kind, self.room, self._tell, self._pace, clock, selectors)
+        self.capacity = CapacityStore()
+        self.capacity_watches = tuple(
+            KindWatch(api, kind, self.capacity, self._tell, self._pace, clock, selectors)
             for kind, selectors in SELECTORS.items()
         )
 
@@ -179,16 +179,16 @@ class Watching:
         self._start(self.watches)
 
     def start_capacity(self) -> None:
-        """Begin to watch nodes and the pods on them as well, unless that was done: for those who ask about room."""
-        self._start(self.room_watches)
+        """Begin to watch nodes and the pods on them as well, unless that was done: for those who ask about capacity."""
+        self._start(self.capacity_watches)
 
     def is_live(self) -> bool:
         """Whether the store may be read: every watch has begun, and none has been broken for long."""
         return all(watch.is_live() for watch in self.watches)
 
     def knows_capacity(self) -> bool:
-        """Whether `room` may be read."""
-        return all(watch.is_live() for watch in self.room_watches)
+        """Whether `capacity` may be read."""
+        return all(watch.is_live() for watch in self.capacity_watches)
 
     def relist(self) -> None:
         """Something does not fit: the store is not read again before everything has been listed."""

@@ -1,4 +1,4 @@
-"""Room on a cluster: counted without a list by a process that watches, and never by what a broken watch told."""
+"""Capacity on a cluster: counted without a list by a process that watches, and never by what a broken watch told."""
 
 from __future__ import annotations
 
