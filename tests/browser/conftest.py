@@ -32,9 +32,10 @@ def browser() -> Iterator[Browser]:
         yield one
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def full_world() -> Iterator[World]:
-    """A portal with everything in it. Tests look at it and leave it as it is."""
+    """A portal with everything in it. Tests look at it and leave it as it is. Its files follow each other
+    (`tests.lanes`), and it ends with them: its training would slow down all others."""
     with world() as one:
         yield one
 
