@@ -105,7 +105,9 @@ def _words(value: Any, name: str = "") -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return ", ".join(f"{key.replace('_', ' ')} {_words(one, key)}" for key, one in value.items() if one is not None)
+        return ", ".join(
+            f"{key.replace('_', ' ')} {_words(one, key)}" for key, one in value.items() if one not in (None, "", {}, [])
+        )
     if isinstance(value, list):
         return ", ".join(map(_words, value))
     if isinstance(value, int | float) and name in _SIZES:

@@ -42,7 +42,7 @@ def explain_end(
     `reached` is how far it came (`Progress.reached`), `given` the folders that were there whole before it began: what
     is missing from them will be missing again."""
     if exit_code == 0 and was_asked_to_stop:
-        return Ending(128 + signal.SIGTERM, "Killed", "it was told to stop before its work was done, and ended well")
+        return Ending(128 + signal.SIGTERM, "Killed", "Stopped before its work was done. It exited with code 0.")
     if exit_code == 0:
         return Ending(0, "", "")
     text = CONTROL.sub("", tail.decode("utf-8", "replace").replace("\r", "\n"))
@@ -50,7 +50,7 @@ def explain_end(
     found = uncaught_in(lines)
     said = "" if found is None else found.line
     if was_asked_to_stop and exit_code >= 128:
-        return Ending(exit_code, "Killed", "it was told to stop and ended by %s" % _signal_name(exit_code - 128))
+        return Ending(exit_code, "Killed", "Stopped by %s" % _signal_name(exit_code - 128))
     if was_out_of_memory and exit_code == 128 + signal.SIGKILL:
         return Ending(exit_code, "OutOfMemory", "the kernel killed it for using more memory than it may")
     if exit_code > 128:

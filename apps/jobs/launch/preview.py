@@ -16,28 +16,11 @@ from apps.jobs.launch.parts import Fault, Values
 from apps.namespaces.models import Namespace
 from yardmaster.code.preflight import Finding
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
-from yardmaster.quantity import NotAQuantity, format_amount, format_bytes, parse_memory
+from yardmaster.quantity import NotAQuantity, format_bytes, parse_memory
 from yardmaster.queueing.admission import Decision, Fit
 from yardmaster.queueing.pools import Shortage
 
 REQUIRED = ("name", "code", "entry_point")
-_POOLS = {
-    "quota": "the namespace's quota",
-    "capacity": "the engine",
-    "machine": "the largest machine",
-    "nodes": "places on single machines",
-}
-
-
-@dataclass(frozen=True)
-class Lack:
-    """One resource that lacks: what is asked, what is free, of how much, where."""
-
-    resource: str
-    needs: str
-    unused: str
-    limit: str
-    where: str
 
 
 @dataclass(frozen=True)
@@ -49,7 +32,7 @@ class Verdict:
     message: str
     remedy: str = ""
     icon: str = field(default="", kw_only=True)
-    lacks: Sequence[Lack] = ()
+    lacks: Sequence[Shortage] = ()
     shape: str = ""
     """The largest shape that would start now, as the form takes it; empty where there is none."""
     shape_words: str = ""
@@ -87,7 +70,7 @@ def verdict_of_decision(found: Decision) -> Verdict:
     shape = found.largest_fit or {}
     return replace(
         verdict,
-        lacks=[_lack(one) for one in found.numbers],
+        lacks=found.numbers,
         shape=",".join(f"{role.value}={count}" for role, count in shape.items()),
         shape_words=", ".join(count_words(role.value, count) for role, count in shape.items()),
     )
@@ -111,11 +94,6 @@ def _shown(found: JobCheck) -> Verdict:
         message = "It would start now." if not found.warnings else "It would start now. Read the notes below first."
         return Verdict("fits", "Fits now", message, icon="circle-check", warnings=found.warnings)
     return replace(verdict_of_decision(found.decision), warnings=found.warnings)
-
-
-def _lack(one: Shortage) -> Lack:
-    needs, unused, limit = (format_amount(one.resource, float(amount)) for amount in (one.needs, one.unused, one.limit))
-    return Lack(one.resource.replace("_", " "), needs, unused, limit, _POOLS.get(one.pool, one.pool))
 
 
 @dataclass(frozen=True)

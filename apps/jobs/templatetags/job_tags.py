@@ -24,7 +24,7 @@ _STRATEGIES = STRATEGY_WORDS | {"between_graph": "Parameter server (between-grap
 _RESOURCES = {"cpu": "CPU cores", "memory": "Memory", "gpus": "GPUs", "running_jobs": "Running jobs"}
 _POOLS = {
     "quota": "in the namespace's quota",
-    "capacity": "free on the engine",
+    "capacity": "on the engine",
     "machine": "on one node",
     "nodes": "that fit on one node each",
 }

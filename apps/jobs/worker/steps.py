@@ -73,7 +73,7 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
             _restart(job, now)
         case Stop(grace):
             _stop(job, spec, grace, seen)
-            _remember(job, "stop_sent_at", now, "stop_sent", "The tasks were told to stop.")
+            _remember(job, "stop_sent_at", now, "stop_sent", "The tasks were asked to stop.")
         case Release(roles):
             _release(job, spec, roles, seen)
             names = ", ".join(sorted(role.value for role in roles))

@@ -72,7 +72,7 @@ def test_a_kill_is_memory_only_where_the_kernel_says_so():
 
 
 def test_a_task_that_was_told_to_stop_is_said_so():
-    assert explain(143, b"", stop=True) == ("Killed", "it was told to stop and ended by signal 15 (SIGTERM)")
+    assert explain(143, b"", stop=True) == ("Killed", "Stopped by signal 15 (SIGTERM)")
     assert explain(143, b"")[0] == "Killed"
     assert explain(139, b"")[1] == "it was ended by signal 11 (SIGSEGV)."
 
