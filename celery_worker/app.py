@@ -7,6 +7,9 @@ and a lost one is replaced by the sweep.
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
@@ -100,5 +103,32 @@ def _is_up(name: str) -> None:
     keep_reporting(name)
 
 
+def end_at_the_first_signal() -> None:
+    """Let beat hear of one signal to end, and of no further one.
+
+    Celery's handler takes a lock that is not reentrant: a second signal that interrupts it waits for ever. Several come
+    when `make up` is killed: the kernel sends one for each of its threads that had to look after beat.
+    """
+    ending: list[int] = []
+
+    def once(handle: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:
+        def first(number: int, frame: FrameType | None) -> None:
+            if not ending:
+                ending.append(number)
+                handle(number, frame)
+
+        return first
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        installed = signal.getsignal(number)
+        if callable(installed):
+            signal.signal(number, once(installed))
+
+
+def _beat_is_up() -> None:
+    end_at_the_first_signal()
+    _is_up("beat")
+
+
 worker_ready.connect(lambda **_: _is_up("worker"), weak=False)
-beat_init.connect(lambda **_: _is_up("beat"), weak=False)
+beat_init.connect(lambda **_: _beat_is_up(), weak=False)
