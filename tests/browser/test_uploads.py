@@ -104,7 +104,7 @@ def test_an_upload_goes_on_after_its_tab_was_closed(owner: Visitor, big: Path):
     second.open()
     page.locator("#pick-files").set_input_files(big)
     page.locator("#start").click()
-    expect(page.get_by_role("heading", name="interrupted")).to_be_visible()
+    expect(page.get_by_role("heading", name="interrupted")).to_be_visible(timeout=60_000)
     assert second.arrived
     assert second.arrived.isdisjoint(first.arrived)
 
