@@ -30,7 +30,7 @@ F_SETPIPE_SZ = 1031
 class Intake(threading.Thread):
     """Reads until the pipe ends or `stop_reading` is called. Keeps the last of the output for `reasons`.
 
-    Where the spool has no room, the pipe is left full and the script waits, as long as `may_wait` says that it may:
+    Where the spool is full, the pipe is left full and the script waits, as long as `may_wait` says that it may:
     lines are dropped only after that. `watch` is given the end of a chunk now and then (at most every second), to look
     for progress. `tokens` are taken out of all that it keeps.
     """

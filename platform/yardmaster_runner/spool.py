@@ -264,7 +264,7 @@ class Spool:
             self._write_state()
 
     def close(self) -> None:
-        """Leave what is unshipped on disk, lines held in memory too if there is room now; remove what is shipped."""
+        """Leave what is unshipped on disk, lines held in memory too if there is space now; remove what is shipped."""
         with self._lock:
             for at, piece in enumerate(self._pieces):
                 if isinstance(piece, Segment) and not piece.is_file:

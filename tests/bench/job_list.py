@@ -48,7 +48,7 @@ def _lines() -> Iterable[Line]:
             lambda: _timed(people[FEW], first[FEW]), lambda: _timed(people[MANY], first[MANY]), ROUNDS
         )
         yield Line(f"job list, first page with {FEW} jobs", median(few) * 1e3, "ms")
-        yield Line(f"... with {MANY} jobs, times that", median(many) / median(few), "", at_most=1.3)
+        yield Line(f"... with {MANY} jobs, ratio", median(many) / median(few), "", at_most=1.3)
         far = _page(people[MANY], FAR)
         near, away = interleaved(lambda: _timed(people[MANY], first[MANY]), lambda: _timed(people[MANY], far), ROUNDS)
         yield Line(f"job list, page {FAR} of {MANY} jobs, times page 1", median(away) / median(near), "", at_most=1.3)

@@ -1,4 +1,4 @@
-"""What admission of a job of two hundred tasks costs where a thousand nodes have ten thousand pods: the room counted
+"""What admission of a job of two hundred tasks costs where a thousand nodes have ten thousand pods: the capacity counted
 from what the watches told, and a place found for every task. In processor time, and without a cluster: the watches are
 left out, and what they would tell is put into their store.
 
@@ -45,7 +45,7 @@ SIZES = (("250m", "512Mi"), ("500m", "1Gi"), ("500m", "2Gi"), ("1", "2Gi"), ("15
 
 
 def measure() -> Iterable[Line]:
-    yield Line("memory for the room of a node's pods, of each of 10,000", _kept(), "bytes")
+    yield Line("memory for the amounts of a node's pods, for each of 10,000", _kept(), "bytes")
     full, empty = Cluster(RUNS), Cluster(0)
     once = _milliseconds(full.admit)
     crowded, bare = interleaved(full.changed_and_admitted, lambda: _milliseconds(empty.admit), ROUNDS)
@@ -53,11 +53,11 @@ def measure() -> Iterable[Line]:
     yield Line(many, median(crowded), "ms",
                at_most=GOAL, note=f"of the processor; median of {ROUNDS}, worst {max(crowded):.0f}")  # fmt: skip
     yield Line("... the first of a process", once, "ms", at_most=GOAL)
-    yield Line("... times that on as many empty nodes", median(crowded) / median(bare), "", note="in turn")
+    yield Line("... ratio to as many empty nodes", median(crowded) / median(bare), "", note="in turn")
     quiet = [_milliseconds(full.admit) for _ in range(ROUNDS)]
     counted = [_milliseconds(full.engine.capacity) for _ in range(ROUNDS)]
     yield Line("... where nothing has changed", median(quiet), "ms", at_most=GOAL,
-               note=f"the room counted in {median(counted):.1f} of these")  # fmt: skip
+               note=f"the capacity counted in {median(counted):.1f} of these")  # fmt: skip
 
 
 def _milliseconds(work: Callable[[], object]) -> float:
@@ -70,9 +70,9 @@ def place(capacity: Capacity, holders: tuple[Holder, ...] = ()) -> None:
     """Places for all tasks of the job, as a pass of the queue looks for them. Raises where it is not admitted."""
     total = sum((one.resources * one.replicas for one in ROLES.values()), NOTHING)
     tasks = tuple(Tasks(role.value, one.resources, one.replicas) for role, one in ROLES.items())
-    room = EngineCapacity(capacity.total, capacity.free, capacity.largest_task, nodes=capacity.nodes)
+    seen = EngineCapacity(capacity.total, capacity.free, capacity.largest_task, nodes=capacity.nodes)
     one = Candidate(uuid.UUID(int=7), uuid.UUID(int=8), NOW, 0, total, tasks)
-    decision = admit(one, [], Ledger(room, holders=holders), NOW)
+    decision = admit(one, [], Ledger(seen, holders=holders), NOW)
     if decision.fit is not Fit.FITS_NOW:
         raise RuntimeError(f"it was not admitted: {decision}")
 
@@ -156,7 +156,7 @@ def _placed(metadata: dict[str, Any], cpu: str, memory: str, at: int, version: i
 
 
 def _kept() -> float:
-    """What a process keeps of a pod that is on a node, once the room was counted; the nodes' own share is left out."""
+    """What a process keeps of a pod that is on a node, once the capacity was counted; the nodes' own share is left out."""
     begun = []
     for runs in (0, 0, RUNS):  # the first only loads what is loaded once
         gc.collect()

@@ -105,7 +105,7 @@ def _idle_sockets(full: World) -> Iterable[Line]:
         )
     yield Line("a page of jobs, nobody else there", median(alone) * 1000, "ms")
     ratio = median(among) / median(alone)
-    yield Line(f"... beside {SOCKETS} idle WebSockets, times that", ratio, "", at_most=1.2)
+    yield Line(f"... beside {SOCKETS} idle WebSockets, ratio", ratio, "", at_most=1.2)
 
 
 def _cookie(full: World) -> str:

@@ -86,7 +86,7 @@ class LogStore:
         leave: bool = False,
     ) -> Written:
         """Write whole lines, the first being number `first_line`. When this returns, the lines are kept; where there is
-        no room for them they are dropped and counted, or left to the caller. What was there already is skipped, so the
+        no space for them they are dropped and counted, or left to the caller. What was there already is skipped, so the
         call may be repeated.
 
         `times` are (offset, unix ms): line `first_line + offset` and those after it were read then. `lines`, where

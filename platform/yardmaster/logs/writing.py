@@ -102,7 +102,7 @@ class StreamWriter:
             _write_all(self._data, data, offset)
             _write_all(self._index, b"".join(record.pack() for record in records), position)
         except OSError as error:
-            # Some of the records may be there. No reader has seen them, and a full disk wants its room back.
+            # Some of the records may be there. No reader has seen them, and a full disk needs the space.
             with contextlib.suppress(OSError):
                 os.ftruncate(self._index, position)
                 os.ftruncate(self._data, offset)

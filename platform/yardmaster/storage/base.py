@@ -59,7 +59,7 @@ class AddressRefused(StorageError):
 
 
 class StorageFull(Unavailable):
-    """The store itself (not a quota) has no room left. Nothing half-made stays behind."""
+    """The store itself (not a quota) is full. Nothing half-made stays behind."""
 
     code = "storage_full"
 
@@ -113,7 +113,7 @@ class Storage(Protocol):
     """Objects by key. A key is `/`-separated segments, none empty, `.` or `..`; at most 1,024 bytes.
 
     A prefix is a folder: `datasets/1` means the keys that begin with `datasets/1/`. An object is seen whole or not at
-    all. Every verb raises `Unavailable` when the store does not answer and `StorageFull` when it has no room.
+    all. Every verb raises `Unavailable` when the store does not answer and `StorageFull` when it is full.
     """
 
     def put(self, key: str, data: bytes | Readable) -> ObjectStat:

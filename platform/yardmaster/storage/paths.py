@@ -1,6 +1,6 @@
 """Which paths an upload's files may have: relative, plain, and the same file on every system that will hold them.
 
-Pure. Not here: keys (`base`), and whether there is room.
+Pure. Not here: keys (`base`), and whether there is space.
 """
 
 from __future__ import annotations

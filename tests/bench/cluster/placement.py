@@ -1,7 +1,7 @@
 """How long admission takes for a job of two hundred tasks, on nodes that only seem to be there, and how long the real
 scheduler then takes.
 
-Admission is what a pass of the queue does for one job: count the room, from live watches, and look for a place for all
+Admission is what a pass of the queue does for one job: count the capacity, from live watches, and look for a place for all
 tasks.
 """
 
@@ -43,7 +43,7 @@ def _lines(here: Ground, count: int) -> Iterable[Line]:
     found = [_admission(engine) for _ in range(ROUNDS)]
     sums = [1000 * (one.counted + one.placed) for one in found]
     note = (
-        f"median of {ROUNDS}: room counted in {1000 * median(one.counted for one in found):.0f}, places found in "
+        f"median of {ROUNDS}: capacity counted in {1000 * median(one.counted for one in found):.0f}, places found in "
         f"{1000 * median(one.placed for one in found):.0f}; worst {max(sums):.0f}"
     )
     yield Line(f"admission of {ASKED} tasks on {count} nodes", median(sums), "ms", at_most=GOAL, note=note)
