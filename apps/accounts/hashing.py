@@ -1,5 +1,5 @@
 """How many passwords one process hashes at once: each takes a processor for a good part of a second, right or
-wrong. Who finds no place within a few seconds is refused, and has not guessed.
+wrong. Who finds no slot within a few seconds is refused, and has not guessed.
 
 Not here: how often one may try (`attempts`).
 """
@@ -16,13 +16,13 @@ from django.conf import settings
 from apps.errors import TooMany
 
 PATIENCE = 3.0
-"""Seconds to wait for a place."""
+"""Seconds to wait for a slot."""
 WAITING = 2
-"""Callers that may wait, for each place: one who waits holds a thread of the process."""
+"""Callers that may wait, for each slot: one who waits holds a thread of the process."""
 
 
-class Places:
-    """`most` at once, some more wait. A caller who has a place needs no second one."""
+class Slots:
+    """`most` at once, some more wait. A caller who has a slot needs no second one."""
 
     def __init__(self, most: int, patience: float = PATIENCE) -> None:
         self._free = threading.BoundedSemaphore(most)
@@ -45,15 +45,15 @@ class Places:
 
 
 @contextmanager
-def _held(places: threading.BoundedSemaphore, patience: float) -> Iterator[None]:
-    if not places.acquire(timeout=patience) if patience else not places.acquire(blocking=False):
+def _held(slots: threading.BoundedSemaphore, patience: float) -> Iterator[None]:
+    if not slots.acquire(timeout=patience) if patience else not slots.acquire(blocking=False):
         raise TooMany("Too many passwords are being checked.", "too_many_at_once", wait=1)
     try:
         yield
     finally:
-        places.release()
+        slots.release()
 
 
 @lru_cache(maxsize=1)
-def places() -> Places:
-    return Places(settings.YARDMASTER_PASSWORDS_AT_ONCE)
+def slots() -> Slots:
+    return Slots(settings.YARDMASTER_PASSWORDS_AT_ONCE)

@@ -16,7 +16,7 @@ from django.dispatch import Signal
 from django.utils.crypto import salted_hmac
 from knox.models import AbstractAuthToken
 
-from apps.accounts.hashing import places
+from apps.accounts.hashing import slots
 from yardmaster.ids import new_id
 
 
@@ -47,12 +47,12 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's rela
             super().save(*args, **kwargs)
 
     def set_password(self, raw_password: str | None) -> None:
-        with places().one():
+        with slots().one():
             super().set_password(raw_password)
 
     def check_password(self, raw_password: str | None) -> bool:
         """Raises `TooMany` where too many are being checked."""
-        with places().one():
+        with slots().one():
             return super().check_password(raw_password)
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:

@@ -31,7 +31,7 @@ ACTIONS = {
     "namespace.remove": "Team removal started",
     "namespace.removed": "Team removed",
     "namespace.removal_called_off": "Team removal cancelled",
-    "place.removed": "Engine namespace removed",
+    "engine_namespace.removed": "Engine namespace removed",
     "member.add": "Member added",
     "member.change": "Member's role changed",
     "member.remove": "Member removed",

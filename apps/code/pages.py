@@ -36,7 +36,7 @@ _ENTRY_POINTS = ("train.py", "main.py", "README.md")
 class CodePage(pages.CollectionPage):
     """Code at one of its versions. `?path=` is the file shown, `?from=` its first line where it has very many."""
 
-    shelf = CODE
+    store = CODE
     words = WORDS
     template = "code/code.html"
 
@@ -82,7 +82,7 @@ class FileChange:
 class CodeComparePage(pages.ShelfPage):
     """What differs between `?from=` and `?to=` (numbers; without: the newest and the one before it), file by file."""
 
-    shelf = CODE
+    store = CODE
     words = WORDS
 
     def get(self, request: HttpRequest, collection_id: UUID) -> HttpResponse:
@@ -153,27 +153,27 @@ def _first_to_read(paths: list[str]) -> str:
 
 
 class CodeListPage(pages.ListPage):
-    shelf = CODE
+    store = CODE
     words = WORDS
 
 
 class CodeUploadPage(pages.UploadPage):
-    shelf = CODE
+    store = CODE
     words = WORDS
 
 
 class CodeEditPage(pages.EditPage):
-    shelf = CODE
+    store = CODE
     words = WORDS
 
 
 class CodeDeletePage(pages.DeletePage):
-    shelf = CODE
+    store = CODE
     words = WORDS
 
 
 class CodeVersionAddress(pages.VersionAddress):
-    shelf = CODE
+    store = CODE
     words = WORDS
 
 

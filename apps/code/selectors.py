@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from apps.code.models import Code, CodeVersion
 from apps.stores import storage
 from apps.uploads.models import Kind
-from apps.uploads.versioned.selectors import Shelf, file_key
+from apps.uploads.versioned.selectors import VersionStore, file_key
 from yardmaster.storage.base import ObjectMissing
 from yardmaster.storage.file_list import ListedFile
 
-CODE = Shelf(Kind.CODE, "code", Code, CodeVersion)
+CODE = VersionStore(Kind.CODE, "code", Code, CodeVersion)
 
 
 LARGEST = 1 << 20

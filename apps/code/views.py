@@ -50,7 +50,7 @@ class CodeFileSerializer(FileSerializer):
 class CodesView(views.CollectionsView):
     """Code that is visible to you. New code is created from a complete upload."""
 
-    shelf = CODE
+    store = CODE
     answers_with = CodeSerializer
 
 
@@ -62,7 +62,7 @@ class CodesView(views.CollectionsView):
 class CodeView(views.CollectionView):
     """One item of code. It cannot be deleted while an unfinished job uses one of its versions."""
 
-    shelf = CODE
+    store = CODE
     answers_with = CodeSerializer
 
 
@@ -73,7 +73,7 @@ class CodeView(views.CollectionView):
 class CodeVersionsView(views.VersionsView):
     """The versions, newest first. A new version is created from a complete upload."""
 
-    shelf = CODE
+    store = CODE
     answers_with = CodeVersionSerializer
 
 
@@ -81,7 +81,7 @@ class CodeVersionsView(views.VersionsView):
 class CodeVersionView(views.VersionView):
     """One version: what a job names as its code."""
 
-    shelf = CODE
+    store = CODE
     answers_with = CodeVersionSerializer
 
 
@@ -89,7 +89,7 @@ class CodeVersionView(views.VersionView):
 class CodeFilesView(views.FilesView):
     """The files of a version, by path."""
 
-    shelf = CODE
+    store = CODE
     answers_with = CodeFileSerializer
 
 
@@ -97,14 +97,14 @@ class CodeFilesView(views.FilesView):
 class CodeContentView(views.ContentView):
     """The content of a file: a redirect to a short-lived URL."""
 
-    shelf = CODE
+    store = CODE
 
 
 @extend_schema_view(get=extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY}))
 class CodeArchiveView(views.ArchiveView):
     """All files of a version as one ZIP."""
 
-    shelf = CODE
+    store = CODE
 
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -71,7 +71,7 @@ _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
 class DatasetPage(pages.CollectionPage):
     """A dataset at one of its versions. `?path=` is looked into, `?find=` filters, `?view=pictures` shows them."""
 
-    shelf = DATASETS
+    store = DATASETS
     words = WORDS
     template = "datasets/dataset.html"
 
@@ -112,7 +112,7 @@ class DatasetPage(pages.CollectionPage):
 class DatasetChangesPage(pages.ShelfPage):
     """Which files a version added, changed and removed, against the one before or `?since=`."""
 
-    shelf = DATASETS
+    store = DATASETS
     words = WORDS
 
     def get(self, request: HttpRequest, collection_id: UUID) -> HttpResponse:
@@ -135,7 +135,7 @@ class DatasetChangesPage(pages.ShelfPage):
 class DatasetCheckPage(pages.ShelfPage):
     """Reads files again and compares their checksums, for a second or two per request; the page continues by itself."""
 
-    shelf = DATASETS
+    store = DATASETS
     words = WORDS
 
     def get(self, request: HttpRequest, version_id: UUID) -> HttpResponse:
@@ -179,27 +179,27 @@ def _bars(preview: Preview) -> Any:
 
 
 class DatasetsPage(pages.ListPage):
-    shelf = DATASETS
+    store = DATASETS
     words = WORDS
 
 
 class DatasetUploadPage(pages.UploadPage):
-    shelf = DATASETS
+    store = DATASETS
     words = WORDS
 
 
 class DatasetEditPage(pages.EditPage):
-    shelf = DATASETS
+    store = DATASETS
     words = WORDS
 
 
 class DatasetDeletePage(pages.DeletePage):
-    shelf = DATASETS
+    store = DATASETS
     words = WORDS
 
 
 class DatasetVersionAddress(pages.VersionAddress):
-    shelf = DATASETS
+    store = DATASETS
     words = WORDS
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from apps.datasets.models import Dataset, DatasetVersion
 from apps.uploads.models import Kind
-from apps.uploads.versioned.selectors import Shelf
+from apps.uploads.versioned.selectors import VersionStore
 from yardmaster.storage.file_list import ListedFile
 
 _PROBLEMS_KEPT = 100
@@ -19,4 +19,4 @@ def _version_fields(files: Sequence[ListedFile]) -> dict[str, Any]:
     return {"records": sum(counts) if counts else None, "problems": damaged[:_PROBLEMS_KEPT]}
 
 
-DATASETS = Shelf(Kind.DATASET, "dataset", Dataset, DatasetVersion, _version_fields)
+DATASETS = VersionStore(Kind.DATASET, "dataset", Dataset, DatasetVersion, _version_fields)

@@ -40,7 +40,7 @@ _AFTER = OpenApiParameter("after", str, description="Continue after this path: `
 class DatasetsView(views.CollectionsView):
     """Datasets that are visible to you. A new dataset is created from a complete upload."""
 
-    shelf = DATASETS
+    store = DATASETS
     answers_with = DatasetSerializer
 
 
@@ -52,7 +52,7 @@ class DatasetsView(views.CollectionsView):
 class DatasetView(views.CollectionView):
     """One dataset. It cannot be deleted while an unfinished job uses one of its versions."""
 
-    shelf = DATASETS
+    store = DATASETS
     answers_with = DatasetSerializer
 
 
@@ -63,7 +63,7 @@ class DatasetView(views.CollectionView):
 class DatasetVersionsView(views.VersionsView):
     """The versions of a dataset, newest first. A new version is created from a complete upload."""
 
-    shelf = DATASETS
+    store = DATASETS
     answers_with = DatasetVersionSerializer
 
 
@@ -71,7 +71,7 @@ class DatasetVersionsView(views.VersionsView):
 class DatasetVersionView(views.VersionView):
     """One version: what a job names as its input."""
 
-    shelf = DATASETS
+    store = DATASETS
     answers_with = DatasetVersionSerializer
 
 
@@ -79,7 +79,7 @@ class DatasetVersionView(views.VersionView):
 class DatasetFilesView(views.FilesView):
     """The files of a version, by path."""
 
-    shelf = DATASETS
+    store = DATASETS
     answers_with = DatasetFileSerializer
 
 
@@ -87,20 +87,20 @@ class DatasetFilesView(views.FilesView):
 class DatasetContentView(views.ContentView):
     """The content of a file: a redirect to a short-lived URL."""
 
-    shelf = DATASETS
+    store = DATASETS
 
 
 @extend_schema_view(get=extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY}))
 class DatasetArchiveView(views.ArchiveView):
     """All files of a version as one ZIP."""
 
-    shelf = DATASETS
+    store = DATASETS
 
 
 class DatasetPreviewView(views.ShelfView):
     """A preview of a file, without downloading it."""
 
-    shelf = DATASETS
+    store = DATASETS
 
     @extend_schema(parameters=[views.PATH], responses=PreviewSerializer)
     def get(self, request: Request, version_id: UUID) -> Response:
@@ -112,7 +112,7 @@ class DatasetPreviewView(views.ShelfView):
 class DatasetCheckView(views.ShelfView):
     """Verify the integrity of all files by checksum. Large versions take several requests."""
 
-    shelf = DATASETS
+    store = DATASETS
 
     @extend_schema(parameters=[_AFTER], responses=CheckResultSerializer)
     def get(self, request: Request, version_id: UUID) -> Response:

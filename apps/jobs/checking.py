@@ -31,7 +31,7 @@ from apps.namespaces.models import Namespace, limits_of
 from apps.namespaces.models import Quota as QuotaRow
 from apps.namespaces.selectors import quota_of
 from apps.stores import storage
-from apps.uploads.versioned.selectors import Shelf, files_of, version_for
+from apps.uploads.versioned.selectors import VersionStore, files_of, version_for
 from yardmaster.code.bounded import preflight_bounded
 from yardmaster.code.preflight import Finding, Severity, preflight
 from yardmaster.engines.base import Capacity
@@ -178,9 +178,11 @@ def _missing(user: User, spec: TrainingSpec) -> list[Problem]:
     return [problem for problem in found if problem is not None]
 
 
-def _problem_of(user: User, version_id: uuid.UUID, field: str, what: str, shelf: Shelf[Any, Any]) -> Problem | None:
+def _problem_of(
+    user: User, version_id: uuid.UUID, field: str, what: str, store: VersionStore[Any, Any]
+) -> Problem | None:
     try:
-        version_for(shelf, user, version_id)
+        version_for(store, user, version_id)
     except NotFound:
         command = "code" if what == "code" else "datasets"
         remedy = f"Give the id of a {what} version, as `yardmaster {command} list` shows it."

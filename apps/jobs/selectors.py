@@ -61,7 +61,7 @@ def jobs_in(namespace: Namespace) -> QuerySet[Job]:
 
 def attempt_is_over(job_id: uuid.UUID, attempt: int) -> bool:
     """Whether nothing of the attempt runs any more, and what its engine kept of its output has been archived."""
-    return not JobAttempt.objects.filter(job_id=job_id, number=attempt, tidied_at__isnull=True).exists()
+    return not JobAttempt.objects.filter(job_id=job_id, number=attempt, cleaned_up_at__isnull=True).exists()
 
 
 def versions_in_use(version_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
@@ -110,16 +110,16 @@ def tasks_of(job: Job, attempt: int) -> list[dict[str, Any]]:
 
 
 def _task(fact: TaskFact) -> dict[str, Any]:
-    told = fact.reported
+    reported = fact.reported
     return {
         **{
             name: getattr(fact, name)
             for name in ("role", "index", "state", "restarts", "node", "started_at", "finished_at")
         },
         "phase": fact.phase or TaskPhase.PENDING.value,
-        "reason": fact.reason or told.get("reason", ""),
-        "message": fact.message or told.get("message", ""),
-        "exit_code": fact.exit_code if fact.exit_code is not None else told.get("exit_code"),
+        "reason": fact.reason or reported.get("reason", ""),
+        "message": fact.message or reported.get("message", ""),
+        "exit_code": fact.exit_code if fact.exit_code is not None else reported.get("exit_code"),
         "progress": fact.progress or None,
         "usage": fact.usage or None,
         "peak_memory": fact.peak_memory or fact.usage.get("peak_memory"),

@@ -123,7 +123,7 @@ def jobs_stop_all(*, engines: Collection[str]) -> list[Job]:
 
 def jobs_stop_in(namespace: Namespace, user: User | None) -> list[Job]:
     """Want every unfinished job of the namespace stopped. Returns those of which something is still there."""
-    jobs = Job.objects.for_lists().filter(namespace=namespace).exclude(phase__in=_FINAL, tidied_at__isnull=False)
+    jobs = Job.objects.for_lists().filter(namespace=namespace).exclude(phase__in=_FINAL, cleaned_up_at__isnull=False)
     now = timezone.now()
     left = list(jobs.select_related("namespace").order_by("pk"))
     for job in left:
@@ -208,7 +208,7 @@ def job_delete(*, user: User, job: Job) -> None:
 
 def _delete(job: Job, now: datetime, user: User | None) -> bool:
     """Mark it, for the reconciler to remove. False where it is not over (any more)."""
-    over = Job.objects.filter(pk=job.pk, attempt=job.attempt, tidied_at__isnull=False, deleted_at__isnull=True)
+    over = Job.objects.filter(pk=job.pk, attempt=job.attempt, cleaned_up_at__isnull=False, deleted_at__isnull=True)
     if not over.filter(phase__in=_FINAL).update(deleted_at=now, next_look_at=now, wake_again=True):
         return False
     record(user, "job.delete", f"job:{job.pk}", namespace=job.namespace, name=job.name)
@@ -225,7 +225,7 @@ def quota_changed(namespace: Namespace) -> None:
 def _require_over(job: Job, what: str) -> None:
     if not Phase(job.phase).is_final:
         raise Conflict(f"The job has not ended, so it cannot be {what}.", remedy="Stop it first.")
-    if job.tidied_at is None:
+    if job.cleaned_up_at is None:
         raise Conflict(
             f"The job has ended, but the engine is still cleaning up, so it cannot be {what} yet.",
             remedy="Try again in a minute.",

@@ -5,8 +5,8 @@ So the plain case is dealt with here: a token that was good a moment ago, a soun
 Whatever is not plain is passed to the view, which then says what is wrong. A body is unpacked once: the view hears what
 became of it.
 
-Each job has few places for its writes and all of them threads of their own, so that one that sends bodies which are
-small to send and slow to unpack holds up no other user. Who waits too long for a place comes again later (429).
+Each job has few slots for its writes and all of them threads of their own, so that one that sends bodies which are
+small to send and slow to unpack holds up no other user. Who waits too long for a slot comes again later (429).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import parse_qsl
 
-from apps.api.places import Place, Places
 from apps.api.problems import CONTENT_TYPE, answer_to, body_of
+from apps.api.slots import Slot, Slots
 from apps.errors import DomainError, TooMany
 from apps.logs.intake import (
     JUDGED,
@@ -59,7 +59,7 @@ class AppendAtOnce:
     def __init__(self, inner: Application) -> None:
         self._inner = inner
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="append")
-        self._places = Places()
+        self._slots = Slots()
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != PATH:
@@ -69,7 +69,7 @@ class AppendAtOnce:
         body, receive = await _body(receive)
         token = headers.get("authorization", "").rpartition(" ")[2]
         try:
-            async with self._places.hold([Place(token, AT_ONCE, PATIENCE)]):
+            async with self._slots.hold([Slot(token, AT_ONCE, PATIENCE)]):
                 await self._write(scope, headers, body, receive, send)
         except TooMany:
             await _refuse(send)

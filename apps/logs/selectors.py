@@ -11,9 +11,9 @@ from apps.logs.level_counts import Tally, tally
 from apps.stores import log_store
 from yardmaster.job.spec import Role
 from yardmaster.logs.keys import LinesRejected, StreamKey
-from yardmaster.logs.merge import Cursor, place_merged, raw_merged, read_merged, skip_merged, tail_merged
+from yardmaster.logs.merge import Cursor, position_merged, raw_merged, read_merged, skip_merged, tail_merged
 from yardmaster.logs.reading import Gap, Line
-from yardmaster.logs.search import Place, Query, search
+from yardmaster.logs.search import Position, Query, search
 from yardmaster.logs.volume import reason_of
 
 SEARCH_SECONDS = 2.0
@@ -51,7 +51,7 @@ def lines_of(stream: StreamKey, first: int, limit: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class MergedPlace:
+class MergedPosition:
     """Where a page of all streams begins: at a `cursor`, after or before line numbers by task, a third of a page before
     one line (`around`), else at the `first` line of all together (negative: so many from the end)."""
 
@@ -70,14 +70,14 @@ class MergedPlace:
         if self.before is not None:
             return tail_merged(log_store(), job_id, attempt, limit, self.before)
         if self.around is not None:
-            place = place_merged(log_store(), *self.around)
+            place = position_merged(log_store(), *self.around)
             return tail_merged(log_store(), job_id, attempt, max(1, limit // 3), place.lines)
         if self.first < 0:
             return tail_merged(log_store(), job_id, attempt, -self.first)
         return skip_merged(log_store(), job_id, attempt, self.first)
 
 
-def merged_lines(job_id: uuid.UUID, attempt: int, place: MergedPlace, limit: int) -> dict[str, Any]:
+def merged_lines(job_id: uuid.UUID, attempt: int, place: MergedPosition, limit: int) -> dict[str, Any]:
     """One page of all streams by time. Raises `LinesRejected`."""
     start = place.as_cursor(job_id, attempt, limit)
     page = read_merged(log_store(), job_id, start, limit, until=place.before)
@@ -137,14 +137,14 @@ def raw_of(job_id: uuid.UUID, attempt: int, role: Role | None, index: int) -> It
     return log_store().raw(StreamKey(job_id, attempt, role, index))
 
 
-def _place(streams: list[StreamKey], start: str) -> Place:
+def _place(streams: list[StreamKey], start: str) -> Position:
     name, _, number = start.rpartition(":")
     names: Iterable[str] = [stream.name for stream in streams]
     if not (number.isascii() and number.isdecimal() and len(number) <= 16) or (name and name not in names):
         raise LinesRejected(
             "The search cannot continue from there.", remedy="Omit `from` to search from the beginning."
         )
-    return Place([*names].index(name) if name else 0, int(number))
+    return Position([*names].index(name) if name else 0, int(number))
 
 
 def _line(stream: StreamKey, line: Line) -> dict[str, Any]:

@@ -93,7 +93,7 @@ class NextLine(serializers.Serializer[Any]):
     full = LogFull(required=False, help_text="Why lines are dropped.")
 
 
-class Place(serializers.Serializer[Any]):
+class WritePosition(serializers.Serializer[Any]):
     next_line = serializers.IntegerField()
     mine = serializers.IntegerField(allow_null=True)
 
@@ -223,7 +223,7 @@ class SearchAnswer(serializers.Serializer[Any]):
     next = serializers.CharField(allow_null=True, help_text="Where to search on; null when everything was looked at.")
 
 
-class LinePlace(serializers.Serializer[Any]):
+class LinePosition(serializers.Serializer[Any]):
     role = serializers.CharField()
     index = serializers.IntegerField()
     n = serializers.IntegerField()
@@ -235,4 +235,4 @@ class LevelsAnswer(serializers.Serializer[Any]):
     warnings = serializers.IntegerField()
     lines = serializers.IntegerField(help_text="How many lines were searched. Ask again if it is less than `of`.")
     of = serializers.IntegerField(help_text="How many lines there are.")
-    first_error = LinePlace(allow_null=True, help_text="By time; the first for sure once all lines were looked at.")
+    first_error = LinePosition(allow_null=True, help_text="By time; the first for sure once all lines were looked at.")

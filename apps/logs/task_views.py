@@ -31,7 +31,7 @@ from apps.logs.intake import (
     next_line_json,
     when_full,
 )
-from apps.logs.serializers import EndQuery, GapBody, GapQuery, NextLine, Place, WriteQuery, WriterQuery
+from apps.logs.serializers import EndQuery, GapBody, GapQuery, NextLine, WritePosition, WriteQuery, WriterQuery
 from apps.stores import counted_log, log_moved
 from yardmaster.logs.keys import JobGone, OutOfStep, StreamKey
 from yardmaster.logs.store import END_RESERVE, Written
@@ -67,7 +67,7 @@ class TaskLogView(APIView):
 class TaskLinesView(TaskLogView):
     """The lines of one task."""
 
-    @extend_schema(parameters=[WriterQuery], responses=Place)
+    @extend_schema(parameters=[WriterQuery], responses=WritePosition)
     def get(self, request: Request) -> Response:
         """Where the stream continues, and where what this writer has written of it ends."""
         query = WriterQuery.of(request)

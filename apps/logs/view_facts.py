@@ -12,7 +12,7 @@ from typing import Any
 
 from apps.jobs.models import Job
 from apps.logs.level_counts import Tally, tally
-from apps.logs.selectors import MergedPlace, levels_json, lines_of, merged_lines
+from apps.logs.selectors import MergedPosition, levels_json, lines_of, merged_lines
 from apps.stores import log_store
 from yardmaster.errors import Unavailable
 from yardmaster.job.spec import Role
@@ -49,7 +49,7 @@ class LogFacts:
     def is_over(self) -> bool:
         """Whether nothing more will ever come."""
         job = self.job
-        return self.attempt < job.attempt or (Phase(job.phase).is_final and job.tidied_at is not None)
+        return self.attempt < job.attempt or (Phase(job.phase).is_final and job.cleaned_up_at is not None)
 
     @property
     def attempts(self) -> list[int]:
@@ -111,6 +111,6 @@ def _end_of(job: Job, attempt: int, stream: StreamKey | None) -> list[dict[str, 
     if stream is not None:
         page = lines_of(stream, -TAIL_LINES, TAIL_LINES)
     else:
-        page = merged_lines(job.pk, attempt, MergedPlace(first=-TAIL_LINES), TAIL_LINES)
+        page = merged_lines(job.pk, attempt, MergedPosition(first=-TAIL_LINES), TAIL_LINES)
     lines: list[dict[str, Any]] = page["lines"]
     return lines

@@ -19,7 +19,7 @@ from apps.errors import Invalid
 from apps.jobs.models import Job
 from apps.jobs.selectors import job_for
 from apps.logs.selectors import (
-    MergedPlace,
+    MergedPosition,
     levels_of,
     lines_of,
     matches_of,
@@ -70,7 +70,7 @@ class LinesView(LogView):
         if role is not None:
             return Response(lines_of(StreamKey(job.pk, attempt, role, query["index"]), first, limit))
         around = query.get("around")
-        place = MergedPlace(
+        place = MergedPosition(
             query.get("cursor"),
             query.get("after"),
             query.get("before"),

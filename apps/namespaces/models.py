@@ -98,7 +98,7 @@ class Quota(models.Model):
         return f"quota of {self.namespace_id}"
 
 
-class Place(models.Model):
+class EngineNamespace(models.Model):
     """What an engine keeps for a namespace (a namespace on a cluster), and how it was last found.
 
     No foreign key: it outlives the namespace until the engine has released everything. Written by `services`.
@@ -124,7 +124,7 @@ class Place(models.Model):
     """While it goes: what holds its end up, in the engine's words."""
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["namespace_id", "engine"], name="one_place_per_engine")]
+        constraints = [models.UniqueConstraint(fields=["namespace_id", "engine"], name="one_per_engine")]
 
     def __str__(self) -> str:
         return f"{self.slug} on {self.engine}"

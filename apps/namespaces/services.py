@@ -19,7 +19,15 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.dispatch.messages import KEEP_NAMESPACE, enqueue
 from apps.errors import Conflict, Invalid, NotFound
-from apps.namespaces.models import LONGEST_SLUG, Membership, Namespace, Place, Role, default_quota_create, is_slug
+from apps.namespaces.models import (
+    LONGEST_SLUG,
+    EngineNamespace,
+    Membership,
+    Namespace,
+    Role,
+    default_quota_create,
+    is_slug,
+)
 from yardmaster.errors import Problem
 
 
@@ -111,21 +119,21 @@ def _name(namespace: Namespace) -> str:
 
 
 def engine_namespaces_changed(namespace_id: uuid.UUID, now: datetime) -> None:
-    """Something that places depend on has changed: have them looked at once the running transaction is committed."""
-    Place.objects.filter(namespace_id=namespace_id).update(next_look_at=now, shaped_at=None)
+    """Something that the engine namespaces depend on has changed: have them checked after the running transaction."""
+    EngineNamespace.objects.filter(namespace_id=namespace_id).update(next_look_at=now, shaped_at=None)
     enqueue(KEEP_NAMESPACE, namespace_id)
 
 
 def engine_namespaces_give_up(namespace_ids: Iterable[uuid.UUID], now: datetime) -> None:
     """Have all that engines keep for these namespaces removed, once the running transaction is committed."""
     for namespace_id in namespace_ids:
-        Place.objects.filter(namespace_id=namespace_id).update(goes=True, setbacks=0)
+        EngineNamespace.objects.filter(namespace_id=namespace_id).update(goes=True, setbacks=0)
         engine_namespaces_changed(namespace_id, now)
 
 
 def namespaces_open(closed: QuerySet[Namespace], now: datetime) -> None:
-    """Let things begin in these namespaces again, with new places."""
+    """Let things begin in these namespaces again, with new engine namespaces."""
     for namespace in closed:
         Namespace.objects.filter(pk=namespace.pk).update(closed_at=None)
-        Place.objects.filter(namespace_id=namespace.pk).update(goes=False, left=[], setbacks=0)
+        EngineNamespace.objects.filter(namespace_id=namespace.pk).update(goes=False, left=[], setbacks=0)
         engine_namespaces_changed(namespace.pk, now)

@@ -25,8 +25,10 @@ def choices_of(user: User) -> MailChoices:
 
 def notices_of(user: User, most: int) -> list[Notice]:
     """The newest mails to the user, with their jobs."""
-    told = Notice.objects.filter(user=user, job__deleted_at__isnull=True, job__namespace__in=namespaces_visible(user))
-    return list(told.select_related("job").defer("job__spec", "job__waiting").order_by("-pk")[:most])
+    visible = Notice.objects.filter(
+        user=user, job__deleted_at__isnull=True, job__namespace__in=namespaces_visible(user)
+    )
+    return list(visible.select_related("job").defer("job__spec", "job__waiting").order_by("-pk")[:most])
 
 
 _EVENT_OF = {Phase.SUCCEEDED: Event.SUCCEEDED, Phase.FAILED: Event.FAILED, Phase.STOPPED: Event.STOPPED}

@@ -57,7 +57,7 @@ def notices_sweep(now: datetime) -> None:
 
 
 def _note_waiting(limit: WaitLimit, now: datetime) -> None:
-    told = Notice.objects.filter(event=Event.WAITS, attempt=F("job__attempt")).values("job_id")
+    notified = Notice.objects.filter(event=Event.WAITS, attempt=F("job__attempt")).values("job_id")
     waiting = Job.objects.filter(
         phase=Phase.QUEUED.value,
         deleted_at__isnull=True,
@@ -66,7 +66,7 @@ def _note_waiting(limit: WaitLimit, now: datetime) -> None:
         owner__mail_choices__wait_minutes=limit,
         owner__is_active=True,
     ).exclude(owner__email="")
-    for job in waiting.exclude(pk__in=told).order_by("queued_at")[:AT_ONCE]:
+    for job in waiting.exclude(pk__in=notified).order_by("queued_at")[:AT_ONCE]:
         notice_write(job, Event.WAITS, now)
 
 

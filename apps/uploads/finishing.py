@@ -31,7 +31,7 @@ from apps.uploads.models import Kind, State, Upload
 from apps.uploads.removal import remove_after_loss
 from apps.uploads.unpacking import UploadRefused, archive_unpack
 from yardmaster.errors import Problem, Unavailable, YardmasterError
-from yardmaster.storage.assembly import Assembly, crc_budgets, in_lanes
+from yardmaster.storage.assembly import Assembly, crc_budgets, in_parallel
 from yardmaster.storage.base import Part, StorageFull
 from yardmaster.storage.facts import FileFacts
 from yardmaster.storage.file_list import pack
@@ -53,7 +53,7 @@ def upload_finish(upload_id: uuid.UUID) -> None:
         return
     upload = Upload.objects.select_related("namespace").get(pk=upload_id)
     try:
-        _put_together(upload, lease)
+        _assemble(upload, lease)
         if upload.unpack:
             archive_unpack(upload, lease)
         _conclude(upload, lease)
@@ -75,19 +75,19 @@ def upload_finish_quietly(upload_id: uuid.UUID) -> bool:
     return True
 
 
-def _put_together(upload: Upload, lease: Lease) -> None:
+def _assemble(upload: Upload, lease: Lease) -> None:
     files = [file for file in sent_files(upload.pk).values() if not file.sha256]
     store = storage()
     assemblies = [
         Assembly(store, file.key(upload), file.size, file.multipart_id, part_sizes(file.size, upload.part_size))
         for file in files
     ]
-    arrived = list(in_lanes(Assembly.arrived, assemblies, lease.beat))
+    arrived = list(in_parallel(Assembly.arrived, assemblies, lease.beat))
     _check_all_there(upload, files, assemblies, arrived)
     counted = upload.kind == Kind.DATASET and not upload.unpack
     work = [
         partial(
-            one.put_together, parts or [], count_as=file.path if counted else None, crc_budget=budget, beat=lease.passed
+            one.assemble, parts or [], count_as=file.path if counted else None, crc_budget=budget, beat=lease.passed
         )
         for file, one, parts, budget in zip(
             files, assemblies, arrived, crc_budgets(file.size for file in files), strict=True
@@ -95,7 +95,7 @@ def _put_together(upload: Upload, lease: Lease) -> None:
     ]
     found: dict[int, FileFacts] = {}
     try:
-        for file, facts in zip(files, in_lanes(partial.__call__, work, lease.beat), strict=True):
+        for file, facts in zip(files, in_parallel(partial.__call__, work, lease.beat), strict=True):
             _check_content(upload, file, facts)
             found[file.index] = facts
             if len(found) == _NOTED_AT_ONCE:

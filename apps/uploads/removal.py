@@ -50,7 +50,7 @@ def tombstones_sweep(now: datetime) -> None:
 log = logging.getLogger(__name__)
 
 
-def let_go(uploads: QuerySet[Upload]) -> list[uuid.UUID]:
+def mark_for_removal(uploads: QuerySet[Upload]) -> list[uuid.UUID]:
     """Give the bytes of these uploads back to their namespaces and mark them for removal, in a few statements for all.
     Returns which: not those that another has marked before."""
     with transaction.atomic():

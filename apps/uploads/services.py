@@ -34,7 +34,7 @@ from apps.uploads.manifest import (
     part_size_for,
 )
 from apps.uploads.models import Kind, State, Upload
-from apps.uploads.removal import let_go, remove, remove_now, tombstones_sweep
+from apps.uploads.removal import mark_for_removal, remove, remove_now, tombstones_sweep
 from yardmaster.errors import Problem, Unavailable
 from yardmaster.logs.volume import Refusal
 from yardmaster.storage.file_list import ListedFile, pack
@@ -42,7 +42,7 @@ from yardmaster.storage.paths import path_problems
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CLEARED_AT_ONCE = 50
-_LET_GO_AT_ONCE = 500
+_MARKED_AT_ONCE = 500
 _FOLDERS = {Kind.DATASET: "datasets", Kind.CODE: "code"}
 
 
@@ -141,7 +141,7 @@ def upload_use(upload: Upload) -> None:
 def upload_abort(upload: Upload) -> None:
     """Give the quota back and remove what was sent. Raises `Conflict` while it is completed by a worker, or in use."""
     free = Q(leased_until=None) | Q(leased_until__lt=timezone.now())
-    if let_go(Upload.objects.filter(free, pk=upload.pk, used=False)):
+    if mark_for_removal(Upload.objects.filter(free, pk=upload.pk, used=False)):
         remove_now(upload.pk)
         return
     upload = Upload.objects.filter(pk=upload.pk).first() or upload
@@ -162,8 +162,8 @@ def uploads_discard(upload_ids: Iterable[uuid.UUID]) -> None:
     """
     ids = list(upload_ids)
     going: list[uuid.UUID] = []
-    for at in range(0, len(ids), _LET_GO_AT_ONCE):
-        going += let_go(Upload.objects.filter(pk__in=ids[at : at + _LET_GO_AT_ONCE]))
+    for at in range(0, len(ids), _MARKED_AT_ONCE):
+        going += mark_for_removal(Upload.objects.filter(pk__in=ids[at : at + _MARKED_AT_ONCE]))
     for upload_id in going[:_CLEARED_AT_ONCE]:
         transaction.on_commit(partial(remove_now, upload_id))
 
@@ -213,7 +213,7 @@ def uploads_expire(now: datetime) -> int:
     idle = Upload.objects.filter(used=False, touched_at__lt=now - settings.YARDMASTER_UPLOAD_TTL)
     expired = 0
     for upload_id in _ids(idle.exclude(state__in=[State.COMPLETING, State.DELETING])):
-        if let_go(idle.filter(pk=upload_id).exclude(state=State.COMPLETING)):
+        if mark_for_removal(idle.filter(pk=upload_id).exclude(state=State.COMPLETING)):
             expired += 1
             remove_now(upload_id)
     return expired

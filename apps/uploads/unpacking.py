@@ -18,7 +18,7 @@ from apps.uploads import storage_ledger
 from apps.uploads.leases import Lease, LeaseLost
 from apps.uploads.manifest import LONGEST_FAULT, MAX_FILES, manifest_of, manifest_replace
 from apps.uploads.models import Kind, State, Upload
-from yardmaster.storage.assembly import crc_budgets, in_lanes
+from yardmaster.storage.assembly import crc_budgets, in_parallel
 from yardmaster.storage.base import ObjectMissing, Readable, key_join, read_chunks
 from yardmaster.storage.facts import FactFinder, FileFacts
 from yardmaster.storage.file_list import ListedFile, pack
@@ -92,7 +92,7 @@ def _write_entries(
             lease.beat()
             yield one
 
-    return list(in_lanes(_Entry.write, pieces(), lease.beat))
+    return list(in_parallel(_Entry.write, pieces(), lease.beat))
 
 
 class _Entry:

@@ -6,7 +6,7 @@ import { keepConnected } from "./sockets";
 
 const FRESH = 120_000; // what was decided earlier is no news
 const ENDED = new Set(["SUCCEEDED", "FAILED", "STOPPED"]);
-const told = new Set<string>();
+const shown = new Set<string>();
 
 async function look(id: string, reader: string): Promise<void> {
   let job: Job;
@@ -17,8 +17,8 @@ async function look(id: string, reader: string): Promise<void> {
     throw error;
   }
   const tag = `${job.id}-${job.attempt}`;
-  if (job.owner !== reader || !ENDED.has(job.phase) || told.has(tag)) return;
-  told.add(tag);
+  if (job.owner !== reader || !ENDED.has(job.phase) || shown.has(tag)) return;
+  shown.add(tag);
   if (!job.decided_at || Date.now() - Date.parse(job.decided_at) > FRESH) return;
   const note = new Notification(`${job.name}: ${wordOf(job.phase)}`, { body: job.message, tag });
   note.addEventListener("click", () => {

@@ -3,7 +3,7 @@
 import { keepConnected } from "./sockets";
 import { rememberParts } from "./unchanged";
 
-const TOGETHER = 300;
+const COALESCE_MS = 300;
 const RESTS = 1_000; // however fast jobs change, a part is asked for once a second at most
 
 function connect(element: HTMLElement): void {
@@ -18,7 +18,7 @@ function connect(element: HTMLElement): void {
   };
   const soon = () => {
     if (document.hidden) missed = true;
-    else due ||= window.setTimeout(tell, Math.max(TOGETHER, last + RESTS - Date.now()));
+    else due ||= window.setTimeout(tell, Math.max(COALESCE_MS, last + RESTS - Date.now()));
   };
   document.addEventListener("visibilitychange", () => !document.hidden && missed && soon());
   keepConnected({

@@ -24,7 +24,7 @@ from apps.jobs.job_list import JobFilters, job_list
 from apps.jobs.models import Job
 from apps.namespaces.models import is_uuid
 from apps.uploads.versioned.models import Collection
-from apps.uploads.versioned.selectors import Shelf, collections_visible
+from apps.uploads.versioned.selectors import VersionStore, collections_visible
 
 LONGEST = 200
 EACH = 5
@@ -48,7 +48,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Place:
+class PageEntry:
     """A page that can be found, also by words that are not in its name."""
 
     name: str
@@ -57,21 +57,21 @@ class Place:
     words: str = ""
 
 
-PLACES = (
-    Place("Home", "home", icon="home", words="start overview quota"),
-    Place("Jobs", "jobs_page", icon="list-details", words="list runs training"),
-    Place("Launch a job", "launch_page", icon="rocket", words="new start run train submit"),
-    Place("Datasets", "datasets_page", icon="database", words="data"),
-    Place("Upload a dataset", "dataset_upload_page", icon="upload", words="new data add"),
-    Place("Code", "code_list_page", icon="code", words="scripts"),
-    Place("Upload code", "code_upload_page", icon="upload", words="new script add"),
-    Place("Models", "models_page", icon="box", words="results artifacts download"),
-    Place("Namespaces", "namespaces_page", icon="users", words="teams members quota"),
-    Place("Account", "account_page", icon="user", words="profile settings name"),
-    Place("Tokens", "tokens_page", icon="key", words="api command line sdk access secret"),
-    Place("Sessions", "sessions_page", icon="devices", words="browsers signed in"),
-    Place("Notifications", "notifications_page", icon="bell", words="mail e-mail"),
-    Place("Sign out", "account_logout", icon="logout", words="log out leave"),
+PAGES = (
+    PageEntry("Home", "home", icon="home", words="start overview quota"),
+    PageEntry("Jobs", "jobs_page", icon="list-details", words="list runs training"),
+    PageEntry("Launch a job", "launch_page", icon="rocket", words="new start run train submit"),
+    PageEntry("Datasets", "datasets_page", icon="database", words="data"),
+    PageEntry("Upload a dataset", "dataset_upload_page", icon="upload", words="new data add"),
+    PageEntry("Code", "code_list_page", icon="code", words="scripts"),
+    PageEntry("Upload code", "code_upload_page", icon="upload", words="new script add"),
+    PageEntry("Models", "models_page", icon="box", words="results artifacts download"),
+    PageEntry("Namespaces", "namespaces_page", icon="users", words="teams members quota"),
+    PageEntry("Account", "account_page", icon="user", words="profile settings name"),
+    PageEntry("Tokens", "tokens_page", icon="key", words="api command line sdk access secret"),
+    PageEntry("Sessions", "sessions_page", icon="devices", words="browsers signed in"),
+    PageEntry("Notifications", "notifications_page", icon="bell", words="mail e-mail"),
+    PageEntry("Sign out", "account_logout", icon="logout", words="log out leave"),
 )
 
 
@@ -91,7 +91,7 @@ def find(request: HttpRequest) -> HttpResponse:
 
 def sections_of(user: User, asked: str) -> list[Section]:
     """What there is by these words, kind by kind, without empty kinds. No words: the newest jobs, and all pages."""
-    sections = [Section("Jobs", _jobs(user, asked)), Section("Pages", _places(asked))]
+    sections = [Section("Jobs", _jobs(user, asked)), Section("Pages", _pages(asked))]
     if asked:
         sections[1:1] = [
             Section("Datasets", _collections(DATASETS, user, asked, "dataset_page", "database")),
@@ -112,18 +112,18 @@ def _job(job: Job) -> Found:
     return Found(job.name, reverse("job_page", args=[job.pk]), icon="list-details", hint=hint, phase=job.phase)
 
 
-def _collections(shelf: Shelf[Any, Any], user: User, asked: str, page: str, icon: str) -> list[Found]:
-    rows = collections_visible(shelf, user)
+def _collections(store: VersionStore[Any, Any], user: User, asked: str, page: str, icon: str) -> list[Found]:
+    rows = collections_visible(store, user)
     match: dict[str, object] = {"pk": uuid.UUID(asked)} if is_uuid(asked) else {"name__icontains": asked}
     found: list[Collection] = list(rows.filter(**match).order_by("-pk")[:EACH])
     return [Found(one.name, reverse(page, args=[one.pk]), icon, hint=one.namespace.slug) for one in found]
 
 
-def _places(asked: str) -> list[Found]:
+def _pages(asked: str) -> list[Found]:
     """Those whose name or words hold every word that was asked for."""
     wanted = asked.casefold().split()
     return [
-        Found(place.name, reverse(place.url_name), place.icon)
-        for place in PLACES
-        if all(word in f"{place.name} {place.words}".casefold() for word in wanted)
+        Found(page.name, reverse(page.url_name), page.icon)
+        for page in PAGES
+        if all(word in f"{page.name} {page.words}".casefold() for word in wanted)
     ]

@@ -23,7 +23,7 @@ from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.db import close_old_connections
 
-from apps.api.places import Places
+from apps.api.slots import Slots
 from apps.errors import TooMany
 from portal.refusals import refusal
 from portal.turns import WORK, Turns, Work
@@ -39,7 +39,7 @@ SHORT = 0.05
 
 class OneThread(ASGIHandler):
     """The event loop hands a request over once; reading it and sending the answer stay the loop's. Answers 429 where
-    there is no place for the work that `turns.WORK` of the scope names."""
+    there is no slot for the work that `turns.WORK` of the scope names."""
 
     def load_middleware(self, is_async: bool = False) -> None:
         super().load_middleware(is_async=False)
@@ -52,14 +52,14 @@ class OneThread(ASGIHandler):
         sign_of_life = sync_to_async(
             chain, thread_sensitive=False, executor=ThreadPoolExecutor(1, thread_name_prefix="health")
         )
-        places, turns = Places(), Turns(AT_WORK, SHORT, share=max(1, number // 2))
+        slots, turns = Slots(), Turns(AT_WORK, SHORT, share=max(1, number // 2))
 
         async def answered(request: Any) -> Any:
             if request.path == HEALTH:
                 return await sign_of_life(request)
             work: Work = request.scope.get(WORK, Work())
             try:
-                async with places.hold(work.places), turns.one(work.who):
+                async with slots.hold(work.slots), turns.one(work.who):
                     return await to_the_end(in_a_thread(request))
             except TooMany as problem:
                 return refusal(request.scope, problem)

@@ -17,8 +17,8 @@ from typing import Any
 from django.conf import settings
 
 from apps.api.allowances import take_async, take_here
-from apps.api.places import Place, Places
 from apps.api.problems import ApiProblem, answer_to
+from apps.api.slots import Slot, Slots
 from apps.errors import TooMany
 from portal.callers import Caller, address_of, caller_of
 from portal.one_thread import HEALTH
@@ -45,10 +45,10 @@ _UPLOADS = re.compile(r"/api/v1/uploads/")
 
 @dataclass(frozen=True)
 class Demand:
-    """What one request takes, the places that it needs while it is under way, and its work."""
+    """What one request takes, the slots that it needs while it is under way, and its work."""
 
     takings: Sequence[Taking]
-    places: Sequence[Place] = ()
+    slots: Sequence[Slot] = ()
     work: Work = field(default_factory=Work)
     is_counted_here: bool = False
 
@@ -56,13 +56,13 @@ class Demand:
 def open_demand_of(path: str, address: str) -> Demand | None:
     """Of a request that anybody may send as a part of every page, or to see whether the portal is well; else None."""
     if path == HEALTH:
-        return Demand([], [Place("health", _UNCOUNTED, PATIENCE)])
+        return Demand([], [Slot("health", _UNCOUNTED, PATIENCE)])
     if path != READY and not path.startswith("/static/"):
         return None
     limits: dict[str, int] = settings.YARDMASTER_RATES
     who = f"open {address}"
     taking = _taking("open", "USER", Caller("stranger", address))
-    return Demand([taking], [Place(who, limits["AT_ONCE"], PATIENCE)], Work(who), is_counted_here=True)
+    return Demand([taking], [Slot(who, limits["AT_ONCE"], PATIENCE)], Work(who), is_counted_here=True)
 
 
 def demand_of(kind: str, method: str, path: str, caller: Caller, address: str) -> Demand:
@@ -77,8 +77,8 @@ def demand_of(kind: str, method: str, path: str, caller: Caller, address: str) -
     takings = [_taking(caller.kind, "USER" if caller.is_known else "STRANGER", caller)]
     if kind == "websocket":
         sockets = [
-            Place(f"sockets {who}", limits["SOCKETS"], 0.0),
-            Place(f"sockets at {address}", 2 * limits["SOCKETS"], 0.0),
+            Slot(f"sockets {who}", limits["SOCKETS"], 0.0),
+            Slot(f"sockets at {address}", 2 * limits["SOCKETS"], 0.0),
         ]
         return Demand(takings, sockets)
     work = Work(who)
@@ -89,15 +89,15 @@ def demand_of(kind: str, method: str, path: str, caller: Caller, address: str) -
         takings.append(_taking("launches", "LAUNCHES", caller))
     elif method == "POST" and _UPLOADS.fullmatch(path):
         takings.append(_taking("uploads", "UPLOADS", caller))
-    return Demand(takings, [Place(who, limits["AT_ONCE"], PATIENCE)], work)
+    return Demand(takings, [Slot(who, limits["AT_ONCE"], PATIENCE)], work)
 
 
-def _expensive(who: str) -> Sequence[Place]:
+def _expensive(who: str) -> Sequence[Slot]:
     """Held only while the portal works on the request: a slow client holds none of what all share."""
     limits: dict[str, int] = settings.YARDMASTER_RATES
     return (
-        Place(f"expensive {who}", limits["EXPENSIVE_AT_ONCE"], PATIENCE),
-        Place("expensive", limits["EXPENSIVE_IN_ALL"], PATIENCE),
+        Slot(f"expensive {who}", limits["EXPENSIVE_AT_ONCE"], PATIENCE),
+        Slot("expensive", limits["EXPENSIVE_IN_ALL"], PATIENCE),
     )
 
 
@@ -106,7 +106,7 @@ class RateLimit:
 
     def __init__(self, inner: Application) -> None:
         self._inner = inner
-        self._places = Places()
+        self._slots = Slots()
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -114,10 +114,10 @@ class RateLimit:
             return
         demand = await _demand_of(scope)
         try:
-            told = await _counted(demand)
+            headers = await _counted(demand)
             scope[WORK] = demand.work
-            async with self._places.hold(demand.places):
-                await self._inner(scope, receive, _telling(scope, send, told))
+            async with self._slots.hold(demand.slots):
+                await self._inner(scope, receive, _telling(scope, send, headers))
         except (ApiProblem, TooMany) as problem:
             await refuse(scope, send, problem)
 
@@ -133,10 +133,10 @@ async def _counted(demand: Demand) -> dict[str, str]:
     if not demand.takings:
         return {}
     outcome = take_here(demand.takings) if demand.is_counted_here else await take_async(demand.takings)
-    told = headers_of(demand.takings, outcome)
+    headers = headers_of(demand.takings, outcome)
     if outcome.over is not None:
-        raise _too_often(outcome.over.allowance, told)
-    return told
+        raise _too_often(outcome.over.allowance, headers)
+    return headers
 
 
 def headers_of(takings: Sequence[Taking], outcome: Outcome) -> dict[str, str]:
@@ -155,15 +155,15 @@ def headers_of(takings: Sequence[Taking], outcome: Outcome) -> dict[str, str]:
     }
 
 
-def _telling(scope: Any, send: Send, told: dict[str, str]) -> Send:
+def _telling(scope: Any, send: Send, headers: dict[str, str]) -> Send:
     """`send` that adds the headers to answers of the API."""
     if scope["type"] != "http" or not scope["path"].startswith("/api/"):
         return send
-    headers: Headers = encoded(told)
+    added: Headers = encoded(headers)
 
     async def with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", []), *headers]}
+            message = {**message, "headers": [*message.get("headers", []), *added]}
         await send(message)
 
     return with_headers
@@ -174,9 +174,9 @@ def _taking(name: str, setting: str, caller: Caller) -> Taking:
     return Taking(Allowance(name, amount, MINUTE), f"{caller.kind} {caller.name}")
 
 
-def _too_often(allowance: Allowance, told: dict[str, str]) -> ApiProblem:
+def _too_often(allowance: Allowance, headers: dict[str, str]) -> ApiProblem:
     wait = seconds_until_more(allowance, time.time())
     detail = f"These are too many requests: {allowance.amount} a minute are allowed here."
     problem = answer_to(TooMany(detail, "rate_limited", wait=wait))
-    problem.headers |= told
+    problem.headers |= headers
     return problem

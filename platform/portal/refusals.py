@@ -42,8 +42,8 @@ async def refuse(scope: Any, send: Send, error: ApiProblem | DomainError) -> Non
     problem = answer_to(error)
     kind, body = _content(scope, problem)
     headers = {"Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close"}
-    told = encoded(headers | _SAFE | problem.headers)
-    await send({"type": f"{prefix}http.response.start", "status": problem.status, "headers": told})
+    headers_sent = encoded(headers | _SAFE | problem.headers)
+    await send({"type": f"{prefix}http.response.start", "status": problem.status, "headers": headers_sent})
     await send({"type": f"{prefix}http.response.body", "body": body})
 
 

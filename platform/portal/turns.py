@@ -1,6 +1,6 @@
 """Whose request advances next, of all that the web process works on.
 
-Not here: how many of a caller are under way at once (`apps.api.places`), and how often a caller may ask (`rate_limit`).
+Not here: how many of a caller are under way at once (`apps.api.slots`), and how often a caller may ask (`rate_limit`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from apps.api.places import Place
+from apps.api.slots import Slot
 
 WORK = "yardmaster.work"
 """Where a scope has its `Work`."""
@@ -19,10 +19,10 @@ WORK = "yardmaster.work"
 
 @dataclass(frozen=True)
 class Work:
-    """Who a request is worked on for, and the places that it needs meanwhile."""
+    """Who a request is worked on for, and the slots that it needs meanwhile."""
 
     who: str = ""
-    places: Sequence[Place] = ()
+    slots: Sequence[Slot] = ()
 
 
 class Turns:

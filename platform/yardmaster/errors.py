@@ -70,7 +70,7 @@ class Unavailable(YardmasterError):
     retryable = True
 
 
-class PlaceMissing(Unavailable):
+class EngineNamespaceMissing(Unavailable):
     """An engine does not have (any more) what it keeps for a namespace. It is made first, by the caller that knows
     whether the namespace is to be there."""
 

@@ -13,7 +13,7 @@ from yardmaster_client.errors import PortalError
 from yardmaster_client.transport import Transport
 from yardmaster_client.uploads import Progress
 
-_LANES = 4
+_PARALLEL = 4
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def download(
     wanted = [(file, _place(folder, file.path)) for file in files]
     total, done = sum(file.size for file, _ in wanted), 0
     progress(0, total)
-    with ThreadPoolExecutor(_LANES) as pool:
+    with ThreadPoolExecutor(_PARALLEL) as pool:
         for file, _ in zip(wanted, pool.map(lambda one: _fetch(transport, *one), wanted), strict=True):
             done += file[0].size
             progress(done, total)

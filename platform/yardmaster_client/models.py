@@ -76,7 +76,7 @@ class Job:
     started_at: datetime | None = None
     decided_at: datetime | None = None
     released_at: datetime | None = None
-    tidied_at: datetime | None = None
+    cleaned_up_at: datetime | None = None
     reclaim_at: datetime | None = None
 
     @property

@@ -24,7 +24,7 @@ Progress = Callable[[int, int], None]
 """Called with (bytes done, bytes in all) after each part, from any thread."""
 
 _SIGNED_AT_ONCE = 100
-_LANES = 4
+_PARALLEL = 4
 _IGNORED = {".git", "__pycache__", ".venv", "node_modules", ".ipynb_checkpoints", ".DS_Store"}
 
 
@@ -69,7 +69,7 @@ def find_files(paths: Iterable[Path]) -> list[LocalFile]:
 
 def announced(files: Sequence[LocalFile]) -> list[Announced]:
     """The files with their checksums; several are read at once."""
-    with ThreadPoolExecutor(_LANES) as pool:
+    with ThreadPoolExecutor(_PARALLEL) as pool:
         return [Announced(file, sha256) for file, sha256 in zip(files, pool.map(LocalFile.sha256, files), strict=True)]
 
 
@@ -146,7 +146,7 @@ def _send(transport: Transport, state: Upload, sources: dict[str, LocalFile], pr
     total = sum(file["size"] for file in state.files)
     done = sum(_sizes(state, file, file["done"]) for file in state.files)
     progress(done, total)
-    with ThreadPoolExecutor(_LANES) as pool:
+    with ThreadPoolExecutor(_PARALLEL) as pool:
         for file in state.files:
             sent = set(file["done"])
             lacking = [part for part in range(1, file["parts"] + 1) if part not in sent]

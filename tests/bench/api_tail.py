@@ -39,7 +39,7 @@ _fill(user, user.personal_namespace, int(sys.argv[1]))
 Job.objects.filter(owner=user).update(attempt=1)
 jobs = list(Job.objects.filter(owner=user).order_by("-pk")[:50])
 for job in jobs:
-    JobAttempt.objects.create(job=job, number=1, spec=job.spec, phase=job.phase, queued_at=now, tidied_at=now)
+    JobAttempt.objects.create(job=job, number=1, spec=job.spec, phase=job.phase, queued_at=now, cleaned_up_at=now)
     TaskFact.objects.create(job=job, attempt=1, role="worker", index=0, phase="SUCCEEDED", started_at=now)
     JobEvent.objects.bulk_create([
         JobEvent(job=job, at=now, attempt=1, kind="phase", message=f"{n}") for n in range(12)

@@ -87,7 +87,7 @@ def _fill(user: Any, namespace: Any, count: int) -> None:
     rows = (
         Job(namespace=namespace, owner=user, name=f"job {n}", engine="local", strategy="single", spec=spec,
             needs={"cpu": 1.0, "memory": 1, "gpus": 0, "extended": {}}, replicas={"worker": 1}, phase=phases[n % 3],
-            queued_at=now, decided_at=now, tidied_at=now)
+            queued_at=now, decided_at=now, cleaned_up_at=now)
         for n in range(count)
     )  # fmt: skip
     Job.objects.bulk_create(rows, batch_size=2_000)

@@ -1,4 +1,4 @@
-"""A task that prints a million numbered lines: against a plain loop that reads the same pipe, and with fifty followers."""
+"""A task that prints a million numbered lines: against a plain loop on the same pipe, and with fifty followers."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _check(portal: BenchPortal, job: Job) -> tuple[int, int]:
 
 
 def _settle(portal: BenchPortal, job: Job) -> None:
-    while portal.client.jobs.get(job.id).tidied_at is None:
+    while portal.client.jobs.get(job.id).cleaned_up_at is None:
         time.sleep(0.2)
 
 

@@ -42,7 +42,7 @@ def measure() -> Iterable[Line]:
             yield _requests_to_the_end(reader, jobs["long"])
             yield from _memory(browser, reader, portal, jobs["fast"])
         portal.client.jobs.stop(jobs["fast"])
-        until(lambda: portal.client.jobs.get(jobs["fast"]).tidied_at, 60, "the job to end")
+        until(lambda: portal.client.jobs.get(jobs["fast"]).cleaned_up_at, 60, "the job to end")
 
 
 def _launch(portal: BenchPortal, name: str, text: str) -> str:

@@ -1,6 +1,6 @@
-"""What admission of a job of two hundred tasks costs where a thousand nodes have ten thousand pods: the capacity counted
-from what the watches told, and a place found for every task. In processor time, and without a cluster: the watches are
-left out, and what they would tell is put into their store.
+"""What admission of a job of two hundred tasks costs where a thousand nodes have ten thousand pods: the capacity
+counted from what the watches told, and a place found for every task. In processor time, without a cluster and
+without watches: what they would deliver is put into their store.
 
 Not here: the same with a real API server and its watches (`cluster.placement`).
 """
@@ -156,7 +156,7 @@ def _placed(metadata: dict[str, Any], cpu: str, memory: str, at: int, version: i
 
 
 def _kept() -> float:
-    """What a process keeps of a pod that is on a node, once the capacity was counted; the nodes' own share is left out."""
+    """What a process keeps of a pod that is on a node, once the capacity was counted; without the nodes' own share."""
     begun = []
     for runs in (0, 0, RUNS):  # the first only loads what is loaded once
         gc.collect()

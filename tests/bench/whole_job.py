@@ -93,6 +93,6 @@ def _through(portal: BenchPortal, spec: dict[str, Any]) -> float:
     took = time.monotonic() - begun
     if job.phase != "SUCCEEDED":
         raise RuntimeError(f"the job ended as {job.phase}: {job.message}")
-    while portal.client.jobs.get(job.id).tidied_at is None:
+    while portal.client.jobs.get(job.id).cleaned_up_at is None:
         time.sleep(0.2)
     return took

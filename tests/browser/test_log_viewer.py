@@ -64,7 +64,7 @@ def jobs(empty_world: World, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     }
     for _ in range(2):
         assert jobs.wait(launched["crew"], timeout=90).phase == "SUCCEEDED"
-        until(lambda: jobs.get(launched["crew"]).tidied_at, 60, "the crew to be gone")
+        until(lambda: jobs.get(launched["crew"]).cleaned_up_at, 60, "the crew to be gone")
         if jobs.get(launched["crew"]).attempt == 1:
             jobs.retry(launched["crew"])
     jobs.wait(launched["long"], timeout=90)

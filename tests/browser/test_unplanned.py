@@ -30,7 +30,7 @@ def launched(world: World, code: str, name: str, entry_point: str = "wait.py") -
     if entry_point == "wait.py":
         until(lambda: world.client.jobs.get(job.id).phase == "RUNNING", 60, "the job to run")
     else:
-        until(lambda: world.client.jobs.get(job.id).tidied_at, 60, "the job to end")
+        until(lambda: world.client.jobs.get(job.id).cleaned_up_at, 60, "the job to end")
     return job.id
 
 

@@ -72,7 +72,7 @@ def world(*, trained: bool = True) -> Iterator[World]:
         for job in client.jobs.list():
             if not job.is_final:
                 client.jobs.stop(job.id)
-        until(lambda: all(job.tidied_at for job in client.jobs.list()), 90, "all jobs to be tidied up")
+        until(lambda: all(job.cleaned_up_at for job in client.jobs.list()), 90, "all jobs to be cleaned up")
 
 
 def _stores(one: World, material: Path) -> None:

@@ -70,5 +70,5 @@ def ended(client: Yardmaster, job: Job, phase: str = "SUCCEEDED") -> Job:
     return job
 
 
-def tidied(client: Yardmaster, job: Job) -> None:
-    wait_for("tidied", lambda: client.jobs.get(job.id).tidied_at is not None)
+def cleaned_up(client: Yardmaster, job: Job) -> None:
+    wait_for("cleaned_up", lambda: client.jobs.get(job.id).cleaned_up_at is not None)

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.cluster.jobs import SMALL, TRAINS, WAITS, ended, launch, pod_of, text_of, tidied
+from tests.cluster.jobs import SMALL, TRAINS, WAITS, cleaned_up, ended, launch, pod_of, text_of
 from tests.cluster.reach import DEVCLUSTER, Cluster, wait_for
 from yardmaster_client import Yardmaster
 
@@ -58,7 +58,7 @@ def test_what_is_deleted_behind_the_portals_back_is_told_and_leaves_nothing(
     ended_job = ended(ada, job, "FAILED")
     assert ended_job.message
     assert ended_job.remedy
-    tidied(ada, job)
+    cleaned_up(ada, job)
     left = ("pods,jobs,statefulsets,services,secrets,configmaps", "--namespace", namespace, "-o", "name")
     wait_for(
         "nothing is left",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.jobs import TRAINS, WAITS, ended, launch, pod_of, text_of, tidied
+from tests.cluster.jobs import TRAINS, WAITS, cleaned_up, ended, launch, pod_of, text_of
 from tests.cluster.pods import ended as exit_of
 from tests.cluster.pods import pod
 from tests.cluster.reach import Cluster, wait_for
@@ -45,7 +45,7 @@ with tf1.Session(sys.argv[-1]) as session:
 
 def test_a_million_lines_from_a_pod_arrive_once_each_and_outlive_it(ada: Yardmaster, cluster: Cluster):
     job = ended(ada, launch(ada, PRINTS, str(LINES)))
-    tidied(ada, job)
+    cleaned_up(ada, job)
     assert job.id not in cluster.kubectl("get", "pods", "--all-namespaces", "--show-labels")
     numbers = [int(line.split()[1]) for line in text_of(ada, job).splitlines() if line.startswith("line ")]
     assert numbers == list(range(LINES))
@@ -57,7 +57,7 @@ def test_a_pods_own_token_is_in_no_log_and_an_argument_names_a_file_of_the_input
     assert latest is not None
     told = [f"{TOKEN_DIR}/{TOKEN_KEY}", "--table=${DATA_DIR}/x.csv"]
     job = ended(ada, launch(ada, TELLS, *told, inputs=[{"dataset_version": latest.id}]))
-    tidied(ada, job)
+    cleaned_up(ada, job)
     assert text_of(ada, job).splitlines() == ["Bearer [task token]", "a,b"]
     (task,) = ada.jobs.tasks(job.id)
     assert job.started_at is not None

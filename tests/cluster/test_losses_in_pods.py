@@ -77,7 +77,7 @@ def test_tensorflow_7767_a_loss_that_concerns_all_starts_all_anew_from_the_check
     cluster.kubectl("delete", "pod", name, "--namespace", namespace, "--grace-period=1")
     job = ended(ada, job)
     events = ada.transport.get(f"jobs/{job.id}/events/")["results"]
-    assert [one["kind"] for one in events].count("restarted_together") == 1
+    assert [one["kind"] for one in events].count("gang_restart") == 1
     text = text_of(ada, job, "chief" if "chief" in replicas else "worker")
     assert "test accuracy" in text
     steps = [int(step) for step in re.findall(r"^(?:step|Epoch) (\d+)/", text, re.MULTILINE)]

@@ -18,7 +18,7 @@ from tests.contract.engine_harness import ACCESS, spec_of, task_in, wait_until
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.names import namespace_name
-from yardmaster.errors import PlaceMissing
+from yardmaster.errors import EngineNamespaceMissing
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.lifecycle.phases import ABSENT, Observation, Phase, TaskPhase, Wanted
@@ -139,7 +139,7 @@ def test_an_account_that_was_deleted_is_made_when_a_submission_meets_it(
     shaped(engine, key.namespace_id, Quota(), ACCESS.portal_url)
     namespace = namespace_name(key.namespace_id, engine.options)
     cluster.kubectl("delete", "serviceaccount", names.ACCOUNT, "--namespace", namespace)
-    with pytest.raises(PlaceMissing, match="ServiceAccount tasks"):
+    with pytest.raises(EngineNamespaceMissing, match="ServiceAccount tasks"):
         KubernetesEngine.submit(engine, small(), key, ACCESS)
     engine.submit(small(), key, ACCESS)
     on_cluster.let_begin(key)
@@ -153,7 +153,7 @@ def test_an_account_that_goes_after_the_submission_is_said(cluster: Cluster, on_
     cluster.kubectl("delete", "serviceaccount", names.ACCOUNT, "--namespace", namespace)
     server = next(name for name in pods_of(cluster, key) if "-ps-" in name)
     cluster.kubectl("delete", "pod", server, "--namespace", namespace, "--grace-period=1")
-    seen = wait_until(engine, key, lambda seen: task_in(seen, Role.PS, 0).reason == "PlaceMissing", PATIENCE)
+    seen = wait_until(engine, key, lambda seen: task_in(seen, Role.PS, 0).reason == "NamespaceIncomplete", PATIENCE)
     assert "service account" in task_in(seen, Role.PS, 0).message
     shaped(engine, key.namespace_id, Quota(), ACCESS.portal_url)
     wait_until(engine, key, lambda seen: task_in(seen, Role.PS, 0).phase is TaskPhase.RUNNING, PATIENCE)

@@ -14,7 +14,7 @@ from apps.jobs.engines.configured import engine_named
 from apps.jobs.models import Job
 from apps.jobs.worker.queue_pass import admit_queue
 from apps.jobs.worker.reconcile import reconcile
-from apps.namespaces.models import Place
+from apps.namespaces.models import EngineNamespace
 from apps.removals.models import Data, Removal
 from apps.removals.services import user_remove
 from celery_worker import tasks
@@ -104,6 +104,6 @@ def test_kubeflow_5269_a_user_goes_with_running_pods_and_nothing_is_left(cluster
     wait_for("the removal's end", is_over, 90)
     assert Removal.objects.get().left == []
     assert not User.objects.filter(pk=ada.pk).exists()
-    assert not Place.objects.exists()
+    assert not EngineNamespace.objects.exists()
     with pytest.raises(Refused, match="not found"):
         cluster.kubectl("get", "namespace", name)

@@ -21,7 +21,7 @@ from tests.cluster.reach import Cluster, Refused, wait_for
 from tests.contract.engine_harness import ACCESS, spec_of, wait_until
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.render.names import namespace_name
-from yardmaster.errors import PlaceMissing, Unavailable
+from yardmaster.errors import EngineNamespaceMissing, Unavailable
 from yardmaster.ids import JobKey, new_id
 from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy
 from yardmaster.lifecycle.phases import TaskPhase
@@ -109,7 +109,7 @@ def test_a_namespace_that_somebody_deleted_is_missed_by_a_submission_and_made_an
     cluster.remove_namespace(name)
     cluster.kubectl("wait", "--for=delete", f"namespace/{name}", "--timeout=50s")
     key = JobKey(namespace_id, new_id(), 1)
-    with pytest.raises(PlaceMissing):
+    with pytest.raises(EngineNamespaceMissing):
         engine.submit(spec_of(roles={Role.WORKER: RoleSpec(1, TINY)}), key, ACCESS)
     shaped(engine, namespace_id, QUOTA, URL)
     engine.submit(spec_of(roles={Role.WORKER: RoleSpec(1, TINY)}), key, ACCESS)

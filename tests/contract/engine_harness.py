@@ -28,7 +28,7 @@ from yardmaster.engines.kubernetes.client.errors import Forbidden
 from yardmaster.engines.kubernetes.observe.watching import Pace, Watching
 from yardmaster.engines.local import LocalEngine
 from yardmaster.engines.local.facts import key_from_json
-from yardmaster.errors import PlaceMissing, Unavailable
+from yardmaster.errors import EngineNamespaceMissing, Unavailable
 from yardmaster.ids import JobKey, new_id
 from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.lifecycle.phases import Observation, TaskPhase, TaskState
@@ -164,7 +164,7 @@ class InItsPlace(KubernetesEngine):
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
         try:
             super().submit(spec, key, access)
-        except PlaceMissing:
+        except EngineNamespaceMissing:
             self._make_place(key, access)
             super().submit(spec, key, access)
 

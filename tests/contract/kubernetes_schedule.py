@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.contract.engine_harness import ACCESS, SMALL, new_key, spec_of
 from tests.fakes.kubernetes_cluster import Cluster
-from tests.fakes.kubernetes_store import Object, Place, Store
+from tests.fakes.kubernetes_store import Object, ObjectKey, Store
 from tests.fakes.kubernetes_wire import Wire
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.client.api import Api
@@ -45,7 +45,7 @@ class WatchedStore(Store):
         self.made: Counter[tuple[str, str]] = Counter()
         self.doubled: list[str] = []
 
-    def write(self, place: Place, new: Object) -> Object:
+    def write(self, place: ObjectKey, new: Object) -> Object:
         if place[0] in OF_RUNS and place not in self.objects:
             self.made[place[0], new["metadata"]["labels"][names.RUN]] += 1
             pods = (one for other, one in self.objects.items() if other[0] == "pods")
@@ -71,7 +71,7 @@ class Row:
 
     @property
     def is_done(self) -> bool:
-        return self.job.tidied_at is not None and not self.job.reserved and self.job.phase.is_final
+        return self.job.cleaned_up_at is not None and not self.job.reserved and self.job.phase.is_final
 
 
 class WatchingByHand(Watching):
@@ -253,7 +253,7 @@ class Schedule:
 
     def bring_forward(self, row: Row, process: Process) -> None:
         engine = process.engine
-        seen = ABSENT if row.job.tidied_at else process.observe(row.key)
+        seen = ABSENT if row.job.cleaned_up_at else process.observe(row.key)
         step = plan(row.job, seen, self.now)
         match step:
             case Submit():
@@ -285,7 +285,7 @@ class Schedule:
             case FreeQuota(roles):
                 return {"reserved": row.job.reserved - roles}
             case CleanUp():
-                return {"tidied_at": self.now, "reserved": frozenset()}
+                return {"cleaned_up_at": self.now, "reserved": frozenset()}
             case Wait():
                 self.now += timedelta(seconds=1)
         return {}
@@ -367,5 +367,5 @@ def _index(pod: Object) -> int:
     return int(metadata["annotations"].get(names.JOB_INDEX) or metadata["labels"].get(names.SET_INDEX))
 
 
-def _place(plural: str, found: Object) -> Place:
+def _place(plural: str, found: Object) -> ObjectKey:
     return plural, found["metadata"]["namespace"], found["metadata"]["name"]

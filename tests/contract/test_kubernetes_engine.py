@@ -28,7 +28,7 @@ from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.client.errors import Left
 from yardmaster.engines.kubernetes.observe.watching import Watching
 from yardmaster.engines.kubernetes.render import names
-from yardmaster.errors import Misconfigured, PlaceMissing, SpecRejected, Unavailable
+from yardmaster.errors import EngineNamespaceMissing, Misconfigured, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.lifecycle.phases import ABSENT, Phase, TaskPhase, Wanted
@@ -543,7 +543,7 @@ def test_kubeflow_4758_nothing_is_left_after_tidy(harness: KubernetesHarness, ke
 
 def test_a_submission_that_comes_late_does_not_bring_a_removed_namespace_back(harness: KubernetesHarness, key: JobKey):
     for _ in range(2):
-        with pytest.raises(PlaceMissing, match=namespace(harness, key)):
+        with pytest.raises(EngineNamespaceMissing, match=namespace(harness, key)):
             KubernetesEngine.submit(harness.engine, spec_of(), key, ACCESS)
         harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
         harness.engine.remove(key.namespace_id)

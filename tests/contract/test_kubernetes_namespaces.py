@@ -11,7 +11,7 @@ from tests.contract.engine_harness import ACCESS, KubernetesHarness, spec_of
 from yardmaster.engines.base import Namespaces
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.render.names import namespace_name
-from yardmaster.errors import Misconfigured, PlaceMissing, Unavailable
+from yardmaster.errors import EngineNamespaceMissing, Misconfigured, Unavailable
 from yardmaster.ids import JobKey, new_id
 from yardmaster.queueing.ledger import Quota
 
@@ -236,7 +236,7 @@ class TestWhatASubmissionMisses:
         plural = "networkpolicies" if kind == "NetworkPolicy" else f"{kind.lower()}s"
         shaped.api.store.delete((plural, "" if kind == "Namespace" else name, called))
         key = JobKey(namespace_id, new_id(), 1)
-        with pytest.raises(PlaceMissing, match=f"{kind} {called}"):
+        with pytest.raises(EngineNamespaceMissing, match=f"{kind} {called}"):
             KubernetesEngine.submit(shaped.engine, spec_of(), key, ACCESS)
         assert not shaped.api.store.find("configmaps", name)
         assert one.format(name=name) in shaped.engine.shape(namespace_id, QUOTA, URL)

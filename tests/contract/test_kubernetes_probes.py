@@ -139,7 +139,7 @@ def test_what_a_killed_probe_left_goes_with_the_next_and_no_other_namespace(harn
         place = ("namespaces", "", names.namespace_name(one, harness.engine.options))
         harness.api.store.objects[place]["metadata"]["creationTimestamp"] = long_ago.strftime("%Y-%m-%dT%H:%M:%SZ")
     reach.find(prober, URL, 0.2)
-    assert set(harness.engine.places_there()) == {mine, fresh}
+    assert set(harness.engine.namespaces_there()) == {mine, fresh}
 
 
 def test_places_are_those_that_this_portal_signed(harness: KubernetesHarness):
@@ -148,7 +148,7 @@ def test_places_are_those_that_this_portal_signed(harness: KubernetesHarness):
     other = harness.another_process(watch=False)
     object.__setattr__(other.options, "installation", "elsewhere")
     other.shape(anothers, Quota(), URL)
-    assert set(harness.engine.places_there()) == {mine}
+    assert set(harness.engine.namespaces_there()) == {mine}
 
 
 def told(way: str, out: str, into: str) -> str:

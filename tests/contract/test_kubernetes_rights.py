@@ -22,7 +22,7 @@ from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.client.api import Api
 from yardmaster.engines.kubernetes.client.connection import connect_to
 from yardmaster.engines.kubernetes.render import names
-from yardmaster.errors import Misconfigured, PlaceMissing, Unavailable
+from yardmaster.errors import EngineNamespaceMissing, Misconfigured, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.lifecycle.phases import TaskPhase
@@ -102,7 +102,7 @@ def test_without_its_rights_a_namespace_is_missing_and_made_anew(harness: Kubern
     harness.engine.submit(spec_of(), key, ACCESS)
     name, other = of(harness, key), JobKey(key.namespace_id, new_key().job_id, 1)
     harness.api.store.delete((gone, "", name) if gone == "namespaces" else (gone, name, names.US))
-    with pytest.raises(PlaceMissing):
+    with pytest.raises(EngineNamespaceMissing):
         KubernetesEngine.submit(harness.engine, spec_of(), other, ACCESS)
     harness.engine.submit(spec_of(), other, ACCESS)
     harness.let_begin(other)
@@ -154,7 +154,7 @@ def live_through_everything(harness: KubernetesHarness, key: JobKey) -> None:
     engine.observe([key])
     harness.let_begin(key)
     engine.capacity()
-    engine.places_there()
+    engine.namespaces_there()
     engine.tail(key, Role.WORKER, 0, 10)
     changes = engine.changes()
     harness.let_end(key, Role.WORKER, 0, 0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.fakes.kubernetes_store import Object, Place, Refusal, Store, fits, has_fields
+from tests.fakes.kubernetes_store import Object, ObjectKey, Refusal, Store, fits, has_fields
 
 APPLY = "application/apply-patch+yaml"
 
@@ -21,7 +21,7 @@ class Asked:
     """A request. The verb is one of RBAC's, or `dry-run` for a patch that changes nothing."""
 
     verb: str
-    place: Place
+    place: ObjectKey
     part: str
     query: dict[str, str]
     body: dict[str, Any]

@@ -26,7 +26,7 @@ from tests.fakes.kubernetes_answers import (
     refused,
 )
 from tests.fakes.kubernetes_rights import Rights
-from tests.fakes.kubernetes_store import Object, Place, Refusal, Store
+from tests.fakes.kubernetes_store import Object, ObjectKey, Refusal, Store
 
 NO_ANSWER, HALF_AN_ANSWER, DONE_BUT_UNANSWERED = "no answer", "half an answer", "done but unanswered"
 GONE_IN_THE_MIDDLE, DOUBLED_AND_REORDERED = "410 in the middle", "doubled and reordered"
@@ -89,7 +89,7 @@ class KubernetesApi:
             self.generation += 1
             self.store.happened.notify_all()
 
-    def come_back_with(self, backup: dict[Place, Object]) -> None:
+    def come_back_with(self, backup: dict[ObjectKey, Object]) -> None:
         """As after the restore of a backup: every stream has ended, and none sees both states."""
         with self.store.happened:
             self.store.restore(backup)

@@ -10,7 +10,7 @@ import threading
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.fakes.kubernetes_store import Object, Place, Refusal, Store, copied, moment
+from tests.fakes.kubernetes_store import Object, ObjectKey, Refusal, Store, copied, moment
 from yardmaster.engines.kubernetes.render import names
 
 NODE = "node-1"
@@ -214,6 +214,6 @@ def _task_of(pod: Object) -> tuple[str, int]:
     return metadata["labels"][names.ROLE], int(index)
 
 
-def _place(found: Object) -> Place:
+def _place(found: Object) -> ObjectKey:
     plural = {"Job": "jobs", "StatefulSet": "statefulsets", "Pod": "pods"}[found["kind"]]
     return plural, found["metadata"]["namespace"], found["metadata"]["name"]

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 Object = dict[str, Any]
-Place = tuple[str, str, str]
+ObjectKey = tuple[str, str, str]
 """Plural, namespace, name."""
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
@@ -39,22 +39,22 @@ class Store:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.happened = threading.Condition(self.lock)
-        self.objects: dict[Place, Object] = {}
+        self.objects: dict[ObjectKey, Object] = {}
         self.events: list[tuple[int, str, str, Object]] = []
         self.oldest = 0
         self.version = 0
         self.evicted: set[str] = set()
         """The uids of pods that were taken away for the cluster's own reasons."""
-        self.gone: dict[Place, int] = {}
+        self.gone: dict[ObjectKey, int] = {}
         """At which version what is not there went last."""
         self.logs: dict[tuple[str, str], str] = {}
         self.pages: dict[str, tuple[int, list[Object]]] = {}
         """What is left of lists that were begun: token → version, objects."""
-        self._applied: dict[tuple[Place, str], Object] = {}
+        self._applied: dict[tuple[ObjectKey, str], Object] = {}
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def get(self, place: Place) -> Object:
+    def get(self, place: ObjectKey) -> Object:
         with self.lock:
             if place[0] == "namespaces":
                 self._end_namespace(place[2])
@@ -81,11 +81,11 @@ class Store:
             self.pages.clear()
             self.oldest = self.version
 
-    def snapshot(self) -> dict[Place, Object]:
+    def snapshot(self) -> dict[ObjectKey, Object]:
         with self.lock:
             return copied(self.objects)
 
-    def restore(self, snapshot: dict[Place, Object]) -> None:
+    def restore(self, snapshot: dict[ObjectKey, Object]) -> None:
         """As etcd is restored from a backup: the objects are those of then, versions go on well beyond all that were,
         and what happened before is not remembered."""
         with self.lock:
@@ -95,7 +95,7 @@ class Store:
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    def apply(self, place: Place, manifest: Object, manager: str, dry_run: bool) -> Object:
+    def apply(self, place: ObjectKey, manifest: Object, manager: str, dry_run: bool) -> Object:
         with self.lock:
             self._check_place(place)
             check(manifest)
@@ -109,7 +109,7 @@ class Store:
             self._applied[place, manager] = copied(manifest)
             return self.write(place, new)
 
-    def create(self, place: Place, manifest: Object) -> Object:
+    def create(self, place: ObjectKey, manifest: Object) -> Object:
         with self.lock:
             self._check_place(place)
             check(manifest)
@@ -117,7 +117,7 @@ class Store:
                 raise Refusal(409, f'{place[0]} "{place[2]}" already exists')
             return self.write(place, copied(manifest))
 
-    def merge(self, place: Place, change: Object) -> Object:
+    def merge(self, place: ObjectKey, change: Object) -> Object:
         with self.lock:
             old = self.get(place)
             for name in ("resourceVersion", "uid"):
@@ -125,7 +125,7 @@ class Store:
                     raise Refusal(409, "the object has been modified")
             return self.write(place, merged(old, change))
 
-    def write(self, place: Place, new: Object) -> Object:
+    def write(self, place: ObjectKey, new: Object) -> Object:
         """Unchanged: nothing happens."""
         with self.lock:
             old = self.objects.get(place)
@@ -138,7 +138,7 @@ class Store:
             self.objects[place] = new
             return copied(new)
 
-    def delete(self, place: Place, grace: int | None = None, *, last: bool = False) -> None:
+    def delete(self, place: ObjectKey, grace: int | None = None, *, last: bool = False) -> None:
         """`last`: after all that belongs to it."""
         with self.lock:
             found = self.objects.get(place)
@@ -161,7 +161,7 @@ class Store:
             else:
                 self.remove(place)
 
-    def remove(self, place: Place) -> None:
+    def remove(self, place: ObjectKey) -> None:
         """It is gone. What belonged to it is garbage."""
         with self.lock:
             found = self.objects.pop(place)
@@ -206,7 +206,7 @@ class Store:
         else:
             self.remove(place)
 
-    def _end_gently(self, place: Place, found: Object, grace: int | None) -> None:
+    def _end_gently(self, place: ObjectKey, found: Object, grace: int | None) -> None:
         """A second deletion can only hasten."""
         seconds = found["spec"].get("terminationGracePeriodSeconds", 30) if grace is None else grace
         end = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
@@ -216,13 +216,13 @@ class Store:
             new["metadata"].update(deletionTimestamp=end, deletionGracePeriodSeconds=seconds)
             self.write(place, new)
 
-    def _happen(self, kind: str, place: Place, found: Object) -> None:
+    def _happen(self, kind: str, place: ObjectKey, found: Object) -> None:
         self.version += 1
         found["metadata"]["resourceVersion"] = str(self.version)
         self.events.append((self.version, kind, place[0], copied(found)))
         self.happened.notify_all()
 
-    def _check_place(self, place: Place) -> None:
+    def _check_place(self, place: ObjectKey) -> None:
         plural, namespace, name = place
         if plural not in UNSPACED and ("namespaces", "", namespace) not in self.objects:
             raise Refusal(404, f'namespaces "{namespace}" not found')

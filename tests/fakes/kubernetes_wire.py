@@ -24,7 +24,7 @@ from tests.fakes.kubernetes_answers import (
     news_for,
     refused,
 )
-from tests.fakes.kubernetes_store import Object, Place, Refusal, Store
+from tests.fakes.kubernetes_store import Object, ObjectKey, Refusal, Store
 
 ODDS = 0.07
 """Of a request that it goes wrong."""
@@ -40,7 +40,7 @@ class Wire:
         self.is_calm = False
         self.requests: list[tuple[str, str]] = []
         """(verb, what), as rights name them."""
-        self.learnt: dict[Place, int] = {}
+        self.learnt: dict[ObjectKey, int] = {}
         """Of every object that an answer spoke of, its version, or that at which it went. Watches do not count."""
 
     # --- as the library's connection ---------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class Wire:
         elif asked.verb in ("get", "patch", "delete"):
             self._note([asked.place])
 
-    def _note(self, places: list[Place]) -> None:
+    def _note(self, places: list[ObjectKey]) -> None:
         for place in places:
             found = self._store.objects.get(place)
             version = int(found["metadata"]["resourceVersion"]) if found else self._store.gone.get(place, 0)

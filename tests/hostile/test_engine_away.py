@@ -82,7 +82,7 @@ def test_a_stop_is_carried_out_for_the_quota_while_the_engine_is_away_and_on_it_
     go_away(runs)
     impatient.client.jobs.stop(job.id)
     until(lambda: phase(impatient, job) == "STOPPED" and impatient.held(job) == 0, what="the end, with all quota")
-    assert impatient.client.jobs.get(job.id).tidied_at is None
+    assert impatient.client.jobs.get(job.id).cleaned_up_at is None
     come_back(runs)
     job = settled(impatient, job)
     assert job.phase == "STOPPED"

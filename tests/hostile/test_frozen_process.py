@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
 @pytest.fixture(scope="module")
 def up() -> Iterator[Up]:
     """One that waits only seconds for a silent process."""
-    with running_up({"YARDMASTER_SILENCE_LIMIT": "15"}) as one:
+    with running_up({"YARDMASTER_HEARTBEAT_TIMEOUT": "15"}) as one:
         yield one
 
 

@@ -72,7 +72,7 @@ class Scene:
     def settled(self, job: Job, timeout: float = PATIENCE) -> Job:
         """The job, when it has ended and nothing of it is left on the engine."""
         self.ended(job, timeout)
-        return until(lambda: _if(self.client.jobs.get(job.id), lambda one: one.tidied_at is not None), timeout)
+        return until(lambda: _if(self.client.jobs.get(job.id), lambda one: one.cleaned_up_at is not None), timeout)
 
     def lines(self, job: Job, role: str = "worker", index: int = 0, **where: Any) -> list[str]:
         found = self.client.jobs.lines(job.id, role=role, index=index, **where)

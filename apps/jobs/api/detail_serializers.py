@@ -64,7 +64,7 @@ class AttemptSerializer(serializers.ModelSerializer[JobAttempt]):
         model = JobAttempt
         fields = [
             "number", "phase", "reason", "message", "remedy", "blame", "role", "index", "exit_code", "queued_at",
-            "started_at", "decided_at", "tidied_at",
+            "started_at", "decided_at", "cleaned_up_at",
         ]  # fmt: skip
         read_only_fields = fields
 

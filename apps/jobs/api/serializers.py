@@ -104,7 +104,7 @@ class JobRowSerializer(serializers.ModelSerializer[Job]):
         fields = [
             "id", "name", "namespace", "namespace_slug", "owner", "engine", "strategy", "phase", "wanted", "attempt",
             "queue_state", "reason", "message", "remedy", "position", "progress", "model", "created_at", "queued_at",
-            "admitted_at", "started_at", "decided_at", "released_at", "tidied_at", "reclaim_at", "replicas",
+            "admitted_at", "started_at", "decided_at", "released_at", "cleaned_up_at", "reclaim_at", "replicas",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -118,7 +118,7 @@ class JobRowSerializer(serializers.ModelSerializer[Job]):
 
     @extend_schema_field({"type": ["string", "null"], "format": "date-time"})
     def get_reclaim_at(self, job: Job) -> str | None:
-        if job.phase != Phase.SUCCEEDED.value or job.decided_at is None or job.released_at or job.tidied_at:
+        if job.phase != Phase.SUCCEEDED.value or job.decided_at is None or job.released_at or job.cleaned_up_at:
             return None
         due: datetime = job.decided_at + timedelta(seconds=job.reclaim_delay)
         return serializers.DateTimeField().to_representation(due)

@@ -50,8 +50,8 @@ def portal_seen_from(name: str) -> str:
 def settings_digest(name: str) -> str:
     """By which it is known that the engine's options, or the portal's address for tasks, have changed. Tells nothing
     of the options, which may hold secrets."""
-    told = [settings.TASK_URL, settings.YARDMASTER_ENGINES.get(name)]
-    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+    chosen = [settings.TASK_URL, settings.YARDMASTER_ENGINES.get(name)]
+    return hashlib.sha256(json.dumps(chosen, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def engine_names() -> list[str]:

@@ -19,45 +19,45 @@ from yardmaster.errors import YardmasterError
 log = logging.getLogger(__name__)
 
 QUIET = 0.2
-"""Seconds after a wake-up in which further changes of the same job are gathered into one more."""
+"""Seconds after a wake-up in which further changes of the same job are combined into one more."""
 SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=30)
 
 
-class Bursts:
-    """The first change of a job wakes it at once; those that follow shortly after make one more wake-up together.
+class Coalescer:
+    """The first change of a job wakes it at once; those that follow shortly after are combined into one more wake-up.
 
-    `next_due` and `take_due` are for the thread that sends the gathered ones; the time is passed in.
+    `take_due` is for the thread that sends the combined ones; the time is passed in.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._quiet_until: dict[uuid.UUID, float] = {}
-        self._gathered: set[uuid.UUID] = set()
+        self._pending: set[uuid.UUID] = set()
 
     def change(self, job_id: uuid.UUID, now: float) -> bool:
         """Whether to wake the job at once."""
         with self._lock:
             if now < self._quiet_until.get(job_id, 0.0):
-                self._gathered.add(job_id)
+                self._pending.add(job_id)
                 return False
             self._quiet_until[job_id] = now + QUIET
             return True
 
     def take_due(self, now: float) -> list[uuid.UUID]:
-        """The gathered changes whose quiet time is over. Forgets jobs that have been quiet."""
+        """The pending changes whose quiet time is over. Forgets jobs that have been quiet."""
         with self._lock:
             over = [job_id for job_id, until in self._quiet_until.items() if until <= now]
-            due = [job_id for job_id in over if job_id in self._gathered]
+            due = [job_id for job_id in over if job_id in self._pending]
             for job_id in over:
                 del self._quiet_until[job_id]
-            self._gathered.difference_update(due)
+            self._pending.difference_update(due)
             for job_id in due:
                 self._quiet_until[job_id] = now + QUIET
             return due
 
 
-class Unsent:
-    """The changes that one who does not lead has heard of lately: if the leader has died, no process woke these jobs.
+class ReplayBuffer:
+    """Recent changes that a conductor received while it did not lead: if the leader has died, nothing woke these jobs.
 
     `keep` is the longest time in seconds that a leader may be dead before another leads; the time is passed in.
     """
@@ -65,20 +65,20 @@ class Unsent:
     def __init__(self, keep: float) -> None:
         self._keep = keep
         self._lock = threading.Lock()
-        self._heard: dict[uuid.UUID, float] = {}
+        self._noted: dict[uuid.UUID, float] = {}
 
     def note(self, job_id: uuid.UUID, now: float) -> None:
         with self._lock:
-            self._heard.pop(job_id, None)
-            self._heard[job_id] = now
-            while self._heard and self._heard[oldest := next(iter(self._heard))] < now - self._keep:
-                del self._heard[oldest]
+            self._noted.pop(job_id, None)
+            self._noted[job_id] = now
+            while self._noted and self._noted[oldest := next(iter(self._noted))] < now - self._keep:
+                del self._noted[oldest]
 
     def take(self, now: float) -> list[uuid.UUID]:
-        """Those that count, the longest ago first. They are forgotten."""
+        """Those not older than `keep`, the oldest first. They are removed."""
         with self._lock:
-            heard, self._heard = self._heard, {}
-            return [job_id for job_id, at in heard.items() if at >= now - self._keep]
+            noted, self._noted = self._noted, {}
+            return [job_id for job_id, at in noted.items() if at >= now - self._keep]
 
 
 class Follower(threading.Thread):

@@ -1,11 +1,11 @@
 """What engines keep for namespaces: made, kept in shape, and removed, each by looking again until it is so.
 
-A change (a quota, a namespace made or removed) marks the namespace's places as due and wakes a worker; the sweep finds
+A change (a quota, a namespace made or removed) marks its engine namespaces as due and wakes a worker; the sweep finds
 what a lost message left, and comes by now and then to mend what was changed at the engine. A worker that looks claims
-the place by conditional update, and a mark that is set meanwhile stays: the next look sees what this one could not.
+the row by conditional update, and a mark that is set meanwhile stays: the next look sees what this one could not.
 
-Not here: what a place is (the engine's `Namespaces`), what marks one as due (`apps.namespaces.services`), and the
-removal of a namespace (`apps.removals`).
+Not here: what an engine namespace is (the engine's `Namespaces`), what marks one as due (`apps.namespaces.services`),
+and the removal of a namespace (`apps.removals`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from apps.dispatch.leases import claim_due, due
 from apps.dispatch.messages import KEEP_NAMESPACE, enqueue_now
 from apps.jobs.engines.configured import engine_named, engine_names, settings_digest
 from apps.jobs.state.ledger import held_by
-from apps.namespaces.models import Namespace, Place, limits_of
+from apps.namespaces.models import EngineNamespace, Namespace, limits_of
 from apps.namespaces.models import Quota as QuotaRow
 from yardmaster.backoff import delay
 from yardmaster.engines.base import Namespaces
@@ -45,22 +45,22 @@ AT_ONCE = 200
 
 
 def engine_namespaces_keep(namespace_id: uuid.UUID, *, clock: Clock = timezone.now) -> None:
-    """Look at every place of the namespace that is due; make those that are missing. Repeats harmlessly."""
+    """Look at every engine namespace that is due; make those that are missing. Repeats harmlessly."""
     namespace = _open(namespace_id).first()
     if namespace is not None:
         for engine in keeping_engines():
-            _place(namespace, engine, clock())
-    for place in Place.objects.filter(namespace_id=namespace_id):
-        _look(place, clock)
+            _row(namespace, engine, clock())
+    for row in EngineNamespace.objects.filter(namespace_id=namespace_id):
+        _look(row, clock)
 
 
 def engine_namespaces_sweep(now: datetime) -> int:
-    """Wake the namespaces that are due, and those that have no place yet. Returns how many namespaces."""
-    places = due(Place.objects.all(), "next_look_at", now)
-    woken = set(places.values_list("namespace_id", flat=True)[:AT_ONCE])
+    """Wake the namespaces that are due, and those that lack an engine namespace. Returns how many namespaces."""
+    rows = due(EngineNamespace.objects.all(), "next_look_at", now)
+    woken = set(rows.values_list("namespace_id", flat=True)[:AT_ONCE])
     for engine in keeping_engines():
-        placed = Place.objects.filter(engine=engine).values("namespace_id")
-        bare = Namespace.objects.filter(closed_at__isnull=True).exclude(pk__in=placed)
+        present = EngineNamespace.objects.filter(engine=engine).values("namespace_id")
+        bare = Namespace.objects.filter(closed_at__isnull=True).exclude(pk__in=present)
         woken.update(bare.values_list("pk", flat=True)[:AT_ONCE])
     for namespace_id in woken:
         enqueue_now(KEEP_NAMESPACE, namespace_id)
@@ -69,16 +69,16 @@ def engine_namespaces_sweep(now: datetime) -> int:
 
 def engine_namespaces_left(namespace_id: uuid.UUID) -> list[tuple[str, str]]:
     """What engines still have of the namespace, and what holds up its end: words for people."""
-    places = Place.objects.filter(namespace_id=namespace_id).order_by("engine")
-    return [(f"namespace on {place.engine}", _why_left(place)) for place in places]
+    rows = EngineNamespace.objects.filter(namespace_id=namespace_id).order_by("engine")
+    return [(f"namespace on {row.engine}", _why_left(row)) for row in rows]
 
 
-def _why_left(place: Place) -> str:
-    return f"{place.problem} {place.remedy}".strip() or " ".join(place.left) or "It is being removed."
+def _why_left(row: EngineNamespace) -> str:
+    return f"{row.problem} {row.remedy}".strip() or " ".join(row.left) or "It is being removed."
 
 
 def engine_namespace_ready(namespace_id: uuid.UUID, engine_name: str, *, clock: Clock = timezone.now) -> None:
-    """Before a job is handed to an engine: its namespace's place is there and in shape. Where it was so at the last
+    """Before a job is handed to an engine: its engine namespace is there and in shape. Where it was so at the last
     look and nothing has changed since, the engine's options included, the engine is not asked. Raises what the engine
     raises, `Misconfigured` for a namespace that is being removed: it must not come back."""
     engine = engine_named(engine_name)
@@ -88,17 +88,17 @@ def engine_namespace_ready(namespace_id: uuid.UUID, engine_name: str, *, clock: 
     if namespace is None:
         raise Misconfigured("The job's namespace is being removed.", remedy="Launch in another namespace.")
     now = clock()
-    place = _place(namespace, engine_name, now)
-    is_known = place.shaped_at is not None and place.settings_digest == settings_digest(engine_name)
-    if is_known and not place.problem and place.next_look_at > now:
+    row = _row(namespace, engine_name, now)
+    is_known = row.shaped_at is not None and row.settings_digest == settings_digest(engine_name)
+    if is_known and not row.problem and row.next_look_at > now:
         return
     engine.shape(namespace_id, bounds_of(namespace_id, engine_name), settings.TASK_URL)
-    _found_in_shape(Place.objects.filter(pk=place.pk, next_look_at=place.next_look_at), engine_name, clock())
+    _found_in_shape(EngineNamespace.objects.filter(pk=row.pk, next_look_at=row.next_look_at), engine_name, clock())
 
 
 def engine_namespace_lost(namespace_id: uuid.UUID, engine_name: str) -> None:
     """The engine has not got it, whatever the last look found: the next `engine_namespace_ready` makes it."""
-    Place.objects.filter(namespace_id=namespace_id, engine=engine_name).update(shaped_at=None)
+    EngineNamespace.objects.filter(namespace_id=namespace_id, engine=engine_name).update(shaped_at=None)
 
 
 def bounds_of(namespace_id: uuid.UUID, engine: str) -> Quota:
@@ -111,7 +111,7 @@ def bounds_of(namespace_id: uuid.UUID, engine: str) -> Quota:
 
 
 def keeping_engines() -> list[str]:
-    """The engines that keep a place for every namespace. One that cannot be made is left out, and said by the jobs."""
+    """The engines that keep a namespace for each of ours. One that cannot be made is left out, and said by the jobs."""
     found = []
     for name in engine_names():
         try:
@@ -126,54 +126,54 @@ def _open(namespace_id: uuid.UUID) -> QuerySet[Namespace]:
     return Namespace.objects.filter(pk=namespace_id, closed_at__isnull=True)
 
 
-def _place(namespace: Namespace, engine: str, now: datetime) -> Place:
+def _row(namespace: Namespace, engine: str, now: datetime) -> EngineNamespace:
     made: dict[str, Any] = {"slug": namespace.slug, "next_look_at": now}
-    place, _ = Place.objects.get_or_create(namespace_id=namespace.pk, engine=engine, defaults=made)
-    return place
+    row, _ = EngineNamespace.objects.get_or_create(namespace_id=namespace.pk, engine=engine, defaults=made)
+    return row
 
 
 # --- one look --------------------------------------------------------------------------------------------------------
 
 
-def _look(place: Place, clock: Clock) -> None:
+def _look(row: EngineNamespace, clock: Clock) -> None:
     """Claim it, do what is to be done, and write what came of it: unless it was marked as due meanwhile."""
-    mine = claim_due(Place.objects.filter(pk=place.pk), "next_look_at", clock(), LEASE)
+    mine = claim_due(EngineNamespace.objects.filter(pk=row.pk), "next_look_at", clock(), LEASE)
     if mine is None:
         return
     try:
-        engine = engine_named(place.engine)
+        engine = engine_named(row.engine)
         if not isinstance(engine, Namespaces):
-            raise Misconfigured(f"The engine {place.engine} keeps no namespaces any more.", remedy="Remove them there.")
-        if not _open(place.namespace_id).exists():  # not `goes`: that may have been read before it was opened again
-            _remove(place, engine, mine, clock)
+            raise Misconfigured(f"The engine {row.engine} keeps no namespaces any more.", remedy="Remove them there.")
+        if not _open(row.namespace_id).exists():  # not `goes`: that may have been read before it was opened again
+            _remove(row, engine, mine, clock)
         else:
-            engine.shape(place.namespace_id, bounds_of(place.namespace_id, place.engine), settings.TASK_URL)
-            _found_in_shape(mine, place.engine, clock())
+            engine.shape(row.namespace_id, bounds_of(row.namespace_id, row.engine), settings.TASK_URL)
+            _found_in_shape(mine, row.engine, clock())
     except YardmasterError as error:
-        log.warning("The place of namespace %s on %s: %s", place.slug, place.engine, error)
+        log.warning("The engine namespace of %s on %s: %s", row.slug, row.engine, error)
         mine.update(
-            next_look_at=clock() + delay(place.setbacks, SHORTEST, LONGEST),
-            setbacks=place.setbacks + 1,
+            next_look_at=clock() + delay(row.setbacks, SHORTEST, LONGEST),
+            setbacks=row.setbacks + 1,
             problem=error.message,
             remedy=error.remedy,
         )
 
 
-def _found_in_shape(places: QuerySet[Place], engine: str, now: datetime) -> None:
-    places.update(
+def _found_in_shape(rows: QuerySet[EngineNamespace], engine: str, now: datetime) -> None:
+    rows.update(
         goes=False, shaped_at=now, settings_digest=settings_digest(engine), next_look_at=now + LOOK_EVERY, setbacks=0,
         problem="", remedy="",
     )  # fmt: skip
 
 
-def _remove(place: Place, engine: Namespaces, mine: QuerySet[Place], clock: Clock) -> None:
-    remains = engine.remove(place.namespace_id)
+def _remove(row: EngineNamespace, engine: Namespaces, mine: QuerySet[EngineNamespace], clock: Clock) -> None:
+    remains = engine.remove(row.namespace_id)
     if remains.gone:
-        if Place.objects.filter(pk=place.pk).delete()[0]:
-            record(None, "place.removed", f"namespace:{place.namespace_id}", slug=place.slug, engine=place.engine)
+        if EngineNamespace.objects.filter(pk=row.pk).delete()[0]:
+            record(None, "engine_namespace.removed", f"namespace:{row.namespace_id}", slug=row.slug, engine=row.engine)
         return
-    pause = delay(place.setbacks, SHORTEST, LONGEST)
+    pause = delay(row.setbacks, SHORTEST, LONGEST)
     mine.update(
-        goes=True, left=list(remains.left), next_look_at=clock() + pause, setbacks=place.setbacks + 1, problem="",
+        goes=True, left=list(remains.left), next_look_at=clock() + pause, setbacks=row.setbacks + 1, problem="",
         remedy="",
     )  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
-from apps.jobs.explanations.silence import silent_since, unreached_since
+from apps.jobs.explanations.stale_tasks import stale_since, unreached_since
 from apps.jobs.models import Job, TaskFact
 from yardmaster.job.spec import Resources, TrainingSpec, known_role
 from yardmaster.lifecycle.failures import signal_of, task_name
@@ -107,13 +107,13 @@ class TaskCard:
     @property
     def is_live(self) -> bool:
         """Whether what it last said of its use is what it uses now."""
-        is_heard_from = self.fact.reported_at is not None and silent_since(self.fact, self.now) is None
-        return self.phase == TaskPhase.RUNNING.value and is_heard_from
+        has_heartbeat = self.fact.reported_at is not None and stale_since(self.fact, self.now) is None
+        return self.phase == TaskPhase.RUNNING.value and has_heartbeat
 
     @property
-    def silent_since(self) -> datetime | None:
+    def stale_since(self) -> datetime | None:
         """The time of its last heartbeat, where that is too long ago."""
-        return None if self.attempt_is_over else silent_since(self.fact, self.now)
+        return None if self.attempt_is_over else stale_since(self.fact, self.now)
 
     @property
     def unreached_since(self) -> datetime | None:
@@ -164,7 +164,7 @@ class TaskCard:
 def task_cards(job: Job, spec: TrainingSpec, facts: Iterable[TaskFact], now: datetime) -> list[TaskCard]:
     """A card for every task that the spec names, whether anything is known of it or not."""
     known: Mapping[tuple[str, int], TaskFact] = {(fact.role, fact.index): fact for fact in facts}
-    is_over = Phase(job.phase).is_final and job.tidied_at is not None
+    is_over = Phase(job.phase).is_final and job.cleaned_up_at is not None
     return [
         TaskCard(
             known.get((role.value, index)) or TaskFact(role=role.value, index=index),

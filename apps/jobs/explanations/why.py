@@ -11,7 +11,7 @@ from typing import Any
 
 from apps.accounts.models import User
 from apps.jobs.engines.configured import portal_seen_from
-from apps.jobs.explanations.silence import REASON, REMEDY, REMEDY_OF_UNREACHED, UNREACHED, silence, unreached
+from apps.jobs.explanations.stale_tasks import REASON, REMEDY, REMEDY_OF_UNREACHED, UNREACHED, stale_tasks, unreached
 from apps.jobs.explanations.waiting_words import NEVER, queue_state
 from apps.jobs.models import Job, JobAttempt, TaskFact
 from apps.namespaces.selectors import namespaces_visible
@@ -65,7 +65,7 @@ def why(user: User, job: Job, tasks: Iterable[TaskFact], now: datetime) -> Why:
         return Why(job.phase, job.reason, job.message, job.remedy)
     if job.phase in _UNDER_WAY and (message := unreached(tasks, portal_seen_from(job.engine), now)):
         return Why(job.phase, UNREACHED, message, REMEDY_OF_UNREACHED)
-    if job.phase == Phase.RUNNING.value and (message := silence(tasks, now)):
+    if job.phase == Phase.RUNNING.value and (message := stale_tasks(tasks, now)):
         return Why(job.phase, REASON, message, REMEDY)
     return Why(job.phase, job.reason, job.message, job.remedy)
 

@@ -16,7 +16,7 @@ from apps.code.selectors import CODE
 from apps.datasets.selectors import DATASETS
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespaces_visible
-from apps.uploads.versioned.selectors import Shelf, collections_visible, files_in, versions_of
+from apps.uploads.versioned.selectors import VersionStore, collections_visible, files_in, versions_of
 from apps.uploads.versioned.selectors import newest_of as newest_version
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.job.spec import Strategy
@@ -92,11 +92,11 @@ def newest_in(choices: Iterable[Choice], namespace: str) -> Choice | None:
     return next((one for one in choices if one.namespace == namespace), None)
 
 
-def newest_of(user: User, shelf: Shelf[Any, Any], thing_id: str) -> str:
+def newest_of(user: User, store: VersionStore[Any, Any], thing_id: str) -> str:
     """The newest version's id of one thing; empty where there is none that the user may see."""
     if (key := _uuid(thing_id)) is None:
         return ""
-    thing = collections_visible(shelf, user).filter(pk=key).first()
+    thing = collections_visible(store, user).filter(pk=key).first()
     found = None if thing is None else newest_version(thing)
     return "" if found is None else str(found.pk)
 
@@ -149,31 +149,33 @@ def _input(user: User, one: Any, namespace: Namespace, field: str, problems: lis
 
 
 def _named(
-    user: User, shelf: Shelf[Any, Any], reference: str, namespace: Namespace, field: str, problems: list[Problem]
+    user: User, store: VersionStore[Any, Any], reference: str, namespace: Namespace, field: str, problems: list[Problem]
 ) -> str:
     """The id of the version: in this namespace first, then wherever exactly one thing has the name."""
     name, at, number = reference.rpartition("@")
     if not at:
         name, number = reference, ""
-    visible = collections_visible(shelf, user).filter(name=name)[:MOST_VERSIONS]
+    visible = collections_visible(store, user).filter(name=name)[:MOST_VERSIONS]
     things = sorted(visible, key=lambda one: one.namespace_id != namespace.pk)
     if len(things) > 1 and things[0].namespace_id != namespace.pk:
-        message = f"{shelf.noun.capitalize()} of this name is in several namespaces."
+        message = f"{store.noun.capitalize()} of this name is in several namespaces."
         problems.append(Problem(field, "ambiguous", message, "Give the version's id.", reference[:100]))
         return ""
-    versions = versions_of(shelf, things[0]).order_by("-number") if things else None
+    versions = versions_of(store, things[0]).order_by("-number") if things else None
     if versions is not None and number not in ("", "latest"):
         versions = versions.filter(number=int(number)) if number.isdecimal() and len(number) < 10 else versions.none()
     found = versions.first() if versions is not None else None
     if found is None:
-        message = f"There is no {shelf.noun} of this name and number, or it is not visible to you."
+        message = f"There is no {store.noun} of this name and number, or it is not visible to you."
         problems.append(Problem(field, "unknown_version", message, "Choose one in the form.", reference[:100]))
         return ""
     return str(found.pk)
 
 
-def _choices(shelf: Shelf[Any, Any], user: User, chosen: Iterable[str], most: int = MOST_VERSIONS) -> list[Choice]:
-    versions: QuerySet[Any] = shelf.versions._default_manager.all()
+def _choices(
+    store: VersionStore[Any, Any], user: User, chosen: Iterable[str], most: int = MOST_VERSIONS
+) -> list[Choice]:
+    versions: QuerySet[Any] = store.versions._default_manager.all()
     visible = versions.filter(parent__namespace__in=namespaces_visible(user)).select_related("parent__namespace")
     rows = list(visible.order_by("-pk")[:most])
     missing = {key for key in map(_uuid, chosen) if key is not None} - {row.pk for row in rows}

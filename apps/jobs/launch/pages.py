@@ -54,7 +54,7 @@ from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
 
 Made = TypeVar("Made")
-WARNINGS_TOLD = 3
+WARNINGS_SHOWN = 3
 _FIRST = Strategy.BETWEEN_GRAPH.value
 
 
@@ -186,7 +186,7 @@ def _launched(request: HttpRequest, user: User, form: LaunchForm) -> Job | Answe
             accept_never_fits=request.POST.get("accept_never_fits") == _digest_of(form),
         )  # fmt: skip
         messages.success(request, f"Launched {job.name}.")
-        for warning in warnings[:WARNINGS_TOLD]:
+        for warning in warnings[:WARNINGS_SHOWN]:
             messages.warning(request, f"{warning.message} {warning.remedy}")
         return job
 

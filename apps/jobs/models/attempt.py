@@ -28,7 +28,7 @@ class JobAttempt(models.Model):
     queued_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)
-    tidied_at = models.DateTimeField(null=True, blank=True)
+    cleaned_up_at = models.DateTimeField(null=True, blank=True)
     log_bytes = models.BigIntegerField(default=0)
     """What the namespace is charged for what its tasks printed; in portions while they print."""
 

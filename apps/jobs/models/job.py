@@ -86,7 +86,7 @@ class Job(models.Model):
     stop_sent_at = models.DateTimeField(null=True, blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)
     released_at = models.DateTimeField(null=True, blank=True)
-    tidied_at = models.DateTimeField(null=True, blank=True)
+    cleaned_up_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)
     """When its engine was first known to have taken it."""
 
@@ -149,7 +149,7 @@ class Job(models.Model):
     @property
     def is_over(self) -> bool:
         """Final and nothing left at the engine: it may be retried or deleted."""
-        return Phase(self.phase).is_final and self.tidied_at is not None
+        return Phase(self.phase).is_final and self.cleaned_up_at is not None
 
 
 class JobInput(models.Model):

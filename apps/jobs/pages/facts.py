@@ -91,7 +91,7 @@ class JobFacts:
     def reclaim_at(self) -> datetime | None:
         """When what never ends by itself is released; None where nothing is to be."""
         job = self.job
-        if job.phase != Phase.SUCCEEDED.value or job.decided_at is None or job.released_at or job.tidied_at:
+        if job.phase != Phase.SUCCEEDED.value or job.decided_at is None or job.released_at or job.cleaned_up_at:
             return None
         return job.decided_at + self.spec.reclaim_delay
 
@@ -165,10 +165,10 @@ class JobFacts:
     @property
     def failed_task(self) -> TaskCard | None:
         """The task that failed first, where one did."""
-        told = self.why.task
-        if told is None:
+        task = self.why.task
+        if task is None:
             return None
-        return next((one for one in self.tasks if one.name == f"{told['role']}-{told['index']}"), None)
+        return next((one for one in self.tasks if one.name == f"{task['role']}-{task['index']}"), None)
 
 
 def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFacts:
@@ -200,10 +200,10 @@ def change_for(job: Job, spec: TrainingSpec, because: Why, tasks: Sequence[TaskC
     """The change with which a retry of this failed job is known to help."""
     if job.phase != Phase.FAILED.value:
         return None
-    told = because.task or {"role": None, "index": None, "exit_code": None}
-    role = known_role(told["role"] or "")
-    verdict = Verdict(because.reason, because.message, role=role, index=told["index"], exit_code=told["exit_code"])
-    peaks = [one.peak_memory for one in tasks if (one.fact.role, one.fact.index) == (told["role"], told["index"])]
+    task = because.task or {"role": None, "index": None, "exit_code": None}
+    role = known_role(task["role"] or "")
+    verdict = Verdict(because.reason, because.message, role=role, index=task["index"], exit_code=task["exit_code"])
+    peaks = [one.peak_memory for one in tasks if (one.fact.role, one.fact.index) == (task["role"], task["index"])]
     return known_change(spec, verdict, because.explanation, peaks[0] if peaks else None)
 
 

@@ -49,7 +49,7 @@ def claim(job_id: uuid.UUID, now: datetime) -> Lease | None:
     return None
 
 
-def let_go(lease: Lease, *, next_look_at: datetime | None) -> bool:
+def release(lease: Lease, *, next_look_at: datetime | None) -> bool:
     """Give the job back, to be looked at again at that time. False: another look was asked for, so look now."""
     rows = Job.objects.filter(pk=lease.job_id)
     if _LEASES.release(rows.filter(wake_again=False), lease.owner, next_look_at=next_look_at, **_WELL):
@@ -57,12 +57,12 @@ def let_go(lease: Lease, *, next_look_at: datetime | None) -> bool:
     return not _LEASES.held(rows, lease.owner).update(wake_again=False)
 
 
-def let_go_for_others(lease: Lease, *, now: datetime) -> None:
+def release_for_others(lease: Lease, *, now: datetime) -> None:
     """Give a job back that is asked for again and again: other jobs wait for this worker too."""
     _LEASES.release(Job.objects.filter(pk=lease.job_id), lease.owner, next_look_at=now, **_WELL)
 
 
-def let_go_after_setback(lease: Lease, *, now: datetime, next_look_at: datetime) -> None:
+def release_after_setback(lease: Lease, *, now: datetime, next_look_at: datetime) -> None:
     """Give the job back after a failed look. Where another was asked for, it comes soon, not after the pause: what
     they want (a stop) may not need what failed."""
     rows = Job.objects.filter(pk=lease.job_id)

@@ -119,12 +119,12 @@ def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, **facts: Any
         "attempt": job.attempt + 1, "phase": Phase.QUEUED.value, "wanted": Wanted.RUN.value, "spec": spec,
         "reason": "", "message": "", "remedy": "", "waiting": {}, "position": None, "progress": {}, "progress_at": None,
         "queued_at": now, "turn_at": None, "admitted_at": None, "started_at": None, "stop_sent_at": None,
-        "decided_at": None, "released_at": None, "tidied_at": None, "setbacks": 0, "next_look_at": now,
+        "decided_at": None, "released_at": None, "cleaned_up_at": None, "setbacks": 0, "next_look_at": now,
         "submitted_at": None, "failing_since": None, "returns": 0, "held_back_until": None,
         "refusals": 0, "refused_at": None, "hindered_since": None,
     }  # fmt: skip
     with transaction.atomic():
-        over = Job.objects.filter(pk=job.pk, phase=was, attempt=job.attempt, tidied_at__isnull=False)
+        over = Job.objects.filter(pk=job.pk, phase=was, attempt=job.attempt, cleaned_up_at__isnull=False)
         if not over.update(**changes):
             raise PhaseMoved(f"Job {job.pk} is no longer {was} in attempt {job.attempt}.")
         open_attempt(job, number=changes["attempt"], spec=spec, now=now, phase_from=was, **facts)

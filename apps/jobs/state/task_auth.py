@@ -59,7 +59,7 @@ def identity_of(token: str, now: datetime) -> TaskIdentity | None:
     if prefix != PREFIX or not any(hmac.compare_digest(_signature(job_id, attempt, key), signature) for key in keys):
         return None
     known = JobAttempt.objects.filter(job_id=job_id, number=attempt, job__deleted_at__isnull=True)
-    row = known.values_list("job__namespace_id", "tidied_at", "spec__roles").first()
+    row = known.values_list("job__namespace_id", "cleaned_up_at", "spec__roles").first()
     if row is None or (row[1] is not None and row[1] + AFTER_CLEANUP < now):
         return None
     return TaskIdentity(job_id, attempt, row[0], {role: one.get("replicas", 0) for role, one in (row[2] or {}).items()})

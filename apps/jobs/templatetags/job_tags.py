@@ -55,11 +55,11 @@ _KINDS = {
     "waiting": Kind("Queued", icon="hourglass"),
     "stop_asked": Kind("Stop requested", icon="player-stop"),
     "task_restarted": Kind("A task was restarted", icon="refresh"),
-    "restarted_together": Kind("All tasks restarted", icon="refresh"),
+    "gang_restart": Kind("All tasks restarted", icon="refresh"),
     "task_failed": Kind("A task failed", icon="alert-circle"),
     "model_kept": Kind("Model saved", icon="box"),
     "quota_freed": Kind("Quota released", icon="point"),
-    "tidied": Kind("Cleaned up", icon="point"),
+    "cleaned_up": Kind("Cleaned up", icon="point"),
 }
 
 

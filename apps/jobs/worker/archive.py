@@ -69,9 +69,9 @@ def _mark_cut_off(stream: StreamKey, lines: int) -> int:
     return charged(stream, lambda: counted_log().append(stream, lines, mark + b"\n", times)).next_line
 
 
-def keep_silent(job: Job, spec: TrainingSpec, engine: Engine, going: Collection[tuple[Role, int]]) -> None:
-    """The same of the tasks that have ended without a line, without closing anything: the engine is about to forget
-    them while `going` end, which may still send theirs."""
+def keep_unsent_output(job: Job, spec: TrainingSpec, engine: Engine, going: Collection[tuple[Role, int]]) -> None:
+    """Copy the output of tasks that ended without sending a line from the engine, which is about to forget them. The
+    streams stay open: the tasks in `going`, which are ending, may still send theirs."""
     try:
         for role, index in spec.tasks():
             stream = StreamKey(job.pk, job.attempt, role, index)

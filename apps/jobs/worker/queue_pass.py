@@ -166,10 +166,10 @@ def _refused(lease: _Lease, error: YardmasterError, now: datetime) -> None:
     shown = shown_of(error)
     jobs = Job.objects.waiting().filter(engine=lease.engine)
     others = jobs.exclude(**shown)
-    told = list(others.values_list("pk", "namespace_id"))
-    if told:
+    changed = list(others.values_list("pk", "namespace_id"))
+    if changed:
         others.update(**shown, waiting_digest="")
-        jobs_changed(told)
+        jobs_changed(changed)
     _release_after_setback(lease, now, FOR_THE_OPERATOR if isinstance(error, Misconfigured) else None)
 
 

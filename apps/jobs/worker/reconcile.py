@@ -62,9 +62,9 @@ def reconcile(job_id: uuid.UUID, *, clock: Clock = timezone.now) -> None:
             log.exception("Job %s could not be brought forward", job_id)
             setbacks.after_unknown(lease, clock())
             return
-        if leases.let_go(lease, next_look_at=next_look_at):
+        if leases.release(lease, next_look_at=next_look_at):
             return
-    leases.let_go_for_others(lease, now=clock())
+    leases.release_for_others(lease, now=clock())
 
 
 def _bring_forward(job_id: uuid.UUID, clock: Clock) -> datetime | None:
@@ -136,7 +136,7 @@ def remembered(job: Job, spec: TrainingSpec, reserved: frozenset[Role]) -> Remem
         stop_sent_at=job.stop_sent_at,
         decided_at=job.decided_at,
         released_at=job.released_at,
-        tidied_at=job.tidied_at,
+        cleaned_up_at=job.cleaned_up_at,
         submitted_at=job.submitted_at,
         failing_since=job.failing_since,
         returns=job.returns,

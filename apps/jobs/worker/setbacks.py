@@ -9,7 +9,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from apps.jobs.models import Job
 from apps.jobs.state import phase_gate
-from apps.jobs.state.leases import Lease, let_go_after_setback
+from apps.jobs.state.leases import Lease, release_after_setback
 from apps.jobs.state.nudges import job_changed
 from yardmaster.backoff import delay
 from yardmaster.errors import Misconfigured, Problem, SpecRejected, YardmasterError
@@ -32,13 +32,13 @@ def after_known(lease: Lease, error: YardmasterError, now: datetime) -> None:
     log.warning("Job %s: %s", job.pk, error)
     if isinstance(error, SpecRejected) and Phase.FAILED in MOVES[Phase(job.phase)]:
         _reject(job, error, now)
-        let_go_after_setback(lease, now=now, next_look_at=now)
+        release_after_setback(lease, now=now, next_look_at=now)
         return
     if not Phase(job.phase).is_final:  # a final job's reason is its verdict
         Job.objects.filter(pk=job.pk, phase=job.phase, attempt=job.attempt).update(**shown_of(error))
         job_changed(job)
     wait = FOR_THE_OPERATOR if isinstance(error, Misconfigured) else pause_after(job.setbacks)
-    let_go_after_setback(lease, now=now, next_look_at=now + wait)
+    release_after_setback(lease, now=now, next_look_at=now + wait)
 
 
 def shown_of(error: YardmasterError) -> dict[str, str]:
@@ -57,7 +57,7 @@ def after_database(lease: Lease, now: datetime) -> None:
         return
     try:
         connection.close_if_unusable_or_obsolete()
-        let_go_after_setback(lease, now=now, next_look_at=now + SHORTEST)
+        release_after_setback(lease, now=now, next_look_at=now + SHORTEST)
     except (DatabaseError, InterfaceError) as error:
         log.warning("Job %s keeps its lease until it runs out: %s", lease.job_id, error)
 
@@ -66,7 +66,7 @@ def after_unknown(lease: Lease, now: datetime) -> None:
     """A bug. The caller has logged it."""
     job = Job.objects.filter(pk=lease.job_id).first()
     if job is not None:
-        let_go_after_setback(lease, now=now, next_look_at=now + pause_after(job.setbacks))
+        release_after_setback(lease, now=now, next_look_at=now + pause_after(job.setbacks))
 
 
 def pause_after(setbacks: int) -> timedelta:

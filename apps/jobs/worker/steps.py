@@ -23,12 +23,12 @@ from apps.jobs.state.task_auth import token_of
 from apps.jobs.worker import archive
 from apps.namespaces.services import engine_namespaces_changed
 from yardmaster.engines.base import Engine, Finishes, Restarts, TaskAccess
-from yardmaster.errors import PlaceMissing
+from yardmaster.errors import EngineNamespaceMissing
 from yardmaster.job.spec import Role, TrainingSpec
 from yardmaster.lifecycle.failures import Verdict
 from yardmaster.lifecycle.hindrances import IMAGE_PULL, shown_hindrance
 from yardmaster.lifecycle.phases import Observation, Phase
-from yardmaster.lifecycle.placing_words import PLACE_MISSING
+from yardmaster.lifecycle.placing_words import NAMESPACE_INCOMPLETE
 from yardmaster.lifecycle.plan import (
     Admit,
     CleanUp,
@@ -46,8 +46,8 @@ from yardmaster.lifecycle.plan import (
 )
 from yardmaster.queueing.needs import needs_of, needs_or_none
 
-_OF_ITS_PLACE = (PLACE_MISSING, IMAGE_PULL)
-"""Reasons that go when the namespace's place is in shape again: what pods need, and the secrets to pull images with."""
+_OF_ITS_NAMESPACE = (NAMESPACE_INCOMPLETE, IMAGE_PULL)
+"""Reasons that go when the engine namespace is in shape again: what pods need, and the secrets to pull images with."""
 
 
 def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: datetime) -> Wait | None:
@@ -127,14 +127,14 @@ def _same(job: Job) -> QuerySet[Job]:
 
 
 def _submit(job: Job, spec: TrainingSpec, now: datetime) -> None:
-    """What is missing of the namespace's place is made when the submission meets it, and the submission
+    """What is missing of the engine namespace is made when the submission meets it, and the submission
     ."""
     access = TaskAccess(portal_url=settings.TASK_URL, token=token_of(job.pk, job.attempt), user=job.owner_id)
     refuse_unreachable(job.engine)
     engine_namespace_ready(job.namespace_id, job.engine)
     try:
         engine_named(job.engine).submit(spec, job.key, access)
-    except PlaceMissing:
+    except EngineNamespaceMissing:
         engine_namespace_lost(job.namespace_id, job.engine)
         engine_namespace_ready(job.namespace_id, job.engine)
         engine_named(job.engine).submit(spec, job.key, access)
@@ -161,7 +161,7 @@ def _finished(engine: Engine, job: Job, spec: TrainingSpec, seen: Observation) -
     if not isinstance(engine, Finishes):
         return False
     going = {(one.role, one.index) for one in seen.tasks if not one.phase.is_ended}
-    archive.keep_silent(job, spec, engine, going)
+    archive.keep_unsent_output(job, spec, engine, going)
     engine.finish(job.key)
     return True
 
@@ -178,7 +178,7 @@ def _restart(job: Job, now: datetime) -> None:
     engine = engine_named(job.engine)
     if isinstance(engine, Restarts) and engine.restart(job.key):
         message = "The other tasks cannot continue without the lost task: all tasks restart from the checkpoint."
-        _event(job, now, "restarted_together", message)
+        _event(job, now, "gang_restart", message)
 
 
 def _remember(job: Job, column: str, now: datetime, kind: str, message: str) -> None:
@@ -204,12 +204,12 @@ def _clean_up(job: Job, spec: TrainingSpec, now: datetime) -> None:
     archive.keep_outputs(job, spec, engine)
     engine.clean_up(job.key)
     with transaction.atomic():
-        if not Job.objects.filter(pk=job.pk, attempt=job.attempt, tidied_at__isnull=True).update(tidied_at=now):
+        if not Job.objects.filter(pk=job.pk, attempt=job.attempt, cleaned_up_at__isnull=True).update(cleaned_up_at=now):
             return
-        JobAttempt.objects.filter(job=job, number=job.attempt).update(tidied_at=now)
+        JobAttempt.objects.filter(job=job, number=job.attempt).update(cleaned_up_at=now)
         task_facts.mark_removed(job, now)
         freed = ledger.release_all(job, now)
-        _event(job, now, "tidied", "All remaining objects on the engine were removed.")
+        _event(job, now, "cleaned_up", "All remaining objects on the engine were removed.")
         job_changed(job)
         if freed:
             queue.ask_for_capacity_of(job)
@@ -221,7 +221,7 @@ def _event(job: Job, now: datetime, kind: str, message: str, **facts: Any) -> No
 
 def _explain(job: Job, seen: Observation, now: datetime) -> None:
     """Say what hinders a job that starts or runs; once it continues, take back the reason, also one that a setback
-    left. Where its namespace's place may be at fault, have that looked at."""
+    left. Where its engine namespace may be at fault, have that looked at."""
     phase = Phase(job.phase)
     if phase.is_final or phase is Phase.QUEUED:
         return
@@ -231,5 +231,5 @@ def _explain(job: Job, seen: Observation, now: datetime) -> None:
         changes = {**shown, "hindered_since": since if shown["reason"] else None}
         Job.objects.filter(pk=job.pk, phase=job.phase, attempt=job.attempt).update(**changes)
         job_changed(job)
-        if shown["reason"] in _OF_ITS_PLACE:
+        if shown["reason"] in _OF_ITS_NAMESPACE:
             engine_namespaces_changed(job.namespace_id, now)

@@ -1,6 +1,6 @@
 """The pages that datasets and code have in common: lists, uploading, renaming, deleting, and the frame of a version.
 
-Each shelf's `pages` says which shelf, which words and which addresses. Not here: what only one shelf shows (previews,
+Each store's `pages` says which store, which words and which addresses. Not here: what only one store shows (previews,
 source text).
 """
 
@@ -35,7 +35,7 @@ from apps.uploads.selectors import own_uploads, storage_used, upload_for
 from apps.uploads.services import upload_abort
 from apps.uploads.versioned import selectors, services
 from apps.uploads.versioned.models import Collection, Version
-from apps.uploads.versioned.selectors import Shelf
+from apps.uploads.versioned.selectors import VersionStore
 from yardmaster.errors import Problem
 
 ROWS = 50
@@ -45,7 +45,7 @@ VERSIONS_SHOWN = 20
 
 @dataclass(frozen=True)
 class Words:
-    """How a shelf is called, and the names of its pages' addresses."""
+    """How a store is called, and the names of its pages' addresses."""
 
     title: str
     noun: str
@@ -61,9 +61,9 @@ class Words:
 
 
 class ShelfPage(LoginRequiredMixin, View):
-    """Any page of a shelf."""
+    """Any page of a store."""
 
-    shelf: ClassVar[Shelf[Any, Any]]
+    store: ClassVar[VersionStore[Any, Any]]
     words: ClassVar[Words]
 
     @property
@@ -71,11 +71,11 @@ class ShelfPage(LoginRequiredMixin, View):
         return cast(User, self.request.user)
 
     def collection(self, collection_id: uuid.UUID, at_least: Role = Role.VIEWER) -> Collection:
-        found: Collection = selectors.collection_for(self.shelf, self.user, collection_id, at_least=at_least)
+        found: Collection = selectors.collection_for(self.store, self.user, collection_id, at_least=at_least)
         return found
 
     def version(self, version_id: uuid.UUID) -> Version:
-        found: Version = selectors.version_for(self.shelf, self.user, version_id)
+        found: Version = selectors.version_for(self.store, self.user, version_id)
         return found
 
     def show(self, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
@@ -89,13 +89,13 @@ class ShelfPage(LoginRequiredMixin, View):
     def pair(self, item: Collection, after: str, before: str) -> tuple[Version | None, Version | None]:
         """Two versions to compare, the older first, named by these parameters: without them the newest and the one
         before it. None: there is no such version."""
-        newer = selectors.version_numbered(self.shelf, item, number_in(self.request, after))
+        newer = selectors.version_numbered(self.store, item, number_in(self.request, after))
         if newer is None:
             return None, None
         since = number_in(self.request, before)
         if since is None:
-            return selectors.version_before(self.shelf, newer), newer
-        return selectors.version_numbered(self.shelf, item, since), newer
+            return selectors.version_before(self.store, newer), newer
+        return selectors.version_numbered(self.store, item, since), newer
 
     def address_of(self, item: Collection, **query: Any) -> str:
         address = reverse(self.words.page, args=[item.pk])
@@ -108,12 +108,12 @@ class ListPage(ShelfPage):
     def get(self, request: HttpRequest) -> HttpResponse:
         search = request.GET.get("search", "").strip()[: services.MAX_NAME + 1]
         namespace = current_namespace(request)
-        rows = selectors.collections_visible(self.shelf, self.user).filter(namespace=namespace)
+        rows = selectors.collections_visible(self.store, self.user).filter(namespace=namespace)
         if search:
             rows = rows.filter(name__icontains=search)
-        page = page_of(selectors.with_newest(self.shelf, rows), request.GET.get("cursor"), ROWS)
+        page = page_of(selectors.with_newest(self.store, rows), request.GET.get("cursor"), ROWS)
         context = {"page": page, "search": search, "upload_url": reverse(self.words.upload_page)}
-        return self.show("shelves/list.html", context)
+        return self.show("versioned/list.html", context)
 
 
 class CollectionPage(ShelfPage):
@@ -123,17 +123,17 @@ class CollectionPage(ShelfPage):
 
     def get(self, request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
         item = self.collection(collection_id)
-        version = selectors.version_numbered(self.shelf, item, number_in(request, "version"))
+        version = selectors.version_numbered(self.store, item, number_in(request, "version"))
         return self.show(self.template, self.frame(item, version) | self.content(item, version))
 
     def content(self, item: Collection, version: Version | None) -> dict[str, Any]:
-        """What this shelf shows of a version (None: all were deleted)."""
-        raise NotImplementedError  # a hook: every shelf has its own
+        """What this store shows of a version (None: all were deleted)."""
+        raise NotImplementedError  # a hook: every store has its own
 
     def frame(self, item: Collection, version: Version | None) -> dict[str, Any]:
-        """What pages of all shelves show: the thing, its versions, and what may be done."""
+        """What pages of all stores show: the thing, its versions, and what may be done."""
         before = number_in(self.request, "before")
-        rows = selectors.versions_of(self.shelf, item).order_by("-number")
+        rows = selectors.versions_of(self.store, item).order_by("-number")
         versions = list((rows.filter(number__lt=before) if before else rows)[: VERSIONS_SHOWN + 1])
         return {
             "item": item,
@@ -174,7 +174,7 @@ class EditPage(ShelfPage):
         form = CollectionForm(request.POST)
         if form.is_valid():
             try:
-                services.collection_change(self.shelf, item, actor=self.user, **form.cleaned_data)
+                services.collection_change(self.store, item, actor=self.user, **form.cleaned_data)
             except DomainError as problem:
                 form.add_error("name", sentence_of(problem))
             else:
@@ -184,7 +184,7 @@ class EditPage(ShelfPage):
 
     def _form(self, item: Collection, form: CollectionForm, status: int = 200) -> HttpResponse:
         context = {"item": item, "form": form, "breadcrumbs": self.way_to(item)}
-        return self.show("shelves/edit.html", context, status)
+        return self.show("versioned/edit.html", context, status)
 
 
 class DeletePage(ShelfPage):
@@ -201,9 +201,9 @@ class DeletePage(ShelfPage):
             return self._form(item, version, "The name does not match. Nothing was deleted.", 422)
         try:
             if version is None:
-                services.collection_delete(self.shelf, item, actor=self.user)
+                services.collection_delete(self.store, item, actor=self.user)
             else:
-                services.version_delete(self.shelf, item, version, actor=self.user)
+                services.version_delete(self.store, item, version, actor=self.user)
         except DomainError as problem:
             return self._form(item, version, sentence_of(problem), status_of(problem))
         messages.success(request, f"{_name_of(item, version)} has been deleted.")
@@ -211,19 +211,19 @@ class DeletePage(ShelfPage):
 
     def _version(self, item: Collection) -> Version | None:
         number = number_in(self.request, "version")
-        return None if number is None else selectors.version_numbered(self.shelf, item, number)
+        return None if number is None else selectors.version_numbered(self.store, item, number)
 
     def _form(self, item: Collection, version: Version | None, fault: str = "", status: int = 200) -> HttpResponse:
         context = {
             "item": item,
             "version": version,
             "name": _name_of(item, version),
-            "count": selectors.versions_of(self.shelf, item).count(),
+            "count": selectors.versions_of(self.store, item).count(),
             "fault": fault,
             "typed": self.request.POST.get("name", ""),
             "breadcrumbs": self.way_to(item),
         }
-        return self.show("shelves/delete.html", context, status)
+        return self.show("versioned/delete.html", context, status)
 
 
 class UploadPage(ShelfPage):
@@ -241,13 +241,13 @@ class UploadPage(ShelfPage):
             "choices": namespaces,
             "may_upload": may(self.user, namespace, Role.MEMBER),
             "storage": storage_row(namespace),
-            "open_uploads": own_uploads(self.user, self.shelf.kind),
+            "open_uploads": own_uploads(self.user, self.store.kind),
             "max_files": MAX_FILES,
             "portal": settings.PUBLIC_URL,
             "command": self._command(item),
             "breadcrumbs": self.way_to(item),
         }
-        return self.show("shelves/upload.html", context)
+        return self.show("versioned/upload.html", context)
 
     def _command(self, item: Collection | None) -> str:
         name = item.name if item else f"my-{self.words.noun}"

@@ -1,4 +1,4 @@
-"""Which tables a shelf (datasets, code) has, which of its things a person may see, their files, and what differs
+"""Which tables a store (datasets, code) has, which of its things a person may see, their files, and what differs
 between two versions. A foreign id is a 404. What differs inside a file: `apps.code.compare`.
 """
 
@@ -32,12 +32,12 @@ VersionFields = Callable[[Sequence[ListedFile]], dict[str, Any]]
 
 
 def nothing_more(_: Any) -> dict[str, Any]:
-    """A shelf that adds no columns of its own."""
+    """A store that adds no columns of its own."""
     return {}
 
 
 @dataclass(frozen=True)
-class Shelf(Generic[C, V]):
+class VersionStore(Generic[C, V]):
     """One kind of versioned things."""
 
     kind: Kind
@@ -72,26 +72,28 @@ def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> Chan
 DOWNLOAD_LIFE = timedelta(minutes=10)
 
 
-def collections_visible(shelf: Shelf[C, V], user: User) -> QuerySet[C]:
+def collections_visible(store: VersionStore[C, V], user: User) -> QuerySet[C]:
     """Those in the user's namespaces."""
-    rows: QuerySet[C] = shelf.collections._default_manager.filter(namespace__in=namespaces_visible(user))
+    rows: QuerySet[C] = store.collections._default_manager.filter(namespace__in=namespaces_visible(user))
     return rows.select_related("namespace", "created_by")
 
 
-def collection_for(shelf: Shelf[C, V], user: User, collection_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> C:
+def collection_for(
+    store: VersionStore[C, V], user: User, collection_id: uuid.UUID, *, at_least: Role = Role.VIEWER
+) -> C:
     """The thing, if the user may see it. Raises 404, or 403 where the role is too low."""
-    found = collections_visible(shelf, user).filter(pk=collection_id).first()
+    found = collections_visible(store, user).filter(pk=collection_id).first()
     if found is None:
         raise NotFound()
     if at_least != Role.VIEWER:
         require_role(user, found.namespace, at_least)
-    reading_note(user, shelf.noun, found.pk, found.namespace)
+    reading_note(user, store.noun, found.pk, found.namespace)
     return found
 
 
-def version_for(shelf: Shelf[C, V], user: User, version_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> V:
+def version_for(store: VersionStore[C, V], user: User, version_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> V:
     """The version, if the user may see it. Raises as above."""
-    versions: Any = shelf.versions._default_manager
+    versions: Any = store.versions._default_manager
     found: V | None = (
         versions.select_related("parent__namespace", "created_by")
         .filter(pk=version_id, parent__namespace__in=namespaces_visible(user))
@@ -101,13 +103,13 @@ def version_for(shelf: Shelf[C, V], user: User, version_id: uuid.UUID, *, at_lea
         raise NotFound()
     if at_least != Role.VIEWER:
         require_role(user, parent_of(found).namespace, at_least)
-    reading_note(user, shelf.noun, parent_of(found).pk, parent_of(found).namespace)
+    reading_note(user, store.noun, parent_of(found).pk, parent_of(found).namespace)
     return found
 
 
-def with_newest(shelf: Shelf[C, V], rows: QuerySet[C]) -> QuerySet[C]:
+def with_newest(store: VersionStore[C, V], rows: QuerySet[C]) -> QuerySet[C]:
     """The rows with their newest version at hand (`newest_of`), in one more query for all of them."""
-    versions: Any = shelf.versions._default_manager
+    versions: Any = store.versions._default_manager
     newer = versions.filter(parent=OuterRef("parent"), number__gt=OuterRef("number"))
     newest = versions.filter(~Exists(newer)).select_related("created_by")
     return rows.prefetch_related(Prefetch("versions", queryset=newest, to_attr="newest"))
@@ -125,27 +127,27 @@ def parent_of(version: Version) -> Any:
     return version.parent  # type: ignore[attr-defined]
 
 
-def versions_of(shelf: Shelf[C, V], collection: C) -> QuerySet[V]:
+def versions_of(store: VersionStore[C, V], collection: C) -> QuerySet[V]:
     """All versions of the thing."""
-    versions: Any = shelf.versions._default_manager
+    versions: Any = store.versions._default_manager
     rows: QuerySet[V] = versions.filter(parent=collection)
     return rows.select_related("created_by")
 
 
-def version_numbered(shelf: Shelf[C, V], collection: C, number: int | None) -> V | None:
+def version_numbered(store: VersionStore[C, V], collection: C, number: int | None) -> V | None:
     """The version with this number, or the newest (None where all were deleted). 404 for a number that is not there."""
-    rows = versions_of(shelf, collection).order_by("-number")
+    rows = versions_of(store, collection).order_by("-number")
     if number is None:
         return rows.first()
     found = rows.filter(number=number).first()
     if found is None:
-        raise NotFound(f"There is no version {number} of this {shelf.noun}.", remedy="It may have been deleted.")
+        raise NotFound(f"There is no version {number} of this {store.noun}.", remedy="It may have been deleted.")
     return found
 
 
-def version_before(shelf: Shelf[C, V], version: V) -> V | None:
+def version_before(store: VersionStore[C, V], version: V) -> V | None:
     """The version that this one followed, as far as it is still there."""
-    rows = versions_of(shelf, parent_of(version)).filter(number__lt=version.number)
+    rows = versions_of(store, parent_of(version)).filter(number__lt=version.number)
     return rows.order_by("-number").first()
 
 

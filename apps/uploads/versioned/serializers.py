@@ -1,4 +1,4 @@
-"""The JSON of named things, versions and files; each shelf adds its own fields."""
+"""The JSON of named things, versions and files; each store adds its own fields."""
 
 from __future__ import annotations
 

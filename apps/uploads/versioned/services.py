@@ -1,6 +1,6 @@
 """Making, changing and deleting versioned things. A version is made in one transaction, of bytes already there.
 
-Not here: uploads (`apps.uploads.services`), and what each shelf finds in files.
+Not here: uploads (`apps.uploads.services`), and what each store finds in files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from apps.uploads.manifest import manifest_by_path
 from apps.uploads.models import Upload
 from apps.uploads.services import upload_use, uploads_discard
 from apps.uploads.versioned.models import Collection, Version, versions_deleting
-from apps.uploads.versioned.selectors import Shelf, changes_between, checksums_of
+from apps.uploads.versioned.selectors import VersionStore, changes_between, checksums_of
 from yardmaster.errors import Problem
 
 C = TypeVar("C", bound=Collection)
@@ -47,37 +47,42 @@ def difference(before: Mapping[str, str], after: Mapping[str, str]) -> Differenc
 
 
 def collection_create(
-    shelf: Shelf[C, V], *, namespace: Namespace, actor: User | None, name: str, description: str, upload: Upload
+    store: VersionStore[C, V], *, namespace: Namespace, actor: User | None, name: str, description: str, upload: Upload
 ) -> C:
     """Make the thing with its first version. Raises `Conflict` for a taken name, or an upload that is not complete."""
-    _check_upload(shelf, upload, namespace)
+    _check_upload(store, upload, namespace)
     try:
         with transaction.atomic():
-            made = shelf.collections(
+            made = store.collections(
                 namespace=namespace, name=checked_name(name), description=description, created_by=actor
             )
             made.save(force_insert=True)
-            _version_create(shelf, made, actor=actor, upload=upload, note="")
-            record(actor, f"{shelf.noun}.create", f"{shelf.noun}:{made.pk}", namespace=namespace, name=made.name)
+            _version_create(store, made, actor=actor, upload=upload, note="")
+            record(actor, f"{store.noun}.create", f"{store.noun}:{made.pk}", namespace=namespace, name=made.name)
     except IntegrityError as error:
         raise _name_taken(name, namespace) from error
     return made
 
 
-def version_add(shelf: Shelf[C, V], collection: C, *, actor: User | None, upload: Upload, note: str = "") -> V:
+def version_add(store: VersionStore[C, V], collection: C, *, actor: User | None, upload: Upload, note: str = "") -> V:
     """The next version. Raises `Conflict` for an upload that is not complete."""
-    _check_upload(shelf, upload, collection.namespace)
+    _check_upload(store, upload, collection.namespace)
     with transaction.atomic():
-        made = _version_create(shelf, collection, actor=actor, upload=upload, note=note)
+        made = _version_create(store, collection, actor=actor, upload=upload, note=note)
         record(
-            actor, f"{shelf.noun}_version.create", f"{shelf.noun}_version:{made.pk}",
+            actor, f"{store.noun}_version.create", f"{store.noun}_version:{made.pk}",
             namespace=collection.namespace, of=str(collection.pk), number=made.number,
         )  # fmt: skip
     return made
 
 
 def collection_change(
-    shelf: Shelf[C, V], collection: C, *, actor: User | None, name: str | None = None, description: str | None = None
+    store: VersionStore[C, V],
+    collection: C,
+    *,
+    actor: User | None,
+    name: str | None = None,
+    description: str | None = None,
 ) -> C:
     """Rename or describe; None leaves it as it is."""
     facts = {}
@@ -88,46 +93,46 @@ def collection_change(
     try:
         with transaction.atomic():
             collection.save(update_fields=["name", "description"])
-            subject = f"{shelf.noun}:{collection.pk}"
-            record(actor, f"{shelf.noun}.change", subject, namespace=collection.namespace, **facts)
+            subject = f"{store.noun}:{collection.pk}"
+            record(actor, f"{store.noun}.change", subject, namespace=collection.namespace, **facts)
     except IntegrityError as error:
         raise _name_taken(collection.name, collection.namespace) from error
     return collection
 
 
-def collection_delete(shelf: Shelf[C, V], collection: C, *, actor: User | None) -> None:
+def collection_delete(store: VersionStore[C, V], collection: C, *, actor: User | None) -> None:
     """Delete the thing with all its versions. Raises `Conflict` while an unfinished job uses one of them."""
     with transaction.atomic():
-        _lock(shelf, collection.pk)
-        versions = list(_versions(shelf).filter(parent=collection.pk))
-        _refuse_in_use(shelf, versions)
+        _lock(store, collection.pk)
+        versions = list(_versions(store).filter(parent=collection.pk))
+        _refuse_in_use(store, versions)
         collection.delete()
         record(
-            actor, f"{shelf.noun}.delete", f"{shelf.noun}:{collection.pk}",
+            actor, f"{store.noun}.delete", f"{store.noun}:{collection.pk}",
             namespace=collection.namespace, name=collection.name, versions=len(versions),
         )  # fmt: skip
         uploads_discard(version.upload_id for version in versions)
 
 
-def collections_clear(shelf: Shelf[C, V], namespace: Namespace, *, actor: User | None) -> int:
+def collections_clear(store: VersionStore[C, V], namespace: Namespace, *, actor: User | None) -> int:
     """Delete the things of a namespace of which nothing shall stay, some at a time. Returns how many are still there.
     Raises `Conflict` like `collection_delete`."""
-    found: Any = shelf.collections
+    found: Any = store.collections
     for collection in found.objects.filter(namespace=namespace)[:_CLEARED_AT_ONCE]:
-        collection_delete(shelf, collection, actor=actor)
+        collection_delete(store, collection, actor=actor)
     return int(found.objects.filter(namespace=namespace).count())
 
 
-def version_delete(shelf: Shelf[C, V], collection: C, version: V, *, actor: User | None) -> None:
+def version_delete(store: VersionStore[C, V], collection: C, version: V, *, actor: User | None) -> None:
     """Delete one version. Raises `Conflict` while an unfinished job uses it."""
     with transaction.atomic():
-        _lock(shelf, collection.pk)
-        _refuse_in_use(shelf, [version])
-        subject = f"{shelf.noun}_version:{version.pk}"
+        _lock(store, collection.pk)
+        _refuse_in_use(store, [version])
+        subject = f"{store.noun}_version:{version.pk}"
         upload_id, number = version.upload_id, version.number
         version.delete()
         record(
-            actor, f"{shelf.noun}_version.delete", subject,
+            actor, f"{store.noun}_version.delete", subject,
             namespace=collection.namespace, of=str(collection.pk), number=number,
         )  # fmt: skip
         uploads_discard([upload_id])
@@ -142,57 +147,57 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _version_create(shelf: Shelf[C, V], collection: C, *, actor: User | None, upload: Upload, note: str) -> V:
-    locked = _lock(shelf, collection.pk)
+def _version_create(store: VersionStore[C, V], collection: C, *, actor: User | None, upload: Upload, note: str) -> V:
+    locked = _lock(store, collection.pk)
     upload_use(upload)
     files = manifest_by_path(upload.pk)
-    change = difference(_newest_checksums(shelf, collection.pk), {file.path: file.sha256 for file in files})
+    change = difference(_newest_checksums(store, collection.pk), {file.path: file.sha256 for file in files})
     locked.latest_number += 1
     locked.save(update_fields=["latest_number"])
-    made: V = shelf.versions(
+    made: V = store.versions(
         id=upload.target_id, parent=locked, number=locked.latest_number, note=note, upload_id=upload.pk,
         key_prefix=upload.key_prefix, size=sum(file.size for file in files), file_count=len(files),
         added=change.added, changed=change.changed, removed=change.removed, created_by=actor,
-        **shelf.version_fields(files),
+        **store.version_fields(files),
     )  # fmt: skip
     made.save(force_insert=True)
     return made
 
 
-def _newest_checksums(shelf: Shelf[C, V], collection_id: uuid.UUID) -> dict[str, str]:
+def _newest_checksums(store: VersionStore[C, V], collection_id: uuid.UUID) -> dict[str, str]:
     """Of the newest version's files, by path; empty where there is none."""
-    newest = _versions(shelf).filter(parent=collection_id).order_by("-number").first()
+    newest = _versions(store).filter(parent=collection_id).order_by("-number").first()
     return {} if newest is None else checksums_of(newest)
 
 
-def _lock(shelf: Shelf[C, V], collection_id: uuid.UUID) -> C:
+def _lock(store: VersionStore[C, V], collection_id: uuid.UUID) -> C:
     """Of two changes of the same thing at once, one waits."""
-    found = shelf.collections._default_manager.select_for_update().filter(pk=collection_id).first()
+    found = store.collections._default_manager.select_for_update().filter(pk=collection_id).first()
     if found is None:
         raise NotFound()
     return found
 
 
-def _versions(shelf: Shelf[C, V]) -> Any:
-    return shelf.versions._default_manager
+def _versions(store: VersionStore[C, V]) -> Any:
+    return store.versions._default_manager
 
 
-def _check_upload(shelf: Shelf[C, V], upload: Upload, namespace: Namespace) -> None:
-    if upload.kind != shelf.kind:
-        message = f"This is an upload of {upload.kind}, not of {shelf.kind}."
+def _check_upload(store: VersionStore[C, V], upload: Upload, namespace: Namespace) -> None:
+    if upload.kind != store.kind:
+        message = f"This is an upload of {upload.kind}, not of {store.kind}."
         raise Invalid([Problem("upload", "invalid", message, "Upload the files again with the right kind.")])
     if upload.namespace_id != namespace.pk:
         message = "This upload belongs to another namespace, and its bytes to that one's quota."
         raise Invalid([Problem("upload", "invalid", message, f"Upload the files into {namespace.slug}.")])
 
 
-def _refuse_in_use(shelf: Shelf[C, V], versions: Iterable[V]) -> None:
+def _refuse_in_use(store: VersionStore[C, V], versions: Iterable[V]) -> None:
     numbers = {version.pk: version.number for version in versions}
-    answers = versions_deleting.send(shelf.versions, version_ids=set(numbers))
+    answers = versions_deleting.send(store.versions, version_ids=set(numbers))
     used: set[Any] = {one for _, in_use in answers for one in in_use or ()}
     if used:
         raise Conflict(
-            f"An unfinished job uses version {min(numbers[one] for one in used)} of this {shelf.noun}.",
+            f"An unfinished job uses version {min(numbers[one] for one in used)} of this {store.noun}.",
             "in_use",
             remedy="Wait until the job has ended, or stop it.",
         )

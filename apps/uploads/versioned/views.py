@@ -1,4 +1,4 @@
-"""The addresses that datasets and code have in common. Each shelf's views say which shelf and which JSON."""
+"""The addresses that datasets and code have in common. Each store's views say which store and which JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from apps.uploads.selectors import upload_for
 from apps.uploads.versioned import selectors, services
 from apps.uploads.versioned.models import Collection, Version
 from apps.uploads.versioned.paging import ByPath
-from apps.uploads.versioned.selectors import Shelf
+from apps.uploads.versioned.selectors import VersionStore
 from apps.uploads.versioned.serializers import (
     CollectionChangesSerializer,
     NewCollectionSerializer,
@@ -37,23 +37,23 @@ PATH = OpenApiParameter("path", str, required=True, description="The file's path
 
 
 class ShelfView(ApiView):
-    """Any address of a shelf."""
+    """Any address of a store."""
 
     scope = "data"
-    shelf: ClassVar[Shelf[Any, Any]]
+    store: ClassVar[VersionStore[Any, Any]]
     answers_with: ClassVar[type[BaseSerializer[Any]]]
 
     def collection(self, collection_id: UUID, at_least: Role = Role.VIEWER) -> Collection:
-        found: Collection = selectors.collection_for(self.shelf, self.user, collection_id, at_least=at_least)
+        found: Collection = selectors.collection_for(self.store, self.user, collection_id, at_least=at_least)
         return found
 
     def version(self, version_id: UUID, at_least: Role = Role.VIEWER) -> Version:
-        found: Version = selectors.version_for(self.shelf, self.user, version_id, at_least=at_least)
+        found: Version = selectors.version_for(self.store, self.user, version_id, at_least=at_least)
         return found
 
     def note_download(self, version: Version) -> None:
         of = selectors.parent_of(version)
-        download_record(self.user, self.shelf.noun, of.pk, of.namespace, name=of.name, version=version.number)
+        download_record(self.user, self.store.noun, of.pk, of.namespace, name=of.name, version=version.number)
 
     def wanted_path(self) -> str:
         """The query's `path`. Raises `Invalid`."""
@@ -70,7 +70,7 @@ class CollectionsView(IdempotentPosts, ShelfView):
     posts_are_one_transaction = True
 
     def get(self, request: Request) -> Response:
-        rows = selectors.collections_visible(self.shelf, self.user)
+        rows = selectors.collections_visible(self.store, self.user)
         if wanted := request.query_params.get("namespace"):
             rows = rows.filter(namespace=namespace_for(self.user, wanted))
         if words := request.query_params.get("search"):
@@ -78,7 +78,7 @@ class CollectionsView(IdempotentPosts, ShelfView):
                 remedy = f"No name has more than {MAX_NAME} characters."
                 raise Invalid([Problem("search", "too_long", "This is too long to be part of a name.", remedy)])
             rows = rows.filter(name__icontains=words)
-        return self.page(selectors.with_newest(self.shelf, rows), self.answers_with)
+        return self.page(selectors.with_newest(self.store, rows), self.answers_with)
 
     def post(self, request: Request) -> Response:
         data = self.read(NewCollectionSerializer).validated_data
@@ -86,7 +86,7 @@ class CollectionsView(IdempotentPosts, ShelfView):
         wanted = data.get("namespace")
         namespace = namespace_for(self.user, wanted, at_least=Role.MEMBER) if wanted else upload.namespace
         made = services.collection_create(
-            self.shelf, namespace=namespace, actor=self.user, name=data["name"],
+            self.store, namespace=namespace, actor=self.user, name=data["name"],
             description=data["description"], upload=upload,
         )  # fmt: skip
         return Response(self.answers_with(made).data, status=201)
@@ -101,11 +101,11 @@ class CollectionView(ShelfView):
     def patch(self, request: Request, collection_id: UUID) -> Response:
         found = self.collection(collection_id, Role.MEMBER)
         changes = self.read(CollectionChangesSerializer).validated_data
-        changed = services.collection_change(self.shelf, found, actor=self.user, **changes)
+        changed = services.collection_change(self.store, found, actor=self.user, **changes)
         return Response(self.answers_with(changed).data)
 
     def delete(self, request: Request, collection_id: UUID) -> Response:
-        services.collection_delete(self.shelf, self.collection(collection_id, Role.MEMBER), actor=self.user)
+        services.collection_delete(self.store, self.collection(collection_id, Role.MEMBER), actor=self.user)
         return Response(status=204)
 
 
@@ -115,13 +115,13 @@ class VersionsView(IdempotentPosts, ShelfView):
     posts_are_one_transaction = True
 
     def get(self, request: Request, collection_id: UUID) -> Response:
-        return self.page(selectors.versions_of(self.shelf, self.collection(collection_id)), self.answers_with)
+        return self.page(selectors.versions_of(self.store, self.collection(collection_id)), self.answers_with)
 
     def post(self, request: Request, collection_id: UUID) -> Response:
         found = self.collection(collection_id, Role.MEMBER)
         data = self.read(NewVersionSerializer).validated_data
         upload = upload_for(self.user, data["upload"])
-        made = services.version_add(self.shelf, found, actor=self.user, upload=upload, note=data["note"])
+        made = services.version_add(self.store, found, actor=self.user, upload=upload, note=data["note"])
         return Response(self.answers_with(made).data, status=201)
 
 
@@ -133,7 +133,7 @@ class VersionView(ShelfView):
 
     def delete(self, request: Request, version_id: UUID) -> Response:
         version = self.version(version_id, Role.MEMBER)
-        services.version_delete(self.shelf, selectors.parent_of(version), version, actor=self.user)
+        services.version_delete(self.store, selectors.parent_of(version), version, actor=self.user)
         return Response(status=204)
 
 

@@ -4,7 +4,7 @@ import { Refusal, get, type Job } from "../api";
 import { el } from "../dom";
 
 export class NewerAttempt {
-  private isTold = false;
+  private isShown = false;
 
   /** `before` is what the line is put before; `address` is where the log of a later attempt is. */
   constructor(
@@ -15,10 +15,10 @@ export class NewerAttempt {
 
   /** Ask whether the job has been run again since. To be called when there may be news. */
   async look(): Promise<void> {
-    if (this.isTold) return;
+    if (this.isShown) return;
     const attempt = await this.newest();
-    if (this.isTold || attempt <= this.which.attempt) return;
-    this.isTold = true;
+    if (this.isShown || attempt <= this.which.attempt) return;
+    this.isShown = true;
     const line = el("div", { class: "log-note", role: "status", "data-newer": "" });
     this.before.before(line);
     line.append(`This is attempt ${this.which.attempt}. Attempt ${attempt} has started: `, el("a", { href: this.address(attempt) }, "show its log"));

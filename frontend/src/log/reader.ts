@@ -9,7 +9,7 @@ import { Tape, type Page, type Row } from "./tape";
 const PAGE = 1_000;
 const AHEAD = 150;
 const FAR = 2 * PAGE;
-const TOGETHER = 100;
+const COALESCE_MS = 100;
 const CATCH_UP = 8;
 
 export type Connection = "idle" | "live" | "lost" | "ended" | "refused";
@@ -136,7 +136,7 @@ export class LogReader {
     this.live = { ...this.live, [task]: message.first + count };
     this.listener.arrived(rows, before);
     if (this.following && wasAtEnd) for (const row of rows) this.pending.push(row);
-    this.timer ||= window.setTimeout(() => this.flush(), TOGETHER);
+    this.timer ||= window.setTimeout(() => this.flush(), COALESCE_MS);
   }
 
   /** Hold what has come in, ordered by time: tasks come one after the other, their lines belong side by side. */

@@ -8,7 +8,7 @@ import { rememberParts } from "../unchanged";
 import { duration } from "../words";
 
 const LOOK_AGAIN = 20_000; // nudges may be lost; the page is then late, never wrong
-const TOGETHER = 300;
+const COALESCE_MS = 300;
 const RESTS = 1_000;
 
 const status = () => document.getElementById("job-status");
@@ -25,7 +25,7 @@ function startJob(jobId: string, curves: CurvesCard | null): void {
         tellParts();
         curves?.changed();
       },
-      Math.max(TOGETHER, last + RESTS - Date.now()),
+      Math.max(COALESCE_MS, last + RESTS - Date.now()),
     );
   };
   // Also while the tab is hidden: that is when its title and icon are looked at.

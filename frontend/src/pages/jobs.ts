@@ -2,7 +2,7 @@
 import { htmx } from "../htmx";
 import { keepConnected } from "../sockets";
 
-const TOGETHER = 400;
+const DEBOUNCE_MS = 400;
 const LOOK_AGAIN = 30_000; // nudges may be lost; a row is then late, never wrong
 const MOST_AT_ONCE = 50;
 
@@ -46,7 +46,7 @@ function soon(): void {
   due ||= window.setTimeout(() => {
     due = 0;
     void refresh();
-  }, TOGETHER);
+  }, DEBOUNCE_MS);
 }
 
 async function refresh(): Promise<void> {

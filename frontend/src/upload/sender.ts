@@ -4,7 +4,7 @@ import { Refusal } from "../api";
 import { arrivedOf, lackingOf, rangeOf, restAfter, type PartToSend, type ServerFile } from "./plan";
 import { put, sign, type OpenUpload, type Signed } from "./portal";
 
-const LANES = 4; // browsers open six connections to one host; the page keeps two
+const PARALLEL = 4; // browsers open six connections to one host; the page keeps two
 const SIGNED_AT_ONCE = 50;
 const ADDRESS_LIFE = 45 * 60_000; // they are good for an hour
 
@@ -46,7 +46,7 @@ export class Sender {
   /** Resolves when every part has arrived, or after `stop`. Raises `Refusal` or `Unreadable`, and then sends nothing more. */
   async run(): Promise<void> {
     try {
-      await Promise.all(Array.from({ length: LANES }, () => this.lane()));
+      await Promise.all(Array.from({ length: PARALLEL }, () => this.sendNext()));
     } catch (error) {
       this.stop();
       throw error;
@@ -93,7 +93,7 @@ export class Sender {
     return [...this.moving.keys()].some((key) => key.startsWith(`${file.index}:`));
   }
 
-  private async lane(): Promise<void> {
+  private async sendNext(): Promise<void> {
     for (let part = this.todo.pop(); part && !this.ended; part = this.todo.pop()) {
       while (!this.ended && !(await this.isSent(part)));
     }
@@ -136,7 +136,7 @@ export class Sender {
     if (error.status === 0) await this.checkReadable(part.file);
     this.addresses.delete(this.batchOf(part));
     this.failures += 1;
-    const rest = restAfter(Math.ceil(this.failures / LANES), Math.random());
+    const rest = restAfter(Math.ceil(this.failures / PARALLEL), Math.random());
     this.waits = error.message;
     await restOrOnline(rest, this.control.signal);
   }

@@ -142,11 +142,11 @@ def settings_of(chosen: Chosen, base: Mapping[str, str], port: int) -> dict[str,
         "YARDMASTER_TASK_URL": f"http://{bracketed(chosen.host)}:{port}",
         "YARDMASTER_DEFAULT_ENGINE": "kubernetes",
     }
-    told = {name: value for name, value in found.items() if not base.get(name)}
+    variables = {name: value for name, value in found.items() if not base.get(name)}
     hosts = base.get("YARDMASTER_ALLOWED_HOSTS") or "127.0.0.1,localhost,[::1]"
     if bracketed(chosen.host) not in hosts.split(","):
         hosts = f"{hosts},{bracketed(chosen.host)}"
-    return {**told, "YARDMASTER_ALLOWED_HOSTS": hosts}
+    return {**variables, "YARDMASTER_ALLOWED_HOSTS": hosts}
 
 
 def bracketed(host: str) -> str:
@@ -170,7 +170,7 @@ def _is_loopback(host: str) -> bool:
 
 
 _NOTE = "cluster-settings.json"
-_COMMANDS = ("doctor", "engine_places")
+_COMMANDS = ("doctor", "engine_namespaces")
 """Those of `manage.py` that ask engines. Others run in the portal's own processes, or need no engine."""
 
 

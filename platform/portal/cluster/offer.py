@@ -88,15 +88,17 @@ class Offer:
     # --- facts -------------------------------------------------------------------------------------------------------
 
     def _situation(self) -> Situation:
-        told = self.environment
-        if self.is_wanted and told.get("YARDMASTER_KUBERNETES") and not env.flag("YARDMASTER_KUBERNETES"):
+        variables = self.environment
+        if self.is_wanted and variables.get("YARDMASTER_KUBERNETES") and not env.flag("YARDMASTER_KUBERNETES"):
             raise OfferFailed("YARDMASTER_KUBERNETES says no and ENGINE=kubernetes says yes: leave one of them out.")
         chosen, declined = self._recall()
-        is_set = bool(told.get("YARDMASTER_KUBERNETES") or told.get("YARDMASTER_KUBECONFIG"))
+        is_set = bool(variables.get("YARDMASTER_KUBERNETES") or variables.get("YARDMASTER_KUBECONFIG"))
         if chosen is not None and not self.is_wanted:  # whatever kubectl is set to by now
             target = target_of(chosen.target.kubeconfig, chosen.target.context)
         else:
-            target = target_of(kubeconfig_of(told, Path.home()), told.get("YARDMASTER_KUBERNETES_CONTEXT", ""))
+            target = target_of(
+                kubeconfig_of(variables, Path.home()), variables.get("YARDMASTER_KUBERNETES_CONTEXT", "")
+            )
         return Situation(
             target, self.is_wanted, is_set, sys.stdin.isatty() and sys.stdout.isatty(), chosen, declined,
             tuple(own_addresses()), self._tasks().get("image", ""), self.host,
@@ -180,7 +182,7 @@ class Offer:
     # --- a person ----------------------------------------------------------------------------------------------------
 
     def _is_agreed(self, target: Target) -> bool:
-        """A refusal is remembered, silence is not."""
+        """A refusal is remembered, no answer is not."""
         sys.stdout.write(
             "  Let jobs run there? The portal makes namespaces of its own on it, and listens at an address of this\n"
             "  machine that pods reach, in place of 127.0.0.1. [y/N] "

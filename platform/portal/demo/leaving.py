@@ -35,7 +35,7 @@ def leaving_nothing(engine: str, home: Path, say: Say) -> Iterator[Callable[[], 
     note = home / "run" / NOTE
     before = noted(note, home / "run" / "up.lock")
     if before is None:
-        before = _places()
+        before = _engine_namespaces()
         note.write_text(json.dumps(before))
     try:
         yield note.touch
@@ -55,7 +55,7 @@ def noted(note: Path, lock: Path) -> list[str] | None:
 def _leave(before: Sequence[str], note: Path, say: Say) -> None:
     say("Removing from the cluster what the demonstration made there ...")
     try:
-        left = [one for one in _places("--remove", f"--keep={','.join(before)}", f"--patience={PATIENCE}")
+        left = [one for one in _engine_namespaces("--remove", f"--keep={','.join(before)}", f"--patience={PATIENCE}")
                 if one not in before]  # fmt: skip
     except KeyboardInterrupt:
         say("Left to the next demonstration: make demo ENGINE=kubernetes EXIT=1")
@@ -70,10 +70,10 @@ def _leave(before: Sequence[str], note: Path, say: Say) -> None:
     say("Nothing is left of it there.")
 
 
-def _places(*arguments: str) -> list[str]:
-    """Ids of the portal's namespaces that have a place on an engine. Ctrl-C reaches this process alone."""
+def _engine_namespaces(*arguments: str) -> list[str]:
+    """Ids of the portal's namespaces that an engine keeps a namespace for. Ctrl-C reaches this process alone."""
     done = subprocess.run(
-        [sys.executable, "manage.py", "engine_places", *arguments], cwd=ROOT, capture_output=True, text=True,
+        [sys.executable, "manage.py", "engine_namespaces", *arguments], cwd=ROOT, capture_output=True, text=True,
         check=False, start_new_session=True, env=dict(os.environ), timeout=PATIENCE + 60,
     )  # fmt: skip
     if done.returncode:

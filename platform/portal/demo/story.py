@@ -81,7 +81,7 @@ class Story:
     def _until_cleaned_up(self, job: Job) -> Job:
         """Until nothing of the job runs any more, so that no parameter server outlives the demonstration."""
         deadline = time.monotonic() + 90
-        while job.tidied_at is None and time.monotonic() < deadline:
+        while job.cleaned_up_at is None and time.monotonic() < deadline:
             time.sleep(0.2)
             job = self.portal.jobs.get(job.id)
         return job

@@ -31,9 +31,9 @@ def main() -> int:
     try:
         portal_home.prepare(home)
         with portal_home.lock(home):
-            silence, log_keep = _limits()
+            timeout, log_keep = _limits()
             address, variables = _settle_cluster(options, home, stop)
-            keeper = Keeper(home, ROOT, environment(variables, ROOT, home, address), _say, Health(silence), log_keep)
+            keeper = Keeper(home, ROOT, environment(variables, ROOT, home, address), _say, Health(timeout), log_keep)
             try:
                 keeper.end_leftovers()
                 if started := bring_up(keeper, home, address, stop):
@@ -79,14 +79,14 @@ def _settle_cluster(
 
 
 def _limits() -> tuple[float, int]:
-    """How long a process may be silent, and how much output is kept."""
+    """How long a process may be without a heartbeat, and how much output is kept."""
     from django.core.exceptions import ImproperlyConfigured
 
     from portal import env
 
     try:
-        silence = env.number("YARDMASTER_SILENCE_LIMIT", int(LIMIT), least=3)
-        return silence, env.size("YARDMASTER_LOG_KEEP", "512Mi", least=10 << 20)
+        timeout = env.number("YARDMASTER_HEARTBEAT_TIMEOUT", int(LIMIT), least=3)
+        return timeout, env.size("YARDMASTER_LOG_KEEP", "512Mi", least=10 << 20)
     except ImproperlyConfigured as error:
         raise CouldNotStart(str(error)) from error
 

@@ -1,8 +1,8 @@
-"""Whether processes that live still answer. Each shows signs: the web process and the message server answer a probe,
-the others touch a file.
+"""Whether running processes still have a heartbeat: the web process and the message server answer a probe, the others
+touch a file.
 
-Silence is counted in time during which this process itself ran, so that neither a machine that slept nor one that is
-too busy to run the keeper makes a process look silent. Not here: ending and starting processes (`keeper`).
+The time without one is counted while this process itself runs, so that neither a machine that slept nor one that is too
+busy to run the keeper makes a process look stale. Not here: ending and starting processes (`keeper`).
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from portal.up.processes import Process
 
 LIMIT = 60.0
 START_LIMITS = 5
-"""A process that has shown no sign since its start may be silent for so many limits: it may have a lot to prepare."""
+"""A process that has had no heartbeat since its start has so many limits of time: it may have a lot to prepare."""
 _LONGEST_STEP = 1.0
-"""Seconds that one look may add to a silence: the keeper looks twice a second when it runs at all."""
+"""Seconds that one look may add to the time without a heartbeat: the keeper looks twice a second when it runs."""
 
 
 @dataclass(frozen=True)
-class Silence:
-    """What is known of one process since its start. `mark` changes with every sign it shows."""
+class Heartbeat:
+    """The heartbeat of one process since its start. `mark` changes with each."""
 
     mark: int
     looked_at: float
     seconds: float = 0.0
+    """Since the last one, or since the start."""
     has_begun: bool = False
-    """It has shown a sign."""
+    """There was a first one."""
 
-    def after_look(self, mark: int, now: float) -> Silence:
+    def after_look(self, mark: int, now: float) -> Heartbeat:
         """What is known once the process was looked at again, `now` on a clock that never goes back."""
         if mark != self.mark:
-            return Silence(mark, now, has_begun=True)
+            return Heartbeat(mark, now, has_begun=True)
         step = min(max(now - self.looked_at, 0.0), _LONGEST_STEP)
         return replace(self, looked_at=now, seconds=self.seconds + step)
 
@@ -46,11 +47,11 @@ class Silence:
 
 
 class Health:
-    """The silences of all processes of one keeper."""
+    """The heartbeats of all processes of one keeper."""
 
     def __init__(self, limit: float = LIMIT) -> None:
         self.limit = limit
-        self._silences: dict[str, Silence] = {}
+        self._heartbeats: dict[str, Heartbeat] = {}
         self._probes: dict[str, _Probe] = {}
 
     def begin(self, process: Process, now: float) -> None:
@@ -58,23 +59,23 @@ class Health:
         if process.probed_at and process.name not in self._probes:
             self._probes[process.name] = _Probe(process.probed_at, self.limit / 3)
             self._probes[process.name].start()
-        self._silences[process.name] = Silence(self._mark(process), now)
+        self._heartbeats[process.name] = Heartbeat(self._mark(process), now)
 
     def is_unresponsive(self, process: Process, now: float) -> bool:
         """To be asked again and again while the process lives."""
         if not (process.probed_at or process.touches):
             return False
-        found = self._silences[process.name].after_look(self._mark(process), now)
-        self._silences[process.name] = found
+        found = self._heartbeats[process.name].after_look(self._mark(process), now)
+        self._heartbeats[process.name] = found
         return found.is_over(self.limit)
 
-    def silence_of(self, name: str) -> float:
-        """Seconds since the process last showed a sign, or since its start."""
-        return self._silences[name].seconds
+    def seconds_without(self, name: str) -> float:
+        """Seconds since the process's last heartbeat, or since its start."""
+        return self._heartbeats[name].seconds
 
     def end(self, name: str) -> None:
         """The process will not be started again."""
-        self._silences.pop(name, None)
+        self._heartbeats.pop(name, None)
         if probe := self._probes.pop(name, None):
             probe.is_over.set()
 

@@ -99,7 +99,7 @@ class Keeper:
         if kept.kill_at is None and self.health.is_unresponsive(kept.process, now):
             kept.kill_at = now + kept.process.grace
             name = kept.process.name
-            seconds = self.health.silence_of(name)
+            seconds = self.health.seconds_without(name)
             self.say(f"{name} has not answered for {seconds:.0f} s and is ended ({self.log_of(name)})")
             _signal_group(kept.child, signal.SIGTERM)
         elif kept.kill_at is not None and now >= kept.kill_at:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from yardmaster.code.script_facts import Call, Facts, Place, Unreadable, read_script
+from yardmaster.code.script_facts import Call, Facts, Location, Unreadable, read_script
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_rules import CLASSIC_FLAGS, shorten
 from yardmaster.job.strategy import only_serves
@@ -66,7 +66,7 @@ def _of_servers(spec: TrainingSpec) -> list[Finding]:
     return [_warn("no_end", message, "Set a time limit (max_runtime).")]
 
 
-def _warn(code: str, message: str, remedy: str, place: Place | None = None) -> Finding:
+def _warn(code: str, message: str, remedy: str, place: Location | None = None) -> Finding:
     file, line = (place.file, place.line) if place else ("", 0)
     return Finding(Severity.WARNING, code, message, remedy, file, line)
 
@@ -128,12 +128,12 @@ def _parameter_server(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     if not facts.uses("ParameterServerStrategy", "ParameterServerStrategyV2"):
         message = "The script does not create a ParameterServerStrategy: the chief would not use its cluster."
         remedy = "Add a branch for the chief that creates the strategy, or launch as between_graph."
-        yield _warn("no_coordinator", message, remedy, Place(spec.entry_point, 0))
+        yield _warn("no_coordinator", message, remedy, Location(spec.entry_point, 0))
     server = facts.uses("distribute.Server", "train.Server", "GrpcServer")
     remedy = 'In the tasks "worker" and "ps", run tf.distribute.Server(...).join() and nothing else.'
     if not server:
         message = "The script does not start a server: workers and parameter servers would train separately."
-        yield _warn("no_server", message, remedy, Place(spec.entry_point, 0))
+        yield _warn("no_server", message, remedy, Location(spec.entry_point, 0))
     elif not any(call.method == "join" and not call.node.args for call in facts.calls):
         yield _warn("no_join", "A server is started, but the script does not wait for it with join().", remedy, server)
     for call in facts.calls:
@@ -147,7 +147,7 @@ def _collective(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     if spec.strategy is Strategy.MULTI_WORKER_MIRRORED and not facts.uses(*names):
         message = "The script does not create a MultiWorkerMirroredStrategy: every worker would train separately."
         remedy = "Make the model under tf.distribute.MultiWorkerMirroredStrategy().scope()."
-        yield _warn("no_strategy", message, remedy, Place(spec.entry_point, 0))
+        yield _warn("no_strategy", message, remedy, Location(spec.entry_point, 0))
 
 
 def _between_graph(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
@@ -159,7 +159,7 @@ def _between_graph(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     if not reads_cluster:
         message = "The script reads neither TF_CONFIG nor --job_name and --task_index: every task would do the same."
         remedy = "Read the task's role and index from TF_CONFIG or from the flags, or launch as single."
-        yield _warn("no_cluster", message, remedy, Place(spec.entry_point, 0))
+        yield _warn("no_cluster", message, remedy, Location(spec.entry_point, 0))
     session = facts.uses("MonitoredTrainingSession")
     if session and spec.retries > 0 and "device_filters" not in facts.keywords | facts.own_names:
         message = "After a restart the chief would wait for all workers, forever if one has already finished."
@@ -178,12 +178,12 @@ def _flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
             variable = getattr(spec.paths, key.replace("_flag", "_env"))
             remedy = f'Set paths.{key} to "" and read the variable {variable}, or add {flag} to the parser.'
             message = f"The script's parser does not know {flag}, which Yardmaster passes."
-            yield _warn("unknown_flag", message, remedy, Place(spec.entry_point, 0))
+            yield _warn("unknown_flag", message, remedy, Location(spec.entry_point, 0))
     missing = [flag for flag in CLASSIC_FLAGS if flag not in known]
     if spec.strategy is Strategy.BETWEEN_GRAPH and missing:
         message = f"The script's parser does not know {', '.join(missing)}, which every between_graph task gets."
         remedy = "Use parse_known_args, or add them to the parser."
-        yield _warn("unknown_flag", message, remedy, Place(spec.entry_point, 0))
+        yield _warn("unknown_flag", message, remedy, Location(spec.entry_point, 0))
 
 
 def _known_flags(facts: Facts) -> set[str] | None:
@@ -192,9 +192,9 @@ def _known_flags(facts: Facts) -> set[str] | None:
     defines = [call for call in facts.calls if call.method.startswith("DEFINE_")]
     strict = any(call.method == "parse_args" and not call.node.args for call in facts.calls)
     if strict and adds and not any(call.method in ("parse_known_args", "add_subparsers") for call in facts.calls):
-        told = [text for call in adds for text in call.texts() if text.startswith("-")]
+        declared = [text for call in adds for text in call.texts() if text.startswith("-")]
         open_ended = any(not call.texts() for call in adds)
-        return None if open_ended else set(told)
+        return None if open_ended else set(declared)
     if defines and facts.uses("app.run"):
         open_ended = any(not call.texts() for call in defines)
         return None if open_ended else {f"--{call.texts()[0]}" for call in defines}
@@ -256,7 +256,7 @@ def _where(spec: TrainingSpec) -> str:
     return spec.paths.data_flag or spec.paths.data_env or "the working directory"
 
 
-def _overridden_defaults(spec: TrainingSpec, facts: Facts) -> set[tuple[str, Place]]:
+def _overridden_defaults(spec: TrainingSpec, facts: Facts) -> set[tuple[str, Location]]:
     """Defaults of flags that the job sets anyhow."""
     given = {spec.paths.data_flag, spec.paths.log_flag, spec.paths.model_flag}
     given |= {argument.partition("=")[0] for argument in spec.arguments}
@@ -271,7 +271,7 @@ def _overridden_defaults(spec: TrainingSpec, facts: Facts) -> set[tuple[str, Pla
             continue
         for one in defaults:
             if isinstance(one, ast.Constant) and isinstance(one.value, str):
-                found.add((one.value, Place(call.place.file, one.lineno)))
+                found.add((one.value, Location(call.place.file, one.lineno)))
     return found
 
 

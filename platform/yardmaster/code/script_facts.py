@@ -17,7 +17,7 @@ LARGEST_FILE = 1_000_000
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """Where in the code something stands."""
 
     file: str
@@ -31,7 +31,7 @@ class Call:
 
     name: str
     node: ast.Call
-    place: Place
+    place: Location
 
     @property
     def method(self) -> str:
@@ -54,7 +54,7 @@ class Call:
 class Unreadable:
     """A file that Python cannot read."""
 
-    place: Place
+    place: Location
     message: str
     text: str
     """The line, as it stands."""
@@ -64,26 +64,26 @@ class Unreadable:
 class Facts:
     """All that was found, over all files that were read."""
 
-    imports: dict[str, Place] = field(default_factory=dict)
+    imports: dict[str, Location] = field(default_factory=dict)
     """Modules, by dotted name, where they are first imported."""
-    names: dict[str, Place] = field(default_factory=dict)
+    names: dict[str, Location] = field(default_factory=dict)
     """Dotted names that are used, where first."""
     keywords: set[str] = field(default_factory=set)
     calls: list[Call] = field(default_factory=list)
-    texts: list[tuple[str, Place]] = field(default_factory=list)
+    texts: list[tuple[str, Location]] = field(default_factory=list)
     """Constant texts that the program works with: no docstring, no help text, nothing that is only printed."""
     unreadable: list[Unreadable] = field(default_factory=list)
     own_names: set[str] = field(default_factory=set)
     """Names that the code itself defines, which shadow built-in ones."""
 
-    def uses(self, *endings: str) -> Place | None:
+    def uses(self, *endings: str) -> Location | None:
         """Where one of these dotted endings is used (`distribute.Server` matches `tensorflow.distribute.Server`)."""
         for name, place in self.names.items():
             if any(name == one or name.endswith(f".{one}") for one in endings):
                 return place
         return None
 
-    def imports_any(self, *modules: str) -> Place | None:
+    def imports_any(self, *modules: str) -> Location | None:
         """Where one of these modules, or a part of one, is imported."""
         for name, place in self.imports.items():
             if any(name == one or name.startswith(f"{one}.") for one in modules):
@@ -125,9 +125,9 @@ def _parse(path: str, text: str, facts: Facts) -> ast.Module | None:
         line = error.lineno or 1
         lines = text.splitlines()
         written = lines[line - 1] if 0 < line <= len(lines) else ""
-        facts.unreadable.append(Unreadable(Place(path, line), error.msg or "invalid syntax", written))
+        facts.unreadable.append(Unreadable(Location(path, line), error.msg or "invalid syntax", written))
     except (ValueError, RecursionError, MemoryError) as error:
-        facts.unreadable.append(Unreadable(Place(path, 1), str(error) or "nested too deeply", ""))
+        facts.unreadable.append(Unreadable(Location(path, 1), str(error) or "nested too deeply", ""))
     return None
 
 
@@ -157,8 +157,8 @@ class _Module:
         for node in nodes:
             self._read_use(node, idle)
 
-    def _place(self, node: ast.AST) -> Place:
-        return Place(self._path, getattr(node, "lineno", 1))
+    def _place(self, node: ast.AST) -> Location:
+        return Location(self._path, getattr(node, "lineno", 1))
 
     def _read_import(self, node: ast.AST) -> None:
         if isinstance(node, ast.Import):

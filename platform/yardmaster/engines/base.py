@@ -59,7 +59,7 @@ class Engine(Protocol):
 
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
         """Start every task of the run. Already there, in whatever state: success, and nothing changes. Raises
-        `PlaceMissing` where the engine keeps places (`Namespaces`) and has none for the job's namespace."""
+        `EngineNamespaceMissing` where the engine keeps namespaces (`Namespaces`) and lacks the job's."""
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
         """What is really there, in one round trip; every key gets an answer (`ABSENT` where nothing is known)."""
@@ -200,20 +200,20 @@ class Remains:
 
 @runtime_checkable
 class Namespaces(Protocol):
-    """Optional: an engine that keeps a place of its own, with bounds, for every namespace of the portal."""
+    """Optional: an engine that keeps a namespace of its own, with limits, for every namespace of the portal."""
 
     def shape(self, namespace_id: uuid.UUID, quota: Quota, portal_url: str) -> Collection[str]:
-        """Make the place, and mend whatever of it is not as it should be. Returns what was made or changed: nothing
+        """Make it, and repair whatever of it is not as it should be. Returns what was made or changed: nothing
         where all was well. `portal_url` is how tasks reach the portal, which they must always be able to."""
 
     def remove(self, namespace_id: uuid.UUID) -> Remains:
-        """Begin to remove the place with all that is in it. Returns at once, and is asked again until it is gone.
+        """Begin to remove it with all that is in it. Returns at once, and is asked again until it is gone.
         Never there: gone."""
 
 
 @runtime_checkable
-class ListsPlaces(Namespaces, Protocol):
-    """Optional: one that can say which places there are, whatever the portal remembers."""
+class ListsNamespaces(Namespaces, Protocol):
+    """Optional: one that can list its namespaces, whatever the portal remembers."""
 
-    def places_there(self) -> Collection[uuid.UUID]:
-        """The namespaces of which this portal has made a place that is there, found by asking."""
+    def namespaces_there(self) -> Collection[uuid.UUID]:
+        """The portal's namespaces for which this portal has made one that is there, found by asking."""

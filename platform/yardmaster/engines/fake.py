@@ -200,27 +200,27 @@ class FakeEngine:
             follower.put(key)
 
 
-class EngineWithPlaces(FakeEngine):
-    """Keeps a place for every namespace, in memory. What is named in `held_up` does not go."""
+class EngineWithNamespaces(FakeEngine):
+    """Keeps a namespace for each of the portal's, in memory. Those named in `finalizers` do not go."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.places: dict[uuid.UUID, Quota] = {}
-        self.held_up: dict[uuid.UUID, tuple[str, ...]] = {}
+        self.namespaces: dict[uuid.UUID, Quota] = {}
+        self.finalizers: dict[uuid.UUID, tuple[str, ...]] = {}
 
     def shape(self, namespace_id: uuid.UUID, quota: Quota, portal_url: str) -> tuple[str, ...]:
         self._fail_if_asked("shape")
         with self._lock:
-            before = self.places.get(namespace_id)
-            self.places[namespace_id] = quota
+            before = self.namespaces.get(namespace_id)
+            self.namespaces[namespace_id] = quota
         return () if before == quota else ("quota",)
 
     def remove(self, namespace_id: uuid.UUID) -> Remains:
         self._fail_if_asked("remove")
         with self._lock:
-            if namespace_id in self.places and namespace_id in self.held_up:
-                return Remains(gone=False, left=self.held_up[namespace_id])
-            self.places.pop(namespace_id, None)
+            if namespace_id in self.namespaces and namespace_id in self.finalizers:
+                return Remains(gone=False, left=self.finalizers[namespace_id])
+            self.namespaces.pop(namespace_id, None)
             for key in [key for key in self._runs if key.namespace_id == namespace_id]:
                 del self._runs[key]
         return Remains(gone=True)

@@ -15,16 +15,24 @@ from datetime import datetime, timedelta
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.lifecycle.failures import REASONS, Verdict, task_name, verdict_for
 from yardmaster.lifecycle.phases import Observation, Phase, Refused, TaskPhase, TaskState
-from yardmaster.lifecycle.placing_words import NODE_DRAINED, NODE_NOT_READY, PLACE_MISSING, SCALING_UP
+from yardmaster.lifecycle.placing_words import NAMESPACE_INCOMPLETE, NODE_DRAINED, NODE_NOT_READY, SCALING_UP
 from yardmaster.lifecycle.success import UNSCHEDULABLE, job_verdict
 
 IMAGE_PULL = "ImagePull"
-_MOST_TELLING = (IMAGE_PULL, PLACE_MISSING, "QuotaRefused", "StartFailed", NODE_NOT_READY, NODE_DRAINED, UNSCHEDULABLE)
+_MOST_TELLING = (
+    IMAGE_PULL,
+    NAMESPACE_INCOMPLETE,
+    "QuotaRefused",
+    "StartFailed",
+    NODE_NOT_READY,
+    NODE_DRAINED,
+    UNSCHEDULABLE,
+)
 _OF_MACHINES = frozenset({*_MOST_TELLING, SCALING_UP, "Evicted"})
 """What a job that runs shows: not the failure that a task is just being restarted after, which its log tells."""
 
 OF_LOST_MACHINES = frozenset({NODE_NOT_READY, NODE_DRAINED, "Evicted"})
-"""Reasons that say more of a task that is not heard of than its silence does."""
+"""Reasons that say more of a stale task than its missing heartbeat does."""
 
 
 @dataclass(frozen=True)

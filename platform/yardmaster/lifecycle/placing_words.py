@@ -9,7 +9,7 @@ from collections.abc import Mapping
 SCALING_UP = "ScalingUp"
 NODE_NOT_READY = "NodeNotReady"
 NODE_DRAINED = "NodeDrained"
-PLACE_MISSING = "PlaceMissing"
+NAMESPACE_INCOMPLETE = "NamespaceIncomplete"
 
 PLACING: Mapping[str, tuple[str, str, str]] = {
     SCALING_UP: (
@@ -28,7 +28,7 @@ PLACING: Mapping[str, tuple[str, str, str]] = {
         "{task} is being evicted: its machine is drained.",
         "Nothing to do: it restarts on another machine, and resumes from the last checkpoint, without using a restart.",
     ),
-    PLACE_MISSING: (
+    NAMESPACE_INCOMPLETE: (
         "Objects are missing in its cluster namespace",
         "{task} could not be started: something is missing in the cluster's namespace.",
         "Nothing to do: the portal creates it again, and the cluster then starts the task.",

@@ -46,7 +46,7 @@ class Remembered:
     """When the phase became final."""
     released_at: datetime | None = None
     """When the engine was asked to release what still ran after success."""
-    tidied_at: datetime | None = None
+    cleaned_up_at: datetime | None = None
     reserved: frozenset[Role] = frozenset()
     """Roles whose quota is still held."""
     submitted_at: datetime | None = None
@@ -172,7 +172,7 @@ class FreeQuota:
 
 @dataclass(frozen=True)
 class CleanUp:
-    """Remove everything the engine has of the run, then return all quota and remember (`tidied_at`)."""
+    """Remove everything the engine has of the run, then return all quota and remember (`cleaned_up_at`)."""
 
 
 @dataclass(frozen=True)
@@ -351,7 +351,7 @@ def _stopping(job: Remembered, seen: Observation | None, now: datetime, timing: 
 def _after_verdict(job: Remembered, seen: Observation | None, now: datetime, timing: Timing) -> Step:
     """The verdict stands; what still runs is released, its quota returned, the rest removed. An engine that does not
     do that may keep what is left of the run, but not its quota from others."""
-    if job.tidied_at is not None:
+    if job.cleaned_up_at is not None:
         return FreeQuota(job.reserved) if job.reserved else Wait(None)
     if job.reserved and _fails_for(job, now, timing.engine_patience):
         return FreeQuota(job.reserved)
@@ -363,18 +363,18 @@ def _after_verdict(job: Remembered, seen: Observation | None, now: datetime, tim
     ended = job.reserved - facts.alive_roles()
     if ended:
         return FreeQuota(ended)
-    told: datetime | None
+    asked_at: datetime | None
     step: Step
     if job.phase is not Phase.SUCCEEDED:
-        told, step = job.stop_sent_at, Stop(job.spec.grace_period)
+        asked_at, step = job.stop_sent_at, Stop(job.spec.grace_period)
     else:
-        told, step = job.released_at, Release(facts.alive_roles())
+        asked_at, step = job.released_at, Release(facts.alive_roles())
         reclaim_at = (job.decided_at or now) + job.spec.reclaim_delay
-        if told is None and now < reclaim_at:
+        if asked_at is None and now < reclaim_at:
             return Wait(_earliest(now + timing.look_again, reclaim_at))
-    if told is None:
+    if asked_at is None:
         return step
-    limit = told + job.spec.grace_period + timing.kill_margin
+    limit = asked_at + job.spec.grace_period + timing.kill_margin
     return CleanUp() if now >= limit else Wait(_earliest(now + timing.look_again, limit))
 
 

@@ -132,7 +132,7 @@ def skip_merged(store: LogStore, job_id: uuid.UUID, attempt: int, count: int) ->
     return Cursor(attempt, position)
 
 
-def place_merged(store: LogStore, stream: StreamKey, line: int) -> Cursor:
+def position_merged(store: LogStore, stream: StreamKey, line: int) -> Cursor:
     """Where to read from so as to begin with this line of one stream; at the end where there is no such line."""
     position: dict[str, int] = {}
     for key, record in _all_records(store, stream.job_id, stream.attempt):

@@ -13,7 +13,7 @@ from typing import Any
 from yardmaster.errors import Unavailable
 from yardmaster.logs.keys import LinesRejected, StreamKey
 from yardmaster.logs.reading import Line
-from yardmaster.logs.search import PAGE_BYTES, Place, Query, SearchPage
+from yardmaster.logs.search import PAGE_BYTES, Position, Query, SearchPage
 from yardmaster.logs.store import LogStore
 from yardmaster.sandbox.process import BoundedProcess
 
@@ -23,7 +23,7 @@ _LATE = 0.5
 
 
 def search_bounded(
-    store: LogStore, streams: Sequence[StreamKey], query: Query, start: Place, limit: int, seconds: float
+    store: LogStore, streams: Sequence[StreamKey], query: Query, start: Position, limit: int, seconds: float
 ) -> SearchPage:
     """As `search.search`. Raises `LinesRejected` when the expression is wrong or gets nowhere in `seconds`,
     `Unavailable` when too many such searches run already."""
@@ -45,11 +45,11 @@ def search_bounded(
     return _page([json.loads(line) for line in lines if line.endswith(b"\n")], streams, start)
 
 
-def _page(reports: list[dict[str, Any]], streams: Sequence[StreamKey], start: Place) -> SearchPage:
+def _page(reports: list[dict[str, Any]], streams: Sequence[StreamKey], start: Position) -> SearchPage:
     if not reports:
         raise Unavailable("The search did not start in time.", remedy="Try again in a moment.")
     matches: list[tuple[StreamKey, Line]] = []
-    place: Place | None = start
+    place: Position | None = start
     for report in reports:
         if "error" in report:
             raise LinesRejected(
@@ -57,7 +57,7 @@ def _page(reports: list[dict[str, Any]], streams: Sequence[StreamKey], start: Pl
             )
         for stream, number, time, text in report["found"]:
             matches.append((streams[stream], Line(number, time, text.encode("latin-1"))))
-        place = Place(*report["next"]) if report["next"] else None
+        place = Position(*report["next"]) if report["next"] else None
     if place == start:
         raise LinesRejected(
             "The regular expression takes too long.",

@@ -129,19 +129,19 @@ class StreamReader:
         self, first: int, *, span_bytes: int = SPAN_BYTES, most_records: int | None = None
     ) -> Iterator[Span | Gap]:
         """Everything from line `first` on, in order; no more than lies in `most_records` records of the index."""
-        together: list[Record] = []
+        adjacent: list[Record] = []
         length = 0
         for record in islice(self.records(first), most_records):
-            if together and (record.kind != Kind.CHUNK or length + record.length > span_bytes):
-                yield self.span(together, first)
-                together, length = [], 0
+            if adjacent and (record.kind != Kind.CHUNK or length + record.length > span_bytes):
+                yield self.span(adjacent, first)
+                adjacent, length = [], 0
             if record.kind == Kind.CHUNK:
-                together.append(record)
+                adjacent.append(record)
                 length += record.length
             elif record.kind == Kind.GAP:
                 yield gap_of(record, first)
-        if together:
-            yield self.span(together, first)
+        if adjacent:
+            yield self.span(adjacent, first)
 
     def span(self, records: Sequence[Record], first: int) -> Span:
         """The lines of these neighbouring CHUNK records, without those before line `first`."""

@@ -41,7 +41,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Place:
+class Position:
     """Where a search continues: a line of one of the streams."""
 
     stream: int
@@ -53,7 +53,7 @@ class SearchPage:
     """What one call found. `next` is None when everything was looked at."""
 
     matches: tuple[tuple[StreamKey, Line], ...]
-    next: Place | None
+    next: Position | None
 
 
 Finder = Callable[[bytes], Iterator[int]]
@@ -61,7 +61,7 @@ Finder = Callable[[bytes], Iterator[int]]
 
 
 def search(
-    store: LogStore, streams: Sequence[StreamKey], query: Query, start: Place, limit: int, seconds: float
+    store: LogStore, streams: Sequence[StreamKey], query: Query, start: Position, limit: int, seconds: float
 ) -> SearchPage:
     """Matching lines, stream after stream, from `start` on; stops after `limit` of them or when `seconds` are over.
 
@@ -75,7 +75,7 @@ def search(
 
 
 def scan(
-    store: LogStore, streams: Sequence[StreamKey], find: Finder, start: Place, limit: int, deadline: float
+    store: LogStore, streams: Sequence[StreamKey], find: Finder, start: Position, limit: int, deadline: float
 ) -> SearchPage:
     """The same with any finder, in this thread. The deadline is looked at between blocks of 1 MiB."""
     matches: list[tuple[StreamKey, Line]] = []
@@ -87,15 +87,15 @@ def scan(
                 is_late = time.monotonic() >= deadline
                 if isinstance(piece, Gap):
                     if is_late:
-                        return SearchPage(tuple(matches), Place(position, piece.first_line + piece.lines))
+                        return SearchPage(tuple(matches), Position(position, piece.first_line + piece.lines))
                     continue
                 if is_late:
-                    return SearchPage(tuple(matches), Place(position, piece.first))
+                    return SearchPage(tuple(matches), Position(position, piece.first))
                 for line in found_lines(piece, find(without_colours(piece.data))):
                     matches.append((streams[position], line))
                     size += len(line.text)
                     if len(matches) >= limit or size >= PAGE_BYTES:
-                        return SearchPage(tuple(matches), Place(position, line.number + 1))
+                        return SearchPage(tuple(matches), Position(position, line.number + 1))
     return SearchPage(tuple(matches), None)
 
 

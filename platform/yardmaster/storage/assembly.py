@@ -16,8 +16,8 @@ from typing import TypeVar
 from yardmaster.storage.base import ObjectMissing, Part, Storage, UploadMissing
 from yardmaster.storage.facts import FactFinder, FileFacts, find_facts
 
-LANES = 8
-_AHEAD = 2 * LANES
+PARALLEL = 8
+_AHEAD = 2 * PARALLEL
 _BEAT = 5.0
 
 CRC_BUDGET = 8 << 20
@@ -27,22 +27,22 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def in_lanes(work: Callable[[T], R], items: Iterable[T], beat: Callable[[], None]) -> Iterator[R]:
+def in_parallel(work: Callable[[T], R], items: Iterable[T], beat: Callable[[], None]) -> Iterator[R]:
     """`work(item)` of each item, in order, a few ahead of what was taken. `beat` is called now and then while waiting.
 
     What a piece of work raises is raised here; nothing is begun after that.
     """
     waiting: deque[Future[R]] = deque()
-    lanes = ThreadPoolExecutor(LANES)
+    pool = ThreadPoolExecutor(PARALLEL)
     try:
         for item in items:
-            waiting.append(lanes.submit(work, item))
+            waiting.append(pool.submit(work, item))
             if len(waiting) == _AHEAD:
                 yield _result(waiting.popleft(), beat)
         while waiting:
             yield _result(waiting.popleft(), beat)
     finally:
-        lanes.shutdown(cancel_futures=True)
+        pool.shutdown(cancel_futures=True)
 
 
 def _result(future: Future[R], beat: Callable[[], None]) -> R:
@@ -94,7 +94,7 @@ class Assembly:
         sizes = {part.number: part.size for part in arrived}
         return [number for number, size in self.part_sizes.items() if sizes.get(number) != size]
 
-    def put_together(
+    def assemble(
         self, arrived: Iterable[Part], *, count_as: str | None, crc_budget: int, beat: Callable[[int], None]
     ) -> FileFacts:
         """Make the object of its parts, unless that was done, and read it through. The rest as in `FactFinder`."""

@@ -34,7 +34,7 @@ class ObjectReader(io.RawIOBase):
         if position < 0:
             raise OSError(errno.EINVAL, "a position lies before the object's begin")  # as files do
         if position != self._position:
-            self._let_go()
+            self._close_stream()
         self._position = position
         return position
 
@@ -52,10 +52,10 @@ class ObjectReader(io.RawIOBase):
         return len(data)
 
     def close(self) -> None:
-        self._let_go()
+        self._close_stream()
         super().close()
 
-    def _let_go(self) -> None:
+    def _close_stream(self) -> None:
         if self._stream is not None:
             self._stream.close()
             self._stream = None

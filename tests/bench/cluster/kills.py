@@ -45,7 +45,7 @@ def measure() -> Iterable[Line]:
             took = time.monotonic() - begun
         known = {job.id for job in portal.client.jobs.list()}
         left = [one for name in here.namespaces() for one in _left_in(here, name)]
-    lost = number - sum(job.phase == "SUCCEEDED" and job.tidied_at is not None for job in jobs)
+    lost = number - sum(job.phase == "SUCCEEDED" and job.cleaned_up_at is not None for job in jobs)
     doubled = sum(len(pods.of[one]) > 1 for one in ids)
     more = len(known) - number - 1  # that of `ready`
     fewer = "" if number == LAUNCHES else f" instead of {LAUNCHES}"

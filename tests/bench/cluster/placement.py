@@ -1,8 +1,8 @@
 """How long admission takes for a job of two hundred tasks, on nodes that only seem to be there, and how long the real
 scheduler then takes.
 
-Admission is what a pass of the queue does for one job: count the capacity, from live watches, and look for a place for all
-tasks.
+Admission is what a pass of the queue does for one job: count the capacity, from live watches, and look for a place for
+all tasks.
 """
 
 from __future__ import annotations

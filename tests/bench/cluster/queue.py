@@ -44,7 +44,7 @@ def settle(portal: BenchPortal, ids: Collection[str]) -> list[Job]:
     wanted, left, moved_at = set(ids), len(ids), time.monotonic()
     while True:
         jobs = [job for job in portal.client.jobs.list() if job.id in wanted]
-        still = sum(job.tidied_at is None for job in jobs)
+        still = sum(job.cleaned_up_at is None for job in jobs)
         if still < left:
             left, moved_at = still, time.monotonic()
         if not still or time.monotonic() > moved_at + PATIENCE:

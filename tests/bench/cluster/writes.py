@@ -78,7 +78,7 @@ class Life:
 
 def _life(here: Ground, hand: ClusterHarness, replicas: dict[Role, int], *, is_stopped: bool = False) -> Life:
     """A run as the portal ends it. The tasks that decide end well by themselves, unless it is stopped; what then still
-    runs is ended with the run, and all is tidied when nothing runs any more."""
+    runs is ended with the run, and all is cleaned up when nothing runs any more."""
     hand.engine, counter = here.engine(**hand.tasks)
     key, spec = hand.new_key(), _spec(replicas)
     shaped(hand.engine, key.namespace_id, Quota(), ACCESS.portal_url)

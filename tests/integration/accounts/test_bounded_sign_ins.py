@@ -14,7 +14,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts.attempts import CountAttempts
-from apps.accounts.hashing import WAITING, Places
+from apps.accounts.hashing import WAITING, Slots
 from apps.accounts.models import Browser, PersonalToken
 from apps.accounts.services import token_create
 from apps.api.allowances import take
@@ -82,7 +82,7 @@ class Full:
 
 def test_an_attempt_that_finds_no_place_is_no_guess(ada, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("apps.accounts.models.places", Full)
+        patch.setattr("apps.accounts.models.slots", Full)
         codes = {APIClient().post(SIGN_IN, LOGIN).json()["code"] for _ in range(30)}
         pages = [Client().post("/accounts/login/", {"login": "ada", "password": PASSWORD}) for _ in range(10)]
         change = Client()
@@ -94,10 +94,10 @@ def test_an_attempt_that_finds_no_place_is_no_guess(ada, monkeypatch):
 
 
 def test_so_many_have_a_place_a_few_wait_and_the_next_is_refused():
-    places, held, done = Places(1, patience=60), threading.Event(), threading.Event()
+    slots, held, done = Slots(1, patience=60), threading.Event(), threading.Event()
 
     def work() -> None:
-        with places.one(), places.one():  # who has a place needs no second one
+        with slots.one(), slots.one():  # who has a place needs no second one
             held.set()
             done.wait(60)
 
@@ -106,24 +106,24 @@ def test_so_many_have_a_place_a_few_wait_and_the_next_is_refused():
         thread.start()
     try:
         assert held.wait(60)
-        while places._here._value:  # until the others wait
+        while slots._here._value:  # until the others wait
             threading.Event().wait(0.01)
-        with pytest.raises(TooMany), places.one():
+        with pytest.raises(TooMany), slots.one():
             pass
     finally:
         done.set()
         for thread in threads:
             thread.join(60)
-    with places.one():
+    with slots.one():
         pass
 
 
 def test_who_waits_too_long_is_refused():
-    places = Places(1, patience=0.01)
+    slots = Slots(1, patience=0.01)
     held, done = threading.Event(), threading.Event()
 
     def work() -> None:
-        with places.one():
+        with slots.one():
             held.set()
             done.wait(60)
 
@@ -131,7 +131,7 @@ def test_who_waits_too_long_is_refused():
     thread.start()
     try:
         assert held.wait(60)
-        with pytest.raises(TooMany), places.one():
+        with pytest.raises(TooMany), slots.one():
             pass
     finally:
         done.set()

@@ -38,8 +38,8 @@ import sys, django
 django.setup()
 from django.utils import timezone
 from apps.jobs.models import Job, JobAttempt
-JobAttempt.objects.filter(job=sys.argv[1]).update(tidied_at=timezone.now())
-Job.objects.filter(pk=sys.argv[1]).update(tidied_at=timezone.now(), phase="SUCCEEDED")
+JobAttempt.objects.filter(job=sys.argv[1]).update(cleaned_up_at=timezone.now())
+Job.objects.filter(pk=sys.argv[1]).update(cleaned_up_at=timezone.now(), phase="SUCCEEDED")
 """
 
 

@@ -270,10 +270,10 @@ def test_events_tell_the_story_page_by_page(world, me, ada):
     world.until_quiet()
     events = me.get(f"{JOBS}{job.pk}/events/").json()
     kinds = [one["kind"] for one in events["results"]]
-    assert kinds == ["phase", "phase", "phase", "phase", "quota_freed", "released", "tidied"]
+    assert kinds == ["phase", "phase", "phase", "phase", "quota_freed", "released", "cleaned_up"]
     assert events["next"] is None
     last = me.get(f"{JOBS}{job.pk}/events/", {"after": events["results"][-2]["id"]}).json()
-    assert [one["kind"] for one in last["results"]] == ["tidied"]
+    assert [one["kind"] for one in last["results"]] == ["cleaned_up"]
 
 
 def test_a_succeeded_job_says_when_the_rest_is_released(world, me, ada):

@@ -110,7 +110,7 @@ def test_a_worker_killed_anywhere_loses_doubles_and_sticks_nothing(world, ada, l
         events = JobEvent.objects.filter(job=job).order_by("pk")
         phases = [event.phase_to for event in events if event.kind == "phase"]
         assert phases == ["QUEUED", "STARTING", *last], seen
-        assert [event.kind for event in events].count("tidied") == 1, seen
+        assert [event.kind for event in events].count("cleaned_up") == 1, seen
         assert world.engine.submits.count(job.key) == 1, seen
         assert not world.engine.has(job), seen
         assert not Reservation.objects.filter(released_at__isnull=True).exists(), seen

@@ -22,7 +22,7 @@ def test_a_lease_that_ran_out_is_free(world, ada, settings):
     old = leases.claim(job.pk, world.now)
     new = leases.claim(job.pk, world.now + settings.YARDMASTER_JOB_LEASE)
     assert new is not None
-    assert leases.let_go(old, next_look_at=None), "the old holder has nothing to let go"
+    assert leases.release(old, next_look_at=None), "the old holder has nothing to let go"
     assert world.again(job).lease_owner == new.owner
 
 
@@ -30,8 +30,8 @@ def test_who_finds_a_job_leased_is_looked_after_by_the_holder(world, ada):
     job = world.launch(ada)
     lease = leases.claim(job.pk, world.now)
     leases.claim(job.pk, world.now)
-    assert not leases.let_go(lease, next_look_at=None)
-    assert leases.let_go(lease, next_look_at=None)
+    assert not leases.release(lease, next_look_at=None)
+    assert leases.release(lease, next_look_at=None)
     assert world.again(job).next_look_at is None
 
 

@@ -271,7 +271,7 @@ def test_a_job_that_is_stopped_while_its_engine_is_away_ends_and_returns_its_quo
         world.look(job)
         world.now = world.again(job).next_look_at
     job = world.again(job)
-    assert (job.phase, job.tidied_at, ledger.held_roles(job)) == ("STOPPED", None, frozenset())
+    assert (job.phase, job.cleaned_up_at, ledger.held_roles(job)) == ("STOPPED", None, frozenset())
     assert "removed later" in job.message
     world.engine.error = None
     world.look(job)

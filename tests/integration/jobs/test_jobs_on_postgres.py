@@ -86,7 +86,7 @@ def test_a_stop_while_a_worker_looks_is_not_lost(postgres_world, carl):
     world.settle()
     lease = leases.claim(job.pk, world.now)
     at_once(lambda: services.job_stop(user=carl, job=job))
-    assert not leases.let_go(lease, next_look_at=None), "the holder must look once more"
+    assert not leases.release(lease, next_look_at=None), "the holder must look once more"
 
 
 def test_two_who_stop_and_a_verdict_at_once_leave_one_end(postgres_world, carl):

@@ -106,7 +106,7 @@ def test_a_jobs_token_opens_nothing_that_is_for_people_and_the_other_way_round(j
 def test_a_token_outlives_its_attempt_by_ten_minutes_for_the_last_lines(world, job):
     token = token_of(job.pk, 1)
     now = timezone.now()
-    JobAttempt.objects.filter(job=job).update(tidied_at=now)
+    JobAttempt.objects.filter(job=job).update(cleaned_up_at=now)
     assert identity_of(token, now + AFTER_CLEANUP) is not None
     assert identity_of(token, now + AFTER_CLEANUP + timedelta(seconds=1)) is None
 
@@ -165,7 +165,7 @@ def test_a_report_of_an_earlier_start_of_the_task_changes_nothing(job):
 def test_a_report_of_an_old_attempt_changes_nothing_and_tells_it_to_stop(world, job, ada):
     world.engine.set(job, Role.WORKER, 0, TaskPhase.FAILED, reason="ScriptFailed", exit_code=1)
     world.until_quiet()
-    JobAttempt.objects.update(tidied_at=timezone.now())
+    JobAttempt.objects.update(cleaned_up_at=timezone.now())
     job_retry(user=ada, job=world.again(job))
     answer = report(task_of(job, attempt=1), progress={"step": 5}, scalars=[])
     assert answer.json() == {"stop": True}

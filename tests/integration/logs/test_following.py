@@ -75,7 +75,7 @@ async def closed_with(client: SocketClient) -> int:
 
 async def end_attempt(job, number: int = 1) -> None:
     rows = JobAttempt.objects.filter(job=job, number=number)
-    await database_sync_to_async(rows.update)(tidied_at=timezone.now())
+    await database_sync_to_async(rows.update)(cleaned_up_at=timezone.now())
 
 
 async def test_lines_come_as_they_are_written(job, token, store):

@@ -139,7 +139,7 @@ def test_nobody_else_s_token_writes_here(job, bob, task, signed_in, with_token, 
 
 
 def test_an_outlived_token_is_refused(job, task):
-    JobAttempt.objects.filter(job=job).update(tidied_at=timezone.now() - timezone.timedelta(hours=1))
+    JobAttempt.objects.filter(job=job).update(cleaned_up_at=timezone.now() - timezone.timedelta(hours=1))
     assert write(task(job), b"a\n").status_code == 401
 
 

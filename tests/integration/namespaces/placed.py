@@ -9,11 +9,11 @@ import pytest
 from apps.jobs.engines.configured import engine_named
 from tests.integration.jobs.world import StagedEngine, World, refuses_transactions
 from yardmaster.engines.base import Remains
-from yardmaster.engines.fake import EngineWithPlaces
+from yardmaster.engines.fake import EngineWithNamespaces
 from yardmaster.queueing.ledger import Quota
 
 
-class PlacedEngine(EngineWithPlaces, StagedEngine):
+class PlacedEngine(EngineWithNamespaces, StagedEngine):
     """`asked` lists (verb, namespace)."""
 
     def __init__(self, *, name: str = "placed") -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from apps.administration.services import quota_set
-from apps.namespaces.models import Place
+from apps.namespaces.models import EngineNamespace
 from apps.removals.models import Data, Removal
 from apps.removals.services import user_remove
 from celery_worker import tasks
@@ -50,7 +50,7 @@ def test_a_quota_that_somebody_deleted_is_back_after_the_next_look(harness, ada,
     tasks.keep_namespace(str(mine.pk))
     place = ("resourcequotas", namespace_name(mine.pk, harness.engine.options), "yardmaster")
     harness.api.store.delete(place)
-    Place.objects.update(next_look_at=timezone.now())
+    EngineNamespace.objects.update(next_look_at=timezone.now())
     before = harness.api.count(*WRITES)
     tasks.keep_namespace(str(mine.pk))
     assert harness.api.store.get(place)["spec"]["hard"]["limits.cpu"] == "4"
@@ -104,6 +104,6 @@ def test_kubeflow_5269_a_removed_user_leaves_nothing_and_what_is_stuck_is_named(
 def test_a_portal_that_has_only_a_name_says_what_to_set(harness, ada, settings):
     settings.TASK_URL = "http://portal.example:8080"
     tasks.keep_namespace(str(ada.personal_namespace.pk))
-    place = Place.objects.get()
+    place = EngineNamespace.objects.get()
     assert "portal.example" in place.problem
     assert "portal_cidrs" in place.remedy

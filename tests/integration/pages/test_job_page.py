@@ -62,7 +62,7 @@ def words_of(page: str) -> str:
 
 
 def fail(world: World, job: Job, **facts: Any) -> Job:
-    """Worker 1 fails the running job, and what is left is tidied away."""
+    """Worker 1 fails the running job, and what is left is cleaned up."""
     world.until_running(job)
     world.engine.set(world.again(job), TaskRole.WORKER, 1, TaskPhase.FAILED, **facts)
     world.until_quiet()
@@ -121,7 +121,7 @@ class TestStates:
         assert "worker-1 has sent no heartbeat for 1 min 30 s." in words
         assert words.count("Last heartbeat") == 1
         told = client.get(f"/api/v1/jobs/{job.pk}/why/").json()
-        assert (told["phase"], told["reason"]) == ("RUNNING", "TasksSilent")
+        assert (told["phase"], told["reason"]) == ("RUNNING", "TasksStale")
         assert "send their output later" in told["remedy"]
 
     def test_a_running_job_says_that_a_machine_is_not_ready_rather_than_that_its_task_is_silent(
@@ -140,7 +140,7 @@ class TestStates:
         assert (told["phase"], told["reason"]) == ("RUNNING", "NodeNotReady")
         world.engine.set(job, TaskRole.WORKER, 1, TaskPhase.RUNNING, reason="", message="")
         world.look(job)
-        assert client.get(f"/api/v1/jobs/{job.pk}/why/").json()["reason"] == "TasksSilent"
+        assert client.get(f"/api/v1/jobs/{job.pk}/why/").json()["reason"] == "TasksStale"
 
     def test_a_task_that_never_reached_the_portal_is_named_with_the_address_it_tries(self, world, ada, see, client):
         job = world.launch(ada)
@@ -344,7 +344,7 @@ class TestCost:
         world.until_running(job)
         now = timezone.now()
         Job.objects.filter(pk=job.pk).update(
-            phase=phase, attempt=2, decided_at=now - timedelta(seconds=1), tidied_at=now,
+            phase=phase, attempt=2, decided_at=now - timedelta(seconds=1), cleaned_up_at=now,
             waiting={"ahead": [str(uuid.uuid4())], "holders": [], "numbers": []} if phase == "QUEUED" else {},
         )  # fmt: skip
         JobAttempt.objects.create(job=job, number=2, spec=job.spec, queued_at=now, role="worker", index=1)

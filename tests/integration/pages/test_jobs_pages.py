@@ -19,7 +19,7 @@ HOSTILE = ["</td><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>",
 def make_job(owner: User, name: str = "digits", **fields: Any) -> Job:
     now = timezone.now()
     if fields.get("phase") in ("SUCCEEDED", "FAILED", "STOPPED"):
-        fields = {"decided_at": now, "tidied_at": now} | fields
+        fields = {"decided_at": now, "cleaned_up_at": now} | fields
     roles = {"ps": {"replicas": 1}, "worker": {"replicas": 2}}
     spec = {"strategy": "between_graph", "roles": roles, "reclaim_delay": 30}
     replicas = {"ps": 1, "worker": 2}
@@ -169,7 +169,7 @@ class TestBulk:
         assert "Deleted 3 jobs." in self.send(client, ada, "delete", *jobs, typed="3 jobs").content.decode()
 
     def test_a_job_whose_tasks_are_still_being_released_is_kept(self, ada, client):
-        job = make_job(ada, phase="SUCCEEDED", tidied_at=None)
+        job = make_job(ada, phase="SUCCEEDED", cleaned_up_at=None)
         assert "Nothing to delete" in self.send(client, ada, "delete", job).content.decode()
 
     def test_foreign_jobs_cannot_be_chosen(self, ada, bob, client):

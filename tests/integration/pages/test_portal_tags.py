@@ -79,7 +79,7 @@ def test_a_bar_never_leaves_its_frame(used, reserved, hard):
     assert all(0 <= width <= 100 for width in widths)
 
 
-class Shelf:
+class Listed:
     """Rows by id, newest first, as a list of more than one query gives them."""
 
     def __init__(self, count: int) -> None:
@@ -99,21 +99,21 @@ class Row:
 
 
 def test_one_walks_through_all_pages_and_back():
-    shelf = Shelf(7)
-    newest = shelf.rows[::-1]
-    first = page_of(shelf, "", 3)
-    second = page_of(shelf, first.older_cursor, 3)
-    third = page_of(shelf, second.older_cursor, 3)
+    listed = Listed(7)
+    newest = listed.rows[::-1]
+    first = page_of(listed, "", 3)
+    second = page_of(listed, first.older_cursor, 3)
+    third = page_of(listed, second.older_cursor, 3)
     assert [*first.rows, *second.rows, *third.rows] == newest
     assert (first.newer_cursor, third.older_cursor) == (None, None)
-    assert page_of(shelf, third.newer_cursor, 3).rows == second.rows
-    assert page_of(shelf, second.newer_cursor, 3).rows == first.rows
-    assert page_of(shelf, second.newer_cursor, 3).newer_cursor is None
+    assert page_of(listed, third.newer_cursor, 3).rows == second.rows
+    assert page_of(listed, second.newer_cursor, 3).rows == first.rows
+    assert page_of(listed, second.newer_cursor, 3).newer_cursor is None
 
 
 def test_a_cursor_that_is_none_is_a_problem_to_show():
     with pytest.raises(Invalid):
-        page_of(Shelf(1), "nonsense", 3)
+        page_of(Listed(1), "nonsense", 3)
 
 
 def test_pages_keep_the_filters_of_the_address():

@@ -12,7 +12,7 @@ from apps.errors import Conflict
 from apps.jobs import services
 from apps.jobs.engines import namespaces as places
 from apps.jobs.models import Job
-from apps.namespaces.models import Membership, Namespace, Place, Role
+from apps.namespaces.models import EngineNamespace, Membership, Namespace, Role
 from apps.namespaces.services import team_create
 from apps.removals.models import Data
 from apps.removals.services import namespace_remove, user_remove
@@ -68,12 +68,12 @@ def test_an_active_user_without_anything_stays_too(world, ada, admin):
 def test_a_removal_asked_for_again_after_it_was_called_off_is_carried_out(world, ada, admin):
     mine = ada.personal_namespace
     places.engine_namespaces_keep(mine.pk)
-    world.engine.held_up[mine.pk] = ("a finalizer",)
+    world.engine.finalizers[mine.pk] = ("a finalizer",)
     first = go_on(user_remove(user=ada, data=Data.KEEP, actor=admin))
     user_change(user=User.objects.get(pk=ada.pk), actor=admin, is_active=True)
     again = user_remove(user=User.objects.get(pk=ada.pk), data=Data.KEEP, actor=admin)
     assert (again.pk, Namespace.objects.get(pk=mine.pk).closed_at is None) == (first.pk, False)
-    world.engine.held_up.clear()
+    world.engine.finalizers.clear()
     until_ended(world, again)
     assert not User.objects.filter(pk=ada.pk).exists()
 
@@ -81,14 +81,14 @@ def test_a_removal_asked_for_again_after_it_was_called_off_is_carried_out(world,
 def test_a_place_that_was_to_go_is_kept_when_its_namespace_is_open_again(world, ada, admin):
     mine = ada.personal_namespace
     places.engine_namespaces_keep(mine.pk)
-    world.engine.held_up[mine.pk] = ("a finalizer",)
+    world.engine.finalizers[mine.pk] = ("a finalizer",)
     go_on(user_remove(user=ada, data=Data.KEEP, actor=admin))
     user_change(user=User.objects.get(pk=ada.pk), actor=admin, is_active=True)
-    Place.objects.update(goes=True)  # as a worker writes it that read it before
+    EngineNamespace.objects.update(goes=True)  # as a worker writes it that read it before
     before = len(world.engine.asked)
     places.engine_namespaces_keep(mine.pk, clock=timezone.now)
     assert "remove" not in [verb for verb, _ in world.engine.asked[before:]]
-    assert not Place.objects.get(namespace_id=mine.pk).goes
+    assert not EngineNamespace.objects.get(namespace_id=mine.pk).goes
 
 
 def test_a_job_launched_while_its_namespace_is_removed_is_refused(world, ada, bob, admin, monkeypatch):

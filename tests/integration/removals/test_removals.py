@@ -14,7 +14,7 @@ from apps.dispatch.messages import CARRY_OUT_REMOVAL
 from apps.jobs.engines.namespaces import engine_namespaces_keep
 from apps.jobs.models import Job
 from apps.jobs.worker.sweep import sweep
-from apps.namespaces.models import Membership, Namespace, Place, Role
+from apps.namespaces.models import EngineNamespace, Membership, Namespace, Role
 from apps.namespaces.services import team_create
 from apps.removals.models import Data, Removal
 from apps.removals.services import namespace_remove, user_remove
@@ -69,7 +69,7 @@ def test_a_user_without_anything_goes_at_once_with_the_place(world, ada, admin):
     assert (removal.left, removal.ended_at is None) == ([], False)
     assert not User.objects.filter(pk=ada.pk).exists()
     assert not Namespace.objects.filter(pk=mine.pk).exists()
-    assert (world.engine.places, Place.objects.count()) == ({}, 0)
+    assert (world.engine.namespaces, EngineNamespace.objects.count()) == ({}, 0)
 
 
 def test_the_user_is_out_and_the_namespace_closed_at_once(world, ada, admin, signed_in, with_token):
@@ -89,7 +89,7 @@ def test_jobs_are_stopped_and_their_output_archived_before_the_engine_forgets(wo
     assert "digits" in said(removal)
     assert "remove" not in [verb for verb, _ in world.engine.asked], "not before the jobs are over"
     removal = until_ended(world, removal)
-    assert (world.again(job).phase, world.engine.places) == ("STOPPED", {})
+    assert (world.again(job).phase, world.engine.namespaces) == ("STOPPED", {})
     assert log_store().next_line(StreamKey(job.pk, 1, TaskRole.WORKER, 0)) == 1
 
 
@@ -111,7 +111,7 @@ def test_deleted_data_leave_nothing(world, ada, admin, signed_in):
     uploaded(signed_in(ada), {"a": b"x"})
     removal = until_ended(world, user_remove(user=ada, data=Data.DELETE, actor=admin))
     assert removal.left == []
-    assert not any(model.objects.exists() for model in (Job, Upload, Place))
+    assert not any(model.objects.exists() for model in (Job, Upload, EngineNamespace))
     assert not log_store().next_line(StreamKey(job.pk, 1, TaskRole.WORKER, 0))
     assert list(User.objects.values_list("username", flat=True)) == ["admin"]
     event = AuditEvent.objects.get(action="user.removed")
@@ -121,7 +121,7 @@ def test_deleted_data_leave_nothing(world, ada, admin, signed_in):
 def test_kubeflow_4496_what_holds_the_end_up_is_named_until_it_is_gone(world, ada, admin, signed_in):
     mine = ada.personal_namespace
     engine_namespaces_keep(mine.pk)
-    world.engine.held_up[mine.pk] = ("Finalizers remaining: example.org/never in 1 resource instances",)
+    world.engine.finalizers[mine.pk] = ("Finalizers remaining: example.org/never in 1 resource instances",)
     removal = user_remove(user=ada, data=Data.KEEP, actor=admin)
     for _ in range(3):
         removal = go_on(removal)
@@ -131,7 +131,7 @@ def test_kubeflow_4496_what_holds_the_end_up_is_named_until_it_is_gone(world, ad
     assert "example.org/never" in row["left"][0]["why"]
     removal = go_on(removal, EAGER.total_seconds() + 1)
     assert removal.next_look_at > timezone.now() + EAGER + LATER - timedelta(seconds=5)
-    del world.engine.held_up[mine.pk]
+    del world.engine.finalizers[mine.pk]
     assert go_on(removal).ended_at is not None
 
 
@@ -177,7 +177,7 @@ def test_asked_twice_it_is_one_removal_which_may_become_a_deletion(world, ada, a
 def test_activating_the_account_again_calls_it_off(world, ada, admin):
     mine = ada.personal_namespace
     engine_namespaces_keep(mine.pk)
-    world.engine.held_up[mine.pk] = ("a finalizer",)
+    world.engine.finalizers[mine.pk] = ("a finalizer",)
     removal = go_on(user_remove(user=ada, data=Data.DELETE, actor=admin))
     assert removal.left[0]["why"] == "a finalizer"
     user_change(user=User.objects.get(pk=ada.pk), actor=admin, is_active=True)
@@ -186,7 +186,7 @@ def test_activating_the_account_again_calls_it_off(world, ada, admin):
     assert "Cancelled" in said(removal)
     assert Namespace.objects.get(pk=mine.pk).closed_at is None
     engine_namespaces_keep(mine.pk)
-    assert not Place.objects.get().goes
+    assert not EngineNamespace.objects.get().goes
     world.launch(User.objects.get(pk=ada.pk))
 
 
@@ -230,7 +230,7 @@ def test_a_teams_namespace_goes_and_its_members_stay(world, ada, admin):
     removal = go_on(namespace_remove(namespace=team, data=Data.DELETE, actor=admin))
     assert (removal.ended_at is None, removal.left) == (False, [])
     assert not Namespace.objects.filter(slug="vision").exists()
-    assert team.pk not in world.engine.places
+    assert team.pk not in world.engine.namespaces
     assert User.objects.filter(pk=ada.pk).exists()
 
 

@@ -15,7 +15,7 @@ from apps.uploads.finishing import upload_finish
 from apps.uploads.leases import LeaseLost, lease_claim
 from apps.uploads.manifest import manifest_by_path
 from apps.uploads.models import State, Tombstone, Upload
-from apps.uploads.removal import let_go
+from apps.uploads.removal import mark_for_removal
 from apps.uploads.selectors import storage_used, stored_files
 from apps.uploads.services import upload_begin, upload_use, uploads_discard, uploads_expire, uploads_sweep
 from tests.integration.sending import begin, complete, put, send, sha256, sign, tfrecord, uploaded
@@ -246,7 +246,7 @@ def test_sending_parts_keeps_an_upload_alive(client, settings):
 def test_a_removal_that_was_cut_off_is_finished_by_the_sweep(ada, client, tmp_path):
     uploaded(client, CONTENT)
     upload = Upload.objects.get()
-    assert let_go(Upload.objects.filter(pk=upload.pk))  # killed after this
+    assert mark_for_removal(Upload.objects.filter(pk=upload.pk))  # killed after this
     assert storage_used(namespace_for(ada, None)).used == 0
     assert client.get(f"/api/v1/uploads/{upload.pk}/").status_code == 404
     uploads_sweep(timezone.now())

@@ -232,7 +232,7 @@ class World:
             case FreeQuota(roles):
                 job = replace(job, reserved=job.reserved - roles)
             case CleanUp():
-                job = replace(job, tidied_at=self.now, reserved=frozenset())
+                job = replace(job, cleaned_up_at=self.now, reserved=frozenset())
         self.job = job
 
     # What must hold of every step.
@@ -313,7 +313,7 @@ class World:
             assert sum(role is Role.WORKER for role, _ in well) >= needed_workers(self.spec)
 
     def is_done(self) -> bool:
-        return self.job.phase.is_final and self.job.tidied_at is not None and not self.job.reserved
+        return self.job.phase.is_final and self.job.cleaned_up_at is not None and not self.job.reserved
 
     def holds_nothing(self) -> bool:
         """Ended, with all quota returned, whether the engine was told or not."""

@@ -128,9 +128,9 @@ TABLE = [
     ("a loss for all of what has its verdict", replace(WELL, released_at=at(90), reserved=frozenset({PS})),
      LOST_FOR_ALL, 91, Wait(at(106))),
     # The end.
-    ("what is still held is returned", replace(WELL, tidied_at=at(200)), ABSENT, 200, FreeQuota(BOTH)),
-    ("nothing is left", replace(WELL, tidied_at=at(200), reserved=frozenset()), ABSENT, 200, Wait(None)),
-    ("a stop after the end", replace(WELL, wanted=STOP, tidied_at=at(9), reserved=frozenset()), ABSENT, 10, Wait(None)),
+    ("what is still held is returned", replace(WELL, cleaned_up_at=at(200)), ABSENT, 200, FreeQuota(BOTH)),
+    ("nothing is left", replace(WELL, cleaned_up_at=at(200), reserved=frozenset()), ABSENT, 200, Wait(None)),
+    ("a late stop", replace(WELL, wanted=STOP, cleaned_up_at=at(9), reserved=frozenset()), ABSENT, 10, Wait(None)),
 ]  # fmt: skip
 
 

@@ -36,7 +36,7 @@ def memories(draw: st.DrawFn, spec: TrainingSpec) -> Remembered:
     times = {
         name: draw(st.none() | clocks)
         for name in (
-            "admitted_at", "started_at", "stop_sent_at", "decided_at", "released_at", "tidied_at", "submitted_at",
+            "admitted_at", "started_at", "stop_sent_at", "decided_at", "released_at", "cleaned_up_at", "submitted_at",
             "failing_since", "held_back_until", "image_failing_since",
         )
     }  # fmt: skip
@@ -197,7 +197,7 @@ def sound_memories(draw: st.DrawFn, spec: TrainingSpec) -> Remembered:
         queued_at=long_ago,
         wanted=Wanted.STOP if job.phase is Phase.STOPPING else job.wanted,
         decided_at=long_ago if job.phase.is_final else None,
-        tidied_at=long_ago if job.phase.is_final and job.tidied_at is not None else None,
+        cleaned_up_at=long_ago if job.phase.is_final and job.cleaned_up_at is not None else None,
         failing_since=draw(st.none() | st.just(long_ago)),
         held_back_until=None if job.phase is not Phase.QUEUED else job.held_back_until,
         reserved=frozenset() if job.phase is Phase.QUEUED else job.reserved,
@@ -214,7 +214,7 @@ def test_on_an_engine_that_stays_away_any_job_ends_and_holds_no_quota_and_leaves
     """From any memory, at any time, wanted or not: with an engine that may have taken it or not."""
     world = World(data.draw(plain_specs(most=2)))
     world.job = data.draw(sound_memories(world.spec))
-    if world.job.phase is not Phase.QUEUED and world.job.tidied_at is None and data.draw(st.booleans()):
+    if world.job.phase is not Phase.QUEUED and world.job.cleaned_up_at is None and data.draw(st.booleans()):
         world.engine.submit()
     world.engine.turns(Health.AWAY)
     world.wait_for_an_engine_that_stays_as_it_is(4000)

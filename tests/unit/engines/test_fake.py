@@ -12,7 +12,7 @@ from yardmaster.engines.fake import (
     EngineThatIsAway,
     EngineThatLosesAnswers,
     EngineThatRefuses,
-    EngineWithPlaces,
+    EngineWithNamespaces,
     FakeEngine,
 )
 from yardmaster.errors import SpecRejected, Unavailable
@@ -77,13 +77,13 @@ def test_the_engine_that_loses_answers_has_done_the_deed():
 
 
 def test_an_engine_with_places_keeps_the_newest_quota_and_says_what_is_left():
-    engine, namespace_id = EngineWithPlaces(), new_id()
+    engine, namespace_id = EngineWithNamespaces(), new_id()
     assert isinstance(engine, Namespaces)
     assert not isinstance(FakeEngine(), Namespaces)
     assert list(engine.shape(namespace_id, Quota(cpu=1), "http://10.0.0.1")) == ["quota"]
     assert list(engine.shape(namespace_id, Quota(cpu=1), "http://10.0.0.1")) == []
-    engine.held_up[namespace_id] = ("a finalizer",)
+    engine.finalizers[namespace_id] = ("a finalizer",)
     assert engine.remove(namespace_id) == Remains(gone=False, left=("a finalizer",))
-    del engine.held_up[namespace_id]
+    del engine.finalizers[namespace_id]
     assert engine.remove(namespace_id).gone
     assert engine.remove(namespace_id).gone

@@ -230,4 +230,4 @@ def test_a_run_whose_token_was_deleted_says_what_is_missing_and_not_how_its_pods
 def test_a_namespace_without_the_account_of_its_tasks_is_said():
     message = 'Error creating: pods "x" is forbidden: error looking up service account n/tasks: "tasks" not found'
     found = seen(events=[event(workload(Role.WORKER), "FailedCreate", message)])
-    assert found.tasks[0].reason == "PlaceMissing"
+    assert found.tasks[0].reason == "NamespaceIncomplete"

@@ -12,7 +12,7 @@ from tests.unit.engines.kubernetes_objects import container, owner, pod, termina
 from yardmaster.engines.kubernetes.observe.facts import Seen, due_in, observation_of
 from yardmaster.engines.kubernetes.observe.gang_restart import Due
 from yardmaster.engines.kubernetes.render import names
-from yardmaster.engines.kubernetes.render.record import RECORD, TOGETHER, Together
+from yardmaster.engines.kubernetes.render.record import GANG_RESTARTS, RECORD, GangRestarts
 from yardmaster.job.spec import Role, Strategy
 from yardmaster.lifecycle.phases import TaskPhase
 
@@ -28,10 +28,10 @@ def running(role: Role, index: int = 0, *, made: str = EARLY, uid: str = "", res
     return found
 
 
-def seen(*pods: Raw, note: Together | None = None, status: Raw | None = None) -> Seen:
+def seen(*pods: Raw, note: GangRestarts | None = None, status: Raw | None = None) -> Seen:
     found = owner(SPEC)
     if note is not None:
-        found["data"][TOGETHER] = note.to_json()
+        found["data"][GANG_RESTARTS] = note.to_json()
     made = [workload(role, SPEC.retries, **(status or {} if role is Role.CHIEF else {})) for role in SPEC.roles]
     return Seen(found, made, pods)
 
@@ -76,7 +76,7 @@ def test_a_loss_is_due_and_no_more_when_it_is_noted_and_done(pods: list[Raw]):
 
 
 def test_what_was_made_since_is_left_alone():
-    note = Together(count=1, stale=frozenset({"old"}))
+    note = GangRestarts(count=1, stale=frozenset({"old"}))
     old, new = running(Role.PS, uid="old"), running(Role.WORKER, uid="new")
     found = due_in(seen(CHIEF, old, new, note=note))
     assert found is not None
@@ -103,13 +103,13 @@ def test_a_chief_that_was_not_made_yet_when_a_server_was_lost_is_missed_when_it_
 def test_a_member_that_comes_back_late_is_missed_when_it_is_lost_again():
     spec = make_spec(Strategy.MULTI_WORKER_MIRRORED, retries=3)
 
-    def due_of(*pods: Raw, note: Together, failed: int) -> Due | None:
+    def due_of(*pods: Raw, note: GangRestarts, failed: int) -> Due | None:
         found = owner(spec)
-        found["data"][TOGETHER] = note.to_json()
+        found["data"][GANG_RESTARTS] = note.to_json()
         return due_in(Seen(found, [workload(Role.WORKER, 3, failed=failed)], pods))
 
     crashed = pod(Role.WORKER, 0, "Failed", failures=1)
-    found = due_of(crashed, note=Together(1, lives={"worker/0": 1, "worker/1": 1}), failed=2)
+    found = due_of(crashed, note=GangRestarts(1, lives={"worker/0": 1, "worker/1": 1}), failed=2)
     assert found is not None
     back = pod(Role.WORKER, 1, "Failed")
     back["metadata"]["annotations"][names.JOB_IGNORED_FAILURES] = "1"
@@ -119,7 +119,7 @@ def test_a_member_that_comes_back_late_is_missed_when_it_is_lost_again():
 def test_a_task_that_failed_for_good_keeps_its_reason_though_all_were_to_start_anew():
     broken = pod(Role.CHIEF, 0, "Failed", failures=2, containerStatuses=terminated(1, message="ValueError: boom"))
     broken["metadata"]["uid"] = "broken"
-    note = Together(count=1, lives={"chief/0": 3}, stale=frozenset({"broken"}))
+    note = GangRestarts(count=1, lives={"chief/0": 3}, stale=frozenset({"broken"}))
     task = observation_of(seen(broken, WORKER, SERVER, note=note)).tasks[0]
     assert (task.phase, task.reason) == (TaskPhase.FAILED, "ScriptFailed")
     assert "boom" in task.message

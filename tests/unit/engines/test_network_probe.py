@@ -13,12 +13,12 @@ from itertools import product
 import pytest
 
 from yardmaster.engines.kubernetes.probes.network import LISTEN, ONLY_IN, ONLY_OUT, OPEN, TRY, finding_of
-from yardmaster.engines.kubernetes.probes.pod import Told
+from yardmaster.engines.kubernetes.probes.pod import ProbeAnswer
 
 
-def said(way: str, out: str, into: str) -> Told:
+def said(way: str, out: str, into: str) -> ProbeAnswer:
     """Why there was no connection: where both ends allow it, only the end in, only the end out."""
-    return Told(json.dumps({str(OPEN): way, str(ONLY_IN): out, str(ONLY_OUT): into}), 0)
+    return ProbeAnswer(json.dumps({str(OPEN): way, str(ONLY_IN): out, str(ONLY_OUT): into}), 0)
 
 
 @pytest.mark.parametrize(("way", "out", "into"), list(product(["", "timed out"], repeat=3)))
@@ -36,7 +36,14 @@ def test_the_end_at_which_nothing_holds_is_named():
 
 
 @pytest.mark.parametrize(
-    "told", [Told("Traceback", 1), Told("{}", 0), Told("[]", 0), Told("7", 0), Told(problem="It could not begin.")]
+    "told",
+    [
+        ProbeAnswer("Traceback", 1),
+        ProbeAnswer("{}", 0),
+        ProbeAnswer("[]", 0),
+        ProbeAnswer("7", 0),
+        ProbeAnswer(problem="It could not begin."),
+    ],
 )
 def test_what_tells_nothing_is_never_taken_for_a_network_that_enforces_or_does_not(told):
     found = finding_of(told)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.kubernetes_store import violations
 from yardmaster.engines.kubernetes.probes import pod
-from yardmaster.engines.kubernetes.probes.pod import Told
+from yardmaster.engines.kubernetes.probes.pod import ProbeAnswer
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.ids import new_id
@@ -50,12 +50,12 @@ class TestItsObjects:
 class TestWhatIsRead:
     @pytest.mark.parametrize("found", [[], [with_state(waiting={"reason": "ContainerCreating"})]])
     def test_nothing_yet(self, found):
-        assert pod.told_by(found) is None
+        assert pod.answer_of(found) is None
         assert pod.address_in(found) is None
 
     def test_its_last_words(self):
-        told = pod.told_by([with_state("Succeeded", terminated={"exitCode": 3, "message": "5000"})])
-        assert told == Told("5000", 3)
+        told = pod.answer_of([with_state("Succeeded", terminated={"exitCode": 3, "message": "5000"})])
+        assert told == ProbeAnswer("5000", 3)
 
     @pytest.mark.parametrize(
         ("found", "said"),
@@ -68,7 +68,7 @@ class TestWhatIsRead:
         ],
     )
     def test_why_it_tells_nothing(self, found, said):
-        told = pod.told_by([found])
+        told = pod.answer_of([found])
         assert told is not None
         assert said in told.problem
         there = pod.address_in([found])
@@ -79,7 +79,7 @@ class TestWhatIsRead:
         running = with_state("Running", running={})
         assert pod.address_in([running]) is None
         running["status"]["podIP"] = "10.1.2.3"
-        assert pod.address_in([running]) == Told("10.1.2.3")
+        assert pod.address_in([running]) == ProbeAnswer("10.1.2.3")
 
     def test_one_that_was_to_stay_and_ended_says_why(self):
         there = pod.address_in([with_state("Failed", terminated={"exitCode": 1, "message": "Traceback"})])

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from yardmaster.engines.base import Finding
-from yardmaster.engines.kubernetes.probes.pod import Told
+from yardmaster.engines.kubernetes.probes.pod import ProbeAnswer
 from yardmaster.engines.kubernetes.probes.processes import BOUNDED, MOST, PROGRAM, UNBOUNDED, finding_of
 
 
@@ -31,7 +31,7 @@ threading.Thread.start = _start
 
 
 def test_what_it_told_is_said():
-    bounded, unbounded = finding_of(Told("2041", BOUNDED)), finding_of(Told(str(MOST), UNBOUNDED))
+    bounded, unbounded = finding_of(ProbeAnswer("2041", BOUNDED)), finding_of(ProbeAnswer(str(MOST), UNBOUNDED))
     assert bounded == Finding(True, "A pod may have no more than about 2041 threads and processes.")
     assert unbounded.is_well is False
     assert "podPidsLimit" in unbounded.remedy
@@ -40,10 +40,10 @@ def test_what_it_told_is_said():
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        (Told("", 137, "The pod ended with 137"), "ended with 137"),
-        (Told("", 0, "It told nothing."), "told nothing"),
-        (Told("Traceback", 1), "Traceback"),
-        (Told(problem="The pod that was to try it could not begin: no such image"), "no such image"),
+        (ProbeAnswer("", 137, "The pod ended with 137"), "ended with 137"),
+        (ProbeAnswer("", 0, "It told nothing."), "told nothing"),
+        (ProbeAnswer("Traceback", 1), "Traceback"),
+        (ProbeAnswer(problem="The pod that was to try it could not begin: no such image"), "no such image"),
     ],
 )
 def test_what_tells_nothing_is_never_taken_for_a_bound(told, said):

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from yardmaster.engines.kubernetes.probes import reach
-from yardmaster.engines.kubernetes.probes.pod import Told
+from yardmaster.engines.kubernetes.probes.pod import ProbeAnswer
 from yardmaster.engines.kubernetes.probes.reach import Found, Seen
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 
@@ -22,7 +22,7 @@ URL = "http://10.0.0.10:8080"
 class TestWhatItTells:
     def test_each_address_has_its_own_answer(self):
         told = {"0": {"error": "timed out"}, "1": {"status": 401, "type": "application/problem+json", "text": "x"}}
-        found = reach.found_in(Told(json.dumps(told), 0), ["http://a", "http://b"])
+        found = reach.found_in(ProbeAnswer(json.dumps(told), 0), ["http://a", "http://b"])
         assert found == Found(
             {"http://a": Seen(error="timed out"), "http://b": Seen(401, "application/problem+json", "x")}
         )
@@ -31,12 +31,12 @@ class TestWhatItTells:
         "message", ["", "Traceback: no such module", "[1, 2]", '{"0": 7}', '{"0": {"status": "x"}}']
     )
     def test_a_pod_that_says_something_else_has_told_nothing(self, message: str):
-        found = reach.found_in(Told(message, 1), [URL])
+        found = reach.found_in(ProbeAnswer(message, 1), [URL])
         assert not found.seen
         assert "ended with 1" in found.problem
 
     def test_a_pod_that_told_nothing_is_no_word_about_the_address(self):
-        found = reach.found_in(Told(problem="The pod that was to try it could not begin: not found"), [URL])
+        found = reach.found_in(ProbeAnswer(problem="The pod that was to try it could not begin: not found"), [URL])
         said = reach.finding_of(found, URL, OPTIONS)
         assert said.is_well is None
         assert "could not begin: not found" in said.message
@@ -73,7 +73,7 @@ class TestTheScript:
         log = tmp_path / "termination-log"
         script = reach.PROGRAM.replace("/dev/termination-log", str(log))
         subprocess.run([sys.executable, "-c", script, "0.2", *urls], check=True, timeout=60)
-        return reach.found_in(Told(log.read_text(), 0), urls)
+        return reach.found_in(ProbeAnswer(log.read_text(), 0), urls)
 
     def test_it_tells_answers_from_none(self, tmp_path):
         class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Following engines: bursts are gathered, and a follower outlives what its engine comes up with."""
+"""Following engines: bursts are combined, and a follower outlives what its engine comes up with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import uuid
 from collections.abc import Iterator
 
-from apps.jobs.engines.following import QUIET, Bursts, Follower, Unsent
+from apps.jobs.engines.following import QUIET, Coalescer, Follower, ReplayBuffer
 from yardmaster.errors import Unavailable
 from yardmaster.ids import JobKey, new_id
 
@@ -14,27 +14,27 @@ A, B = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 def test_the_first_change_wakes_at_once():
-    bursts = Bursts()
-    assert bursts.change(A, 10.0)
-    assert bursts.change(B, 10.0)
+    coalescer = Coalescer()
+    assert coalescer.change(A, 10.0)
+    assert coalescer.change(B, 10.0)
 
 
 def test_changes_that_follow_shortly_after_make_one_more_wake_up_together():
-    bursts = Bursts()
-    assert bursts.change(A, 10.0)
-    assert not any(bursts.change(A, 10.0 + n / 1000) for n in range(1, 100))
-    assert bursts.take_due(10.0 + QUIET / 2) == []
-    assert bursts.take_due(10.0 + QUIET) == [A]
-    assert bursts.take_due(10.0 + 3 * QUIET) == []
+    coalescer = Coalescer()
+    assert coalescer.change(A, 10.0)
+    assert not any(coalescer.change(A, 10.0 + n / 1000) for n in range(1, 100))
+    assert coalescer.take_due(10.0 + QUIET / 2) == []
+    assert coalescer.take_due(10.0 + QUIET) == [A]
+    assert coalescer.take_due(10.0 + 3 * QUIET) == []
 
 
 def test_the_last_change_of_a_burst_is_never_lost():
-    bursts = Bursts()
-    bursts.change(A, 10.0)
-    bursts.take_due(10.0 + QUIET)
-    assert bursts.change(A, 10.0 + QUIET + 0.001), "it had been quiet"
-    assert not bursts.change(A, 10.0 + QUIET + 0.002)
-    assert bursts.take_due(10.0 + 2 * QUIET + 0.01) == [A]
+    coalescer = Coalescer()
+    coalescer.change(A, 10.0)
+    coalescer.take_due(10.0 + QUIET)
+    assert coalescer.change(A, 10.0 + QUIET + 0.001), "it had been quiet"
+    assert not coalescer.change(A, 10.0 + QUIET + 0.002)
+    assert coalescer.take_due(10.0 + 2 * QUIET + 0.01) == [A]
 
 
 class EngineThatBreaks:
@@ -69,10 +69,10 @@ def test_a_bug_in_an_engine_is_logged_with_its_traceback(caplog):
 
 
 def test_what_was_heard_while_another_led_is_kept_for_as_long_as_it_may_be_dead():
-    unsent = Unsent(20.0)
-    unsent.note(A, 10.0)
-    unsent.note(B, 25.0)
-    unsent.note(A, 26.0)
-    assert unsent.take(44.0) == [B, A]
-    unsent.note(A, 50.0)
-    assert unsent.take(71.0) == []
+    replay = ReplayBuffer(20.0)
+    replay.note(A, 10.0)
+    replay.note(B, 25.0)
+    replay.note(A, 26.0)
+    assert replay.take(44.0) == [B, A]
+    replay.note(A, 50.0)
+    assert replay.take(71.0) == []

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.logs.conftest import JOB, numbered, stream
 from yardmaster.job.spec import Role
 from yardmaster.logs.keys import LinesRejected, StreamKey
-from yardmaster.logs.merge import Cursor, place_merged, raw_merged, read_merged, skip_merged, tail_merged
+from yardmaster.logs.merge import Cursor, position_merged, raw_merged, read_merged, skip_merged, tail_merged
 from yardmaster.logs.reading import Gap
 from yardmaster.logs.store import LogStore
 
@@ -167,7 +167,7 @@ def test_any_place_is_found_as_reading_from_the_beginning_finds_it(
         assert rest == everything[skipped:]
         for at, (name, line) in enumerate(everything[:5]):
             index = int(name.partition("-")[2])
-            found, _ = names(store, place_merged(store, stream(index=index), line), 10_000)
+            found, _ = names(store, position_merged(store, stream(index=index), line), 10_000)
             assert found == everything[at:]
 
 

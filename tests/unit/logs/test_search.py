@@ -14,13 +14,13 @@ from tests.unit.logs.conftest import numbered, stream
 from yardmaster.logs import search as searching
 from yardmaster.logs.keys import LinesRejected
 from yardmaster.logs.levels import Level, level_of
-from yardmaster.logs.search import Place, Query, finder_for, search
+from yardmaster.logs.search import Position, Query, finder_for, search
 from yardmaster.logs.store import LogStore
 
-BEGIN = Place(0, 0)
+BEGIN = Position(0, 0)
 
 
-def found(store: LogStore, query: Query, *, start: Place = BEGIN, limit: int = 100, streams: int = 1) -> list[int]:
+def found(store: LogStore, query: Query, *, start: Position = BEGIN, limit: int = 100, streams: int = 1) -> list[int]:
     keys = [stream(index=index) for index in range(streams)]
     return [line.number for _, line in search(store, keys, query, start, limit, 5.0).matches]
 
@@ -82,9 +82,9 @@ def test_a_page_says_where_the_search_goes_on(store: LogStore) -> None:
 
 def test_a_search_without_time_says_where_it_stopped(store: LogStore) -> None:
     store.append(stream(), 0, numbered(0, 10))
-    page = search(store, [stream()], Query("line"), Place(0, 4), 100, seconds=-1.0)
+    page = search(store, [stream()], Query("line"), Position(0, 4), 100, seconds=-1.0)
     assert page.matches == ()
-    assert page.next == Place(0, 4)
+    assert page.next == Position(0, 4)
 
 
 def test_levels_are_found_with_those_above(store: LogStore) -> None:
@@ -118,7 +118,7 @@ def test_what_was_found_before_a_stuck_line_is_kept(store: LogStore) -> None:
     store.append(stream(), 3, b"a" * 60 + b"!\n", [(0, 100)])
     page = search(store, [stream()], Query("(a+)+$", regex=True), BEGIN, 1, 0.5)
     assert [line.number for _, line in page.matches] == [0]
-    assert page.next == Place(0, 1)
+    assert page.next == Position(0, 1)
 
 
 @pytest.mark.parametrize("pattern", ["(", "a{2,1}", "[z-a]", "(?P<x>a)(?P<x>b)"])

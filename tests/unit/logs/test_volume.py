@@ -10,7 +10,7 @@ from tests.unit.logs.conftest import JOB, numbered, stream
 from yardmaster.job.spec import Role
 from yardmaster.logs.merge import Cursor, read_merged
 from yardmaster.logs.records import RECORD_BYTES
-from yardmaster.logs.search import NOTHING_COUNTED, Place, Query, count_levels, finder_for, scan
+from yardmaster.logs.search import NOTHING_COUNTED, Position, Query, count_levels, finder_for, scan
 from yardmaster.logs.store import LogStore, gap_text
 from yardmaster.logs.volume import Cause, NeedsGrant, Refusal, Volume
 
@@ -138,8 +138,8 @@ def test_searching_and_counting_stop_in_time_among_gaps(store):
     for number in range(100):
         store.mark_gap(stream(), number, 1, 1, 0)
         store.mark_end(stream(), number + 1)
-    page = scan(store, [stream()], finder_for(Query("line")), Place(0, 0), 10, deadline=0.0)
-    assert page.next == Place(0, 1)
+    page = scan(store, [stream()], finder_for(Query("line")), Position(0, 0), 10, deadline=0.0)
+    assert page.next == Position(0, 1)
     assert count_levels(store, stream(), NOTHING_COUNTED, deadline=0.0).lines == 1
 
 

@@ -29,7 +29,7 @@ def of(home, arguments=DOCTOR, **variables):
 
 def test_a_command_that_asks_engines_is_told_what_the_portal_was_told(home):
     assert of(home) == SETTINGS
-    assert of(home, ["manage.py", "engine_places", "--remove"]) == SETTINGS
+    assert of(home, ["manage.py", "engine_namespaces", "--remove"]) == SETTINGS
 
 
 def test_other_commands_are_told_nothing(home):
@@ -61,7 +61,7 @@ def test_manage_py_takes_it_up(home):
     )
     bare = {name: value for name, value in os.environ.items() if not name.startswith("YARDMASTER_KUBE")}
     done = subprocess.run(
-        [sys.executable, "manage.py", "engine_places"], cwd=ROOT, capture_output=True, text=True, check=False,
+        [sys.executable, "manage.py", "engine_namespaces"], cwd=ROOT, capture_output=True, text=True, check=False,
         timeout=120, env={**bare, "YARDMASTER_HOME": str(home), "YARDMASTER_SECRET_KEY": "x" * 40},
     )  # fmt: skip
     assert "kubeconfig cannot be used" in done.stdout + done.stderr

@@ -52,7 +52,7 @@ class TestLeaving:
                 there.intersection_update(keep)
             return sorted(there)
 
-        monkeypatch.setattr(leaving, "_places", places)
+        monkeypatch.setattr(leaving, "_engine_namespaces", places)
         return there
 
     @pytest.mark.parametrize("end", [None, KeyboardInterrupt, PortalFailed])
@@ -84,7 +84,7 @@ class TestLeaving:
                 raise PortalFailed
             return []
 
-        monkeypatch.setattr(leaving, "_places", places)
+        monkeypatch.setattr(leaving, "_engine_namespaces", places)
         said: list[str] = []
         with leaving_nothing("kubernetes", home, said.append):
             pass

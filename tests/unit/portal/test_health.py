@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.up.health import START_LIMITS, Health, Silence, answers
+from portal.up.health import START_LIMITS, Health, Heartbeat, answers
 from portal.up.processes import Process
 
 LIMIT = 10.0
 
 
-def looked(silence: Silence, *looks: tuple[float, int]) -> Silence:
+def looked(heartbeat: Heartbeat, *looks: tuple[float, int]) -> Heartbeat:
     """After looks at these times, which found these marks."""
     for now, mark in looks:
-        silence = silence.after_look(mark, now)
-    return silence
+        heartbeat = heartbeat.after_look(mark, now)
+    return heartbeat
 
 
 def every_half_second(start: float, seconds: float, mark: int) -> list[tuple[float, int]]:
@@ -27,36 +27,36 @@ def every_half_second(start: float, seconds: float, mark: int) -> list[tuple[flo
 
 
 def test_a_process_that_once_answered_and_is_silent_for_the_limit_counts():
-    silence = looked(Silence(0, 0.0), (0.5, 1))
-    assert not looked(silence, *every_half_second(0.5, 9.5, 1)).is_over(LIMIT)
-    assert looked(silence, *every_half_second(0.5, 10, 1)).is_over(LIMIT)
+    heartbeat = looked(Heartbeat(0, 0.0), (0.5, 1))
+    assert not looked(heartbeat, *every_half_second(0.5, 9.5, 1)).is_over(LIMIT)
+    assert looked(heartbeat, *every_half_second(0.5, 10, 1)).is_over(LIMIT)
 
 
 def test_a_process_that_is_still_starting_may_be_silent_for_longer_and_not_for_ever():
-    assert not looked(Silence(7, 0.0), *every_half_second(0, LIMIT * START_LIMITS - 1, 7)).is_over(LIMIT)
-    assert looked(Silence(7, 0.0), *every_half_second(0, LIMIT * START_LIMITS, 7)).is_over(LIMIT)
+    assert not looked(Heartbeat(7, 0.0), *every_half_second(0, LIMIT * START_LIMITS - 1, 7)).is_over(LIMIT)
+    assert looked(Heartbeat(7, 0.0), *every_half_second(0, LIMIT * START_LIMITS, 7)).is_over(LIMIT)
 
 
 def test_any_sign_begins_the_count_again():
-    silence = looked(Silence(0, 0.0), (0.5, 1), *every_half_second(0.5, 9, 1), (10.0, 2))
-    assert not looked(silence, *every_half_second(10, 9, 2)).is_over(LIMIT)
+    heartbeat = looked(Heartbeat(0, 0.0), (0.5, 1), *every_half_second(0.5, 9, 1), (10.0, 2))
+    assert not looked(heartbeat, *every_half_second(10, 9, 2)).is_over(LIMIT)
 
 
 @pytest.mark.parametrize("pause", [30.0, 3600.0, 1e6])
 def test_a_machine_that_slept_makes_nothing_silent(pause):
-    silence = looked(Silence(0, 0.0), (0.5, 1), (1.0, 1), (1.0 + pause, 1), (1.5 + pause, 1))
-    assert silence.seconds == 2.0
-    assert not silence.is_over(LIMIT)
+    heartbeat = looked(Heartbeat(0, 0.0), (0.5, 1), (1.0, 1), (1.0 + pause, 1), (1.5 + pause, 1))
+    assert heartbeat.seconds == 2.0
+    assert not heartbeat.is_over(LIMIT)
 
 
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=200))
 def test_silence_is_never_longer_than_the_clock_nor_than_the_looks(steps):
-    silence, now = Silence(0, 0.0).after_look(1, 0.0), 0.0
+    heartbeat, now = Heartbeat(0, 0.0).after_look(1, 0.0), 0.0
     for step in steps:
         now += step
-        silence = silence.after_look(1, now)
-    assert silence.seconds <= now + 1e-6
-    assert silence.seconds <= len(steps)
+        heartbeat = heartbeat.after_look(1, now)
+    assert heartbeat.seconds <= now + 1e-6
+    assert heartbeat.seconds <= len(steps)
 
 
 def test_a_file_that_is_touched_is_a_sign_and_one_of_an_earlier_start_is_none(tmp_path):

@@ -13,7 +13,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.http import HttpRequest, HttpResponse
 from django.urls import clear_url_caches, path
 
-from apps.api.places import Place
+from apps.api.slots import Slot
 from portal.one_thread import OneThread
 from portal.turns import WORK, Work
 
@@ -153,7 +153,7 @@ def gate(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Gate:
 
 
 async def test_a_client_that_goes_away_keeps_its_place_until_its_work_is_done(gate: Gate) -> None:
-    django, work = OneThread(), Work("ada", [Place("expensive", 2, 0.0)])
+    django, work = OneThread(), Work("ada", [Slot("expensive", 2, 0.0)])
     gone = [await ask(django, work), await ask(django, work)]
     await until(lambda: gate.inside == 2)
     for client in gone:

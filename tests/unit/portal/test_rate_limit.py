@@ -43,12 +43,12 @@ def test_what_a_request_takes(caller, method, path, expected):
 
 def test_tasks_are_counted_per_job_and_here():
     found = demand_of("http", "POST", "/api/v1/task/log/", TASK, "10.0.0.1")
-    assert (found.is_counted_here, found.places, found.takings[0].who) == (True, (), "task job")
+    assert (found.is_counted_here, found.slots, found.takings[0].who) == (True, (), "task job")
 
 
 def test_sockets_have_places_per_user_and_per_address():
     found = demand_of("websocket", "GET", "/ws/jobs/", ADA, "10.0.0.1")
-    assert [one.name for one in found.places] == ["sockets user ada", "sockets at 10.0.0.1"]
+    assert [one.name for one in found.slots] == ["sockets user ada", "sockets at 10.0.0.1"]
 
 
 def test_the_allowance_that_is_nearest_to_its_end_is_told():
@@ -62,9 +62,9 @@ def test_the_allowance_that_is_nearest_to_its_end_is_told():
 
 def test_what_is_expensive_has_places_for_its_work_and_a_strangers_request_none():
     found = demand_of("http", "GET", "/find/", ADA, "10.0.0.1")
-    assert [one.name for one in found.places] == ["user ada"]
-    assert [one.name for one in found.work.places] == ["expensive user ada", "expensive"]
-    assert demand_of("http", "POST", "/find/", STRANGER, "10.0.0.1").work.places == ()
+    assert [one.name for one in found.slots] == ["user ada"]
+    assert [one.name for one in found.work.slots] == ["expensive user ada", "expensive"]
+    assert demand_of("http", "POST", "/find/", STRANGER, "10.0.0.1").work.slots == ()
 
 
 @pytest.mark.parametrize("path", ["/static/app.js", "/static/nothing", "/readyz"])
@@ -72,12 +72,12 @@ def test_what_anybody_may_ask_for_is_counted_by_address_and_here(path: str):
     found = open_demand_of(path, "10.0.0.1")
     assert found is not None
     assert (found.is_counted_here, [one.allowance.name for one in found.takings]) == (True, ["open"])
-    assert [one.name for one in found.places] == ["open 10.0.0.1"]
+    assert [one.name for one in found.slots] == ["open 10.0.0.1"]
 
 
 def test_the_keepers_question_is_not_counted_and_only_its_very_address():
     found = open_demand_of("/healthz", "10.0.0.1")
     assert found is not None
-    assert (found.takings, [one.name for one in found.places]) == ([], ["health"])
+    assert (found.takings, [one.name for one in found.slots]) == ([], ["health"])
     assert open_demand_of("/healthzX", "10.0.0.1") is None
     assert open_demand_of("/readyz/", "10.0.0.1") is None

@@ -19,7 +19,7 @@ from apps.api.readiness import report_alive, report_ready
 from apps.dispatch.leadership import LASTS, lead, resign
 from apps.dispatch.messages import RECONCILE, enqueue_now
 from apps.jobs.engines.configured import engine_named, engine_names
-from apps.jobs.engines.following import QUIET, Bursts, Follower, Unsent
+from apps.jobs.engines.following import QUIET, Coalescer, Follower, ReplayBuffer
 from yardmaster.engines.base import Watches
 from yardmaster.errors import Misconfigured
 
@@ -42,7 +42,7 @@ class Command(BaseCommand):
 
 
 class Conductor:
-    """Two clocks, the leadership's and the bursts', and one thread per engine.
+    """Two clocks, the leadership's and the coalescer's, and one thread per engine.
 
     Without the database it continues as it was: two that lead at once do no harm, a job would only be woken twice.
     """
@@ -51,8 +51,8 @@ class Conductor:
         self._me = secrets.token_hex(16)
         self._stopped = threading.Event()
         self._leads = threading.Event()
-        self._bursts = Bursts()
-        self._unsent = Unsent(LASTS.total_seconds() + 2 * TRY_EVERY)
+        self._coalescer = Coalescer()
+        self._replay = ReplayBuffer(LASTS.total_seconds() + 2 * TRY_EVERY)
 
     def run(self) -> None:
         """Until `stop`."""
@@ -62,7 +62,7 @@ class Conductor:
         renew_at = 0.0
         while not self._stopped.wait(QUIET):
             report_alive("conductor")
-            for job_id in self._bursts.take_due(time.monotonic()):
+            for job_id in self._coalescer.take_due(time.monotonic()):
                 enqueue_now(RECONCILE, job_id)
             if time.monotonic() >= renew_at:
                 self.renew()
@@ -79,8 +79,8 @@ class Conductor:
     def changed(self, job_id: uuid.UUID) -> None:
         """An engine says that something of this job has changed."""
         if not self._leads.is_set():
-            self._unsent.note(job_id, time.monotonic())
-        elif self._bursts.change(job_id, time.monotonic()):
+            self._replay.note(job_id, time.monotonic())
+        elif self._coalescer.change(job_id, time.monotonic()):
             enqueue_now(RECONCILE, job_id)
 
     def renew(self) -> None:
@@ -95,7 +95,7 @@ class Conductor:
         if leads and not self._leads.is_set():
             log.info("This conductor leads")
             self._leads.set()
-            for job_id in self._unsent.take(time.monotonic()):
+            for job_id in self._replay.take(time.monotonic()):
                 enqueue_now(RECONCILE, job_id)
         elif not leads and self._leads.is_set():
             log.warning("Another conductor leads now")

@@ -40,8 +40,8 @@ from yardmaster.engines.kubernetes.render.names import cluster_map
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.pods import WORK_DIR
 from yardmaster.engines.kubernetes.render.record import (
+    GANG_RESTARTS,
     RECORD,
-    TOGETHER,
     RunShape,
     release_of,
     released_in,
@@ -208,7 +208,7 @@ class KubernetesEngine:
                     return False
                 try:
                     if found.new:
-                        self._note(key, seen.owner, {TOGETHER: found.note.to_json()})
+                        self._note(key, seen.owner, {GANG_RESTARTS: found.note.to_json()})
                 except Conflict:
                     continue
                 except Absent:
@@ -228,9 +228,9 @@ class KubernetesEngine:
         """Delete the namespace; its controllers delete what is in it. What holds that up is named."""
         return self._shaper.remove(namespace_id)
 
-    def places_there(self) -> tuple[uuid.UUID, ...]:
+    def namespaces_there(self) -> tuple[uuid.UUID, ...]:
         """From the labels of the cluster's namespaces: those that this portal signed, with its prefix."""
-        return self._shaper.places_there()
+        return self._shaper.namespaces_there()
 
     def probe(self, probe: Probe, portal_url: str) -> Finding:
         """With pods in a namespace of its own, which is removed again."""

@@ -20,7 +20,7 @@ from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.manifests import JOBS, SETS, Run, with_uids, workload_kind
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.record import RECORD, RunShape, in_order_of_application, released_in
-from yardmaster.errors import PlaceMissing, SpecRejected
+from yardmaster.errors import EngineNamespaceMissing, SpecRejected
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec
 
@@ -81,7 +81,7 @@ class Submitter:
             if isinstance(error, Forbidden) and self._shaper.is_open(key.namespace_id):
                 raise
             message = f"The cluster has no namespace {self._namespace(key)}, or the portal no rights in it."
-            raise PlaceMissing(message, remedy="The portal creates it; then the job continues.") from error
+            raise EngineNamespaceMissing(message, remedy="The portal creates it; then the job continues.") from error
 
     def _apply(self, workloads: Sequence[Mapping[str, Any]], key: JobKey) -> None:
         """In order. One that is there from before a cut-off and cannot become this was made under other settings, or by

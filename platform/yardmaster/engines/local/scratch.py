@@ -29,19 +29,19 @@ def variables(folder: RunFolder, role: Role, index: int) -> dict[str, str]:
 
 def make(folder: RunFolder, role: Role, index: int) -> dict[str, str]:
     """Make both, or what is missing, and say where they are. Raises `OSError`."""
-    told = variables(folder, role, index)
+    chosen = variables(folder, role, index)
     place = _temporary(folder, role, index)
     for one in (_home(folder, role, index), place):
         one.mkdir(mode=0o700, parents=True, exist_ok=True)
-    short = Path(told["TMPDIR"])
+    short = Path(chosen["TMPDIR"])
     if short == place:
-        return told
+        return chosen
     if not _is_ours(short.parent):
-        return told | {"TMPDIR": str(place)}  # another user's: better too long than theirs
+        return chosen | {"TMPDIR": str(place)}  # another user's: better too long than theirs
     _sweep(short.parent)
     with contextlib.suppress(FileExistsError):
         short.symlink_to(place)
-    return told
+    return chosen
 
 
 def remove(folder: RunFolder) -> None:

@@ -53,13 +53,13 @@ class Count:
         )
 
     def _counted(self, known: _Counted | None, node: Raw, pods: list[Held]) -> _Counted:
-        if known is not None and known.told == (node, pods):
+        if known is not None and known.of == (node, pods):
             return known
         return _Counted((node, pods), _count(node, pods, self._options))
 
 
 class _Counted(NamedTuple):
-    told: tuple[Raw, list[Held]]
+    of: tuple[Raw, list[Held]]
     node: Node
 
 

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from yardmaster.engines.kubernetes.capacity.holdings import Held, held_by, node_as_counted
 from yardmaster.engines.kubernetes.client.errors import Expired
-from yardmaster.engines.kubernetes.client.objects import Place, Raw, place_of, version_of
+from yardmaster.engines.kubernetes.client.objects import ObjectName, Raw, object_name, version_of
 from yardmaster.ids import JobKey
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ SELECTORS: Mapping[str, tuple[str, str]] = {"Node": ("", ""), "Pod": ("", PLACED
 class _Kind(Generic[T]):
     read: Callable[[Raw], T | None]
     mark: int = 0
-    entries: dict[Place, tuple[int, T | None]] = field(default_factory=dict)
+    entries: dict[ObjectName, tuple[int, T | None]] = field(default_factory=dict)
     """The version, and what counts of the object; None: it is gone, or holds nothing."""
 
     def known(self) -> list[T]:
@@ -50,14 +50,14 @@ class CapacityStore:
     def replace(self, kind: str, found: Iterable[Raw], version: str) -> set[JobKey]:
         """A whole list, as of `version`: it takes the place of everything known."""
         known = self._kinds[kind]
-        fresh = {place_of(one): (_version(one), known.read(one)) for one in found}
+        fresh = {object_name(one): (_version(one), known.read(one)) for one in found}
         with self._lock:
             known.mark, known.entries = version_of(version), fresh
         return set()
 
     def take(self, kind: str, happened: str, found: Raw) -> JobKey | None:
         """One event (ADDED, MODIFIED, DELETED)."""
-        version, place = _version(found), place_of(found)
+        version, place = _version(found), object_name(found)
         known = self._kinds[kind]
         read = None if happened == "DELETED" else known.read(found)
         with self._lock:

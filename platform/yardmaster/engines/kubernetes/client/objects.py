@@ -19,13 +19,13 @@ from yardmaster.errors import Unavailable
 
 Raw = Mapping[str, Any]
 """An object as the server sends it."""
-Place = tuple[str, str]
+ObjectName = tuple[str, str]
 """Namespace, name."""
 _LONGEST_WORD = 100
 """Characters. Longer texts are messages, or what people wrote: hardly ever the same twice."""
 
 
-def place_of(found: Raw) -> Place:
+def object_name(found: Raw) -> ObjectName:
     return str(found["metadata"].get("namespace", "")), str(found["metadata"]["name"])
 
 

@@ -20,7 +20,7 @@ from yardmaster.engines.kubernetes.namespaces import manifests as namespaces
 from yardmaster.engines.kubernetes.namespaces.pull_secrets import copy_of, digest_of
 from yardmaster.engines.kubernetes.render import manifests, names
 from yardmaster.engines.kubernetes.render.options import TaskOptions
-from yardmaster.errors import Misconfigured, PlaceMissing, SpecRejected, Unavailable
+from yardmaster.errors import EngineNamespaceMissing, Misconfigured, SpecRejected, Unavailable
 from yardmaster.queueing.ledger import Quota
 
 _EXACT = ("NetworkPolicy", "LimitRange")
@@ -71,9 +71,9 @@ class Shaper:
         self._api, self._options = api, options
 
     def require(self, namespace_id: uuid.UUID, portal_url: str) -> None:
-        """Raises `PlaceMissing` where the namespace or something of what is in it is not there, `Misconfigured` where
-        it belongs to another owner. It may have been deleted, and made by others, at any time: so it is looked at
-        before every run. What its objects say is left to `shape`."""
+        """Raises `EngineNamespaceMissing` where the namespace or something of what is in it is not there,
+        `Misconfigured` where it belongs to another owner. It may have been deleted, and made by others, at any time: so
+        it is looked at before every run. What its objects say is left to `shape`."""
         wanted = namespaces.base(namespace_id, portal_url, self._options)
         for one in [*wanted, *namespaces.bounds(namespace_id, Quota(), self._options)]:
             kind, metadata = one["kind"], one["metadata"]
@@ -81,7 +81,7 @@ class Shaper:
             if live is None:
                 where = "" if kind == "Namespace" else f" in {metadata['namespace']}"
                 message = f"The cluster has no {kind} {metadata['name']}{where}."
-                raise PlaceMissing(message, remedy="The portal creates it; then the job continues.")
+                raise EngineNamespaceMissing(message, remedy="The portal creates it; then the job continues.")
             _refuse_ending(live, one)
             if kind == "Namespace":
                 self._must_be_ours(live, namespace_id)
@@ -125,7 +125,7 @@ class Shaper:
         if self._api.find("Job", name):
             self._api.delete_all("Job", name)
 
-    def places_there(self) -> tuple[uuid.UUID, ...]:
+    def namespaces_there(self) -> tuple[uuid.UUID, ...]:
         """Of which namespaces of the portal there is one on the cluster that is ours; also one that goes."""
         found = self._api.find("Namespace", "", names.ours())
         known = ((namespaces.id_of(one), one) for one in found)

@@ -1,4 +1,4 @@
-"""When may a run be observed from what the watches told, without asking the server? Pure, but for the memory itself.
+"""When may a run be observed from the watches, without asking the server? Pure, but for the memory itself.
 
 The rule, of one process and one run:
 
@@ -52,7 +52,7 @@ def may_be_believed(view: Mapping[str, KindView], seen: Observation, basis: Basi
 
 
 def is_behind(view: KindView, basis: Basis, kind: str) -> bool:
-    """Whether the direct look saw something of this kind that the watch has not told yet."""
+    """Whether the direct look saw something of this kind that the watch has not delivered yet."""
     listed_at = basis.listed_at[kind]
     if view.mark >= listed_at:
         return False

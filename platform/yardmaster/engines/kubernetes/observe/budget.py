@@ -3,7 +3,7 @@
 A Job counts by itself the failures of each index, a kubelet those of each server's container, and neither knows of the
 other. Hence every failure that shows is charged here, in the order of time: by the pods that failed, by what a Job
 counts of those that are gone, and by a container's count. What the cluster itself took away costs nothing, and where
-all tasks of a cluster start again together that costs one, however many of them failed with the first (`together`).
+all tasks of a cluster start again together that costs one, however many of them failed with the first (`gang_restart`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from yardmaster.engines.kubernetes.client.objects import Raw, moment
 from yardmaster.engines.kubernetes.observe import podfacts as pods
 from yardmaster.engines.kubernetes.observe.placing import has_failed
 from yardmaster.engines.kubernetes.observe.roles import RoleSeen, failures_of_pod
-from yardmaster.engines.kubernetes.render.record import Together
+from yardmaster.engines.kubernetes.render.record import GangRestarts
 from yardmaster.job.spec import Role, Strategy
 from yardmaster.job.strategy import ROLES, Scope
 from yardmaster.lifecycle.restarts import has_restart_left
@@ -36,14 +36,16 @@ class Failure:
     kubelet starts whatever is left."""
 
 
-def spent_up(retries: int, strategy: Strategy | None, roles: Sequence[RoleSeen], known: Together) -> frozenset[Task]:
+def spent_up(
+    retries: int, strategy: Strategy | None, roles: Sequence[RoleSeen], known: GangRestarts
+) -> frozenset[Task]:
     """The tasks that failed when no restart was left for them."""
     charged = known.spent
     exhausted: set[Task] = set()
-    together = [one for one in roles if _scope_of(one, strategy) is Scope.CLUSTER]
-    alone = [one for one in roles if one not in together]
+    gang = [one for one in roles if _scope_of(one, strategy) is Scope.CLUSTER]
+    alone = [one for one in roles if one not in gang]
     failures = [failure for one in alone for failure in _failures_of(one)]
-    first = failed_as_gang(together, known)
+    first = failed_as_gang(gang, known)
     for failure in sorted([*failures, *first[:1]], key=_by_time):
         if not has_restart_left(retries, charged):
             exhausted |= {(one.role, one.index) for one in (first if failure in first else [failure])}
@@ -51,7 +53,9 @@ def spent_up(retries: int, strategy: Strategy | None, roles: Sequence[RoleSeen],
     return frozenset(exhausted)
 
 
-def with_budget(retries: int, strategy: Strategy | None, roles: Sequence[RoleSeen], known: Together) -> list[RoleSeen]:
+def with_budget(
+    retries: int, strategy: Strategy | None, roles: Sequence[RoleSeen], known: GangRestarts
+) -> list[RoleSeen]:
     """The roles, each knowing its tasks that no restart is left for. A Job that makes another pod of one all the same
     changes nothing of that, unless it has succeeded."""
     exhausted = spent_up(retries, strategy, roles, known)
@@ -69,7 +73,7 @@ def _scope_of(one: RoleSeen, strategy: Strategy | None) -> Scope:
     return Scope.TASK if strategy is None else ROLES[strategy][one.role].on_loss
 
 
-def failed_as_gang(roles: Iterable[RoleSeen], known: Together) -> list[Failure]:
+def failed_as_gang(roles: Iterable[RoleSeen], known: GangRestarts) -> list[Failure]:
     """Of the tasks that start again together, those that failed since the last time that all did: one charge."""
     found = []
     for one in roles:

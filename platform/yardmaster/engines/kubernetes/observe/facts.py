@@ -19,7 +19,13 @@ from yardmaster.engines.kubernetes.observe.rolefacts import released_task, task_
 from yardmaster.engines.kubernetes.observe.roles import RoleSeen, failed_in, lives, newest_of, repeated_in
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.manifests import workload_kind
-from yardmaster.engines.kubernetes.render.record import RECORD, RunShape, Together, in_order_of_application, released_in
+from yardmaster.engines.kubernetes.render.record import (
+    RECORD,
+    GangRestarts,
+    RunShape,
+    in_order_of_application,
+    released_in,
+)
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.hindrances import IMAGE_PULL
 from yardmaster.lifecycle.phases import ABSENT, Observation, Refused, TaskPhase, TaskState
@@ -78,7 +84,7 @@ def _read(seen: Seen) -> tuple[Observation, Due | None]:
     if is_ending(seen.owner):
         return _last_of(seen), None
     data = seen.owner.get("data") or {}
-    shape, released, known = RunShape.from_json(data[RECORD]), released_in(data), Together.in_data(data)
+    shape, released, known = RunShape.from_json(data[RECORD]), released_in(data), GangRestarts.in_data(data)
     roles = _roles_of(seen, shape, known)
     last = in_order_of_application(shape.roles)[-1]
     if not released and any(one.role is last and one.workload is None for one in roles):
@@ -92,9 +98,9 @@ def _read(seen: Seen) -> tuple[Observation, Due | None]:
             tasks += [released_task(one, index, released[one.role]) for index in one.indexes()]
         else:
             tasks += [task_of(one, index) for index in one.indexes()]
-    together = None if released else due(shape.strategy, roles, tasks, known)
+    restart = None if released else due(shape.strategy, roles, tasks, known)
     refused = None if released else _refused(roles, tasks)
-    return Observation(True, tuple(tasks), _said_of(tasks), together is not None, refused), together
+    return Observation(True, tuple(tasks), _said_of(tasks), restart is not None, refused), restart
 
 
 def _last_of(seen: Seen) -> Observation:
@@ -103,7 +109,7 @@ def _last_of(seen: Seen) -> Observation:
     if seen.owner is None or not goes_by_itself(seen.owner):
         return ABSENT
     data = seen.owner.get("data") or {}
-    roles = _roles_of(seen, RunShape.from_json(data[RECORD]), Together.in_data(data))
+    roles = _roles_of(seen, RunShape.from_json(data[RECORD]), GangRestarts.in_data(data))
     living = [(one, index) for one in roles for index, pod in sorted(one.pods.items()) if lives(pod)]
     return Observation(False, tuple(task_of(one, index) for one, index in living)) if living else ABSENT
 
@@ -142,7 +148,7 @@ def _refused(roles: Sequence[RoleSeen], tasks: Sequence[TaskState]) -> Refused |
     return Refused(min(since for _, since in found), found[0][0].message, is_growing)
 
 
-def _roles_of(seen: Seen, shape: RunShape, together: Together) -> list[RoleSeen]:
+def _roles_of(seen: Seen, shape: RunShape, gang_restarts: GangRestarts) -> list[RoleSeen]:
     """In the order of the spec."""
     uid = (seen.owner or {})["metadata"]["uid"]
     found = []
@@ -152,8 +158,8 @@ def _roles_of(seen: Seen, shape: RunShape, together: Together) -> list[RoleSeen]
         failed = failed_in(mine)
         repeated = repeated_in(failed)
         newest = newest_of(mine, repeated)
-        found.append(RoleSeen(role, shape, workload, newest, tuple(seen.events), together, repeated, failed))
-    return with_budget(shape.retries, shape.strategy, found, together)
+        found.append(RoleSeen(role, shape, workload, newest, tuple(seen.events), gang_restarts, repeated, failed))
+    return with_budget(shape.retries, shape.strategy, found, gang_restarts)
 
 
 def _belongs(found: Raw, role: Role, uid: str) -> bool:

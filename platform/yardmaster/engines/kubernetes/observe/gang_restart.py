@@ -5,7 +5,7 @@ Where it is the cluster's, as with the chief and the servers of `parameter_serve
 longer there, or wait for ever: then every pod that was there at the time is evicted, which costs it no restart, and the
 controllers make new ones.
 
-What was lost already, and which pods are to go, stands in the owner (`Together`), so that every loss counts once,
+What was lost already, and which pods are to go, stands in the owner (`GangRestarts`), so that every loss counts once,
 whichever process sees it, and however often. A loss is determined by what the API server shows of it: how often a Job
 has made the pod of an index, a server's pod that is leaving, has failed, was started again within, or is younger than
 its chief.
@@ -22,7 +22,7 @@ from yardmaster.engines.kubernetes.observe import podfacts as pods
 from yardmaster.engines.kubernetes.observe.budget import failed_as_gang, failures_so_far
 from yardmaster.engines.kubernetes.observe.placing import has_failed
 from yardmaster.engines.kubernetes.observe.roles import RoleSeen, failures_of_pod, lives, restarts_of_pod
-from yardmaster.engines.kubernetes.render.record import Together
+from yardmaster.engines.kubernetes.render.record import GangRestarts
 from yardmaster.job.spec import Role, Strategy
 from yardmaster.job.strategy import ROLES, Scope
 from yardmaster.lifecycle.phases import TaskPhase, TaskState
@@ -36,14 +36,14 @@ one that the chief knew. Nothing else tells of a server that was removed by forc
 class Due:
     """All tasks are to restart: first `note` is written, where it is `new`, then the pods with these uids end."""
 
-    note: Together
+    note: GangRestarts
     """For the owner's data."""
     new: bool
     pods: tuple[Raw, ...]
 
 
 def due(
-    strategy: Strategy | None, roles: Sequence[RoleSeen], tasks: Sequence[TaskState], known: Together
+    strategy: Strategy | None, roles: Sequence[RoleSeen], tasks: Sequence[TaskState], known: GangRestarts
 ) -> Due | None:
     """What is to be done, None where nothing is, or where one has failed too often."""
     if strategy is None:  # a run that was begun before this was remembered
@@ -62,7 +62,7 @@ def due(
     ended = {name: count for one in fatal for name, count in _lives_after(one, known).items()}
     spent = known.spent + bool(failed_as_gang(fatal, known))
     counted = {**known.failures, **{_name(one.role, index): count for one, index, count in _failures_in(fatal)}}
-    note = Together(known.count + 1, spent, ended, frozenset(_uid(pod) for pod in all_pods), counted)
+    note = GangRestarts(known.count + 1, spent, ended, frozenset(_uid(pod) for pod in all_pods), counted)
     return Due(note, new=True, pods=tuple(pod for pod in there if not is_ending(pod)))
 
 
@@ -77,14 +77,14 @@ def _is_decided(tasks: Iterable[TaskState], cluster: set[Role]) -> bool:
     return any(task.role in cluster and task.phase in (TaskPhase.SUCCEEDED, TaskPhase.FAILED) for task in tasks)
 
 
-def _has_lost(one: RoleSeen, known: Together, fatal: Sequence[RoleSeen]) -> bool:
+def _has_lost(one: RoleSeen, known: GangRestarts, fatal: Sequence[RoleSeen]) -> bool:
     if one.role is Role.PS:
         chief = next((other.pods.get(0) for other in fatal if other.role is Role.CHIEF), None)
         return any(_is_another_server(pod, chief, one, known) for pod in one.pods.values())
     return any(ended > known.lives.get(_name(one.role, index), 0) for index, ended in _lives_of(one, known).items())
 
 
-def _lives_after(one: RoleSeen, known: Together) -> dict[str, int]:
+def _lives_after(one: RoleSeen, known: GangRestarts) -> dict[str, int]:
     """How many lives the role's tasks have had when their pods of now are gone."""
     if one.role is Role.PS:
         return {}
@@ -95,7 +95,7 @@ def _lives_after(one: RoleSeen, known: Together) -> dict[str, int]:
     }
 
 
-def _lives_of(one: RoleSeen, known: Together) -> dict[int, int]:
+def _lives_of(one: RoleSeen, known: GangRestarts) -> dict[int, int]:
     """How many lives of each of the role's tasks have ended. Never one too many, which would hide a loss; one too few
     is made up for when the task's next pod is there."""
     found = {index: known.lives.get(_name(one.role, index), 0) for index in one.indexes()}
@@ -116,7 +116,7 @@ def _failures(pod: Raw) -> int:
     return failures_of_pod(pod) + has_failed(pod)
 
 
-def _is_another_server(pod: Raw, chief: Raw | None, one: RoleSeen, known: Together) -> bool:
+def _is_another_server(pod: Raw, chief: Raw | None, one: RoleSeen, known: GangRestarts) -> bool:
     if _uid(pod) in known.stale:
         return False
     if _is_over(pod) or _has_failed(pod, known):
@@ -128,7 +128,7 @@ def _is_another_server(pod: Raw, chief: Raw | None, one: RoleSeen, known: Togeth
     return made > begun + timedelta(seconds=one.shape.grace) + LATE
 
 
-def _has_failed(pod: Raw, known: Together) -> bool:
+def _has_failed(pod: Raw, known: GangRestarts) -> bool:
     """Whether the kubelet has started its container again: that of a server, for no other is started within its pod."""
     return _uid(pod) not in known.stale and int(pods.container_status(pod).get("restartCount") or 0) > 0
 

@@ -151,10 +151,10 @@ def ended_by_removal(pod: Raw, *, surely: bool = False) -> bool:
     metadata = pod["metadata"]
     grace = timedelta(seconds=int(metadata.get("deletionGracePeriodSeconds") or 0))
     terminated = container_status(pod).get("state", {}).get("terminated") or {}
-    told, ended = moment(metadata["deletionTimestamp"]), moment(terminated.get("finishedAt"))
-    if told is None or ended is None:
+    deleted, ended = moment(metadata["deletionTimestamp"]), moment(terminated.get("finishedAt"))
+    if deleted is None or ended is None:
         return not surely
-    return ended > told - grace if surely else ended >= told - grace
+    return ended > deleted - grace if surely else ended >= deleted - grace
 
 
 def _last_words(code: int | None, output: str) -> Cause:

@@ -112,14 +112,14 @@ class Reader:
         found: dict[JobKey, Observation] = dict.fromkeys(keys, ABSENT)
         if self._watching is not None:
             self._watching.start()
-            found.update(self._told(keys))
+            found.update(self._from_watches(keys))
         ordered = sorted(key for key in found if not found[key].exists)
         for start in range(0, len(ordered), _AT_ONCE):
             found.update(self._observe(ordered[start : start + _AT_ONCE]))
         return found
 
     def capacity(self) -> tuple[list[Raw], list[Held]]:
-        """The nodes, and what pods hold of them: as the watches told, where they are live; else two lists."""
+        """The nodes, and what pods hold of them: from the watches, where they are live; else two lists."""
         if self._watching is not None:
             self._watching.start_capacity()
             if self._watching.knows_capacity():
@@ -130,7 +130,7 @@ class Reader:
         return listed.known()
 
     def wrote(self, key: JobKey) -> None:
-        """The run was changed by us, just now: what was seen or told before is not enough any more."""
+        """The run was changed by us, just now: what was seen before is not enough any more."""
         self._memory.wrote(key)
 
     def see(self, keys: Collection[JobKey]) -> dict[JobKey, Seen]:
@@ -145,7 +145,7 @@ class Reader:
 
     # --- from the watches --------------------------------------------------------------------------------------------
 
-    def _told(self, keys: Collection[JobKey]) -> dict[JobKey, Observation]:
+    def _from_watches(self, keys: Collection[JobKey]) -> dict[JobKey, Observation]:
         """Of those runs whose watches may be believed."""
         if self._watching is None or not self._watching.is_live():
             return {}
@@ -157,9 +157,9 @@ class Reader:
                 continue
             view = self._watching.store.view(self._place([key]), key.name)
             seen[key] = _Looked({kind: {key.name: [*view[kind].found.values()]} for kind in KINDS}).seen(key)
-            told = observation_of(seen[key])
-            if may_be_believed(view, told, basis):
-                found[key] = told
+            observed = observation_of(seen[key])
+            if may_be_believed(view, observed, basis):
+                found[key] = observed
         return self._with_events(seen, found)
 
     # --- from the server ---------------------------------------------------------------------------------------------

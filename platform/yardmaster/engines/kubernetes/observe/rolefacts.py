@@ -30,7 +30,7 @@ from yardmaster.engines.kubernetes.render.manifests import HOPELESS
 from yardmaster.engines.kubernetes.render.record import Released
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import TaskPhase, TaskState
-from yardmaster.lifecycle.placing_words import PLACE_MISSING
+from yardmaster.lifecycle.placing_words import NAMESPACE_INCOMPLETE
 from yardmaster.lifecycle.restarts import SAME_FAILURE
 from yardmaster.lifecycle.success import STOPPED_OUTSIDE
 
@@ -93,7 +93,7 @@ def _failed_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     if not one.is_over and not was_taken_away(pod) and pods.ended_by_removal(pod):
         why = replace(state, reason=STOPPED_OUTSIDE, message="Its pod was deleted.")
     if one.workload is not None and _comes_again(one, pod, state.index, ending.exit_code):
-        if pod["metadata"].get("uid") in one.together.stale:
+        if pod["metadata"].get("uid") in one.gang_restarts.stale:
             why = replace(state, message="It restarts together with the other tasks.")
         return replace(why, restarts=state.restarts + 1)
     return _for_good(why, ending)
@@ -132,7 +132,7 @@ def _living_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
         return _for_good(why, ending)
     if running is None and status.get("state", {}).get("waiting"):
         return why
-    machine = NOTHING if pod["metadata"].get("uid") in one.together.stale else machine_of(pod)
+    machine = NOTHING if pod["metadata"].get("uid") in one.gang_restarts.stale else machine_of(pod)
     running_now = replace(state, phase=TaskPhase.RUNNING, started_at=_started(pod))
     return replace(running_now, reason=machine.reason, message=machine.message)
 
@@ -158,7 +158,7 @@ def _refused(events: Iterable[Raw]) -> Cause:
             message = str(event.get("message", ""))[:1000]
             if "exceeded quota" in message:
                 return Cause("QuotaRefused", message)
-            return Cause(PLACE_MISSING if _NO_ACCOUNT in message else "StartFailed", message)
+            return Cause(NAMESPACE_INCOMPLETE if _NO_ACCOUNT in message else "StartFailed", message)
     return NOTHING
 
 

@@ -14,7 +14,7 @@ from yardmaster.engines.kubernetes.observe.placing import (
     has_failed,
 )
 from yardmaster.engines.kubernetes.render import names
-from yardmaster.engines.kubernetes.render.record import NEVER, RunShape, Together
+from yardmaster.engines.kubernetes.render.record import NEVER, GangRestarts, RunShape
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.failures import REASONS
 from yardmaster.lifecycle.restarts import SAME_FAILURE
@@ -37,7 +37,7 @@ class RoleSeen:
     workload: Raw | None
     pods: Mapping[int, Raw]
     events: tuple[Raw, ...]
-    together: Together = NEVER
+    gang_restarts: GangRestarts = NEVER
     repeated: frozenset[str] = frozenset()
     """The names of its pods that failed the same way as their task had before (`repeated_in`)."""
     failed_pods: Mapping[int, tuple[Raw, ...]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class RoleSeen:
 
     def restarts_of(self, pod: Raw) -> int:
         """How often the task that is this pod now was started before."""
-        return restarts_of_pod(pod) + (self.together.count if self.role is Role.PS else 0)
+        return restarts_of_pod(pod) + (self.gang_restarts.count if self.role is Role.PS else 0)
 
 
 def indexes(text: str) -> frozenset[int]:

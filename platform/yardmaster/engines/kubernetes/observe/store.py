@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yardmaster.engines.kubernetes.client.errors import Expired
-from yardmaster.engines.kubernetes.client.objects import Place, Raw, place_of, shared, version_of
+from yardmaster.engines.kubernetes.client.objects import ObjectName, Raw, object_name, shared, version_of
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.ids import JobKey
 
@@ -36,21 +36,21 @@ class _Entry:
     version: int
     found: Raw | None
     """None: gone."""
-    run: Place
+    run: ObjectName
 
 
 @dataclass
 class _Kind:
     mark: int = 0
-    entries: dict[Place, _Entry] = field(default_factory=dict)
-    of_run: dict[Place, set[Place]] = field(default_factory=dict)
+    entries: dict[ObjectName, _Entry] = field(default_factory=dict)
+    of_run: dict[ObjectName, set[ObjectName]] = field(default_factory=dict)
 
-    def put(self, place: Place, entry: _Entry) -> None:
+    def put(self, place: ObjectName, entry: _Entry) -> None:
         self.drop(place)
         self.entries[place] = entry
         self.of_run.setdefault(entry.run, set()).add(place)
 
-    def drop(self, place: Place) -> None:
+    def drop(self, place: ObjectName) -> None:
         old = self.entries.pop(place, None)
         if old is not None:
             rest = self.of_run[old.run]
@@ -66,7 +66,7 @@ class RunStore:
         self._prefix = namespace_prefix
         self._lock = threading.Lock()
         self._kinds = {kind: _Kind() for kind in KINDS}
-        self._keys: dict[Place, JobKey] = {}
+        self._keys: dict[ObjectName, JobKey] = {}
 
     # --- for the watches ---------------------------------------------------------------------------------------------
 
@@ -76,18 +76,18 @@ class RunStore:
         fresh = _Kind(mark=version_of(version))
         slim = [slimmed(one) for one in found]
         with self._lock:
-            told = set(self._kinds[kind].of_run)
+            known = set(self._kinds[kind].of_run)
             for one in slim:
                 run = self._run_of(one)
                 if run is not None:
                     entry = _Entry(version_of(one["metadata"]["resourceVersion"]), one, run)
-                    fresh.put(place_of(one), entry)
+                    fresh.put(object_name(one), entry)
             self._kinds[kind] = fresh
-            return {self._keys[run] for run in told | set(fresh.of_run)}
+            return {self._keys[run] for run in known | set(fresh.of_run)}
 
     def take(self, kind: str, happened: str, found: Raw) -> JobKey | None:
         """One event (ADDED, MODIFIED, DELETED). Returns the run that it changed; None where it was known."""
-        version, place = version_of(found["metadata"]["resourceVersion"]), place_of(found)
+        version, place = version_of(found["metadata"]["resourceVersion"]), object_name(found)
         with self._lock:
             known = self._kinds[kind]
             old = known.entries.get(place)
@@ -131,7 +131,7 @@ class RunStore:
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
-    def _run_of(self, found: Raw) -> Place | None:
+    def _run_of(self, found: Raw) -> ObjectName | None:
         """The run that it belongs to, which is noted; None where it is none of ours."""
         metadata = found["metadata"]
         labels, namespace = metadata.get("labels") or {}, str(metadata.get("namespace", ""))
@@ -147,7 +147,7 @@ class RunStore:
         self._keys = {run: key for run, key in self._keys.items() if run in living}
 
 
-def _view(known: _Kind, run: Place) -> KindView:
+def _view(known: _Kind, run: ObjectName) -> KindView:
     entries = {place[1]: known.entries[place] for place in known.of_run.get(run, ())}
     found = {name: one.found for name, one in entries.items() if one.found is not None}
     gone = {name: one.version for name, one in entries.items() if one.found is None}

@@ -48,7 +48,7 @@ class Pace:
     quiet: float = 90.0
     """After which one that says nothing, and has not ended, is taken for dead."""
     stale_after: float = 4.0
-    """How long after a break what it told is still used."""
+    """How long after an interruption what it delivered is still used."""
     list_again: float = 1800.0
     """After which everything is listed again, in case an event was missed."""
     shortest_pause: float = 0.5
@@ -91,7 +91,7 @@ class KindWatch:
         """Whether the last stream began with a list."""
 
     def is_live(self) -> bool:
-        """Whether what it told is complete, and not older than a moment."""
+        """Whether what it delivered is complete, and not older than a moment."""
         if self._must_list or not self._is_listed:
             return False
         return self._stream is not None or self._clock() - self._broken_at < self._pace.stale_after

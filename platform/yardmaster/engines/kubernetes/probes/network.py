@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from yardmaster.engines.base import Finding
-from yardmaster.engines.kubernetes.probes.pod import PROBE, Told, nonsense
-from yardmaster.engines.kubernetes.probes.prober import Place, Prober
+from yardmaster.engines.kubernetes.probes.pod import PROBE, ProbeAnswer, nonsense
+from yardmaster.engines.kubernetes.probes.prober import ProbeNamespace, Prober
 
 OPEN, ONLY_OUT, ONLY_IN = 8001, 8002, 8003
 PATIENCE = 90.0
@@ -67,21 +67,21 @@ _REMEDY = (
 
 def find(prober: Prober, portal_url: str, patience: float = PATIENCE) -> Finding:
     """Whether policies hold, at both ends of a connection."""
-    with prober.place(portal_url, patience) as place:
-        _open_ways(place)
-        listener = place.address_of(LISTENER, ["-c", LISTEN])
+    with prober.namespace(portal_url, patience) as namespace:
+        _open_ways(namespace)
+        listener = namespace.address_of(LISTENER, ["-c", LISTEN])
         if listener.problem:
             return _unknown(listener.problem)
         ports = [str(port) for port in (OPEN, ONLY_OUT, ONLY_IN)]
-        told = place.tell(TRIER, ["-c", TRY, listener.message, str(SETTLES_WITHIN), *ports])
-    return finding_of(told)
+        answer = namespace.tell(TRIER, ["-c", TRY, listener.message, str(SETTLES_WITHIN), *ports])
+    return finding_of(answer)
 
 
-def finding_of(told: Told) -> Finding:
+def finding_of(answer: ProbeAnswer) -> Finding:
     """What the pod's words mean: by port why there was no connection, empty where there was one."""
-    read = told.table()
+    read = answer.table()
     if not {str(OPEN), str(ONLY_IN), str(ONLY_OUT)} <= read.keys():
-        return _unknown(nonsense(told))
+        return _unknown(nonsense(answer))
     way, out, into = (str(read[str(port)]) for port in (OPEN, ONLY_IN, ONLY_OUT))
     if way:
         return _unknown(f"The way that its policies allow is closed as well: {way}.")
@@ -96,7 +96,7 @@ def _unknown(why: str) -> Finding:
     return Finding(None, f"It is not known whether the cluster enforces network policies. {why}")
 
 
-def _open_ways(place: Place) -> None:
+def _open_ways(namespace: ProbeNamespace) -> None:
     """Besides the namespace's own policies, which close all but the way to the portal."""
     for name, side, peer, direction, ports in (
         (LISTENER, "ingress", TRIER, "from", (OPEN, ONLY_IN)),
@@ -107,4 +107,4 @@ def _open_ways(place: Place) -> None:
             "ports": [{"protocol": "TCP", "port": port} for port in ports],
         }
         spec = {"podSelector": {"matchLabels": {PROBE: name}}, "policyTypes": [side.capitalize()], side: [rule]}
-        place.apply("NetworkPolicy", "networking.k8s.io/v1", name, spec)
+        namespace.apply("NetworkPolicy", "networking.k8s.io/v1", name, spec)

@@ -28,8 +28,8 @@ _CANNOT_BEGIN = ("ImagePull", "ImageInvalid", "StartFailed")
 
 
 @dataclass(frozen=True)
-class Told:
-    """How a pod ended. With a `problem` it told nothing that may be believed."""
+class ProbeAnswer:
+    """How a pod ended. With a `problem` its output cannot be trusted."""
 
     message: str = ""
     exit_code: int | None = None
@@ -78,35 +78,35 @@ def job(
     }
 
 
-def told_by(pods: Sequence[Mapping[str, Any]]) -> Told | None:
-    """What the Job's pod has told, or why it never will; None: it may yet."""
+def answer_of(pods: Sequence[Mapping[str, Any]]) -> ProbeAnswer | None:
+    """What the Job's pod printed, or why it never will; None: it may yet."""
     for pod in pods:
         ended = container_status(pod).get("state", {}).get("terminated") or {}
         if ended:
             said = str(ended.get("message") or "")
-            return Told(said, ended.get("exitCode"), "" if said else _ended_silent(ended))
+            return ProbeAnswer(said, ended.get("exitCode"), "" if said else _ended_without_output(ended))
         status = pod.get("status") or {}
         if status.get("phase") == "Failed":
             said = f"{status.get('reason', '')} {status.get('message', '')}".strip()
-            return Told(problem=f"The pod that was to try it failed: {short(said) or 'nothing says why'}.")
+            return ProbeAnswer(problem=f"The pod that was to try it failed: {short(said) or 'nothing says why'}.")
         why = hindrance_of(pod)
         if why.reason in _CANNOT_BEGIN:
-            return Told(problem=f"The pod that was to try it could not begin: {why.message}")
+            return ProbeAnswer(problem=f"The pod that was to try it could not begin: {why.message}")
     return None
 
 
-def address_in(pods: Sequence[Mapping[str, Any]]) -> Told | None:
+def address_in(pods: Sequence[Mapping[str, Any]]) -> ProbeAnswer | None:
     """Of a Job whose pod is to stay: where it runs, as the message, or why it does not; None: it may yet."""
-    ended = told_by(pods)
+    ended = answer_of(pods)
     if ended is not None:
-        return Told(problem=nonsense(ended))
+        return ProbeAnswer(problem=nonsense(ended))
     running = (one["status"] for one in pods if (one.get("status") or {}).get("phase") == "Running")
-    return next((Told(status["podIP"]) for status in running if status.get("podIP")), None)
+    return next((ProbeAnswer(status["podIP"]) for status in running if status.get("podIP")), None)
 
 
-def nonsense(told: Told) -> str:
+def nonsense(answer: ProbeAnswer) -> str:
     """What is said of a pod that ended with words that are not its program's."""
-    return told.problem or f"The pod that was to try it ended with {told.exit_code}: {short(told.message)}"
+    return answer.problem or f"The pod that was to try it ended with {answer.exit_code}: {short(answer.message)}"
 
 
 def why_late(pods: Sequence[Mapping[str, Any]], seconds: float) -> str:
@@ -117,6 +117,6 @@ def why_late(pods: Sequence[Mapping[str, Any]], seconds: float) -> str:
     return f"The pod that was to try it has not ended within {seconds:g} s. {why}".strip()
 
 
-def _ended_silent(ended: Mapping[str, Any]) -> str:
+def _ended_without_output(ended: Mapping[str, Any]) -> str:
     why = ending_of_container(ended, 0).why.message or ended.get("reason") or "nothing says why"
     return f"The pod that was to try it ended with {ended.get('exitCode')}: {short(str(why))}"

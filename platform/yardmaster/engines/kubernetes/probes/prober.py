@@ -18,7 +18,7 @@ from yardmaster.engines.kubernetes.client.api import Api
 from yardmaster.engines.kubernetes.namespaces.manifests import id_of
 from yardmaster.engines.kubernetes.namespaces.shaper import Shaper
 from yardmaster.engines.kubernetes.probes import pod
-from yardmaster.engines.kubernetes.probes.pod import SMALL, Told
+from yardmaster.engines.kubernetes.probes.pod import SMALL, ProbeAnswer
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.errors import Unavailable, YardmasterError
@@ -42,10 +42,10 @@ class Prober:
         self._shaper = Shaper(api, options)
 
     @contextlib.contextmanager
-    def place(self, portal_url: str, patience: float = PATIENCE) -> Iterator[Place]:
+    def namespace(self, portal_url: str, patience: float = PATIENCE) -> Iterator[ProbeNamespace]:
         """A namespace for one probe, as all namespaces of the portal are; its end begins with that of the context.
         `patience` bounds, in seconds, all that is waited for in it. Raises what the cluster raises."""
-        made = Place(self._api, self.options, patience)
+        made = ProbeNamespace(self._api, self.options, patience)
         self._remove_left()
         try:
             self._shape(made, portal_url)
@@ -53,14 +53,14 @@ class Prober:
         finally:
             self._remove(made.probe_id)
 
-    def _shape(self, place: Place, portal_url: str) -> None:
+    def _shape(self, namespace: ProbeNamespace, portal_url: str) -> None:
         """Rights that were just given take a moment to be heeded."""
         while True:
             try:
-                self._shaper.shape(place.probe_id, _BOUNDS, portal_url)
+                self._shaper.shape(namespace.probe_id, _BOUNDS, portal_url)
                 return
             except Unavailable:
-                if place.is_late():
+                if namespace.is_late():
                     raise
             time.sleep(_LOOK_EVERY)
 
@@ -83,7 +83,7 @@ class Prober:
         return bool(namespace["metadata"]["name"] == names.namespace_name(probe_id, self.options))
 
 
-class Place:
+class ProbeNamespace:
     """The namespace of one probe."""
 
     def __init__(self, api: Api, options: TaskOptions, patience: float) -> None:
@@ -99,12 +99,12 @@ class Place:
         meta = pod.metadata(name, self.probe_id, self._options)
         self._api.apply({"apiVersion": api_version, "kind": kind, "metadata": meta, "spec": spec})
 
-    def tell(self, name: str, command: Sequence[str], amounts: Mapping[str, str] = SMALL) -> Told:
+    def tell(self, name: str, command: Sequence[str], amounts: Mapping[str, str] = SMALL) -> ProbeAnswer:
         """Run Python with these arguments in a pod, and wait for its end."""
         self._begin(name, command, amounts)
-        return self._wait(name, pod.told_by)
+        return self._wait(name, pod.answer_of)
 
-    def address_of(self, name: str, command: Sequence[str], amounts: Mapping[str, str] = SMALL) -> Told:
+    def address_of(self, name: str, command: Sequence[str], amounts: Mapping[str, str] = SMALL) -> ProbeAnswer:
         """The same for one that stays: its address as the message, once it runs."""
         self._begin(name, command, amounts)
         return self._wait(name, pod.address_in)
@@ -112,15 +112,15 @@ class Place:
     def _begin(self, name: str, command: Sequence[str], amounts: Mapping[str, str]) -> None:
         self._api.apply(pod.job(name, self.probe_id, command, self._options, amounts))
 
-    def _wait(self, name: str, read: Callable[[Sequence[Mapping[str, Any]]], Told | None]) -> Told:
+    def _wait(self, name: str, read: Callable[[Sequence[Mapping[str, Any]]], ProbeAnswer | None]) -> ProbeAnswer:
         namespace = names.namespace_name(self.probe_id, self._options)
         while True:
             pods = self._api.find("Pod", namespace, f"{pod.PROBE}={name}")
-            told = read(pods)
-            if told is not None:
-                return told
+            answer = read(pods)
+            if answer is not None:
+                return answer
             if self.is_late():
-                return Told(problem=pod.why_late(pods, self._patience))
+                return ProbeAnswer(problem=pod.why_late(pods, self._patience))
             time.sleep(_LOOK_EVERY)
 
 

@@ -10,7 +10,7 @@ Not here: when it is asked (`manage.py doctor`).
 from __future__ import annotations
 
 from yardmaster.engines.base import Finding
-from yardmaster.engines.kubernetes.probes.pod import Told, nonsense
+from yardmaster.engines.kubernetes.probes.pod import ProbeAnswer, nonsense
 from yardmaster.engines.kubernetes.probes.prober import Prober
 
 MOST = 5000
@@ -43,17 +43,17 @@ _BY_HAND = (
 
 def find(prober: Prober, portal_url: str, patience: float = PATIENCE) -> Finding:
     """Whether the node that the pod came to bounds them."""
-    with prober.place(portal_url, patience) as place:
-        return finding_of(place.tell("processes", ["-c", PROGRAM], AMOUNTS))
+    with prober.namespace(portal_url, patience) as namespace:
+        return finding_of(namespace.tell("processes", ["-c", PROGRAM], AMOUNTS))
 
 
-def finding_of(told: Told) -> Finding:
+def finding_of(answer: ProbeAnswer) -> Finding:
     """What the pod's end means."""
-    begun = told.message.strip()[:20]
-    if told.exit_code == BOUNDED and not told.problem:
+    begun = answer.message.strip()[:20]
+    if answer.exit_code == BOUNDED and not answer.problem:
         return Finding(True, f"A pod may have no more than about {begun} threads and processes.")
-    if told.exit_code == UNBOUNDED and not told.problem:
+    if answer.exit_code == UNBOUNDED and not answer.problem:
         message = f"A pod began {begun} threads and nothing stopped it: one task can take all processes of its node."
         return Finding(False, message, _REMEDY)
-    message = f"It is not known whether a pod may have any number of processes. {nonsense(told)}"
+    message = f"It is not known whether a pod may have any number of processes. {nonsense(answer)}"
     return Finding(None, message, _BY_HAND)

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from yardmaster.engines.base import Finding
-from yardmaster.engines.kubernetes.probes.pod import Told, nonsense
+from yardmaster.engines.kubernetes.probes.pod import ProbeAnswer, nonsense
 from yardmaster.engines.kubernetes.probes.prober import PATIENCE, Prober
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 
@@ -83,9 +83,9 @@ def find(prober: Prober, portal_url: str, patience: float = PATIENCE) -> Finding
 
 def try_all(prober: Prober, urls: Sequence[str], patience: float = PATIENCE) -> Found:
     """Try all of them at once, from one pod."""
-    with prober.place(urls[0], patience) as place:
-        told = place.tell("reach", ["-c", PROGRAM, str(TRIES_FOR), *(url.rstrip("/") + ASKED for url in urls)])
-    return found_in(told, urls)
+    with prober.namespace(urls[0], patience) as namespace:
+        answer = namespace.tell("reach", ["-c", PROGRAM, str(TRIES_FOR), *(url.rstrip("/") + ASKED for url in urls)])
+    return found_in(answer, urls)
 
 
 def for_candidates(options: TaskOptions, cidrs: Sequence[str], port: int) -> TaskOptions:
@@ -93,14 +93,14 @@ def for_candidates(options: TaskOptions, cidrs: Sequence[str], port: int) -> Tas
     return replace(options, portal_cidrs=tuple(cidrs), portal_port=port, portal_url="")
 
 
-def found_in(told: Told, urls: Sequence[str]) -> Found:
+def found_in(answer: ProbeAnswer, urls: Sequence[str]) -> Found:
     """What the pod's words say of each address."""
     try:
-        read = told.table()
+        read = answer.table()
         seen = {url: _seen(read[str(n)]) for n, url in enumerate(urls) if str(n) in read}
     except (ValueError, TypeError, AttributeError, KeyError):
         seen = {}
-    return Found(seen, "" if seen else nonsense(told))
+    return Found(seen, "" if seen else nonsense(answer))
 
 
 def is_the_portal(seen: Seen) -> bool:
@@ -149,10 +149,10 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def _seen(told: Mapping[str, Any]) -> Seen:
+def _seen(answer: Mapping[str, Any]) -> Seen:
     return Seen(
-        status=int(told.get("status") or 0),
-        content_type=str(told.get("type") or ""),
-        text=str(told.get("text") or ""),
-        error=str(told.get("error") or ""),
+        status=int(answer.get("status") or 0),
+        content_type=str(answer.get("type") or ""),
+        text=str(answer.get("text") or ""),
+        error=str(answer.get("error") or ""),
     )

@@ -14,8 +14,8 @@ whose failure is one too many is determined from what all show (`budget`). A pod
 restart cannot mend fail the index at once. A failed index leaves the others alone: whether the job can do without it is
 the portal's verdict.
 
-Where the others cannot continue without the one that was lost, they are ended too and come back with it (`together`),
-which costs one restart in all. Memory passed (137) cannot be distinguished from another SIGKILL by these rules, nor one
+Where the others cannot continue without the one that was lost, all are restarted (`gang_restart`), which costs
+one restart. Memory passed (137) cannot be distinguished from another SIGKILL by these rules, nor one
 error of a script from another: what no restart can mend is a failure as soon as it is seen (`rolefacts`).
 
 Not here: applying them.

@@ -17,7 +17,7 @@ from yardmaster.job.spec import Role, Strategy, TrainingSpec
 from yardmaster.lifecycle.phases import TaskPhase, TaskState
 
 RECORD = "run.json"
-TOGETHER = "restarted-together"
+GANG_RESTARTS = "restarted-together"
 _RELEASED = "released-"
 _LONGEST_MESSAGE = 300
 """A record holds up to 1,000 tasks in an object of at most 1 MiB."""
@@ -89,7 +89,7 @@ def in_order_of_application(roles: Iterable[Role]) -> list[Role]:
 
 
 @dataclass(frozen=True)
-class Together:
+class GangRestarts:
     """What the owner remembers of restarts of all tasks."""
 
     count: int = 0
@@ -107,16 +107,16 @@ class Together:
         return json.dumps({**whole, "failures": dict(self.failures)})
 
     @classmethod
-    def in_data(cls, data: Mapping[str, str]) -> Together:
+    def in_data(cls, data: Mapping[str, str]) -> GangRestarts:
         """From an owner's data; nothing where it never happened."""
-        if TOGETHER not in data:
+        if GANG_RESTARTS not in data:
             return cls()
-        read: dict[str, Any] = json.loads(data[TOGETHER])
+        read: dict[str, Any] = json.loads(data[GANG_RESTARTS])
         stale, failures = frozenset(read["stale"]), read.get("failures", {})
         return cls(read["count"], read["spent"], read["lives"], stale, failures)
 
 
-NEVER = Together()
+NEVER = GangRestarts()
 
 
 def released_key(role: Role) -> str:

@@ -18,12 +18,12 @@ from apps.jobs.engines.namespaces import (
     engine_namespaces_keep,
     engine_namespaces_sweep,
 )
-from apps.namespaces.models import Namespace, Place, Quota
+from apps.namespaces.models import EngineNamespace, Namespace, Quota
 from apps.namespaces.services import team_create
 from celery_worker import tasks
 from tests.integration.jobs.conftest import sent, stores
 from tests.integration.namespaces.placed import placed_world
-from yardmaster.errors import Misconfigured, PlaceMissing, Unavailable
+from yardmaster.errors import EngineNamespaceMissing, Misconfigured, Unavailable
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import TaskPhase
 from yardmaster.queueing.ledger import Quota as Bounds
@@ -38,13 +38,13 @@ def engine(placed_world):
     return placed_world.engine
 
 
-def place_of(namespace: Namespace) -> Place:
-    return Place.objects.get(namespace_id=namespace.pk)
+def place_of(namespace: Namespace) -> EngineNamespace:
+    return EngineNamespace.objects.get(namespace_id=namespace.pk)
 
 
 def test_a_new_namespace_gets_its_place_with_its_quota(engine, ada, settings):
     engine_namespaces_keep(ada.personal_namespace.pk)
-    assert engine.places == {ada.personal_namespace.pk: Bounds()}
+    assert engine.namespaces == {ada.personal_namespace.pk: Bounds()}
     assert place_of(ada.personal_namespace).shaped_at is not None
 
 
@@ -55,7 +55,7 @@ def test_a_changed_quota_reaches_the_engine_by_a_message(engine, ada, admin, sen
         quota_set(namespace=mine, limits=LIMITS, actor=admin)
     assert (KEEP_NAMESPACE, str(mine.pk)) in sent
     tasks.keep_namespace(str(mine.pk))
-    assert engine.places[mine.pk] == Bounds(4, 8 << 30, 1, 2)
+    assert engine.namespaces[mine.pk] == Bounds(4, 8 << 30, 1, 2)
 
 
 def test_a_changed_quota_whose_message_was_lost_is_found_by_the_sweep(engine, ada, admin, sent):
@@ -82,32 +82,32 @@ def sent_by_sweep(sent):
 def test_each_place_is_looked_at_again_and_again_to_mend_what_others_changed(engine, ada, sent):
     mine = ada.personal_namespace
     engine_namespaces_keep(mine.pk)
-    del engine.places[mine.pk], engine.asked[:]
+    del engine.namespaces[mine.pk], engine.asked[:]
     engine_namespaces_keep(mine.pk)
     assert engine.asked == [], "not due yet"
     now = timezone.now() + LOOK_EVERY + timedelta(seconds=1)
     assert engine_namespaces_sweep(now) >= 1
     engine_namespaces_keep(mine.pk, clock=lambda: now)
-    assert mine.pk in engine.places
+    assert mine.pk in engine.namespaces
 
 
 def test_a_change_that_comes_during_a_look_is_not_lost(engine, ada, admin):
     """The look that is under way read the old quota: what it writes must not say that all is well."""
     mine = ada.personal_namespace
     engine_namespaces_keep(mine.pk)
-    Place.objects.update(next_look_at=timezone.now())
+    EngineNamespace.objects.update(next_look_at=timezone.now())
     engine.after_verb = lambda verb: quota_set(namespace=mine, limits=LIMITS, actor=admin)
     engine_namespaces_keep(mine.pk)
     engine.after_verb = lambda verb: None
     assert place_of(mine).next_look_at <= timezone.now()
     engine_namespaces_keep(mine.pk)
-    assert engine.places[mine.pk].cpu == 4
+    assert engine.namespaces[mine.pk].cpu == 4
 
 
 def test_who_looks_at_the_same_time_leaves_it_to_the_first(engine, ada):
     mine = ada.personal_namespace
     engine_namespaces_keep(mine.pk)
-    Place.objects.update(next_look_at=timezone.now())
+    EngineNamespace.objects.update(next_look_at=timezone.now())
     del engine.asked[:]
     engine.before_verb = lambda verb: engine_namespaces_keep(mine.pk) if len(engine.asked) < 3 else None
     engine_namespaces_keep(mine.pk)
@@ -145,7 +145,7 @@ def test_limits_by_name_reach_the_engine(engine, ada, admin):
     mine = ada.personal_namespace
     quota_set(namespace=mine, limits={**LIMITS, "extended": {"amd.com/gpu": 4}}, actor=admin)
     engine_namespaces_keep(mine.pk)
-    assert engine.places[mine.pk] == Bounds(4, 8 << 30, 1, 2, extended={"amd.com/gpu": 4})
+    assert engine.namespaces[mine.pk] == Bounds(4, 8 << 30, 1, 2, extended={"amd.com/gpu": 4})
 
 
 def test_a_namespace_without_a_quota_row_is_unlimited(engine, ada):
@@ -171,7 +171,7 @@ class TestBeforeASubmission:
         engine_namespaces_keep(mine.pk)
         quota_set(namespace=mine, limits=LIMITS, actor=admin)
         engine_namespace_ready(mine.pk, "placed")
-        assert engine.places[mine.pk].cpu == 4
+        assert engine.namespaces[mine.pk].cpu == 4
 
     def test_options_that_were_changed_come_before_the_job_and_once(self, placed_world, engine, ada, settings):
         mine = ada.personal_namespace
@@ -187,9 +187,9 @@ class TestBeforeASubmission:
         mine = ada.personal_namespace
         engine_namespaces_keep(mine.pk)
         quota_set(namespace=mine, limits=LIMITS, actor=admin)
-        Place.objects.update(next_look_at=timezone.now() + LOOK_EVERY)
+        EngineNamespace.objects.update(next_look_at=timezone.now() + LOOK_EVERY)
         engine_namespace_ready(mine.pk, "placed")
-        assert engine.places[mine.pk].cpu == 4
+        assert engine.namespaces[mine.pk].cpu == 4
 
     def test_a_job_waits_for_a_place_that_cannot_be_made(self, placed_world, engine, ada):
         engine.fail_next("shape", *[Unavailable("the cluster is away")] * 2)
@@ -202,7 +202,7 @@ class TestBeforeASubmission:
         self, placed_world, engine, ada
     ):
         engine_namespaces_keep(ada.personal_namespace.pk, clock=placed_world.clock)
-        engine.fail_next("submit", PlaceMissing("The cluster has no ServiceAccount tasks."))
+        engine.fail_next("submit", EngineNamespaceMissing("The cluster has no ServiceAccount tasks."))
         job = placed_world.launch(ada)
         del engine.asked[:]
         placed_world.settle()
@@ -210,13 +210,13 @@ class TestBeforeASubmission:
         assert (placed_world.again(job).phase, placed_world.again(job).setbacks) == ("RUNNING", 0)
 
     def test_one_that_stays_incomplete_is_said_and_tried_again(self, placed_world, engine, ada):
-        engine.fail_next("submit", *[PlaceMissing("The cluster has no ServiceAccount tasks.")] * 4)
+        engine.fail_next("submit", *[EngineNamespaceMissing("The cluster has no ServiceAccount tasks.")] * 4)
         job = placed_world.launch(ada)
         placed_world.settle()
         assert placed_world.again(job).message == "The cluster has no ServiceAccount tasks."
         placed_world.until_running(job)
 
-    @pytest.mark.parametrize("reason", ["PlaceMissing", "ImagePull"])
+    @pytest.mark.parametrize("reason", ["NamespaceIncomplete", "ImagePull"])
     def test_tasks_that_lack_something_of_it_have_it_looked_at_once(self, placed_world, engine, ada, reason: str):
         engine.begin_at_once = False
         job = placed_world.launch(ada)
@@ -233,7 +233,7 @@ class TestBeforeASubmission:
         with pytest.raises(Misconfigured, match="being removed"):
             engine_namespace_ready(ada.personal_namespace.pk, "placed")
         engine_namespaces_keep(ada.personal_namespace.pk)
-        assert engine.places == {}
+        assert engine.namespaces == {}
 
 
 def test_a_deleted_user_leaves_no_place(engine, ada, admin, sent, django_capture_on_commit_callbacks):
@@ -243,8 +243,8 @@ def test_a_deleted_user_leaves_no_place(engine, ada, admin, sent, django_capture
         user_delete(user=ada, actor=admin)
     assert sent[-1] == (KEEP_NAMESPACE, str(mine.pk))
     tasks.keep_namespace(str(mine.pk))
-    assert (engine.places, Place.objects.count()) == ({}, 0)
-    event = AuditEvent.objects.get(action="place.removed")
+    assert (engine.namespaces, EngineNamespace.objects.count()) == ({}, 0)
+    event = AuditEvent.objects.get(action="engine_namespace.removed")
     assert event.facts == {"slug": "ada", "engine": "placed"}
 
 
@@ -253,12 +253,12 @@ def test_a_place_whose_namespace_vanished_is_removed(engine, ada):
     engine_namespaces_keep(mine.pk)
     Namespace.objects.filter(pk=mine.pk).delete()
     engine_namespaces_keep(mine.pk, clock=lambda: timezone.now() + LOOK_EVERY)
-    assert engine.places == {}
+    assert engine.namespaces == {}
 
 
 def test_an_engine_that_the_settings_no_longer_have_is_named(engine, ada, settings):
     engine_namespaces_keep(ada.personal_namespace.pk)
-    Place.objects.update(goes=True, next_look_at=timezone.now())
+    EngineNamespace.objects.update(goes=True, next_look_at=timezone.now())
     settings.YARDMASTER_ENGINES = {}
     engine_namespaces_keep(ada.personal_namespace.pk)
     assert "placed" in place_of(ada.personal_namespace).problem
@@ -268,4 +268,4 @@ def test_engines_without_places_are_left_in_peace(ada, settings):
     settings.YARDMASTER_ENGINES = {"fake": {"class": "yardmaster.engines.fake.FakeEngine", "options": {}}}
     engine_namespace_ready(ada.personal_namespace.pk, "fake")
     engine_namespaces_keep(ada.personal_namespace.pk)
-    assert not Place.objects.exists()
+    assert not EngineNamespace.objects.exists()

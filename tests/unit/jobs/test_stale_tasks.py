@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from apps.jobs.explanations.silence import NAMED, SILENT, silence
+from apps.jobs.explanations.stale_tasks import NAMED, STALE_AFTER, stale_tasks
 from apps.jobs.models import TaskFact
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,23 +19,23 @@ def fact(index: int, ago: float | None, phase: str = "RUNNING", role: str = "wor
     "facts",
     [
         [],
-        [fact(0, SILENT.total_seconds() - 1)],
+        [fact(0, STALE_AFTER.total_seconds() - 1)],
         [fact(0, None)],
         [fact(0, 500, "SUCCEEDED"), fact(1, 500, "FAILED"), fact(2, 500, "RELEASED"), fact(3, 500, "PENDING")],
     ],
     ids=["no task", "just heard of", "not begun to report", "not running"],
 )
 def test_nothing_is_said_of_who_was_heard_of_or_need_not_be(facts):
-    assert silence(facts, NOW) == ""
+    assert stale_tasks(facts, NOW) == ""
 
 
 def test_one_is_named_with_how_long():
     facts = [fact(0, 1), fact(1, 185), fact(0, 400, "SUCCEEDED", "chief")]
-    assert silence(facts, NOW) == "worker-1 has sent no heartbeat for 3 min 5 s."
+    assert stale_tasks(facts, NOW) == "worker-1 has sent no heartbeat for 3 min 5 s."
 
 
 def test_many_are_counted_and_the_first_named():
     facts = [fact(index, 60 + index) for index in range(NAMED + 2)] + [fact(0, 2, role="ps")]
-    words = silence(facts, NOW)
+    words = stale_tasks(facts, NOW)
     assert words.startswith(f"{NAMED + 2} of {NAMED + 3} running tasks have sent no heartbeat for up to 1 min 6 s: ")
     assert words.endswith("worker-0, worker-1, worker-2, worker-3, worker-4 and 2 more.")

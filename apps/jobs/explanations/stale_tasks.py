@@ -1,7 +1,7 @@
-"""Running tasks without a heartbeat for a while, or ever: their machine, or the way from it to us, may be
-gone, or have been wrong from the start.
+"""Running tasks that are stale, that is without a heartbeat for too long, or that never sent one: their machine or the
+network may have failed, or have been set up wrong.
 
-A job with such tasks stays RUNNING: what the portal does not hear continues all the same. Reads nothing.
+A job with such tasks stays RUNNING: a task continues without the portal. Reads nothing.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from apps.api.display import duration
 from apps.jobs.models import TaskFact
 from yardmaster.lifecycle.phases import TaskPhase
 
-REASON = "TasksSilent"
-SILENT = timedelta(seconds=60)
+REASON = "TasksStale"
+STALE_AFTER = timedelta(seconds=60)
 """A task reports every five seconds; after one that hung, and the longest wait, 45 have passed."""
 REMEDY = (
     "Nothing is lost yet: tasks continue without the portal and send their output later. If this lasts, ask an "
@@ -29,16 +29,17 @@ REMEDY_OF_UNREACHED = (
 )
 
 
-def silent_since(fact: TaskFact, now: datetime) -> datetime | None:
+def stale_since(fact: TaskFact, now: datetime) -> datetime | None:
     """The time of the last heartbeat, where that is too long ago for one that runs."""
-    told = fact.reported_at
-    return told if fact.phase == TaskPhase.RUNNING.value and told is not None and now - told >= SILENT else None
+    reported_at = fact.reported_at
+    is_late = reported_at is not None and now - reported_at >= STALE_AFTER
+    return reported_at if fact.phase == TaskPhase.RUNNING.value and is_late else None
 
 
 def unreached_since(fact: TaskFact, now: datetime) -> datetime | None:
     """Since when the task runs, where it should have asked the portal for its order by now and never has."""
     begun = fact.started_at
-    is_due = begun is not None and now - begun >= SILENT
+    is_due = begun is not None and now - begun >= STALE_AFTER
     return begun if fact.phase == TaskPhase.RUNNING.value and fact.reported_at is None and is_due else None
 
 
@@ -53,10 +54,10 @@ def unreached(facts: Iterable[TaskFact], address: str, now: datetime) -> str:
     return f"{_named(list(since))} {have} not connected to the portal yet, after {longest}, at {address}."
 
 
-def silence(facts: Iterable[TaskFact], now: datetime) -> str:
-    """Which of the running tasks are silent, and for how long at most, as a sentence; empty where none is."""
+def stale_tasks(facts: Iterable[TaskFact], now: datetime) -> str:
+    """Which of the running tasks are stale, and for how long at most, as a sentence; empty where none is."""
     running = [one for one in facts if one.phase == TaskPhase.RUNNING.value]
-    since = {f"{one.role}-{one.index}": told for one in running if (told := silent_since(one, now))}
+    since = {f"{one.role}-{one.index}": reported_at for one in running if (reported_at := stale_since(one, now))}
     if not since:
         return ""
     longest = duration(now - min(since.values()))

@@ -6,40 +6,40 @@ import asyncio
 
 import pytest
 
-from apps.api.places import Place, Places
+from apps.api.slots import Slot, Slots
 from apps.errors import TooMany
 
-ONE, OTHER = Place("one", 1, 0.0), Place("other", 1, 0.0)
+ONE, OTHER = Slot("one", 1, 0.0), Slot("other", 1, 0.0)
 
 
 async def test_places_are_given_back_and_forgotten():
-    places = Places()
-    async with places.hold([ONE]):
+    slots = Slots()
+    async with slots.hold([ONE]):
         with pytest.raises(TooMany):
-            async with places.hold([OTHER, ONE]):
+            async with slots.hold([OTHER, ONE]):
                 pass
-        async with places.hold([OTHER]):
+        async with slots.hold([OTHER]):
             pass
-    async with places.hold([ONE]):
+    async with slots.hold([ONE]):
         pass
-    assert places._kinds == {}
+    assert slots._kinds == {}
 
 
 async def test_who_waits_gets_the_place_that_becomes_free():
-    places = Places()
+    slots = Slots()
     freed, entered = asyncio.Event(), asyncio.Event()
 
     async def first() -> None:
-        async with places.hold([Place("one", 1, 5.0)]):
+        async with slots.hold([Slot("one", 1, 5.0)]):
             entered.set()
             await freed.wait()
 
     task = asyncio.create_task(first())
     await entered.wait()
     with pytest.raises(TooMany):
-        async with places.hold([Place("one", 1, 0.01)]):
+        async with slots.hold([Slot("one", 1, 0.01)]):
             pass
     freed.set()
-    async with places.hold([Place("one", 1, 5.0)]):
+    async with slots.hold([Slot("one", 1, 5.0)]):
         pass
     await task

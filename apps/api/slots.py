@@ -14,34 +14,34 @@ from apps.errors import TooMany
 
 
 @dataclass(frozen=True)
-class Place:
-    """One of `most` places of this name; a request waits so many seconds for one."""
+class Slot:
+    """One of `most` slots of this name; a request waits so many seconds for one."""
 
     name: str
     most: int
     wait: float
 
 
-class Places:
+class Slots:
     """How many of a kind are under way at once. Nothing is remembered of a kind of which none is."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, _Kind] = {}
 
     @contextlib.asynccontextmanager
-    async def hold(self, places: Sequence[Place]) -> AsyncIterator[None]:
+    async def hold(self, slots: Sequence[Slot]) -> AsyncIterator[None]:
         """Have one of each. Raises `TooMany`, and holds none then."""
         async with contextlib.AsyncExitStack() as held:
-            for place in places:
-                await held.enter_async_context(self._hold(place))
+            for slot in slots:
+                await held.enter_async_context(self._hold(slot))
             yield
 
     @contextlib.asynccontextmanager
-    async def _hold(self, place: Place) -> AsyncIterator[None]:
-        kind = self._kinds.setdefault(place.name, _Kind(asyncio.Semaphore(place.most)))
+    async def _hold(self, slot: Slot) -> AsyncIterator[None]:
+        kind = self._kinds.setdefault(slot.name, _Kind(asyncio.Semaphore(slot.most)))
         kind.users += 1
         try:
-            await _acquire(kind.free, place.wait)
+            await _acquire(kind.free, slot.wait)
             try:
                 yield
             finally:
@@ -49,7 +49,7 @@ class Places:
         finally:
             kind.users -= 1
             if not kind.users:
-                self._kinds.pop(place.name, None)
+                self._kinds.pop(slot.name, None)
 
 
 @dataclass

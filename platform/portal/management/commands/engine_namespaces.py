@@ -1,8 +1,8 @@
-"""`manage.py engine_places`: what engines keep for this portal's namespaces, and the end of it. For operators who leave
+"""`manage.py engine_namespaces`: list or remove what engines keep for this portal's namespaces. For operators who leave
 a cluster, and for the demonstration, which leaves nothing there.
 
-Prints one line of JSON, `{"kubernetes": ["<namespace id>", …]}`. With `--remove` these places are removed first, but
-for those named by `--keep`, and what is printed is what is still there; jobs in them end with them. No portal may run
+Prints one line of JSON, `{"kubernetes": ["<namespace id>", …]}`. With `--remove` they are removed first, except
+those named by `--keep`, and what is printed is what is still there; jobs in them end with them. No portal may run
 meanwhile: it would make them again.
 """
 
@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from apps.jobs.engines.configured import engine_named, engine_names
 from apps.jobs.engines.namespaces import engine_namespace_lost
-from yardmaster.engines.base import ListsPlaces, Remains
+from yardmaster.engines.base import ListsNamespaces, Remains
 from yardmaster.errors import YardmasterError
 
 _LOOK_EVERY = 0.5
@@ -29,7 +29,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--remove", action="store_true", help="remove them; no portal may run meanwhile")
-        parser.add_argument("--keep", default="", help="ids of namespaces whose places stay, separated by commas")
+        parser.add_argument("--keep", default="", help="ids of namespaces to keep, separated by commas")
         parser.add_argument("--patience", type=float, default=90.0, help="seconds to wait until they are gone")
 
     def handle(self, **options: Any) -> None:
@@ -40,16 +40,16 @@ class Command(BaseCommand):
                 engine = engine_named(name)
             except YardmasterError as error:
                 raise CommandError(f"{name}: {error.message} {error.remedy}".strip()) from error
-            if not isinstance(engine, ListsPlaces):
+            if not isinstance(engine, ListsNamespaces):
                 continue
-            places = set(engine.places_there())
+            there = set(engine.namespaces_there())
             if options["remove"]:
-                self._remove(name, engine, places - keep, options["patience"])
-                places &= set(engine.places_there())
-            found[name] = sorted(str(one) for one in places)
+                self._remove(name, engine, there - keep, options["patience"])
+                there &= set(engine.namespaces_there())
+            found[name] = sorted(str(one) for one in there)
         self.stdout.write(json.dumps(found))
 
-    def _remove(self, name: str, engine: ListsPlaces, ids: set[uuid.UUID], patience: float) -> None:
+    def _remove(self, name: str, engine: ListsNamespaces, ids: set[uuid.UUID], patience: float) -> None:
         """Until they are gone, or for so long; says what holds up those that stay."""
         deadline = time.monotonic() + patience
         left = {one: Remains(gone=False) for one in ids}
@@ -64,7 +64,7 @@ class Command(BaseCommand):
             self.stderr.write(f"{one}: {' '.join(remains.left) or 'still there'}")
 
 
-def _removed(engine: ListsPlaces, namespace_id: uuid.UUID) -> Remains:
+def _removed(engine: ListsNamespaces, namespace_id: uuid.UUID) -> Remains:
     try:
         return engine.remove(namespace_id)
     except YardmasterError as error:

@@ -1,4 +1,4 @@
-"""`manage.py engine_places`: what engines keep is listed, and what cannot be asked is no empty list."""
+"""`manage.py engine_namespaces`: what engines keep is listed, and what cannot be asked is no empty list."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["placed_world", "stores"]
 
 @pytest.fixture
 def lists(monkeypatch, placed_world):
-    monkeypatch.setattr(PlacedEngine, "places_there", lambda self: tuple(self.places), raising=False)
+    monkeypatch.setattr(PlacedEngine, "namespaces_there", lambda self: tuple(self.namespaces), raising=False)
 
 
 def places(*words: str) -> dict[str, list[str]]:
     out = io.StringIO()
-    call_command("engine_places", *words, stdout=out)
+    call_command("engine_namespaces", *words, stdout=out)
     return json.loads(out.getvalue())
 
 

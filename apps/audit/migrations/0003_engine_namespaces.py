@@ -1,0 +1,21 @@
+"""The removal of what an engine kept for a namespace has another name now."""
+
+from django.db import migrations
+
+OLD, NEW = "place.removed", "engine_namespace.removed"
+
+
+def rename(apps, schema_editor):
+    events = apps.get_model("audit", "AuditEvent").objects.using(schema_editor.connection.alias)
+    events.filter(action=OLD).update(action=NEW)
+
+
+def rename_back(apps, schema_editor):
+    events = apps.get_model("audit", "AuditEvent").objects.using(schema_editor.connection.alias)
+    events.filter(action=NEW).update(action=OLD)
+
+
+class Migration(migrations.Migration):
+    dependencies = [("audit", "0002_whence_and_counts")]
+
+    operations = [migrations.RunPython(rename, rename_back)]
