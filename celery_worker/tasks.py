@@ -48,7 +48,7 @@ READERS = {ATTEMPT_DECIDED: verdicts_note}
 
 STORES_CLEANED_AFTER = timedelta(hours=24)
 
-_upload_places = threading.BoundedSemaphore(UPLOADS_AT_ONCE)
+_upload_slots = threading.BoundedSemaphore(UPLOADS_AT_ONCE)
 
 
 @shared_task(name=RECONCILE)  # type: ignore[untyped-decorator]
@@ -72,13 +72,13 @@ def sweep_jobs() -> None:
 @shared_task(name=FINISH_UPLOAD, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
 def finish_upload(upload_id: str) -> None:
     """Put one upload together, and make of it what it is for. With enough of them under way, the sweep asks again."""
-    if not _upload_places.acquire(blocking=False):
+    if not _upload_slots.acquire(blocking=False):
         return
     try:
         if upload_finish_quietly(uuid.UUID(upload_id)):
             result_settle(uuid.UUID(upload_id), timezone.now())
     finally:
-        _upload_places.release()
+        _upload_slots.release()
 
 
 @shared_task(name="yardmaster.sweep_uploads")  # type: ignore[untyped-decorator]

@@ -77,7 +77,7 @@ def main(arguments: list[str]) -> int:
 def _plugins(arguments: list[str]) -> list[str]:
     """Two workers, unless told otherwise: tests that start whole portals and browsers would starve each other in more
     (measured: four on two cores fail)."""
-    plugins = ["-p", "tests.timing", "-p", "tests.lanes"]
+    plugins = ["-p", "tests.timing", "-p", "tests.scheduling"]
     if any(one.startswith(("-n", "--numprocesses")) for one in arguments) or (os.cpu_count() or 1) == 1:
         return plugins
     return [*plugins, "-n", "2"]

@@ -79,7 +79,7 @@ class FileChange:
     note: str = ""
 
 
-class CodeComparePage(pages.ShelfPage):
+class CodeComparePage(pages.VersionStorePage):
     """What differs between `?from=` and `?to=` (numbers; without: the newest and the one before it), file by file."""
 
     store = CODE
@@ -105,25 +105,25 @@ class CodeComparePage(pages.ShelfPage):
         wanted = self.request.GET.get("path", "")
         paths = sorted([wanted] if wanted in kinds else kinds)
         shown: list[FileChange] = []
-        room = LINES_SHOWN
+        lines_left = LINES_SHOWN
         old = selectors.files_at(before, paths[:DIFFS_SHOWN])
         new = selectors.files_at(after, paths[:DIFFS_SHOWN])
         until = time.monotonic() + PATIENCE
         for file_path in paths[:DIFFS_SHOWN]:
-            if room <= 0:
+            if lines_left <= 0:
                 break
             sides = ((before, old.get(file_path)), (after, new.get(file_path)))
             wait = max(0.0, until - time.monotonic())
-            shown.append(_change_of(file_path, kinds[file_path], sides, room, wait))
-            room -= shown[-1].diff.length if shown[-1].diff else 1
+            shown.append(_change_of(file_path, kinds[file_path], sides, lines_left, wait))
+            lines_left -= shown[-1].diff.length if shown[-1].diff else 1
         return {"changes": found, "shown": shown, "unshown": paths[len(shown) :], "wanted": wanted}
 
 
 def _change_of(
-    file_path: str, kind: str, sides: Iterable[tuple[CodeVersion, ListedFile | None]], room: int, wait: float
+    file_path: str, kind: str, sides: Iterable[tuple[CodeVersion, ListedFile | None]], lines_left: int, wait: float
 ) -> FileChange:
-    """The change of one file between two versions, found within `wait` seconds, with no more than `room` lines of it. A
-    side may lack the file."""
+    """The change of one file between two versions, found within `wait` seconds, in at most `lines_left` lines. A side
+    may lack the file."""
     texts = []
     for version, file in sides:
         if file is None:
@@ -138,7 +138,7 @@ def _change_of(
         return FileChange(file_path, kind, note="This file is too large or too complex to compare.")
     if not diff.hunks:
         return FileChange(file_path, kind, note=_SAME_LINES if kind == "changed" else "This file is empty.")
-    return FileChange(file_path, kind, diff.first(room))
+    return FileChange(file_path, kind, diff.first(lines_left))
 
 
 _SAME_LINES = "Only line endings or the end of the file differ."

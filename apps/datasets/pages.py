@@ -109,7 +109,7 @@ class DatasetPage(pages.CollectionPage):
         return {"file": file, "preview": preview, "url": pages.here(preview.url), "bars": _bars(preview)}
 
 
-class DatasetChangesPage(pages.ShelfPage):
+class DatasetChangesPage(pages.VersionStorePage):
     """Which files a version added, changed and removed, against the one before or `?since=`."""
 
     store = DATASETS
@@ -132,7 +132,7 @@ class DatasetChangesPage(pages.ShelfPage):
         return self.show("datasets/changes.html", context)
 
 
-class DatasetCheckPage(pages.ShelfPage):
+class DatasetCheckPage(pages.VersionStorePage):
     """Reads files again and compares their checksums, for a second or two per request; the page continues by itself."""
 
     store = DATASETS

@@ -97,7 +97,7 @@ class DatasetArchiveView(views.ArchiveView):
     store = DATASETS
 
 
-class DatasetPreviewView(views.ShelfView):
+class DatasetPreviewView(views.VersionStoreView):
     """A preview of a file, without downloading it."""
 
     store = DATASETS
@@ -109,7 +109,7 @@ class DatasetPreviewView(views.ShelfView):
         return Response(PreviewSerializer(preview_file(version, file)).data)
 
 
-class DatasetCheckView(views.ShelfView):
+class DatasetCheckView(views.VersionStoreView):
     """Verify the integrity of all files by checksum. Large versions take several requests."""
 
     store = DATASETS

@@ -107,17 +107,17 @@ def _plain_write(scope: dict[str, Any], headers: dict[str, str]) -> tuple[Stream
 
 async def _body(receive: Receive) -> tuple[bytes, Receive]:
     """The body, up to a little more than is allowed, and a `receive` that tells all of it again."""
-    heard: deque[Message] = deque()
+    received: deque[Message] = deque()
     body = bytearray()
     while len(body) <= MOST_BYTES:
         message = await receive()
-        heard.append(message)
+        received.append(message)
         body += message.get("body", b"")
         if not message.get("more_body"):
             break
 
     async def again() -> Message:
-        return heard.popleft() if heard else await receive()
+        return received.popleft() if received else await receive()
 
     return bytes(body), again
 

@@ -89,9 +89,9 @@ class Follower:
     async def _wait(self, changed: asyncio.Event) -> None:
         """Until something has changed; pings while nothing does."""
         while True:
-            silent = asyncio.get_running_loop().time() - self._spoke
+            idle = asyncio.get_running_loop().time() - self._spoke
             try:
-                async with asyncio.timeout(max(0.0, PING_EVERY - silent)):
+                async with asyncio.timeout(max(0.0, PING_EVERY - idle)):
                     await changed.wait()
                     return
             except TimeoutError:

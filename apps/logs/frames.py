@@ -41,7 +41,7 @@ class Frames:
     def __init__(self, store: LogStore, kept_bytes: int = KEPT_BYTES) -> None:
         self._store = store
         self._kept: OrderedDict[tuple[StreamKey, int], Frame] = OrderedDict()
-        self._room = kept_bytes
+        self._bytes_left = kept_bytes
         self._being_made: dict[tuple[StreamKey, int], asyncio.Future[Frame | None]] = {}
         self.made = 0
         """How many were made, for measurements."""
@@ -68,10 +68,10 @@ class Frames:
         if frame is None:
             return
         self._kept[key] = frame
-        self._room -= len(frame.text)
-        while self._room < 0 and len(self._kept) > 1:
+        self._bytes_left -= len(frame.text)
+        while self._bytes_left < 0 and len(self._kept) > 1:
             _, oldest = self._kept.popitem(last=False)
-            self._room += len(oldest.text)
+            self._bytes_left += len(oldest.text)
 
 
 def make_frame(store: LogStore, stream: StreamKey, first: int) -> Frame | None:

@@ -28,7 +28,7 @@ AT_ONCE = 100
 
 
 def tombstones_set(prefixes: Iterable[str], now: datetime) -> None:
-    """Belongs into the transaction that forgets what lay there. Only of places where nothing is ever put again."""
+    """Belongs into the transaction that forgets what lay there. Only for prefixes that are never written again."""
     rows = [Tombstone(prefix=prefix, removed_at=now, again_at=now + _AGAIN_AFTER[0]) for prefix in prefixes]
     Tombstone.objects.bulk_create(
         rows, update_conflicts=True, unique_fields=["prefix"], update_fields=["removed_at", "again_at"]
@@ -84,10 +84,10 @@ def remove(upload_id: uuid.UUID) -> None:
     storage().delete_prefix(upload.key_prefix)
     storage().delete_prefix(f"uploads/{upload.pk}")
     with transaction.atomic():
-        places = [f"uploads/{upload.pk}"]
-        if upload.job_id is None:  # a task may send the same step again; its job's removal covers all its places
-            places.append(upload.key_prefix)
-        tombstones_set(places, timezone.now())
+        prefixes = [f"uploads/{upload.pk}"]
+        if upload.job_id is None:  # a task may send the same step again; its job's removal covers all of them
+            prefixes.append(upload.key_prefix)
+        tombstones_set(prefixes, timezone.now())
         upload.delete()
 
 

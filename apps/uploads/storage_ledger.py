@@ -63,8 +63,8 @@ def logs_take(namespace: Namespace, amount: int, limit: int) -> Refusal | None:
     hard = MOST if quota is None else quota
     StorageAccount.objects.get_or_create(namespace=namespace)
     account = StorageAccount.objects.filter(namespace=namespace)
-    room = account.filter(used__lte=hard - amount - F("reserved"), logs__lte=limit - amount)
-    if room.update(used=F("used") + amount, logs=F("logs") + amount):
+    with_space = account.filter(used__lte=hard - amount - F("reserved"), logs__lte=limit - amount)
+    if with_space.update(used=F("used") + amount, logs=F("logs") + amount):
         return None
     if account.filter(logs__lte=limit - amount).exists():
         return Refusal(Cause.STORAGE_QUOTA, hard)

@@ -24,7 +24,7 @@ _REFUSALS = {
 }
 _QUIET = 3.0
 """Parameter servers live on for a while after the verdict; who follows need not wait for them."""
-_SILENCE = 60.0
+_HEARTBEAT_TIMEOUT = 60.0
 """The server pings every 25 s; after this long without a word the connection is dead, whatever TCP says."""
 _PAUSE = 0.5
 
@@ -122,20 +122,20 @@ def _open(transport: Transport, address: str) -> ClientConnection:
 
 def _messages(socket: ClientConnection, is_finished: Callable[[float], bool]) -> Iterator[dict[str, Any]]:
     """Messages until `is_finished(seconds without lines)` says so. Raises `TimeoutError` when the server is silent."""
-    heard = spoken = time.monotonic()
+    received_at = spoken = time.monotonic()
     while True:
         try:
             message = json.loads(socket.recv(timeout=1.0))
         except TimeoutError:
             if is_finished(time.monotonic() - spoken):
                 return
-            if time.monotonic() - heard > _SILENCE:
+            if time.monotonic() - received_at > _HEARTBEAT_TIMEOUT:
                 raise
             continue
-        heard = time.monotonic()
+        received_at = time.monotonic()
         if message["type"] == "ping":
             continue
-        spoken = heard
+        spoken = received_at
         yield message
         if message["type"] == "end" and is_finished(0.0):
             return

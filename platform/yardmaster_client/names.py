@@ -69,8 +69,8 @@ def find_item(store: Store[Item, Version], reference: str, namespace: str | None
         return found
     named = [item for item in store.list(search=reference) if item.name == reference]
     if len({item.namespace for item in named}) > 1:
-        places = ", ".join(sorted({item.namespace_slug or item.namespace for item in named}))
-        raise NotFound(f"{reference!r} exists in several namespaces ({places}): name one, or give the id.")
+        namespaces = ", ".join(sorted({item.namespace_slug or item.namespace for item in named}))
+        raise NotFound(f"{reference!r} exists in several namespaces ({namespaces}): name one, or give the id.")
     return named[0] if named else _by_part(store.kind, reference, store.list(page_size=200))
 
 

@@ -6,8 +6,8 @@ import os
 import sys
 
 from yardmaster_runner.exits import CannotRun, note
-from yardmaster_runner.life import Life
 from yardmaster_runner.settings import read_settings
+from yardmaster_runner.task_lifecycle import TaskLifecycle
 
 
 def main() -> int:
@@ -17,7 +17,7 @@ def main() -> int:
     except CannotRun as error:
         note(str(error))
         return error.ending.exit_code
-    return Life(settings, dict(os.environ)).live()
+    return TaskLifecycle(settings, dict(os.environ)).live()
 
 
 if __name__ == "__main__":

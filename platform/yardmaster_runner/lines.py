@@ -66,15 +66,15 @@ class LineCutter:
         A progress bar is cut after one of its own `\\r`, which shows as it would have. Anything else is cut between
         two UTF-8 characters and gets a mark.
         """
-        room = start + self._limit - len(CUT) - 1
-        update = data.rfind(b"\r", start, room)
+        end = start + self._limit - len(CUT) - 1
+        update = data.rfind(b"\r", start, end)
         if update > start:
             pieces.append(data[start : update + 1] + b"\n")
             return update + 1
-        seam = room
-        while seam > room - 3 and data[seam] & 0xC0 == 0x80:
+        seam = end
+        while seam > end - 3 and data[seam] & 0xC0 == 0x80:
             seam -= 1
         if data[seam] & 0xC0 == 0x80:
-            seam = room  # four of them in a row are not UTF-8
+            seam = end  # four of them in a row are not UTF-8
         pieces.append(data[start:seam] + CUT + b"\n")
         return seam

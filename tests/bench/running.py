@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.bench.apart import run_apart
 from tests.bench.lines import Line, Measurement, chosen, write_report
+from tests.bench.own_process import run_in_own_process
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench-results"
 
@@ -18,7 +18,7 @@ def run(measurements: Mapping[str, Measurement], names: list[str]) -> None:
     for name, measure in chosen(measurements, names):
         begun = time.monotonic()
         print(f"# {name}", flush=True)
-        for line in run_apart(measure):
+        for line in run_in_own_process(measure):
             print(line, flush=True)
             lines.append(line)
         print(f"# {name} took {time.monotonic() - begun:.0f} s", flush=True)

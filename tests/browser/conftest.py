@@ -35,7 +35,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="package")
 def full_world() -> Iterator[World]:
     """A portal with everything in it. Tests look at it and leave it as it is. Its files follow each other
-    (`tests.lanes`), and it ends with them: its training would slow down all others."""
+    (`tests.scheduling`), and it ends with them: its training would slow down all others."""
     with world() as one:
         yield one
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.lanes import BUSY, SHARED, WAITING, in_turn
+from tests.scheduling import BUSY, SHARED, WAITING, in_turn
 from tests.timing import by_folder
 
 ROOT = Path(__file__).resolve().parents[2]

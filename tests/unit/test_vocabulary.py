@@ -1,7 +1,7 @@
 """Words that the project gave up, with what to write instead.
 
 Everything that people read is checked: templates, TypeScript, the documentation, and the string literals, docstrings
-and comments of Python. Identifiers of Python are not checked here.
+and comments of Python; and the names that Python code defines.
 """
 
 from __future__ import annotations
@@ -57,6 +57,28 @@ GIVEN_UP = {
 }
 """Words and phrases, in lower case, and the field's words for them."""
 
+NAMES_GIVEN_UP = {
+    "anew": "restart",
+    "apart": "sandbox, own_process",
+    "bursts": "coalescer",
+    "deed": "action",
+    "heard": "received",
+    "lanes": "parallel, pool",
+    "nobody": "no user, none",
+    "room": "capacity, space",
+    "shelf": "version_store",
+    "silence": "heartbeat, stale",
+    "silent": "stale, idle",
+    "somebody": "user",
+    "stumbled": "failed",
+    "tidied": "cleaned_up",
+    "tidy": "clean_up",
+    "together": "gang",
+    "told": "reported, answer, notified",
+    "whoever": "user",
+}
+"""Words in names of functions, classes, parameters and variables, and the field's words for them."""
+
 _PATTERN = re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, GIVEN_UP), key=len, reverse=True))})\b", re.IGNORECASE)
 _ADDRESS = re.compile(r"\]\([^)]*\)|https?://\S+|`[^`\n]*`")
 """What names things in a text of the documentation: addresses and code, which keep their names."""
@@ -95,6 +117,28 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
+def names_given_up(source: str) -> list[str]:
+    """What to rename in a module: each name that it defines with a word that was given up, and the word for it."""
+    return [
+        f"line {line}: {name}: use {NAMES_GIVEN_UP[word]}"
+        for line, name in _defined(ast.parse(source))
+        for word in re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+        if word in NAMES_GIVEN_UP
+    ]
+
+
+def _defined(module: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+
+
 def _named(paths: list[Path]) -> list[object]:
     return [pytest.param(one, id=str(one.relative_to(ROOT))) for one in paths]
 
@@ -114,7 +158,7 @@ def test_sources_use_the_words_of_the_field(path: Path) -> None:
     found = [
         f"line {line}: {one}" for line, text in texts(path.read_text()) for one in given_up(_ADDRESS.sub(" ", text))
     ]
-    assert not found
+    assert not found + names_given_up(path.read_text())
 
 
 def test_a_word_that_was_given_up_is_found_with_its_replacement() -> None:
@@ -131,3 +175,18 @@ def test_names_and_parts_of_words_are_no_words() -> None:
 def test_literals_docstrings_and_comments_are_read_and_names_are_not() -> None:
     source = '"""Nobody."""\nwords, key = f"literal {deed} part", "tidied"  # somebody\n'
     assert sorted(text for _, text in texts(source)) == [" part", "# somebody", "Nobody.", "literal "]
+
+
+def test_a_name_that_was_given_up_is_found_in_every_definition() -> None:
+    source = (
+        "class GoneAnew:\n"
+        "    def silent_since(self, told): self._room = [apart for apart in told]\n"
+        "untold = rooms = 1\n"
+    )
+    assert sorted(names_given_up(source)) == [
+        "line 1: GoneAnew: use restart",
+        "line 2: _room: use capacity, space",
+        "line 2: apart: use sandbox, own_process",
+        "line 2: silent_since: use stale, idle",
+        "line 2: told: use reported, answer, notified",
+    ]

@@ -103,6 +103,6 @@ def thin(points: Sequence[Point], most: int) -> list[Point]:
     return [points[at] for at in sorted(kept)]
 
 
-def _extremes(points: Sequence[Point], places: Sequence[int]) -> tuple[int, int]:
-    by_value = sorted(places, key=lambda at: points[at].value or 0.0)
+def _extremes(points: Sequence[Point], indexes: Sequence[int]) -> tuple[int, int]:
+    by_value = sorted(indexes, key=lambda at: points[at].value or 0.0)
     return by_value[0], by_value[-1]

@@ -60,7 +60,7 @@ class Words:
     api: str
 
 
-class ShelfPage(LoginRequiredMixin, View):
+class VersionStorePage(LoginRequiredMixin, View):
     """Any page of a store."""
 
     store: ClassVar[VersionStore[Any, Any]]
@@ -102,7 +102,7 @@ class ShelfPage(LoginRequiredMixin, View):
         return f"{address}?{urlencode(query)}" if query else address
 
 
-class ListPage(ShelfPage):
+class ListPage(VersionStorePage):
     """What there is in the namespace, newest first; `?search=` in names."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
@@ -116,7 +116,7 @@ class ListPage(ShelfPage):
         return self.show("versioned/list.html", context)
 
 
-class CollectionPage(ShelfPage):
+class CollectionPage(VersionStorePage):
     """One thing at one of its versions: `?version=` its number, the newest without."""
 
     template: ClassVar[str]
@@ -147,7 +147,7 @@ class CollectionPage(ShelfPage):
         }
 
 
-class VersionAddress(ShelfPage):
+class VersionAddress(VersionStorePage):
     """Where a version is shown, for those who know only its id."""
 
     def get(self, request: HttpRequest, version_id: uuid.UUID) -> HttpResponse:
@@ -162,7 +162,7 @@ class CollectionForm(forms.Form):
     description = forms.CharField(max_length=10_000, required=False, widget=forms.Textarea(attrs={"rows": 5}))
 
 
-class EditPage(ShelfPage):
+class EditPage(VersionStorePage):
     """Renaming and describing."""
 
     def get(self, request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
@@ -187,7 +187,7 @@ class EditPage(ShelfPage):
         return self.show("versioned/edit.html", context, status)
 
 
-class DeletePage(ShelfPage):
+class DeletePage(VersionStorePage):
     """Deleting a thing, or with `?version=` one of its versions: asks for its name first."""
 
     def get(self, request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
@@ -226,7 +226,7 @@ class DeletePage(ShelfPage):
         return self.show("versioned/delete.html", context, status)
 
 
-class UploadPage(ShelfPage):
+class UploadPage(VersionStorePage):
     """Uploading something new, or the next version of what is there. The bytes are sent by a script, over the API."""
 
     def get(self, request: HttpRequest, collection_id: uuid.UUID | None = None) -> HttpResponse:

@@ -36,7 +36,7 @@ SEARCH = OpenApiParameter("search", str, description="Only names that contain th
 PATH = OpenApiParameter("path", str, required=True, description="The file's path within the version.")
 
 
-class ShelfView(ApiView):
+class VersionStoreView(ApiView):
     """Any address of a store."""
 
     scope = "data"
@@ -64,7 +64,7 @@ class ShelfView(ApiView):
         return path
 
 
-class CollectionsView(IdempotentPosts, ShelfView):
+class CollectionsView(IdempotentPosts, VersionStoreView):
     """All that you may see; a new one is made of a complete upload."""
 
     posts_are_one_transaction = True
@@ -92,7 +92,7 @@ class CollectionsView(IdempotentPosts, ShelfView):
         return Response(self.answers_with(made).data, status=201)
 
 
-class CollectionView(ShelfView):
+class CollectionView(VersionStoreView):
     """One of them."""
 
     def get(self, request: Request, collection_id: UUID) -> Response:
@@ -109,7 +109,7 @@ class CollectionView(ShelfView):
         return Response(status=204)
 
 
-class VersionsView(IdempotentPosts, ShelfView):
+class VersionsView(IdempotentPosts, VersionStoreView):
     """The versions, newest first; the next one is made of a complete upload."""
 
     posts_are_one_transaction = True
@@ -125,7 +125,7 @@ class VersionsView(IdempotentPosts, ShelfView):
         return Response(self.answers_with(made).data, status=201)
 
 
-class VersionView(ShelfView):
+class VersionView(VersionStoreView):
     """One version."""
 
     def get(self, request: Request, version_id: UUID) -> Response:
@@ -137,7 +137,7 @@ class VersionView(ShelfView):
         return Response(status=204)
 
 
-class FilesView(ShelfView):
+class FilesView(VersionStoreView):
     """The files of a version, by path."""
 
     pagination_class = ByPath
@@ -146,7 +146,7 @@ class FilesView(ShelfView):
         return self.page(selectors.files_in(self.version(version_id)), self.answers_with)
 
 
-class ContentView(ShelfView):
+class ContentView(VersionStoreView):
     """The bytes of a file: a redirect to a short-lived address."""
 
     def get(self, request: Request, version_id: UUID) -> HttpResponseRedirect:
@@ -157,7 +157,7 @@ class ContentView(ShelfView):
         return HttpResponseRedirect(url)
 
 
-class ArchiveView(ShelfView):
+class ArchiveView(VersionStoreView):
     """All files of a version as one zip, made while it is sent."""
 
     def get(self, request: Request, version_id: UUID) -> StreamingHttpResponse:

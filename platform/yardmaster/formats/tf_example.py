@@ -107,21 +107,21 @@ def _feature(data: memoryview, most: int, budget: _Budget) -> Feature:
 
 
 def _take(kind: int, value: memoryview | int, values: list[bytes | float | int], most: int) -> int:
-    """Add what a list's field holds to `values`, as far as there is room; how many it held. Numbers may be packed."""
-    room = most - len(values)
+    """Add what a list's field holds to `values`, as far as there is space; how many it held. Numbers may be packed."""
+    left = most - len(values)
     if isinstance(value, int):
-        if room > 0:
+        if left > 0:
             values.append(protowire.as_signed(value))
         return 1
     if kind == 2:
         count = len(value) // 4
-        values.extend(struct.unpack_from(f"<{min(room, count)}f", value))
+        values.extend(struct.unpack_from(f"<{min(left, count)}f", value))
         return count
     at = 0
-    while at < len(value) and room > 0:
+    while at < len(value) and left > 0:
         number, at = protowire.varint(value, at)
         values.append(protowire.as_signed(number))
-        room -= 1
+        left -= 1
     return sum(_numbers_in(value[start : start + _PIECE]) for start in range(0, len(value), _PIECE))
 
 

@@ -15,7 +15,7 @@ from yardmaster.lifecycle.tracebacks import Explanation
 from yardmaster.quantity import format_bytes
 
 _MEMORY_STEP = 256 << 20
-_ROOM_ABOVE_PEAK = 1.5
+_HEADROOM = 1.5
 _NEARLY_ALL = 0.8
 """Of its memory: a task killed by SIGKILL with more than this in use was most likely killed for it."""
 _MORE_RESTARTS = 3
@@ -68,7 +68,7 @@ def _more_memory(spec: TrainingSpec, role: Role | None, peak_memory: int | None)
         return None
     one = spec.roles[role]
     asked = one.resources.memory
-    wanted = max(2 * asked, int(_ROOM_ABOVE_PEAK * (peak_memory or 0)))
+    wanted = max(2 * asked, int(_HEADROOM * (peak_memory or 0)))
     memory = -(-wanted // _MEMORY_STEP) * _MEMORY_STEP
     larger = replace(one, resources=replace(one.resources, memory=memory))
     words = f"{format_bytes(memory)} for {_ROLE_WORDS.get(role, f'the {role}')} instead of {format_bytes(asked)}"

@@ -26,20 +26,20 @@ _MEMORY = 1 << 30
 class Reports:
     """Tells the parent, ten times a second, what was found and where to continue."""
 
-    def __init__(self, limit: int, room: int, deadline: float) -> None:
-        self._limit, self._room, self._deadline = limit, room, deadline
+    def __init__(self, limit: int, bytes_left: int, deadline: float) -> None:
+        self._limit, self._bytes_left, self._deadline = limit, bytes_left, deadline
         self._found: list[tuple[int, int, int, str]] = []
         self._due = 0.0
 
     def add(self, stream: int, line: Line) -> None:
         self._found.append((stream, line.number, line.time, line.text.decode("latin-1")))
         self._limit -= 1
-        self._room -= len(line.text)
+        self._bytes_left -= len(line.text)
 
     def is_over(self, stream: int, line: int) -> bool:
         """To be asked after each line, with the next one. True when it is time to stop; that has then been said."""
         now = time.monotonic()
-        over = now >= self._deadline or self._limit <= 0 or self._room <= 0
+        over = now >= self._deadline or self._limit <= 0 or self._bytes_left <= 0
         if over or now >= self._due:
             self.say((stream, line))
             self._due = now + _REPORT_EVERY

@@ -61,14 +61,14 @@ def greedy(spaces: Spaces, groups: Sequence[Group]) -> tuple[int, Spaces]:
     placed, rest = 0, dict(spaces)
     for group in groups:
         found = [
-            (group.spared(space), room, at, space) for at, space in enumerate(rest) if (room := group.times(space))
+            (group.spared(space), fits, at, space) for at, space in enumerate(rest) if (fits := group.times(space))
         ]
         need = group.count
-        for _, room, _, space in sorted(found):
-            full = min(rest[space], need // room)
-            _put(rest, space, group.without(space, room), full)
-            need -= full * room
-            if 0 < need < room and space in rest:
+        for _, fits, _, space in sorted(found):
+            full = min(rest[space], need // fits)
+            _put(rest, space, group.without(space, fits), full)
+            need -= full * fits
+            if 0 < need < fits and space in rest:
                 _put(rest, space, group.without(space, need), 1)
                 need = 0
             if not need:
@@ -153,7 +153,7 @@ class _Search:
             draft = group.without(space, count)
             for rest in self._choices(draft, number + 1, wanted):
                 if count == most or not group.times(_beside(draft, self._groups[number + 1 :], rest)):
-                    yield (count, *rest)  # room for one more of this group would make it no maximal choice
+                    yield (count, *rest)  # space for one more of this group would make it no maximal choice
 
 
 def _beside(space: Space, groups: Iterable[Group], taken: _Counts) -> Space:

@@ -2,7 +2,7 @@
 
 For libraries that parse: how long they take over a text cannot be known beforehand. Arguments and result are JSON. What
 comes back was made from hostile input, so the caller checks it like any other. Not here: programs that report while
-they run (`apart`).
+they run (`process`).
 """
 
 from __future__ import annotations
@@ -60,6 +60,6 @@ class Sandbox:
 def _paths_of(packages: Sequence[str]) -> tuple[str, ...]:
     """Where these packages can be imported from, and the code of the portal."""
     found = [util.find_spec(name) for name in packages]
-    places = [spec.submodule_search_locations for spec in found if spec is not None]
-    folders = [str(Path(place[0]).parent) for place in places if place]
+    locations = [spec.submodule_search_locations for spec in found if spec is not None]
+    folders = [str(Path(place[0]).parent) for place in locations if place]
     return tuple(dict.fromkeys([str(_ROOT), *folders]))

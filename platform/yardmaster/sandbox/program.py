@@ -1,6 +1,6 @@
 """The program behind `sandbox`: one call from stdin, its result to stdout, then it is over.
 
-It limits itself before it imports or parses anything. Not here: when it is late and must be killed (`apart`).
+It limits itself before it imports or parses anything. Not here: when it is late and must be killed (`process`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from pathlib import Path
 from yardmaster.errors import Unavailable
 from yardmaster.storage.base import CHUNK, KeyRefused, Readable, StorageFull, key_segments, read_chunks
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _RETRIES = 20
 
 
@@ -32,7 +32,7 @@ def errors_translated(what: str) -> Iterator[None]:
             f"{what}: an object stands where a folder is needed, or a folder where an object is."
         ) from error
     except OSError as error:
-        if error.errno in _NO_ROOM:
+        if error.errno in _FULL:
             raise StorageFull(
                 f"{what}: the object store is full.",
                 remedy="Delete data that you no longer need, or ask an administrator for more storage; then try again.",

@@ -215,27 +215,27 @@ def test_writers_at_once_neither_lose_nor_double_a_line(store: LogStore, tmp_pat
 
 
 class FullDisk:
-    """`os.pwrite` on a disk with room for so many bytes: then a short write, then none."""
+    """`os.pwrite` on a disk with bytes_left for so many bytes: then a short write, then none."""
 
-    def __init__(self, room: int) -> None:
-        self.room = room
+    def __init__(self, bytes_left: int) -> None:
+        self.bytes_left = bytes_left
         self._pwrite = os.pwrite
 
     def __call__(self, descriptor: int, data: bytes, offset: int) -> int:
-        if self.room <= 0:
+        if self.bytes_left <= 0:
             raise OSError(errno.ENOSPC, "No space left on device")
-        piece = bytes(data)[: self.room]
-        self.room -= len(piece)
+        piece = bytes(data)[: self.bytes_left]
+        self.bytes_left -= len(piece)
         return self._pwrite(descriptor, piece, offset)
 
 
-@pytest.mark.parametrize("room", [0, 1, 40, 60, 61, 100, 123])
+@pytest.mark.parametrize("bytes_left", [0, 1, 40, 60, 61, 100, 123])
 def test_a_full_disk_loses_no_acknowledged_line_and_keeps_no_half_of_one(
-    store: LogStore, monkeypatch: pytest.MonkeyPatch, room: int
+    store: LogStore, monkeypatch: pytest.MonkeyPatch, bytes_left: int
 ) -> None:
     store.append(stream(), 0, b"kept\n")
     with monkeypatch.context() as patch:
-        patch.setattr("os.pwrite", FullDisk(room))
+        patch.setattr("os.pwrite", FullDisk(bytes_left))
         with pytest.raises(Unavailable) as caught:
             store.append(stream(), 1, b"x" * 59 + b"\n")
     assert "disk space" in caught.value.remedy

@@ -96,11 +96,11 @@ def asked_by(pod: Raw) -> Amounts:
         tuple(amounts_of((one.get("resources") or {}).get("requests") or {}) for one in pod["spec"].get(kind) or ())
         for kind in ("containers", "initContainers")
     )
-    return containers[0] if len(containers) == 1 and not first else _together(containers, first)
+    return containers[0] if len(containers) == 1 and not first else _larger_of(containers, first)
 
 
 @lru_cache(maxsize=4096)
-def _together(containers: tuple[Amounts, ...], first: tuple[Amounts, ...]) -> Amounts:
+def _larger_of(containers: tuple[Amounts, ...], first: tuple[Amounts, ...]) -> Amounts:
     most = sum_of(containers)
     for one in first:
         most.update({name: max(amount, most.get(name, 0)) for name, amount in one})

@@ -126,9 +126,9 @@ def _task_to_come(one: RoleSeen, index: int) -> TaskState:
 def events_wanted(seen: Observation) -> list[str]:
     """The field selectors of the events that may say more of why tasks have not begun."""
     pending = [one for one in seen.tasks if one.phase is TaskPhase.PENDING] if seen.exists else []
-    is_silent = any(not one.reason or (one.reason == IMAGE_PULL and lacks_words(one.message)) for one in pending)
+    lacks_reason = any(not one.reason or (one.reason == IMAGE_PULL and lacks_words(one.message)) for one in pending)
     is_refused = any(one.reason in _NOT_PLACED for one in pending)
-    return ["type=Warning"] * is_silent + [f"reason={one}" for one in GROWTH_EVENTS if is_refused]
+    return ["type=Warning"] * lacks_reason + [f"reason={one}" for one in GROWTH_EVENTS if is_refused]
 
 
 def _refused(roles: Sequence[RoleSeen], tasks: Sequence[TaskState]) -> Refused | None:

@@ -224,8 +224,8 @@ class Reader:
 
     def _place(self, keys: Iterable[JobKey]) -> str:
         """Their namespace where it is one, else all."""
-        places = {names.namespace_name(key.namespace_id, self._options) for key in keys}
-        return places.pop() if len(places) == 1 else ""
+        namespaces = {names.namespace_name(key.namespace_id, self._options) for key in keys}
+        return namespaces.pop() if len(namespaces) == 1 else ""
 
 
 def _lacks_something(found: Observation) -> bool:

@@ -85,7 +85,7 @@ class KindWatch:
         self._stream: Stream | None = None
         """The one that is open."""
         self._is_closed, self._broken_at = False, 0.0
-        self.has_stood = False
+        self.has_connected = False
         """Whether the last stream stood for longer than any pause lasts."""
         self.has_listed = False
         """Whether the last stream began with a list."""
@@ -109,7 +109,7 @@ class KindWatch:
 
     def once(self) -> None:
         """List where that is due, then follow. Returns when the server ends the stream; raises where it breaks."""
-        self.has_heard = self.has_stood = False
+        self.has_received = self.has_connected = False
         self.has_listed = self._must_list or not self._is_listed or self._clock() >= self._list_at
         if self.has_listed:
             self._list()
@@ -123,7 +123,7 @@ class KindWatch:
                     return
                 for event in stream:
                     self._take(event)
-                    self.has_heard = True
+                    self.has_received = True
                     if self._must_list:
                         return
         except Expired:
@@ -132,7 +132,7 @@ class KindWatch:
         finally:
             if self._stream is not None:
                 self._stream, self._broken_at = None, self._clock()
-                self.has_stood = self._broken_at - opened_at > self._pace.longest_pause
+                self.has_connected = self._broken_at - opened_at > self._pace.longest_pause
 
     def _list(self) -> None:
         self._is_listed = self._must_list = False  # asked to list again from now on: this list does not count
@@ -260,14 +260,14 @@ class Watching:
         except Exception as error:  # noqa: BLE001 - the top of the loop: the caller reports what it is
             return 0.0 if self._closed.is_set() else _after_trouble(watch, error)
         # After one that ended without a word, and soon, comes a pause: neither watches nor lists shall come as a storm.
-        return None if watch.has_heard or watch.has_stood else 0.0
+        return None if watch.has_received or watch.has_connected else 0.0
 
 
 def _after_trouble(watch: KindWatch, error: Exception) -> float | None:
     """The same after a stream that broke. An odd event must not end the watching."""
     if isinstance(error, Expired):
         log.info("The watch of %s restarts: %s", watch.kind, error)
-        return None if watch.has_heard or not watch.has_listed else 0.0
+        return None if watch.has_received or not watch.has_listed else 0.0
     if isinstance(error, YardmasterError):
         log.warning("The watch of %s broke: %s", watch.kind, error)
         return error.seconds if isinstance(error, Busy) else 0.0

@@ -2,7 +2,7 @@
 dear to start, and what takes long first, so that no worker is left with a long file at the end. Files that compute and
 files that wait take turns, so that two workers seldom compute at the same time.
 
-A plug-in (`-p tests.lanes`, as `make test` has it).
+A plug-in (`-p tests.scheduling`, as `make test` has it).
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ SHARED = {
     )
 }
 """Files that use one fixture of a worker's whole session, where to make it takes a minute."""
-_LANE_OF = {file: lane for lane, files in SHARED.items() for file in files}
+_GROUP_OF = {file: lane for lane, files in SHARED.items() for file in files}
 
 
-class _Lanes(LoadFileScheduling):
+class _Scheduling(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return _LANE_OF.get(file, file)
+        return _GROUP_OF.get(file, file)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _Lanes:
-    return _Lanes(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _Scheduling:
+    return _Scheduling(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

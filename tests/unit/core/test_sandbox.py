@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from yardmaster.sandbox import process as apart
+from yardmaster.sandbox import process as sandbox
 from yardmaster.sandbox.process import BoundedProcess
 
 ECHO = "import sys; print(sys.stdin.read().upper())"
@@ -19,7 +19,7 @@ BROKEN = "import sys; print('half', flush=True); sys.exit('no')"
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Our source root holds this program only."""
-    monkeypatch.setattr(apart, "_SOURCE_ROOT", str(tmp_path))
+    monkeypatch.setattr(sandbox, "_SOURCE_ROOT", str(tmp_path))
 
     def write(text: str) -> BoundedProcess:
         (tmp_path / "program.py").write_text(text)

@@ -35,7 +35,7 @@ from yardmaster_runner.stopping import StopSwitch
 from yardmaster_runner.task_api import TaskApi
 
 
-class Life:
+class TaskLifecycle:
     """One start of one task. `live` is called once, in the main thread."""
 
     def __init__(self, settings: Settings, inherited: Mapping[str, str]) -> None:

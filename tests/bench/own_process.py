@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from tests.bench.lines import Line, Measurement
 
 
-def run_apart(measure: Measurement) -> Iterator[Line]:
+def run_in_own_process(measure: Measurement) -> Iterator[Line]:
     """The lines as they come; a measurement that fails or dies is told as one short line."""
     context = get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
