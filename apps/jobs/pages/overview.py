@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -19,6 +18,9 @@ from yardmaster.lifecycle.phases import Phase
 ROWS = 6
 VERDICTS = {Phase.FAILED.value, Phase.SUCCEEDED.value}
 LATELY = timedelta(days=1)
+RUNNING = "on_the_engine"
+_KIND = Case(When(IS_NEVER, then=Value(NEVER)), When(phase__in=ON_THE_ENGINE, then=Value(RUNNING)), default=F("phase"))
+"""Which group a job belongs to."""
 
 
 @dataclass(frozen=True)
@@ -52,28 +54,29 @@ class Overview:
 
 
 def overview_of(namespace: Namespace, now: datetime) -> Overview:
-    """Five statements at most; what ended before the last day is not looked at."""
+    """Four statements at most; what ended before the last day is not looked at."""
     jobs = Job.objects.for_lists().filter(namespace=namespace, deleted_at__isnull=True)
-    lately = now - LATELY
-    counts = _counts(jobs, lately)
-    running = jobs.filter(phase__in=ON_THE_ENGINE).order_by("-place")
-    queued = jobs.filter(phase=Phase.QUEUED.value)
-    waiting = queued.exclude(reason__in=REASONS).order_by(F("position").asc(nulls_last=True), "-priority", "place")
-    never = queued.filter(IS_NEVER).order_by("-place")
-    ended: Iterable[Job] = ()
+    recent = Q(decided_at__gte=now - LATELY)
+    counts = _counts(jobs.filter(Q(phase__in=UNFINISHED) | recent))
+    queued = jobs.filter(phase=Phase.QUEUED.value).exclude(reason__in=REASONS)
+    waiting = queued.annotate(kind=_KIND).order_by(F("position").asc(nulls_last=True), "-priority", "place")
+    found: list[Job] = []
+    if Phase.QUEUED.value in counts:
+        found += waiting.select_related("namespace", "owner")[:ROWS]
+    if counts.keys() & {RUNNING, NEVER}:
+        found += _first_of_each_kind(jobs.filter(Q(phase__in=ON_THE_ENGINE) | IS_NEVER), "-place")
     if counts.keys() & VERDICTS:
-        ended = _first_of_each_phase(jobs.filter(decided_at__gte=lately, phase__in=VERDICTS))
+        found += _first_of_each_kind(jobs.filter(recent, phase__in=VERDICTS), "-decided_at")
 
-    def group(found: Iterable[Job], *phases: str) -> Group:
-        count = sum(counts.get(phase, 0) for phase in phases)
-        return Group(rows_of(found, now) if count else [], count)
+    def group(kind: str) -> Group:
+        return Group(rows_of([job for job in found if vars(job)["kind"] == kind], now), counts.get(kind, 0))
 
     return Overview(
-        running=group(running.select_related("namespace", "owner")[:ROWS], *ON_THE_ENGINE),
-        waiting=group(waiting.select_related("namespace", "owner")[:ROWS], Phase.QUEUED.value),
-        never=group(never.select_related("namespace", "owner")[:ROWS], NEVER),
-        failed=group((job for job in ended if job.phase == Phase.FAILED.value), Phase.FAILED.value),
-        succeeded=group((job for job in ended if job.phase == Phase.SUCCEEDED.value), Phase.SUCCEEDED.value),
+        running=group(RUNNING),
+        waiting=group(Phase.QUEUED.value),
+        never=group(NEVER),
+        failed=group(Phase.FAILED.value),
+        succeeded=group(Phase.SUCCEEDED.value),
     )
 
 
@@ -82,14 +85,12 @@ def has_jobs(namespace: Namespace) -> bool:
     return Job.objects.filter(namespace=namespace, deleted_at__isnull=True).exists()
 
 
-def _first_of_each_phase(jobs: QuerySet[Job]) -> QuerySet[Job]:
-    """The newest few of each phase, so that many of one do not hide the other."""
-    place = Window(RowNumber(), partition_by=F("phase"), order_by=F("decided_at").desc())
-    few = jobs.annotate(place_in_phase=place).filter(place_in_phase__lte=ROWS)
-    return few.select_related("namespace", "owner").order_by("-decided_at")
+def _first_of_each_kind(jobs: QuerySet[Job], order: str) -> list[Job]:
+    """The first few of each kind, so that many of one do not hide another."""
+    row = Window(RowNumber(), partition_by=_KIND, order_by=order)
+    few = jobs.annotate(kind=_KIND, row_of_kind=row).filter(row_of_kind__lte=ROWS)
+    return list(few.select_related("namespace", "owner").order_by(order))
 
 
-def _counts(jobs: QuerySet[Job], lately: datetime) -> dict[str, int]:
-    recent = jobs.filter(Q(phase__in=UNFINISHED) | Q(decided_at__gte=lately))
-    kind = Case(When(IS_NEVER, then=Value(NEVER)), default=F("phase"))
-    return dict(recent.order_by().values_list(kind).annotate(count=Count("pk")))
+def _counts(jobs: QuerySet[Job]) -> dict[str, int]:
+    return dict(jobs.order_by().values_list(_KIND).annotate(count=Count("pk")))

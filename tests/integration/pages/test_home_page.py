@@ -190,6 +190,7 @@ class TestRefreshing:
     def test_it_takes_twelve_statements_at_most(self, ada, client, django_assert_max_num_queries):
         for phase in ("RUNNING", "QUEUED", "STARTING"):
             make_job(ada, phase=phase)
+        make_job(ada, phase="QUEUED", reason="ExceedsCapacity")
         for phase in ("FAILED", "SUCCEEDED"):
             make_job(ada, phase=phase, **ended(1))
         client.force_login(ada)
