@@ -55,7 +55,7 @@ def _lines() -> Iterable[Line]:
 
 
 def _person(name: str, jobs: int) -> Any:
-    """A client signed in as somebody who sees exactly this many jobs, in three namespaces of very different size."""
+    """A client signed in as a user who sees exactly this many jobs, in three namespaces of very different size."""
     from rest_framework.test import APIClient
 
     from apps.accounts.services import user_create

@@ -103,7 +103,7 @@ def _idle_sockets(full: World) -> Iterable[Line]:
         alone, among = interleaved(
             lambda: sockets.none(lambda: _page_time(client)), lambda: sockets.all(lambda: _page_time(client)), ROUNDS
         )
-    yield Line("a page of jobs, nobody else there", median(alone) * 1000, "ms")
+    yield Line("a page of jobs, no other connections", median(alone) * 1000, "ms")
     ratio = median(among) / median(alone)
     yield Line(f"... beside {SOCKETS} idle WebSockets, ratio", ratio, "", at_most=1.2)
 

@@ -1,4 +1,4 @@
-"""What nobody plans: a tab left open over a restart, two people at once, a double click, a job that goes away."""
+"""What no plan covers: a tab left open over a restart, two people at once, a double click, a job that goes away."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_an_answer_that_is_late_is_replaced_by_that_to_what_was_typed_since(owne
 
 
 def test_a_late_answer_about_the_form_as_it_was_does_not_undo_a_preset(owner: Visitor):
-    """The first question is still on its way when somebody chooses another strategy, and would be answered after it."""
+    """The first question is still on its way when the user chooses another strategy, and would be answered after it."""
     late: list[Route] = []
     page = owner.page
     page.route("**/jobs/launch/preview/", lambda route: route.fallback() if late else late.append(route))
@@ -209,7 +209,7 @@ def team(empty_world: World) -> str:
 
 
 class TestTwoManagers:
-    """Each has the page open since before the other's deed."""
+    """Each has the page open since before the other's action."""
 
     @pytest.fixture
     def other(self, owner: Visitor, team: str) -> Page:

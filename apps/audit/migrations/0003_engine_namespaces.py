@@ -5,17 +5,15 @@ from django.db import migrations
 OLD, NEW = "place.removed", "engine_namespace.removed"
 
 
-def rename(apps, schema_editor):
-    events = apps.get_model("audit", "AuditEvent").objects.using(schema_editor.connection.alias)
-    events.filter(action=OLD).update(action=NEW)
+def renamed(old, new):
+    def run(apps, schema_editor):
+        events = apps.get_model("audit", "AuditEvent").objects.using(schema_editor.connection.alias)
+        events.filter(action=old).update(action=new)
 
-
-def rename_back(apps, schema_editor):
-    events = apps.get_model("audit", "AuditEvent").objects.using(schema_editor.connection.alias)
-    events.filter(action=NEW).update(action=OLD)
+    return run
 
 
 class Migration(migrations.Migration):
     dependencies = [("audit", "0002_whence_and_counts")]
 
-    operations = [migrations.RunPython(rename, rename_back)]
+    operations = [migrations.RunPython(renamed(OLD, NEW), renamed(NEW, OLD))]

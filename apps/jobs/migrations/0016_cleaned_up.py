@@ -5,16 +5,13 @@ from django.db import migrations
 KINDS = {"tidied": "cleaned_up", "restarted_together": "gang_restart"}
 
 
-def rename(apps, schema_editor):
-    events = apps.get_model("jobs", "JobEvent").objects.using(schema_editor.connection.alias)
-    for old, new in KINDS.items():
-        events.filter(kind=old).update(kind=new)
+def renamed(kinds):
+    def run(apps, schema_editor):
+        events = apps.get_model("jobs", "JobEvent").objects.using(schema_editor.connection.alias)
+        for old, new in kinds.items():
+            events.filter(kind=old).update(kind=new)
 
-
-def rename_back(apps, schema_editor):
-    events = apps.get_model("jobs", "JobEvent").objects.using(schema_editor.connection.alias)
-    for old, new in KINDS.items():
-        events.filter(kind=new).update(kind=old)
+    return run
 
 
 class Migration(migrations.Migration):
@@ -23,5 +20,5 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RenameField("job", "tidied_at", "cleaned_up_at"),
         migrations.RenameField("jobattempt", "tidied_at", "cleaned_up_at"),
-        migrations.RunPython(rename, rename_back),
+        migrations.RunPython(renamed(KINDS), renamed({new: old for old, new in KINDS.items()})),
     ]

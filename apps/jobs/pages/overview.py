@@ -55,11 +55,11 @@ class Overview:
 
 def overview_of(namespace: Namespace, now: datetime) -> Overview:
     """Four statements at most; what ended before the last day is not looked at."""
-    jobs = Job.objects.for_lists().filter(namespace=namespace, deleted_at__isnull=True)
+    jobs = Job.objects.for_lists().filter(namespace=namespace, deleted_at__isnull=True).annotate(kind=_KIND)
     recent = Q(decided_at__gte=now - LATELY)
     counts = _counts(jobs.filter(Q(phase__in=UNFINISHED) | recent))
     queued = jobs.filter(phase=Phase.QUEUED.value).exclude(reason__in=REASONS)
-    waiting = queued.annotate(kind=_KIND).order_by(F("position").asc(nulls_last=True), "-priority", "place")
+    waiting = queued.order_by(F("position").asc(nulls_last=True), "-priority", "place")
     found: list[Job] = []
     if Phase.QUEUED.value in counts:
         found += waiting.select_related("namespace", "owner")[:ROWS]
@@ -87,8 +87,8 @@ def has_jobs(namespace: Namespace) -> bool:
 
 def _first_of_each_kind(jobs: QuerySet[Job], order: str) -> list[Job]:
     """The first few of each kind, so that many of one do not hide another."""
-    row = Window(RowNumber(), partition_by=_KIND, order_by=order)
-    few = jobs.annotate(kind=_KIND, row_of_kind=row).filter(row_of_kind__lte=ROWS)
+    row = Window(RowNumber(), partition_by=F("kind"), order_by=order)
+    few = jobs.annotate(row_of_kind=row).filter(row_of_kind__lte=ROWS)
     return list(few.select_related("namespace", "owner").order_by(order))
 
 

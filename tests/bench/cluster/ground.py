@@ -24,7 +24,7 @@ from yardmaster.ids import JobKey, new_id
 from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.queueing.ledger import Quota
 
-NOBODY = TaskAccess("http://192.0.2.1:8080", "a-token")
+NO_PORTAL = TaskAccess("http://192.0.2.1:8080", "a-token")
 """A portal that never answers: tasks begin and wait for it."""
 TINY = Resources(cpu=0.02, memory=48 << 20)
 
@@ -48,7 +48,7 @@ class Ground:
         host = self.cluster.own_address
         if not host:
             raise Misconfigured(
-                "Nobody said at which address pods reach this machine.", remedy="Set YARDMASTER_TEST_OWN_ADDRESS."
+                "The address at which pods reach this machine is not set.", remedy="Set YARDMASTER_TEST_OWN_ADDRESS."
             )
         return {
             "YARDMASTER_KUBECONFIG": self.cluster.kubeconfig,
@@ -92,7 +92,7 @@ def portal_on(here: Ground, **settings: str) -> Iterator[BenchPortal]:
 def shaped_namespace(engine: KubernetesEngine) -> JobKey:
     """A namespace as the portal makes it, and a first key in it."""
     key = new_key()
-    engine.shape(key.namespace_id, Quota(), NOBODY.portal_url)
+    engine.shape(key.namespace_id, Quota(), NO_PORTAL.portal_url)
     return key
 
 

@@ -51,7 +51,7 @@ def measure() -> Iterable[Line]:
     fewer = "" if number == LAUNCHES else f" instead of {LAUNCHES}"
     note = f"of {number}{fewer} in {took:.0f} s, {killer.kills} kills, seed {SEED}"
     yield Line("launches lost while the worker is killed", lost, at_most=0.0, note=note)
-    yield Line("launches doubled", doubled + more, at_most=0.0, note="second pods, and jobs that nobody launched")
+    yield Line("launches doubled", doubled + more, at_most=0.0, note="second pods, and jobs that no client launched")
     # Where the watch beside the portal missed pods, the line above would say nothing.
     yield Line("launches whose pod was not seen", sum(not pods.of[one] for one in ids), at_most=0.0)
     yield Line("objects left on the cluster", len(left), at_most=0.0)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tests.bench.cluster.ground import NOBODY, Ground, ground, shaped_namespace
+from tests.bench.cluster.ground import NO_PORTAL, Ground, ground, shaped_namespace
 from tests.bench.lines import Line, median
 from tests.bench.many_pods import ASKED, GOAL, ROLES, place
 from tests.cluster.fake_nodes import fake_nodes, on_fake_nodes
@@ -49,7 +49,7 @@ def _lines(here: Ground, count: int) -> Iterable[Line]:
     yield Line(f"admission of {ASKED} tasks on {count} nodes", median(sums), "ms", at_most=GOAL, note=note)
     key = shaped_namespace(engine)
     begun = time.monotonic()
-    engine.submit(SPEC, key, NOBODY)
+    engine.submit(SPEC, key, NO_PORTAL)
     wait_for("all tasks to run", lambda: _all_run(engine, key), PATIENCE)
     took = time.monotonic() - begun
     yield Line("... made, bound by the scheduler and running after", took, "s")

@@ -13,7 +13,7 @@ from typing import Any
 
 from kubernetes import client
 
-from tests.bench.cluster.ground import NOBODY, ground, new_key, shaped_namespace, spec_of
+from tests.bench.cluster.ground import NO_PORTAL, ground, new_key, shaped_namespace, spec_of
 from tests.bench.lines import Line, interleaved, median
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.client.connection import connect
@@ -87,7 +87,7 @@ class Scene:
         """Seconds."""
         key = new_key(self._place)
         begun = time.monotonic()
-        self._engine.submit(self._spec, key, NOBODY)
+        self._engine.submit(self._spec, key, NO_PORTAL)
         return self._until_made(key, begun)
 
     def bare(self) -> float:

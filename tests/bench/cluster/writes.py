@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from tests.bench.cluster.ground import NOBODY, Ground, ground, new_key, shaped_namespace, spec_of
+from tests.bench.cluster.ground import NO_PORTAL, Ground, ground, new_key, shaped_namespace, spec_of
 from tests.bench.lines import Line
 from tests.cluster.account import portal_account, shaped
 from tests.cluster.engine_on_cluster import PATIENCE, ClusterHarness, cluster_harness
@@ -114,7 +114,7 @@ def _steady(here: Ground) -> Iterable[Line]:
     keys = [new_key(place) for _ in range(JOBS)]
     threading.Thread(target=lambda: [None for _ in engine.changes()], daemon=True).start()
     for key in keys:
-        engine.submit(spec_of({Role.WORKER: 1}, Strategy.SINGLE), key, NOBODY)
+        engine.submit(spec_of({Role.WORKER: 1}, Strategy.SINGLE), key, NO_PORTAL)
     wait_for("all jobs to run", lambda: _all_run(engine, keys), 240)
     begun = Tally(one.resource for one in counter.taken() if one.verb == "watch")
     end = time.monotonic() + SECONDS
