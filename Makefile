@@ -10,8 +10,9 @@ BIN := $(VENV)/bin
 export PYTHONPATH := $(CURDIR)/platform:$(CURDIR)
 PORT ?= 8080
 ENGINE ?= local
+STORE ?= folder
 
-.PHONY: help setup assets up demo stop-jobs test test-pythons check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster bench-cluster figures
+.PHONY: help setup assets up demo minio stop-jobs test test-pythons check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster bench-cluster figures
 
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,13 +35,16 @@ $(VENV)/.assets: $(VENV)/.installed $(shell find frontend -type f -not -path '*/
 
 assets: $(VENV)/.assets ## build style sheets and scripts
 
-up: setup ## run the portal on this machine until Ctrl-C (PORT=8080; ENGINE=kubernetes: with the kubeconfig's cluster)
-	@exec $(BIN)/python -m portal.up --port $(PORT) $(if $(filter kubernetes,$(ENGINE))$(filter 1,$(KUBERNETES)),--engine kubernetes)
+up: setup ## run the portal on this machine until Ctrl-C (PORT=8080; STORE=minio; ENGINE=kubernetes: with the kubeconfig's cluster)
+	@exec $(BIN)/python -m portal.up --port $(PORT) --store $(STORE) $(if $(filter kubernetes,$(ENGINE))$(filter 1,$(KUBERNETES)),--engine kubernetes)
 
 # With a cluster of one's own none is brought up.
 OWN_CLUSTER := $(YARDMASTER_KUBECONFIG)
-demo: setup $(if $(filter kubernetes,$(ENGINE)),$(if $(OWN_CLUSTER),,cluster)) ## train a real model through the portal (EXIT=1: stop after the job; ENGINE=kubernetes: in pods)
-	@exec $(BIN)/python -m portal.demo --port $(PORT) --engine $(ENGINE) $(if $(EXIT),--exit)
+demo: setup $(if $(filter kubernetes,$(ENGINE)),$(if $(OWN_CLUSTER),,cluster)) ## train a real model through the portal (EXIT=1: stop after the job; STORE=minio; ENGINE=kubernetes: in pods)
+	@exec $(BIN)/python -m portal.demo --port $(PORT) --engine $(ENGINE) --store $(STORE) $(if $(EXIT),--exit)
+
+minio: setup ## run MinIO on this machine until Ctrl-C, and say how a portal uses it
+	@exec $(BIN)/python -m portal.minio
 
 stop-jobs: setup ## end every job that runs on this machine
 	@$(BIN)/python manage.py stop_jobs

@@ -9,23 +9,22 @@ from __future__ import annotations
 import uuid
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.core.signals import setting_changed
-from django.utils.module_loading import import_string
 
 from apps.api.nudging import Nudger, tell
 from yardmaster.job.spec import Role
 from yardmaster.logs.store import LogStore
 from yardmaster.storage.base import Storage
+from yardmaster.storage.registry import storage_from
 
 
 @cache
 def storage() -> Storage:
-    """The store of `YARDMASTER_STORAGE`: `{"class": dotted path, "options": keyword arguments}`."""
-    chosen: dict[str, Any] = settings.YARDMASTER_STORAGE
-    return cast(Storage, import_string(chosen["class"])(**chosen["options"]))
+    """The store of the setting `YARDMASTER_STORAGE`. Raises `Misconfigured`."""
+    return storage_from(settings.YARDMASTER_STORAGE)
 
 
 def _forget(*, setting: str, **rest: Any) -> None:

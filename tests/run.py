@@ -47,10 +47,17 @@ def _lacks_tensorflow() -> str:
     return "TensorFlow is not installed in .venv-tasks (make setup)"
 
 
+def _lacks_s3_servers() -> str:
+    if shutil.which("go"):
+        return ""
+    return "no Go to build MinIO and versitygw with (Debian: apt install golang)"
+
+
 SUITES = (
     Suite("pages in a real Chromium", "browser", lacks_chromium),
     Suite("real PostgreSQL", "postgres", _lacks_postgres),
     Suite("memory limits and process groups of Linux", "linux", _lacks_linux),
+    Suite("real S3 servers, MinIO and versitygw", "s3", _lacks_s3_servers),
     Suite("training with TensorFlow", "tensorflow", _lacks_tensorflow),
 )
 

@@ -1,5 +1,6 @@
-"""Serving the addresses that `LocalStorage` signs: GET of an object, whole or a range of it, PUT of a part. The
-signature is all they need. Also many files as one zip, made while it is sent: no more is kept than a piece of a file.
+"""Serving the addresses of a store that has no server of its own: GET of an object, whole or a range of it, PUT of a
+part. The signature is all they need. Also many files as one zip, made while it is sent: no more is kept than a piece of
+a file.
 
 What is served was uploaded by people, so nothing of it may act on the portal's origin: it is an attachment, is not
 sniffed, and runs in a sandbox. Memory stays flat whatever the size.
@@ -33,10 +34,10 @@ from yardmaster.storage.base import (
     ObjectMissing,
     ObjectStat,
     PartsRefused,
+    PortalServed,
     UploadMissing,
     read_chunks,
 )
-from yardmaster.storage.local import LocalStorage
 
 HARMLESS = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "text/plain", "application/json"}
 """Types that browsers show without running anything; all others are delivered as plain bytes."""
@@ -157,7 +158,7 @@ def object_read(request: HttpRequest, key: str) -> HttpResponseBase:
     """GET or HEAD of an object, whole or one range."""
     if request.method not in ("GET", "HEAD"):
         return HttpResponse(status=405, headers={"Allow": "GET, HEAD"})
-    grant = _local().addresses.read_grant(key, request.GET.dict())
+    grant = _served().addresses.read_grant(key, request.GET.dict())
     found = storage().stat(grant.key)
     headers = _object_headers(found, grant.filename, grant.content_type)
     if _is_known(request, headers["ETag"]):
@@ -184,14 +185,14 @@ def part_write(request: HttpRequest, upload_id: str, part: int) -> HttpResponseB
     """PUT of one part: exactly as many bytes as were signed, or nothing."""
     if request.method != "PUT":
         return HttpResponse(status=405, headers={"Allow": "PUT"})
-    local = _local()
-    grant = local.addresses.part_grant(upload_id, part, request.GET.dict())
+    store = _served()
+    grant = store.addresses.part_grant(upload_id, part, request.GET.dict())
     sent = request.headers.get("Content-Length", "")
     if sent.isdigit() and int(sent) > grant.size:
         raise TooLarge(f"This part has {grant.size} bytes; {sent} were sent.")
     if request.headers.get("Content-Encoding", "identity") != "identity":
         raise ApiProblem(415, "unsupported_media_type", "A part is sent as it is, without an encoding.")
-    arrived = local.part_write(grant, request)
+    arrived = store.part_write(grant, request)
     return HttpResponse(status=200, headers=_HEADERS | {"ETag": quote_etag(arrived.etag)})
 
 
@@ -246,9 +247,9 @@ def _range_holds(request: HttpRequest, etag: str) -> bool:
     return request.headers.get("If-Range", etag) == etag
 
 
-def _local() -> LocalStorage:
-    store = storage()
-    if not isinstance(store, LocalStorage):
+def _served() -> PortalServed:
+    store = storage().served()
+    if store is None:
         raise NotFound("This portal's object store has an address of its own.")
     return store
 

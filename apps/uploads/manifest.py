@@ -25,7 +25,8 @@ PART_SIZE = 8 << 20
 FILE_LIST_BYTES = 16 << 20
 """Of JSON that begins an upload: as many files as there may be, with paths and checksums as long as they may be."""
 PARTS_AT_ONCE = 1_000
-ADDRESS_LIFE = timedelta(hours=1)
+ADDRESS_LIFE = timedelta(minutes=15)
+"""Signed addresses are credentials: as short as a slow line lets them be. Who needs longer asks again."""
 
 INLINE_BYTES = 256 << 20
 INLINE_FILES = 500

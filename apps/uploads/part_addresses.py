@@ -25,7 +25,7 @@ from apps.uploads.manifest import (
 )
 from apps.uploads.models import State, Upload
 from yardmaster.errors import Problem
-from yardmaster.storage.base import SignedRequest
+from yardmaster.storage.base import Audience, SignedRequest
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class SignedPart:
     request: SignedRequest
 
 
-def parts_sign(upload: Upload, wanted: Sequence[WantedParts], base_url: str | None = None) -> list[SignedPart]:
-    """Addresses for these parts of the upload's files, good for an hour each. All or none."""
+def parts_sign(upload: Upload, wanted: Sequence[WantedParts], audience: Audience = Audience.PEOPLE) -> list[SignedPart]:
+    """Addresses for these parts of the upload's files, good for a quarter of an hour each. All or none."""
     _require_open(upload)
     if not 1 <= (count := sum(len(one.parts) for one in wanted)) <= PARTS_AT_ONCE:
         message = f"Ask for 1 to {PARTS_AT_ONCE} parts at once."
@@ -61,7 +61,7 @@ def parts_sign(upload: Upload, wanted: Sequence[WantedParts], base_url: str | No
         _check_wanted(upload, known.get(one.file), one)
     begun = _begun(upload, list(known.values()))
     return [
-        signed for one in wanted for signed in _signed(upload, known[one.file], begun[one.file], one.parts, base_url)
+        signed for one in wanted for signed in _signed(upload, known[one.file], begun[one.file], one.parts, audience)
     ]
 
 
@@ -86,12 +86,12 @@ def _check_wanted(upload: Upload, file: SentFile | None, wanted: WantedParts) ->
 
 
 def _signed(
-    upload: Upload, file: SentFile, multipart_id: str, parts: Sequence[int], base_url: str | None
+    upload: Upload, file: SentFile, multipart_id: str, parts: Sequence[int], audience: Audience
 ) -> Iterator[SignedPart]:
     key = file.key(upload)
     for part in parts:
         size = part_length(file.size, upload.part_size, part)
-        request = storage().part_url(key, multipart_id, part, size=size, expires=ADDRESS_LIFE, base_url=base_url)
+        request = storage().part_url(key, multipart_id, part, size=size, expires=ADDRESS_LIFE, audience=audience)
         yield SignedPart(file.index, part, request)
 
 

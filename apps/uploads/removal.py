@@ -23,7 +23,7 @@ from apps.uploads.models import State, Tombstone, Upload
 from yardmaster.errors import Unavailable
 
 _AGAIN_AFTER = (timedelta(minutes=1), timedelta(minutes=10), 2 * ADDRESS_LIFE, timedelta(hours=24))
-"""After the removal: a signed address is good for an hour, a lease of a worker for a minute."""
+"""After the removal: a signed address is good for a quarter of an hour, a lease of a worker for a minute."""
 AT_ONCE = 100
 
 

@@ -174,7 +174,7 @@ class SignedPartSerializer(serializers.Serializer[SignedPart]):
 
 
 class SignedPartsSerializer(serializers.Serializer[Any]):
-    """Good for an hour, without any other credential."""
+    """Good for a quarter of an hour, without any other credential."""
 
     urls = SignedPartSerializer(many=True)
 

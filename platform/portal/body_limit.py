@@ -21,7 +21,6 @@ from apps.stores import storage
 from portal.callers import brings_credential, caller_of
 from portal.refusals import Application, Message, Receive, Send, refuse
 from yardmaster.storage.base import AddressRefused
-from yardmaster.storage.local import LocalStorage
 
 PARTS = "/storage/parts/"
 """Where parts of files go: the largest bodies there are."""
@@ -165,8 +164,8 @@ def limit_of(path: str, query: bytes = b"") -> int:
 def _size_of_part(path: str, query: bytes) -> int:
     """As many bytes as were signed. Without a signature next to nothing may be sent."""
     upload_id, _, part = path.removeprefix(PARTS).partition("/")
-    store = storage()
-    if not isinstance(store, LocalStorage) or not (part.isascii() and part.isdigit() and len(part) < 9):
+    store = storage().served()
+    if store is None or not (part.isascii() and part.isdigit() and len(part) < 9):
         return FORM
     try:
         return max(

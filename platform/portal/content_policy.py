@@ -1,29 +1,49 @@
 """Middleware: what a page may load, where it may send, and what of the visitor's device it may use.
 
-Nothing from another origin, and no script in the page itself: text that slips into a page unescaped still cannot act.
+Nothing from another origin, but for files that go to the object store and come from it, and no script in the page
+itself: text that slips into a page unescaped still cannot act.
 
 Not here: the policy of stored files that people look at; a view that sets its own keeps it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from django.http import HttpRequest, HttpResponseBase
 
-POLICY = "; ".join(
-    [
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",  # Tabler's style sheet holds its small pictures as data
-        "font-src 'self'",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
-    ]
-)
+from apps.stores import storage
+from yardmaster.storage.base import Audience, Storage
+
+_POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' data:",  # Tabler's style sheet holds its small pictures as data
+    "font-src": "'self'",
+    "connect-src": "'self'",
+    "form-action": "'self'",
+    "frame-ancestors": "'none'",
+    "base-uri": "'none'",
+}
+
+
+def _written(policy: Mapping[str, str]) -> str:
+    return "; ".join(f"{name} {value}" for name, value in policy.items())
+
+
+POLICY = _written(_POLICY)
+
+
+def policy_with(store: Storage) -> str:
+    """The same for pages that send files to the object store, and read pictures from it, where it has a server of its
+    own."""
+    if store.served() is not None:
+        return POLICY
+    origin = store.origin(Audience.PEOPLE)
+    return _written(_POLICY | {name: f"{_POLICY[name]} {origin}" for name in ("connect-src", "img-src")})
+
+
 FEATURES = ", ".join(
     f"{name}=()"
     for name in (
@@ -62,6 +82,6 @@ class ContentPolicy:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        response.headers.setdefault("Content-Security-Policy", POLICY)
+        response.headers.setdefault("Content-Security-Policy", policy_with(storage()))
         response.headers.setdefault("Permissions-Policy", FEATURES)
         return response

@@ -276,10 +276,33 @@ SPECTACULAR_SETTINGS = {
 }
 
 # --- Objects, logs, engines --------------------------------------------------------------------------------------
-YARDMASTER_STORAGE = {
-    "class": "yardmaster.storage.local.LocalStorage",
-    "options": {"root": HOME / "objects", "base_url": PUBLIC_URL, "signing_key": SECRET_KEY},
-}
+YARDMASTER_STORAGE: dict[str, Any]
+if _s3_endpoint := env.text("YARDMASTER_S3_ENDPOINT"):
+    YARDMASTER_STORAGE = {
+        "class": "yardmaster.storage.s3.S3Storage",
+        "options": {
+            "endpoint": _s3_endpoint,
+            "bucket": env.text("YARDMASTER_S3_BUCKET", "yardmaster"),
+            "prefix": env.text("YARDMASTER_S3_PREFIX"),
+            "access_key": env.text("YARDMASTER_S3_ACCESS_KEY"),
+            "secret_key": env.text("YARDMASTER_S3_SECRET_KEY"),
+            "region": env.text("YARDMASTER_S3_REGION", "us-east-1"),
+            "public_endpoint": env.text("YARDMASTER_S3_PUBLIC_ENDPOINT"),
+            "task_endpoint": env.text("YARDMASTER_S3_TASK_ENDPOINT"),
+        },
+    }
+    """An S3 server, such as MinIO; browsers and tasks may see it under other addresses than the portal."""
+else:
+    YARDMASTER_STORAGE = {
+        "class": "yardmaster.storage.local.LocalStorage",
+        "options": {
+            "root": HOME / "objects",
+            "base_url": PUBLIC_URL,
+            "task_url": TASK_URL,
+            "signing_key": SECRET_KEY,
+        },
+    }
+    """A folder, served by the portal itself."""
 YARDMASTER_LOGS_ROOT = Path(env.text("YARDMASTER_LOGS_ROOT", str(HOME / "logs")))
 YARDMASTER_LOG_LIMIT = env.size("YARDMASTER_LOG_LIMIT", "8Gi", least=1 << 20)
 """The most bytes of one attempt's log. Past it lines are dropped and counted."""
@@ -308,6 +331,7 @@ if env.flag("YARDMASTER_KUBERNETES", default=bool(_KUBECONFIG)):
             "tasks": {
                 "image": env.text("YARDMASTER_KUBERNETES_IMAGE"),
                 "installation": env.fingerprint(SECRET_KEY, "installation"),
+                "store_url": env.text("YARDMASTER_S3_TASK_ENDPOINT", _s3_endpoint),
                 "deadline_margin": 1800 + env.number("YARDMASTER_START_TIMEOUT", 1800, least=1),
                 **env.table("YARDMASTER_KUBERNETES_TASKS"),
             },

@@ -21,6 +21,7 @@ from yardmaster.job.spec import DatasetInput, Role
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.job.spec_stored import stored_spec
 from yardmaster.logs.keys import StreamKey
+from yardmaster.storage.base import Audience
 
 LINE_BYTES = 65_536
 SPOOL_BYTES = 64 << 20
@@ -95,4 +96,4 @@ def _files(files: Any) -> list[dict[str, Any]]:
 
 
 def _url(key: str) -> str:
-    return storage().read_url(key, ADDRESS_LIFE, base_url=settings.TASK_URL)
+    return storage().read_url(key, ADDRESS_LIFE, audience=Audience.TASKS)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db import IntegrityError
 from django.urls import URLPattern, URLResolver, path
 from django.utils import timezone
@@ -42,6 +41,7 @@ from apps.uploads.serializers import (
     WantedPartsSerializer,
 )
 from apps.uploads.services import upload_complete
+from yardmaster.storage.base import Audience
 
 
 class TaskView(GenericAPIView[Any]):
@@ -136,7 +136,7 @@ class TaskUploadPartsView(TaskUploadAddress):
     @extend_schema(request=WantedPartsSerializer, responses=SignedPartsSerializer)
     def post(self, request: Request, upload_id: UUID) -> Response:
         wanted = self.read(WantedPartsSerializer)["wanted"]
-        urls = parts_sign(self.upload(upload_id), wanted, base_url=settings.TASK_URL)
+        urls = parts_sign(self.upload(upload_id), wanted, Audience.TASKS)
         return Response(SignedPartsSerializer({"urls": urls}).data)
 
 

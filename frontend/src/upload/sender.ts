@@ -6,7 +6,7 @@ import { put, sign, type OpenUpload, type Signed } from "./portal";
 
 const PARALLEL = 4; // browsers open six connections to one host; the page keeps two
 const SIGNED_AT_ONCE = 50;
-const ADDRESS_LIFE = 45 * 60_000; // they are good for an hour
+const ADDRESS_LIFE = 10 * 60_000; // they are good for a quarter of an hour
 
 /** A file that cannot be read any more: it was changed, moved or deleted while it was sent. */
 export class Unreadable extends Error {

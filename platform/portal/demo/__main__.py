@@ -34,7 +34,7 @@ def main() -> int:
             console.print(around.note, soft_wrap=True)
         with (
             leaving_nothing(options.engine, home_of(os.environ, ROOT), console.print) as is_up,
-            RunningPortal(options.port, around.host) as running,
+            RunningPortal(options.port, around.host, options.store) as running,
         ):
             is_up()
             ready = time.monotonic() - begun
@@ -70,6 +70,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="portal.demo", description="Trains a real model through a portal.")
     parser.add_argument("--port", type=int, default=8080)
     parser.add_argument("--engine", default="local")
+    parser.add_argument("--store", choices=["folder", "minio"], default="folder", help="where objects are kept")
     parser.add_argument("--ps", type=int, help="parameter servers (1; on a cluster 2)")
     parser.add_argument("--workers", type=int, help="workers (2; on a cluster 3)")
     parser.add_argument("--exit", action="store_true", help="stop after the job")

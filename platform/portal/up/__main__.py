@@ -13,6 +13,7 @@ from pathlib import Path
 
 from portal.cluster import choice
 from portal.cluster.offer import Offer, OfferFailed
+from portal.minio import Minio, MinioMissing, free_port, minio_of
 from portal.up import home as portal_home
 from portal.up.health import LIMIT, Health
 from portal.up.keeper import Keeper
@@ -33,10 +34,13 @@ def main() -> int:
         with portal_home.lock(home):
             timeout, log_keep = _limits()
             address, variables = _settle_cluster(options, home, stop)
+            store = _own_store(options, home, address)
+            if store is not None:
+                variables = {**variables, **store.settings(), **store.environment()}
             keeper = Keeper(home, ROOT, environment(variables, ROOT, home, address), _say, Health(timeout), log_keep)
             try:
                 keeper.end_leftovers()
-                if started := bring_up(keeper, home, address, stop):
+                if started := bring_up(keeper, home, address, stop, store):
                     _greet(address, started, time.monotonic() - begun)
                 while not stop.wait(0.5):
                     keeper.mend()
@@ -45,7 +49,7 @@ def main() -> int:
             _farewell(home)
     except BrokenPipeError:  # the reader of the output has gone; everything is stopped all the same
         return 0
-    except (portal_home.HomeInUse, ServerMissing, CouldNotStart, OfferFailed, OSError) as error:
+    except (portal_home.HomeInUse, ServerMissing, MinioMissing, CouldNotStart, OfferFailed, OSError) as error:
         print(f"The portal could not start: {error}", file=sys.stderr)
         return 1
     return 0
@@ -63,6 +67,7 @@ def _options() -> argparse.Namespace:
     except ImproperlyConfigured as error:
         parser.error(str(error))
     parser.add_argument("--engine", choices=["kubernetes"], help="let jobs run on the kubeconfig's cluster")
+    parser.add_argument("--store", choices=["folder", "minio"], default="folder", help="where objects are kept")
     return parser.parse_args()
 
 
@@ -76,6 +81,13 @@ def _settle_cluster(
     settled = offer.settle()
     choice.note_settings(home, settled.settings)
     return Address(settled.host, options.port), {**os.environ, **settled.settings}
+
+
+def _own_store(options: argparse.Namespace, home: Path, address: Address) -> Minio | None:
+    """The MinIO that runs beside the portal, where that was asked for. It listens where the portal does."""
+    if options.store != "minio":
+        return None
+    return minio_of(home, free_port(address.host), address.host)
 
 
 def _limits() -> tuple[float, int]:

@@ -14,8 +14,9 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
+from portal.minio import Minio
 from portal.up.keeper import Keeper
-from portal.up.processes import Address, broker, portal
+from portal.up.processes import Address, Process, broker, portal
 
 _PATIENCE = 60.0
 
@@ -31,8 +32,10 @@ class Started:
     sign_in_link: str = ""
 
 
-def bring_up(keeper: Keeper, home: Path, address: Address, stop: threading.Event) -> Started | None:
-    """Start everything and wait until it is ready; None when `stop` was set before that.
+def bring_up(
+    keeper: Keeper, home: Path, address: Address, stop: threading.Event, store: Minio | None = None
+) -> Started | None:
+    """Start everything, and `store` where there is one, and wait until it is ready; None when `stop` was set before.
 
     Raises:
         CouldNotStart: the port is taken, the database cannot be prepared, or a process keeps dying.
@@ -42,6 +45,8 @@ def bring_up(keeper: Keeper, home: Path, address: Address, stop: threading.Event
         ready.unlink()
     if not os.environ.get("YARDMASTER_REDIS_URL"):
         _start_broker(keeper, home)
+    if store is not None:
+        _start_store(keeper, store)
     started = _prepare(keeper)
     processes = portal(address, home)
     keeper.start(processes)
@@ -88,6 +93,15 @@ def _start_broker(keeper: Keeper, home: Path) -> None:
         time.sleep(0.02)
 
 
+def _start_store(keeper: Keeper, store: Minio) -> None:
+    keeper.start([Process("minio", store.command(), probed_at=store.probed_at)])
+    deadline = time.monotonic() + 30
+    while not _answers(store.probed_at):
+        if time.monotonic() > deadline or not keeper.is_alive("minio"):
+            raise CouldNotStart(f"MinIO does not answer.\n{_last_lines(keeper, 'minio')}")
+        time.sleep(0.05)
+
+
 def _accepts(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         try:
@@ -109,8 +123,12 @@ def _prepare(keeper: Keeper) -> Started:
 def _is_ready(name: str, home: Path, address: Address) -> bool:
     if name != "web":
         return (home / "run" / f"{name}.ready").exists()
+    return _answers(f"{address.url}/healthz")
+
+
+def _answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(f"{address.url}/healthz", timeout=2) as answer:
+        with urllib.request.urlopen(url, timeout=2) as answer:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False

@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import Enum
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from yardmaster.errors import Unavailable, YardmasterError
+
+if TYPE_CHECKING:
+    from yardmaster.storage.signing import AddressBook, PartGrant
 
 MAX_PARTS = 10_000
 MAX_PART_SIZE = 5 << 30
@@ -92,6 +96,14 @@ class SignedRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+class Audience(Enum):
+    """Who uses an address: a store may have another name for each."""
+
+    PEOPLE = "people"
+    """Browsers and the command line."""
+    TASKS = "tasks"
+
+
 class ByteStream(Protocol):
     """Bytes to read in order, closed when done with."""
 
@@ -153,12 +165,18 @@ class Storage(Protocol):
         ...
 
     def part_url(
-        self, key: str, upload_id: str, part: int, *, size: int, expires: timedelta, base_url: str | None = None
+        self,
+        key: str,
+        upload_id: str,
+        part: int,
+        *,
+        size: int,
+        expires: timedelta,
+        audience: Audience = Audience.PEOPLE,
     ) -> SignedRequest:
         """How to send part `part` (from 1) of exactly `size` bytes. The answer carries an `ETag`.
 
-        `base_url` is the portal as the sender sees it; a store with an address of its own does not need it. Does not
-        ask the store: a closed upload is noticed when the part is sent.
+        Does not ask the store: a closed upload is noticed when the part is sent.
         """
         ...
 
@@ -188,13 +206,45 @@ class Storage(Protocol):
         *,
         filename: str | None = None,
         content_type: str | None = None,
-        base_url: str | None = None,
+        audience: Audience = Audience.PEOPLE,
     ) -> str:
         """An absolute address from which anyone who has it may GET the object, in ranges too, until it expires.
 
         It is delivered as an attachment named `filename`. Does not ask whether the object is there.
         """
         ...
+
+    def origin(self, audience: Audience) -> str:
+        """Scheme, host and port of the addresses that this store signs."""
+        ...
+
+    def prepare(self) -> None:
+        """Make what the store needs before its first object. There already: success."""
+        ...
+
+    def served(self) -> PortalServed | None:
+        """What the portal must serve of it. None: the store has a server of its own."""
+        ...
+
+
+class PortalServed(Protocol):
+    """A store whose signed addresses lead to the portal."""
+
+    @property
+    def addresses(self) -> AddressBook: ...
+
+    def part_write(self, grant: PartGrant, data: Readable) -> Part:
+        """What a PUT to a part's address does: exactly the granted bytes, or the part does not count."""
+        ...
+
+
+def check_numbers(parts: Sequence[Part]) -> None:
+    """Whether the parts are numbered from 1 without a gap, which S3 does not ask for. Raises `PartsRefused`."""
+    if not parts:
+        raise PartsRefused("No part was named: an object of nothing is written with put.")
+    for expected, part in enumerate(parts, start=1):
+        if part.number != expected:
+            raise PartsRefused(f"Part {expected} is missing: parts are numbered from 1 without a gap.")
 
 
 def read_chunks(stream: Readable, size: int = CHUNK) -> Iterator[bytes]:

@@ -18,11 +18,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from yardmaster.storage.base import (
+    Audience,
     ByteStream,
     ObjectMissing,
     ObjectStat,
     Part,
     PartsRefused,
+    PortalServed,
     Readable,
     SignedRequest,
     UploadMissing,
@@ -41,15 +43,25 @@ from yardmaster.storage.signing import AddressBook, PartGrant, ReadGrant
 
 
 class LocalStorage:
-    """`Storage` in the folder `root`. `base_url` is the portal's address, `signing_key` a secret of its own."""
+    """`Storage` in the folder `root`. `base_url` is the portal's address, `task_url` that which tasks use where it is
+    another, `signing_key` a secret of its own."""
 
     def __init__(
-        self, root: Path | str, *, base_url: str, signing_key: str, clock: Callable[[], float] = time.time
+        self,
+        root: Path | str,
+        *,
+        base_url: str,
+        signing_key: str,
+        task_url: str = "",
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._root = Path(os.path.realpath(root))
         self._objects = self._root / "objects"
         self._uploads = PartFolder(self._root / "parts")
-        self._base_url = base_url.rstrip("/")
+        self._seen_from = {
+            Audience.PEOPLE: base_url.rstrip("/"),
+            Audience.TASKS: (task_url or base_url).rstrip("/"),
+        }
         self.addresses = AddressBook(signing_key, clock)
 
     # --- Objects ---------------------------------------------------------------------------------------------------
@@ -138,13 +150,19 @@ class LocalStorage:
         return self._uploads.begin(key, part_size)
 
     def part_url(
-        self, key: str, upload_id: str, part: int, *, size: int, expires: timedelta, base_url: str | None = None
+        self,
+        key: str,
+        upload_id: str,
+        part: int,
+        *,
+        size: int,
+        expires: timedelta,
+        audience: Audience = Audience.PEOPLE,
     ) -> SignedRequest:
         address = self.addresses.part_address(PartGrant(key, upload_id, part, size), expires)
-        return SignedRequest("PUT", f"{(base_url or self._base_url).rstrip('/')}{address}")
+        return SignedRequest("PUT", f"{self._seen_from[audience]}{address}")
 
     def part_write(self, grant: PartGrant, data: Readable) -> Part:
-        """What a PUT to a part's address does: exactly the granted bytes, or the part does not count."""
         return self._uploads.write(grant.key, grant.upload_id, grant.part, grant.size, data)
 
     def parts(self, key: str, upload_id: str) -> list[Part]:
@@ -184,10 +202,19 @@ class LocalStorage:
         *,
         filename: str | None = None,
         content_type: str | None = None,
-        base_url: str | None = None,
+        audience: Audience = Audience.PEOPLE,
     ) -> str:
         grant = ReadGrant(key, filename or "", content_type or "")
-        return f"{(base_url or self._base_url).rstrip('/')}{self.addresses.read_address(grant, expires)}"
+        return f"{self._seen_from[audience]}{self.addresses.read_address(grant, expires)}"
+
+    def origin(self, audience: Audience) -> str:
+        return self._seen_from[audience]
+
+    def prepare(self) -> None:
+        return  # folders are made when they are needed
+
+    def served(self) -> PortalServed:
+        return self
 
     # ---------------------------------------------------------------------------------------------------------------
 

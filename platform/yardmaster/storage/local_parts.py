@@ -27,6 +27,7 @@ from yardmaster.storage.base import (
     PartsRefused,
     Readable,
     UploadMissing,
+    check_numbers,
     read_chunks,
 )
 from yardmaster.storage.folder import errors_translated, remove_older, unused_name, write_all, write_new
@@ -148,11 +149,8 @@ class PartFolder:
 def check_parts(named: Sequence[Part], arrived: Sequence[Part], part_size: int) -> None:
     """Whether the named parts make up an object: all there as named, numbered without a gap, full but for the last."""
     by_number = {part.number: part for part in arrived}
-    if not named:
-        raise PartsRefused("No part was named: an object of nothing is written with put.")
-    for expected, part in enumerate(named, start=1):
-        if part.number != expected:
-            raise PartsRefused(f"Part {expected} is missing: parts are numbered from 1 without a gap.")
+    check_numbers(named)
+    for part in named:
         if by_number.get(part.number) != part:
             raise PartsRefused(f"Part {part.number} has not arrived, or was sent again since.")
         if part.size != part_size and part is not named[-1]:

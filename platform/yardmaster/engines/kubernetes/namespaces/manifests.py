@@ -13,7 +13,7 @@ import ipaddress
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.options import TaskOptions
@@ -257,12 +257,14 @@ def policy(metadata: Manifest, egress: Sequence[Manifest] = ()) -> Manifest:
 
 
 def egress_of(portal_url: str, options: TaskOptions) -> list[Manifest]:
-    """Names, the portal, and what the operator allows besides."""
+    """Names, the portal, the object store where it has a server of its own, and what the operator allows besides."""
     names_too = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
     found: list[Manifest] = [
         {"to": [_in_namespace(options.dns_namespace)], "ports": names_too},
         _to_portal(portal_url, options),
     ]
+    if options.store_url:
+        found.append(_to_store(options))
     if options.allow_egress:
         found.append({"to": [{"ipBlock": {"cidr": cidr}} for cidr in options.allow_egress]})
     return found
@@ -270,24 +272,37 @@ def egress_of(portal_url: str, options: TaskOptions) -> list[Manifest]:
 
 def _to_portal(portal_url: str, options: TaskOptions) -> Manifest:
     url = urlsplit(portal_url)
-    port = options.portal_port or url.port or (443 if url.scheme == "https" else 80)
+    port = options.portal_port or _port_of(url)
     peers = [{"ipBlock": {"cidr": cidr}} for cidr in options.portal_cidrs]
     if options.portal_namespace:
         peers.append(_in_namespace(options.portal_namespace))
     if not peers:
-        peers.append({"ipBlock": {"cidr": _address_in(portal_url, url.hostname or "")}})
+        remedy = "Set portal_cidrs (its addresses) or portal_namespace (where it runs on the cluster)"
+        peers.append({"ipBlock": {"cidr": _address_in("portal", url, remedy)}})
     return {"to": peers, "ports": [{"protocol": "TCP", "port": port}]}
 
 
-def _address_in(portal_url: str, host: str) -> str:
+def _to_store(options: TaskOptions) -> Manifest:
+    url = urlsplit(options.store_url)
+    cidrs = options.store_cidrs or [_address_in("object store", url, "Set store_cidrs (its addresses)")]
+    return {
+        "to": [{"ipBlock": {"cidr": cidr}} for cidr in cidrs],
+        "ports": [{"protocol": "TCP", "port": _port_of(url)}],
+    }
+
+
+def _port_of(url: SplitResult) -> int:
+    return url.port or (443 if url.scheme == "https" else 80)
+
+
+def _address_in(what: str, url: SplitResult, remedy: str) -> str:
     """NetworkPolicies know addresses, not names; what a name means to pods cannot be determined from here."""
     try:
-        return str(ipaddress.ip_network(host))
+        return str(ipaddress.ip_network(url.hostname or ""))
     except ValueError as error:
         raise Misconfigured(
-            f"Pods reach the portal as {portal_url}, and a NetworkPolicy knows no names.",
-            remedy="Set portal_cidrs (its addresses) or portal_namespace (where it runs on the cluster) in "
-            "YARDMASTER_KUBERNETES_TASKS.",
+            f"Pods reach the {what} as {url.geturl()}, and a NetworkPolicy knows no names.",
+            remedy=f"{remedy} in YARDMASTER_KUBERNETES_TASKS.",
         ) from error
 
 

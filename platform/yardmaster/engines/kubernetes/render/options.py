@@ -88,6 +88,10 @@ class TaskOptions:
     """Where the cluster's DNS runs."""
     allow_egress: tuple[str, ...] = ()
     """What else pods may reach (an object store, a registry of packages), as CIDRs."""
+    store_url: str = ""
+    """The object store as pods see it, where it has a server of its own."""
+    store_cidrs: tuple[str, ...] = ()
+    """Where pods reach it, for their NetworkPolicy; empty: at the address in its URL, where that is one."""
     most_pods: int = 2000
     """In one namespace, at once; also the most of each other kind of object."""
 
@@ -223,7 +227,7 @@ def _scratch_problems(options: TaskOptions) -> list[str]:
 
 def _network_problems(options: TaskOptions) -> list[str]:
     found = []
-    for name in ("portal_cidrs", "allow_egress"):
+    for name in ("portal_cidrs", "store_cidrs", "allow_egress"):
         for cidr in getattr(options, name):
             try:
                 ipaddress.ip_network(cidr)

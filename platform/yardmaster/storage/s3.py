@@ -1,0 +1,268 @@
+"""Objects on an S3 server: MinIO, or any other. Browsers, the command line and tasks send to it and read from it
+directly, with presigned addresses; their bytes never pass through the portal.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import BinaryIO, cast
+from urllib.parse import quote
+
+from minio.commonconfig import CopySource
+from minio.deleteobjects import DeleteObject
+from minio.error import S3Error
+from urllib3.exceptions import HTTPError
+from urllib3.response import BaseHTTPResponse
+
+from yardmaster.errors import Unavailable
+from yardmaster.storage.base import (
+    Audience,
+    ByteStream,
+    ObjectMissing,
+    ObjectStat,
+    Part,
+    PartsRefused,
+    Readable,
+    SignedRequest,
+    UploadMissing,
+    check_numbers,
+    key_segments,
+)
+from yardmaster.storage.s3_client import Endpoint, S3Client, errors_translated
+from yardmaster.storage.s3_signing import Call, Credentials, presigned_url
+
+_STREAM_PART = 16 << 20
+"""Bytes of memory for what is written without a known length; an object of up to 10,000 of these."""
+_BEYOND = "InvalidRange"
+
+
+class S3Storage:
+    """`Storage` in one bucket, below `prefix` where one is given.
+
+    `endpoint` is the server as the portal sees it; `public_endpoint` as browsers and the command line do, and
+    `task_endpoint` as tasks do, where those differ. The bucket is made when it is first written to.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        bucket: str,
+        access_key: str,
+        secret_key: str,
+        *,
+        region: str = "us-east-1",
+        prefix: str = "",
+        public_endpoint: str = "",
+        task_endpoint: str = "",
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        if not (access_key and secret_key):
+            raise ValueError("an S3 server needs an access key and a secret key")
+        if prefix:
+            key_segments(prefix)
+        self._credentials = Credentials(access_key, secret_key, region)
+        self._bucket = bucket
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._client = S3Client(Endpoint(endpoint), self._credentials)
+        self._objects = self._client.objects
+        self._seen_from = {
+            Audience.PEOPLE: Endpoint(public_endpoint or endpoint).origin,
+            Audience.TASKS: Endpoint(task_endpoint or endpoint).origin,
+        }
+        self._clock = clock
+
+    def origin(self, audience: Audience) -> str:
+        return self._seen_from[audience]
+
+    def served(self) -> None:
+        return None
+
+    def prepare(self) -> None:
+        with errors_translated("Making the bucket"):
+            try:
+                if not self._objects.bucket_exists(self._bucket):
+                    self._objects.make_bucket(self._bucket)
+            except S3Error as error:
+                if error.code not in ("BucketAlreadyOwnedByYou", "BucketAlreadyExists"):  # another process was faster
+                    raise
+
+    # --- Objects ---------------------------------------------------------------------------------------------------
+
+    def put(self, key: str, data: bytes | Readable) -> ObjectStat:
+        name = self._name(key)
+        with errors_translated("Writing an object"):
+            if isinstance(data, bytes):
+                self._objects.put_object(self._bucket, name, io.BytesIO(data), len(data))
+            else:
+                self._objects.put_object(self._bucket, name, cast(BinaryIO, data), -1, part_size=_STREAM_PART)
+        return self.stat(key)
+
+    def open_range(self, key: str, start: int = 0, length: int | None = None) -> ByteStream:
+        if start < 0 or (length is not None and length < 0):
+            raise ValueError("a range begins at 0 or later and has 0 or more bytes")
+        if length == 0:
+            self.stat(key)
+            return io.BytesIO()
+        try:
+            with errors_translated("Opening an object"):
+                return _Body(self._objects.get_object(self._bucket, self._name(key), start, length or 0))
+        except Unavailable as error:
+            if isinstance(cause := error.__cause__, S3Error) and cause.code == _BEYOND:
+                return io.BytesIO()
+            raise
+
+    def stat(self, key: str) -> ObjectStat:
+        with errors_translated("Looking at an object"):
+            found = self._objects.stat_object(self._bucket, self._name(key))
+            return ObjectStat(key, found.size or 0, found.etag or "", _whole_seconds(found.last_modified))
+
+    def copy(self, source: str, target: str) -> ObjectStat:
+        with errors_translated("Copying an object"):
+            self._objects.copy_object(self._bucket, self._name(target), CopySource(self._bucket, self._name(source)))
+        return self.stat(target)
+
+    def move(self, source: str, target: str) -> ObjectStat:
+        try:
+            moved = self.copy(source, target)
+        except ObjectMissing:
+            return self.stat(target)
+        self.delete(source)
+        return moved
+
+    def delete(self, key: str) -> None:
+        with errors_translated("Deleting an object"):
+            self._objects.remove_object(self._bucket, self._name(key))
+
+    def delete_prefix(self, prefix: str) -> None:
+        with errors_translated("Deleting a folder"):
+            names = (DeleteObject(self._name(found.key)) for found in self.list_prefix(prefix))
+            for error in self._objects.remove_objects(self._bucket, names):
+                raise Unavailable(f"Deleting a folder: the object store answered {error.code}: {error.message}")
+
+    def list_prefix(self, prefix: str) -> Iterator[ObjectStat]:
+        with errors_translated("Listing a folder"):
+            found = self._objects.list_objects(self._bucket, prefix=self._name(prefix) + "/", recursive=True)
+            for one in found:
+                key = (one.object_name or "")[len(self._prefix) :]
+                yield ObjectStat(key, one.size or 0, one.etag or "", _whole_seconds(one.last_modified))
+
+    # --- Uploads in parts ------------------------------------------------------------------------------------------
+
+    def multipart_begin(self, key: str, part_size: int) -> str:
+        return self._client.begin(self._bucket, self._name(key))
+
+    def part_url(
+        self,
+        key: str,
+        upload_id: str,
+        part: int,
+        *,
+        size: int,
+        expires: timedelta,
+        audience: Audience = Audience.PEOPLE,
+    ) -> SignedRequest:
+        query = {"partNumber": str(part), "uploadId": upload_id}
+        return self._signed("PUT", key, query, {"Content-Length": str(size)}, expires, audience)
+
+    def parts(self, key: str, upload_id: str) -> list[Part]:
+        return self._client.parts(self._bucket, self._name(key), upload_id)
+
+    def multipart_complete(self, key: str, upload_id: str, parts: Sequence[Part]) -> ObjectStat:
+        name = self._name(key)
+        try:
+            try:
+                check_numbers(parts)
+                self._client.complete(self._bucket, name, upload_id, parts)
+            except PartsRefused:
+                self._client.parts(self._bucket, name, upload_id)  # some servers say so of an upload that is not there
+                raise
+        except UploadMissing:
+            if self._size(key) != sum(part.size for part in parts):
+                raise
+        return self.stat(key)
+
+    def multipart_abort(self, key: str, upload_id: str) -> None:
+        try:
+            self._client.abort(self._bucket, self._name(key), upload_id)
+        except UploadMissing:
+            return
+
+    def clean_up(self, older_than: timedelta) -> None:
+        before = self._clock() - older_than
+        for name, upload_id, begun in list(self._client.uploads(self._bucket, self._prefix)):
+            if begun < before:
+                self._client.abort(self._bucket, name, upload_id)
+
+    # --- Addresses -------------------------------------------------------------------------------------------------
+
+    def read_url(
+        self,
+        key: str,
+        expires: timedelta,
+        *,
+        filename: str | None = None,
+        content_type: str | None = None,
+        audience: Audience = Audience.PEOPLE,
+    ) -> str:
+        name = filename or key.rpartition("/")[2]
+        query = {
+            "response-content-disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
+            "response-content-type": content_type or "application/octet-stream",
+        }
+        return self._signed("GET", key, query, {}, expires, audience).url
+
+    # ---------------------------------------------------------------------------------------------------------------
+
+    def _name(self, key: str) -> str:
+        key_segments(key)
+        return self._prefix + key
+
+    def _size(self, key: str) -> int | None:
+        try:
+            return self.stat(key).size
+        except ObjectMissing:
+            return None
+
+    def _signed(
+        self,
+        method: str,
+        key: str,
+        query: dict[str, str],
+        headers: dict[str, str],
+        expires: timedelta,
+        audience: Audience,
+    ) -> SignedRequest:
+        call = Call(method, self._bucket, self._name(key), query, headers)
+        url = presigned_url(self._seen_from[audience], call, self._credentials, expires, self._clock())
+        sent = {name: value for name, value in headers.items() if name != "Content-Length"}  # which every client sends
+        return SignedRequest(method, url, sent)
+
+
+class _Body:
+    """The bytes of an answer; a connection that breaks off is `Unavailable`, never a short object."""
+
+    def __init__(self, answer: BaseHTTPResponse) -> None:
+        self._answer = answer
+
+    def read(self, size: int = -1, /) -> bytes:
+        try:
+            return self._answer.read(None if size < 0 else size)
+        except (HTTPError, OSError) as error:
+            raise Unavailable(f"Reading an object: the object store broke off: {type(error).__name__}.") from error
+
+    def close(self) -> None:
+        self._answer.close()
+        self._answer.release_conn()
+
+    def __enter__(self) -> _Body:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _whole_seconds(moment: datetime | None) -> datetime:
+    """Heads have whole seconds, listings have parts of them."""
+    return (moment or datetime.fromtimestamp(0, UTC)).replace(microsecond=0)

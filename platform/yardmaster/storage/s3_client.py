@@ -1,0 +1,207 @@
+"""How the portal speaks to an S3 server: `minio` for objects, a few calls of its own for uploads in parts (which
+`minio` keeps to itself), and what each failure means.
+
+The one module that imports `minio`. Not here: the contract (`s3`), and addresses for others (`s3_signing`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+import urllib3
+from minio import Minio
+from minio.error import MinioException, S3Error
+from urllib3.exceptions import HTTPError
+
+from yardmaster.errors import Unavailable, YardmasterError
+from yardmaster.storage.base import (
+    ObjectMissing,
+    Part,
+    PartsRefused,
+    StorageFull,
+    UploadMissing,
+)
+from yardmaster.storage.s3_signing import Call, Credentials, presigned_url
+
+CONNECT_SECONDS, READ_SECONDS = 5, 30
+_TRIES = 3
+_OWN_CALL = timedelta(minutes=1)
+_LISTED_AT_ONCE = 1000
+_UPLOAD_ID = re.compile(r"(?!.*\.\.)[\w.~+/=-]{1,1024}", re.ASCII)
+
+_OBJECT_MISSING = {"NoSuchKey", "NoSuchObject", "NoSuchVersion"}
+_PARTS_REFUSED = {"InvalidPart", "InvalidPartOrder", "EntityTooSmall", "BadDigest", "XAmzContentChecksumMismatch"}
+_FULL = {"XMinioStorageFull", "StorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "InsufficientStorage"}
+_REFUSED = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AllAccessDisabled"}
+
+
+@contextlib.contextmanager
+def errors_translated(what: str) -> Iterator[None]:
+    """What the server or the network answered, as the contract's errors; `what` says in a message what was tried."""
+    try:
+        yield
+    except S3Error as error:
+        raise meaning(what, error.code or "", error.message or "", error.object_name or "") from error
+    except (MinioException, HTTPError, ElementTree.ParseError, OSError) as error:
+        raise Unavailable(f"{what}: the object store did not answer: {_shown(error)}.") from error
+
+
+def meaning(what: str, code: str, message: str, key: str) -> YardmasterError:
+    """The contract's error for an answer with this S3 error code."""
+    if code in _OBJECT_MISSING:
+        return ObjectMissing(f"There is no object {key!r}.")
+    if code == "NoSuchUpload":
+        return UploadMissing(
+            "No such upload is open for this key: it was completed or aborted, or never existed.",
+            remedy="Start a new upload.",
+        )
+    if code in _PARTS_REFUSED:
+        return PartsRefused(f"The object store refused the parts: {message or code}")
+    if code in _FULL:
+        return StorageFull(
+            f"{what}: the object store is full.",
+            remedy="Delete data that you no longer need, or ask an administrator for more storage; then try again.",
+        )
+    if code in _REFUSED:
+        return Unavailable(
+            f"{what}: the object store refused the portal's own access key ({code}).",
+            remedy="An administrator checks the settings YARDMASTER_S3_ACCESS_KEY and YARDMASTER_S3_SECRET_KEY.",
+        )
+    return Unavailable(f"{what}: the object store answered {code}: {message}")
+
+
+def _shown(error: BaseException) -> str:
+    """Without addresses: those that are presigned are credentials."""
+    reason = getattr(error, "reason", None) or error
+    text = re.sub(r"\?[^\s'\")]*", "?…", str(reason))
+    return text[:200].rstrip(".")
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a server listens, `http://` or `https://` with host and perhaps port, and nothing after it."""
+
+    url: str
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/") or parts.query:
+            raise ValueError(f"{self.url!r} is no address of an S3 server: write https://host or https://host:port")
+        if parts.username or parts.password:
+            raise ValueError("the address of an S3 server holds no credentials: set the access key and the secret key")
+
+    @property
+    def origin(self) -> str:
+        return self.url.rstrip("/")
+
+
+class S3Client:
+    """One server with one pair of keys. Safe to use from several threads."""
+
+    def __init__(self, endpoint: Endpoint, credentials: Credentials) -> None:
+        self._endpoint = endpoint
+        self._credentials = credentials
+        self._http = urllib3.PoolManager(
+            maxsize=32,
+            timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS),
+            retries=urllib3.Retry(
+                total=_TRIES, backoff_factor=0.2, status_forcelist=[500, 502, 503, 504], raise_on_status=False
+            ),
+        )
+        parts = urlsplit(endpoint.origin)
+        self.objects = Minio(
+            parts.netloc,
+            access_key=credentials.access_key,
+            secret_key=credentials.secret_key,
+            region=credentials.region,
+            secure=parts.scheme == "https",
+            http_client=self._http,
+        )
+
+    # --- Uploads in parts ------------------------------------------------------------------------------------------
+
+    def begin(self, bucket: str, key: str) -> str:
+        answer = self._call("Beginning an upload", Call("POST", bucket, key, {"uploads": ""}))
+        return _text(answer, "UploadId")
+
+    def parts(self, bucket: str, key: str, upload_id: str) -> list[Part]:
+        """Raises `UploadMissing`."""
+        found: list[Part] = []
+        marker = "0"
+        while True:
+            query = {**_named(upload_id), "max-parts": str(_LISTED_AT_ONCE), "part-number-marker": marker}
+            answer = self._call("Listing the parts of an upload", Call("GET", bucket, key, query))
+            found += [
+                Part(int(_text(one, "PartNumber")), int(_text(one, "Size")), _text(one, "ETag").strip('"'))
+                for one in _all(answer, "Part")
+            ]
+            marker = _text(answer, "NextPartNumberMarker")
+            if _text(answer, "IsTruncated") != "true":
+                return sorted(found)
+
+    def complete(self, bucket: str, key: str, upload_id: str, parts: Sequence[Part]) -> None:
+        """Raises `UploadMissing` and `PartsRefused`."""
+        rows = "".join(
+            f"<Part><PartNumber>{part.number}</PartNumber><ETag>{escape(part.etag)}</ETag></Part>" for part in parts
+        )
+        body = f"<CompleteMultipartUpload>{rows}</CompleteMultipartUpload>".encode()
+        self._call("Putting an upload together", Call("POST", bucket, key, _named(upload_id)), body)
+
+    def abort(self, bucket: str, key: str, upload_id: str) -> None:
+        """Absent: success."""
+        with contextlib.suppress(UploadMissing):
+            self._call("Aborting an upload", Call("DELETE", bucket, key, _named(upload_id)))
+
+    def uploads(self, bucket: str, prefix: str) -> Iterator[tuple[str, str, datetime]]:
+        """Open uploads in parts below the prefix: key, id, begin. MinIO lists those of one key alone."""
+        markers: Mapping[str, str] = {}
+        while True:
+            query = {"uploads": "", "prefix": prefix, **markers}
+            answer = self._call("Listing open uploads", Call("GET", bucket, "", query))
+            for one in _all(answer, "Upload"):
+                begun = datetime.fromisoformat(_text(one, "Initiated").replace("Z", "+00:00"))
+                yield _text(one, "Key"), _text(one, "UploadId"), begun
+            if _text(answer, "IsTruncated") != "true":
+                return
+            markers = {
+                "key-marker": _text(answer, "NextKeyMarker"),
+                "upload-id-marker": _text(answer, "NextUploadIdMarker"),
+            }
+
+    def _call(self, what: str, call: Call, body: bytes | None = None) -> ElementTree.Element:
+        """The XML of the answer (an empty element where there is none)."""
+        with errors_translated(what):
+            url = presigned_url(self._endpoint.origin, call, self._credentials, _OWN_CALL, datetime.now(UTC))
+            answer = self._http.request(call.method, url, body=body, headers=dict(call.headers))
+            found = ElementTree.fromstring(answer.data) if answer.data.strip() else ElementTree.Element("Nothing")
+        # A completion that fails late is a 200 that holds an error.
+        if answer.status >= 300 or _name(found) == "Error":
+            code = _text(found, "Code") or f"status {answer.status}"
+            raise meaning(what, code, _text(found, "Message"), call.key)
+        return found
+
+
+def _named(upload_id: str) -> dict[str, str]:
+    if not _UPLOAD_ID.fullmatch(upload_id):
+        raise meaning("Looking for an upload", "NoSuchUpload", "", "")
+    return {"uploadId": upload_id}
+
+
+def _name(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _all(element: ElementTree.Element, name: str) -> Iterator[ElementTree.Element]:
+    return (child for child in element if _name(child) == name)
+
+
+def _text(element: ElementTree.Element, name: str) -> str:
+    """The text of the child of this name; empty where there is none."""
+    return next((child.text or "" for child in _all(element, name)), "")

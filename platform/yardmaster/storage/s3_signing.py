@@ -1,0 +1,91 @@
+"""Presigned S3 requests: AWS Signature Version 4 in the query, with the headers that the sender must send.
+
+`minio` presigns without headers, so whoever had such an address could send as much as they like and anything they
+like; here the length and the checksum are part of the signature. The rules are those of the AWS documentation,
+"Authenticating Requests: Using Query Parameters". Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from urllib.parse import quote, urlsplit
+
+from yardmaster.storage.base import MAX_EXPIRY
+
+_ALGORITHM = "AWS4-HMAC-SHA256"
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Who signs, and for which region of the store."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
+    region: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request to a store. `query` and `headers` are signed as they are, and must be sent so."""
+
+    method: str
+    bucket: str
+    key: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def presigned_url(endpoint: str, call: Call, credentials: Credentials, expires: timedelta, now: datetime) -> str:
+    """The address at which `call` may be made without other credentials from `now` on, for `expires`.
+
+    `endpoint` is the store as its sender sees it, `https://host[:port]`. Raises ValueError: an expiry of nothing, or of
+    more than the seven days that S3 allows.
+    """
+    if not timedelta() < expires <= MAX_EXPIRY:
+        raise ValueError(f"an address lives more than 0 seconds and at most {MAX_EXPIRY.days} days, not {expires}")
+    stamp = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+    scope = f"{stamp[:8]}/{credentials.region}/s3/aws4_request"
+    headers = {"host": _host(endpoint)} | {name.lower(): value.strip() for name, value in call.headers.items()}
+    names = ";".join(sorted(headers))
+    query = _encoded(
+        {
+            **call.query,
+            "X-Amz-Algorithm": _ALGORITHM,
+            "X-Amz-Credential": f"{credentials.access_key}/{scope}",
+            "X-Amz-Date": stamp,
+            "X-Amz-Expires": str(int(expires.total_seconds())),
+            "X-Amz-SignedHeaders": names,
+        }
+    )
+    path = f"/{_quoted(call.bucket)}/{quote(call.key, safe='/~')}" if call.key else f"/{_quoted(call.bucket)}"
+    lines = [call.method, path, query, *(f"{name}:{headers[name]}" for name in sorted(headers)), "", names]
+    request = "\n".join([*lines, "UNSIGNED-PAYLOAD"])
+    text = "\n".join([_ALGORITHM, stamp, scope, hashlib.sha256(request.encode()).hexdigest()])
+    signature = hmac.new(_key(credentials, stamp[:8]), text.encode(), hashlib.sha256).hexdigest()
+    return f"{endpoint}{path}?{query}&X-Amz-Signature={signature}"
+
+
+def _key(credentials: Credentials, day: str) -> bytes:
+    key = f"AWS4{credentials.secret_key}".encode()
+    for word in (day, credentials.region, "s3", "aws4_request"):
+        key = hmac.new(key, word.encode(), hashlib.sha256).digest()
+    return key
+
+
+def _encoded(query: Mapping[str, str]) -> str:
+    return "&".join(f"{name}={value}" for name, value in sorted((_quoted(n), _quoted(v)) for n, v in query.items()))
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="~")
+
+
+def _host(endpoint: str) -> str:
+    """As clients send it: without the port that the scheme has anyway."""
+    parts = urlsplit(endpoint)
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.netloc.rpartition(":")[0] if parts.port is not None and parts.port == usual else parts.netloc
