@@ -65,7 +65,7 @@ cluster-status: ## say what of it runs
 	@deploy/devcluster/devcluster status
 
 test-cluster: setup $(if $(KUBECONFIG),,cluster) ## run the tests that need a cluster, on KUBECONFIG or else on that of `make cluster`
-	@status=0; $(BIN)/python -m pytest -m "cluster and not alone" -n 2 --dist loadfile tests/cluster || status=$$?; \
+	@status=0; $(BIN)/python -m pytest -m "cluster and not alone" -p tests.timing -p tests.scheduling -n 2 tests/cluster || status=$$?; \
 		$(BIN)/python -m pytest -m "cluster and alone" tests/cluster || status=$$?; exit $$status
 
 # The checks need a secret, not the portal's.

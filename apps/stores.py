@@ -27,6 +27,11 @@ def storage() -> Storage:
     return storage_from(settings.YARDMASTER_STORAGE)
 
 
+def store_named(name: str) -> Storage:
+    """One of those in `YARDMASTER_STORES`, used or not. Raises `Misconfigured`."""
+    return storage_from(settings.YARDMASTER_STORES[name])
+
+
 def _forget(*, setting: str, **rest: Any) -> None:
     if setting == "YARDMASTER_STORAGE":
         storage.cache_clear()

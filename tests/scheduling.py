@@ -16,6 +16,8 @@ from xdist.scheduler import LoadFileScheduling
 
 T = TypeVar("T")
 
+FIRST = ("tests/cluster/test_losses_in_pods.py",)
+"""Files that take as long as half of all that run with them: whoever began one last would be waited for."""
 BUSY = ("tests/browser", "tests/integration/examples", "tests/integration/jobs", "tests/contract")
 """Folders whose tests keep a core busy (browsers, training), in the order of the time that one of their files takes."""
 WAITING = (
@@ -67,5 +69,6 @@ def in_turn(items: Sequence[T], nodeid: Callable[[T], str]) -> list[T]:
     busy, waiting = ([file for folder in folders for file in files if file.startswith(folder + "/")]
                      for folders in (BUSY, WAITING))  # fmt: skip
     early = [file for pair in zip_longest(busy, waiting) for file in pair if file]
-    late = [file for file in files if file not in set(early)]
-    return [item for file in [*early, *late] for item in files[file]]
+    first = [file for file in FIRST if file in files]
+    late = [file for file in files if file not in {*first, *early}]
+    return [item for file in [*first, *early, *late] for item in files[file]]

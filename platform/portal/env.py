@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,13 @@ def number(name: str, default: int, *, least: int = 0) -> int:
     if result < least:
         raise ImproperlyConfigured(f"{name}={result} is too small: it must be at least {least}.")
     return result
+
+
+def one_of(name: str, words: Sequence[str], default: str) -> str:
+    value = text(name, default)
+    if value not in words:
+        raise ImproperlyConfigured(f"{name}={value!r} is none of: {', '.join(words)}.")
+    return value
 
 
 def limit(name: str, read: Callable[[str], float]) -> float | None:

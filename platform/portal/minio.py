@@ -16,6 +16,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from portal import env
 from portal.up.home import home_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,6 +63,7 @@ class Minio:
     def settings(self) -> dict[str, str]:
         """What the portal is told, so that its objects lie here."""
         return {
+            "YARDMASTER_STORE": "s3",
             "YARDMASTER_S3_ENDPOINT": self.url,
             "YARDMASTER_S3_ACCESS_KEY": self.access_key,
             "YARDMASTER_S3_SECRET_KEY": self.secret_key,
@@ -97,7 +99,7 @@ def free_port(host: str) -> int:
 
 def program() -> str:
     """The one that `YARDMASTER_MINIO` names, else one on PATH, else that which is built. Raises `MinioMissing`."""
-    if found := os.environ.get("YARDMASTER_MINIO") or shutil.which("minio"):
+    if found := env.text("YARDMASTER_MINIO") or shutil.which("minio"):
         return found
     built = subprocess.run(
         [ROOT / "deploy" / "objectstores" / "build", "minio"], stdout=subprocess.PIPE, text=True, check=False

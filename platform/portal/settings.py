@@ -276,12 +276,23 @@ SPECTACULAR_SETTINGS = {
 }
 
 # --- Objects, logs, engines --------------------------------------------------------------------------------------
-YARDMASTER_STORAGE: dict[str, Any]
-if _s3_endpoint := env.text("YARDMASTER_S3_ENDPOINT"):
-    YARDMASTER_STORAGE = {
+_S3_ENDPOINT = env.text("YARDMASTER_S3_ENDPOINT")
+YARDMASTER_STORES: dict[str, dict[str, Any]] = {
+    # Served by the portal itself.
+    "folder": {
+        "class": "yardmaster.storage.local.LocalStorage",
+        "options": {
+            "root": HOME / "objects",
+            "base_url": PUBLIC_URL,
+            "task_url": TASK_URL,
+            "signing_key": SECRET_KEY,
+        },
+    },
+    # A server, such as MinIO; browsers and tasks may see it under other addresses than the portal.
+    "s3": {
         "class": "yardmaster.storage.s3.S3Storage",
         "options": {
-            "endpoint": _s3_endpoint,
+            "endpoint": _S3_ENDPOINT,
             "bucket": env.text("YARDMASTER_S3_BUCKET", "yardmaster"),
             "prefix": env.text("YARDMASTER_S3_PREFIX"),
             "access_key": env.text("YARDMASTER_S3_ACCESS_KEY"),
@@ -290,19 +301,12 @@ if _s3_endpoint := env.text("YARDMASTER_S3_ENDPOINT"):
             "public_endpoint": env.text("YARDMASTER_S3_PUBLIC_ENDPOINT"),
             "task_endpoint": env.text("YARDMASTER_S3_TASK_ENDPOINT"),
         },
-    }
-    """An S3 server, such as MinIO; browsers and tasks may see it under other addresses than the portal."""
-else:
-    YARDMASTER_STORAGE = {
-        "class": "yardmaster.storage.local.LocalStorage",
-        "options": {
-            "root": HOME / "objects",
-            "base_url": PUBLIC_URL,
-            "task_url": TASK_URL,
-            "signing_key": SECRET_KEY,
-        },
-    }
-    """A folder, served by the portal itself."""
+    },
+}
+"""The object stores that this portal can have. `manage.py copy_objects` copies one to the other."""
+_STORE = env.one_of("YARDMASTER_STORE", [*YARDMASTER_STORES], "s3" if _S3_ENDPOINT else "folder")
+YARDMASTER_STORAGE = YARDMASTER_STORES[_STORE]
+"""The one that it uses."""
 YARDMASTER_LOGS_ROOT = Path(env.text("YARDMASTER_LOGS_ROOT", str(HOME / "logs")))
 YARDMASTER_LOG_LIMIT = env.size("YARDMASTER_LOG_LIMIT", "8Gi", least=1 << 20)
 """The most bytes of one attempt's log. Past it lines are dropped and counted."""
@@ -331,7 +335,7 @@ if env.flag("YARDMASTER_KUBERNETES", default=bool(_KUBECONFIG)):
             "tasks": {
                 "image": env.text("YARDMASTER_KUBERNETES_IMAGE"),
                 "installation": env.fingerprint(SECRET_KEY, "installation"),
-                "store_url": env.text("YARDMASTER_S3_TASK_ENDPOINT", _s3_endpoint),
+                "store_url": env.text("YARDMASTER_S3_TASK_ENDPOINT", _S3_ENDPOINT) if _STORE == "s3" else "",
                 "deadline_margin": 1800 + env.number("YARDMASTER_START_TIMEOUT", 1800, least=1),
                 **env.table("YARDMASTER_KUBERNETES_TASKS"),
             },

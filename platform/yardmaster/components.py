@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from yardmaster.errors import Misconfigured
+from yardmaster.errors import Misconfigured, YardmasterError
 
 _KEYS = frozenset({"class", "options"})
 
@@ -37,7 +37,9 @@ def component_from(
     _check_options(make, options, f"{place}['options']", given)
     try:
         return make(**{**given, **options})
-    except (TypeError, ValueError) as error:
+    except Misconfigured:
+        raise
+    except (TypeError, ValueError, YardmasterError) as error:
         raise Misconfigured(f"{place}['options']: {error}", remedy=f"See the {what}'s own description.") from error
 
 

@@ -159,6 +159,8 @@ def test_a_demonstration_leaves_nothing_on_the_cluster(cluster: Cluster, prefix:
         "YARDMASTER_ALLOWED_HOSTS": f"127.0.0.1,localhost,{cluster.own_address}",
     }
     words = ["--port", str(free_port()), "--engine", "kubernetes", "--ps", "1", "--workers", "1", "--exit"]
+    if end == "to its end":
+        words += ["--store", "minio"]  # which the pods must reach, and nothing else of this machine
     child = started(told, "portal.demo", *words)
     said = until(child, "Launched")
     wait_for("its namespace", lambda: cluster.namespaces(prefix), 60)

@@ -18,6 +18,7 @@ from apps.stores import storage
 from tests.real.object_stores import S3Server, minio_server, versitygw_server
 from yardmaster.errors import YardmasterError
 from yardmaster.storage.base import (
+    Audience,
     KeyRefused,
     ObjectMissing,
     Part,
@@ -235,6 +236,14 @@ def test_the_etag_of_the_answer_is_the_listed_one(stand):
     assert answer.headers["ETag"].strip('"') == stand.store.parts("k", upload_id)[0].etag.strip('"')
 
 
+@pytest.mark.parametrize("data", [b"12", b"1234"])
+def test_a_part_has_as_many_bytes_as_were_signed(stand, data):
+    upload_id = stand.store.multipart_begin("k", PART_SIZE)
+    signed = stand.store.part_url("k", upload_id, 1, size=3, expires=HOUR)
+    assert 400 <= stand.put(signed, data).status_code < 500
+    assert stand.store.parts("k", upload_id) == []
+
+
 def test_a_part_sent_twice_is_the_last_one(stand):
     upload_id = stand.store.multipart_begin("k", PART_SIZE)
     _send(stand, "k", upload_id, 1, b"first, and longer")
@@ -340,6 +349,19 @@ def test_a_read_address_gives_a_range(stand):
 
 def test_a_read_address_of_nothing_is_a_404(stand):
     assert stand.get(stand.store.read_url("k", HOUR), {})[0] == 404
+
+
+def test_an_address_leads_where_its_audience_is_said_to_find_the_store(store):
+    for audience in Audience:
+        assert store.read_url("k", HOUR, audience=audience).startswith(store.origin(audience) + "/")
+        signed = store.part_url("k", "0" * 32, 1, size=1, expires=HOUR, audience=audience)
+        assert signed.url.startswith(store.origin(audience) + "/")
+
+
+def test_a_store_is_prepared_again_without_harm(store):
+    store.put("k", b"x")
+    store.prepare()
+    assert store.stat("k").size == 1
 
 
 def test_a_read_address_opens_no_other_object(stand):

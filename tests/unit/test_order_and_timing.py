@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.scheduling import BUSY, SHARED, WAITING, in_turn
+from tests.scheduling import BUSY, FIRST, SHARED, WAITING, in_turn
 from tests.timing import by_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,6 +20,12 @@ def test_all_files_that_use_the_full_world_are_in_its_lane():
 
 def test_every_folder_that_comes_early_is_there():
     assert [folder for folder in (*BUSY, *WAITING) if not (ROOT / folder).is_dir()] == []
+    assert [file for file in FIRST if not (ROOT / file).is_file()] == []
+
+
+def test_a_file_that_takes_half_of_the_time_is_begun_first():
+    longest = f"{FIRST[0]}::a"
+    assert in_turn(["tests/cluster/test_a.py::a", longest], str) == [longest, "tests/cluster/test_a.py::a"]
 
 
 def test_files_that_compute_and_files_that_wait_take_turns_and_all_others_follow():

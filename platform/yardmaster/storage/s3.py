@@ -241,7 +241,7 @@ class S3Storage:
 
 
 class _Body:
-    """The bytes of an answer; a connection that breaks off is `Unavailable`, never a short object."""
+    """The bytes of an answer; a connection that is interrupted is `Unavailable`, never a short object."""
 
     def __init__(self, answer: BaseHTTPResponse) -> None:
         self._answer = answer
@@ -250,7 +250,7 @@ class _Body:
         try:
             return self._answer.read(None if size < 0 else size)
         except (HTTPError, OSError) as error:
-            raise Unavailable(f"Reading an object: the object store broke off: {type(error).__name__}.") from error
+            raise Unavailable(f"Reading an object: the object store interrupted it: {type(error).__name__}.") from error
 
     def close(self) -> None:
         self._answer.close()

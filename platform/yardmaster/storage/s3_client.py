@@ -31,6 +31,8 @@ from yardmaster.storage.base import (
 from yardmaster.storage.s3_signing import Call, Credentials, presigned_url
 
 CONNECT_SECONDS, READ_SECONDS = 5, 30
+PAUSE_SECONDS = 0.2
+"""Before the second try; twice as long before the next."""
 _TRIES = 3
 _OWN_CALL = timedelta(minutes=1)
 _LISTED_AT_ONCE = 1000
@@ -74,6 +76,11 @@ def meaning(what: str, code: str, message: str, key: str) -> YardmasterError:
             f"{what}: the object store refused the portal's own access key ({code}).",
             remedy="An administrator checks the settings YARDMASTER_S3_ACCESS_KEY and YARDMASTER_S3_SECRET_KEY.",
         )
+    if code == "NoSuchBucket":
+        return Unavailable(
+            f"{what}: the object store does not have the portal's bucket.",
+            remedy="An administrator runs `manage.py prepare`, which makes it.",
+        )
     return Unavailable(f"{what}: the object store answered {code}: {message}")
 
 
@@ -112,7 +119,7 @@ class S3Client:
             maxsize=32,
             timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS),
             retries=urllib3.Retry(
-                total=_TRIES, backoff_factor=0.2, status_forcelist=[500, 502, 503, 504], raise_on_status=False
+                total=_TRIES, backoff_factor=PAUSE_SECONDS, status_forcelist=[500, 502, 503, 504], raise_on_status=False
             ),
         )
         parts = urlsplit(endpoint.origin)

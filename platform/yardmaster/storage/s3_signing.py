@@ -1,8 +1,8 @@
 """Presigned S3 requests: AWS Signature Version 4 in the query, with the headers that the sender must send.
 
-`minio` presigns without headers, so whoever had such an address could send as much as they like and anything they
-like; here the length and the checksum are part of the signature. The rules are those of the AWS documentation,
-"Authenticating Requests: Using Query Parameters". Pure.
+`minio` presigns without headers, so that anyone who has such an address could send as much as they like; here the
+length is part of the signature. The rules are those of the AWS documentation, "Authenticating Requests: Using Query
+Parameters". Pure.
 """
 
 from __future__ import annotations

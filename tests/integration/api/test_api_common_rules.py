@@ -148,6 +148,20 @@ def test_a_page_that_is_not_there_is_a_page(ada, signed_in):
     assert response.headers["Content-Type"].startswith("text/html")
 
 
+def test_pages_may_send_to_the_object_store_and_nowhere_else(settings):
+    assert "connect-src 'self';" in Client().get("/accounts/login/").headers["Content-Security-Policy"]
+    keys = {"bucket": "b", "access_key": "a", "secret_key": "s", "public_endpoint": "https://store.test"}
+    settings.YARDMASTER_STORAGE = {
+        "class": "yardmaster.storage.s3.S3Storage",
+        "options": {"endpoint": "http://10.0.0.1:9000"} | keys,
+    }
+    policy = Client().get("/accounts/login/").headers["Content-Security-Policy"]
+    assert "connect-src 'self' https://store.test;" in policy
+    assert "img-src 'self' data: https://store.test;" in policy
+    assert "10.0.0.1" not in policy
+    assert "script-src 'self';" in policy
+
+
 def test_every_answer_forbids_foreign_content():
     for path in ("/api/v1/schema/", "/accounts/login/", "/api/v1/nothing/"):
         policy = Client().get(path).headers["Content-Security-Policy"]

@@ -228,6 +228,14 @@ def test_a_portal_that_has_a_name_needs_an_address_from_the_operator():
 
 def test_what_the_operator_allows_besides_is_added_and_nothing_else():
     assert len(egress()) == 2
+    assert egress(store_url="http://192.0.2.7:9000")[2] == {
+        "to": [{"ipBlock": {"cidr": "192.0.2.7/32"}}],
+        "ports": [{"protocol": "TCP", "port": 9000}],
+    }
+    named = egress(store_url="https://store.test", store_cidrs=("192.0.2.0/24",))[2]
+    assert named == {"to": [{"ipBlock": {"cidr": "192.0.2.0/24"}}], "ports": [{"protocol": "TCP", "port": 443}]}
+    with pytest.raises(Misconfigured, match=r"object store as https://store\.test"):
+        egress(store_url="https://store.test")
     assert egress(allow_egress=("192.0.2.0/24",))[2] == {"to": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}
     assert egress(dns_namespace="openshift-dns")[0]["to"][0]["namespaceSelector"]["matchLabels"] == {
         "kubernetes.io/metadata.name": "openshift-dns"

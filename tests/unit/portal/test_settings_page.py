@@ -12,7 +12,7 @@ OF_OTHERS = {"YARDMASTER_URL", "YARDMASTER_TOKEN"}
 
 
 def read_by_settings() -> set[str]:
-    files = [ROOT / f"platform/portal/{name}.py" for name in ("settings", "timing")]
+    files = [ROOT / f"platform/portal/{name}.py" for name in ("settings", "timing", "minio")]
     files += (ROOT / "platform/portal/up").glob("*.py")
     return {
         node.args[0].value
@@ -29,7 +29,7 @@ def read_by_settings() -> set[str]:
 def named_on_the_page() -> set[str]:
     found: set[str] = set()
     for line in (ROOT / "docs/settings.md").read_text().splitlines():
-        names = re.findall(r"`(YARDMASTER_[A-Z_]+|…_[A-Z_]+)`", line)
+        names = re.findall(r"`(YARDMASTER_[A-Z0-9_]+|…_[A-Z0-9_]+)`", line)
         stem = names[0].rsplit("_", 1)[0] if names else ""
         found |= {stem + name.removeprefix("…") if name.startswith("…") else name for name in names}
     return found

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from yardmaster.errors import Unavailable
-from yardmaster.storage.base import KeyRefused, ObjectMissing, PartsRefused, StorageFull, UploadMissing
+from yardmaster.storage.base import Audience, KeyRefused, ObjectMissing, PartsRefused, StorageFull, UploadMissing
 from yardmaster.storage.local import LocalStorage
 from yardmaster.storage.signing import PartGrant
 
@@ -293,11 +293,14 @@ def test_completing_a_large_upload_costs_no_second_copy(store, root):
     assert _files(root) == ["objects/k"]
 
 
-def test_an_address_leads_to_the_portal_as_its_user_sees_it(store):
+def test_an_address_leads_to_the_portal_as_its_user_sees_it(store, root):
     hour = timedelta(hours=1)
     assert store.read_url("k", hour).startswith("http://portal/storage/objects/k?")
-    assert store.read_url("k", hour, base_url="http://inside:1/").startswith("http://inside:1/storage/objects/k?")
-    assert store.part_url("k", "u", 1, size=1, expires=hour, base_url="http://inside").url.startswith("http://inside/")
+    inside = LocalStorage(root, base_url="http://portal", task_url="http://inside:1/", signing_key="k" * 40)
+    tasks = Audience.TASKS
+    assert inside.read_url("k", hour, audience=tasks).startswith("http://inside:1/storage/objects/k?")
+    signed = inside.part_url("k", "u", 1, size=1, expires=hour, audience=tasks)
+    assert signed.url.startswith("http://inside:1/storage/parts/")
 
 
 class Meanwhile:

@@ -1,0 +1,81 @@
+"""Copying everything that is stored from one object store to another, for a portal that moves: the bytes of complete
+uploads, each compared with the checksum that was noted when it came.
+
+It may be interrupted and repeated: what is there already is only compared again. Uploads that are still under way are
+not copied; their senders send them again. Not here: which stores there are (the settings).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from uuid import UUID
+
+from apps.uploads.manifest import manifest_of
+from apps.uploads.models import State, Upload
+from yardmaster.storage.assembly import in_parallel
+from yardmaster.storage.base import ObjectMissing, Storage, key_join
+from yardmaster.storage.facts import FactFinder, find_facts
+from yardmaster.storage.file_list import ListedFile
+
+
+@dataclass
+class Copied:
+    """What came of it. `problems` name the objects that are missing or damaged where they were copied from, and those
+    that did not arrive as they were sent."""
+
+    objects: int = 0
+    size: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def objects_copy(source: Storage, target: Storage, beat: Callable[[Copied], None]) -> Copied:
+    """Copy and compare everything; `beat` is called after each upload. Raises `Unavailable` where a store does not
+    answer, and `StorageFull`: repeat it then."""
+    done = Copied()
+    target.prepare()
+    for upload_id, prefix in _complete():
+        work = (partial(_copied, source, target, key_join(prefix, one.path), one) for one in manifest_of(upload_id))
+        for file, problem in in_parallel(partial.__call__, work, lambda: None):
+            done.objects += 1
+            done.size += file.size
+            if problem:
+                done.problems.append(problem)
+        beat(done)
+    return done
+
+
+def _complete() -> Iterator[tuple[UUID, str]]:
+    rows = Upload.objects.filter(state=State.COMPLETE).order_by("pk")
+    return rows.values_list("pk", "key_prefix").iterator(chunk_size=500)
+
+
+def _copied(source: Storage, target: Storage, key: str, file: ListedFile) -> tuple[ListedFile, str]:
+    """The file, and what is wrong with it."""
+    try:
+        if not _is_there(target, key, file.size) and (sent := _send(source, target, key)) != file.sha256:
+            target.delete(key)
+            return file, f"{key} is damaged: its SHA-256 is {sent}, not {file.sha256}."
+    except ObjectMissing:
+        return file, f"{key} is missing."
+    with target.open_range(key) as body:
+        arrived = find_facts(FactFinder(body)).sha256
+    if arrived != file.sha256:
+        target.delete(key)  # the next try sends it again
+        return file, f"{key} did not arrive as it was sent: its SHA-256 is {arrived}, not {file.sha256}."
+    return file, ""
+
+
+def _is_there(target: Storage, key: str, size: int) -> bool:
+    try:
+        return target.stat(key).size == size
+    except ObjectMissing:
+        return False
+
+
+def _send(source: Storage, target: Storage, key: str) -> str:
+    with source.open_range(key) as body:
+        finder = FactFinder(body)
+        target.put(key, finder)
+    return finder.facts().sha256

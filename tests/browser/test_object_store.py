@@ -1,0 +1,158 @@
+"""A portal whose objects lie on MinIO: browsers and the command line send to it and read from it themselves."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from minio import Minio as MinioClient
+from playwright.sync_api import Browser, Request, StorageState, expect
+
+from tests.browser.visitor import Visitor, cookies_of, visitor
+from tests.real.object_stores import KEYS, S3Server, minio_server
+from tests.real.portal import CHEAP, WHOLE, RealPortal, real_portal
+from yardmaster_client import Yardmaster
+
+__all__ = ["minio_server"]
+pytestmark = pytest.mark.s3
+
+MIB = 1 << 20
+BUCKET = "portal-of-pages"
+
+
+@pytest.fixture(scope="module")
+def portal(minio_server: S3Server) -> Iterator[RealPortal]:
+    access_key, secret_key = KEYS
+    settings = {
+        "YARDMASTER_S3_ENDPOINT": minio_server.url,
+        "YARDMASTER_S3_BUCKET": BUCKET,
+        "YARDMASTER_S3_ACCESS_KEY": access_key,
+        "YARDMASTER_S3_SECRET_KEY": secret_key,
+    }
+    with (
+        tempfile.TemporaryDirectory(prefix="yardmaster-real-") as folder,
+        real_portal(Path(folder), WHOLE, CHEAP | settings) as running,
+    ):
+        running.manage("prepare")
+        yield running
+
+
+@pytest.fixture(scope="module")
+def client(portal: RealPortal) -> Iterator[Yardmaster]:
+    with Yardmaster(portal.url, portal.token_of("ada", is_staff=True)) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def state(browser: Browser, portal: RealPortal, client: Yardmaster) -> StorageState:
+    return cookies_of(browser, portal.url, "ada")
+
+
+@pytest.fixture
+def sender(browser: Browser, portal: RealPortal, state: StorageState) -> Iterator[Visitor]:
+    with visitor(browser, portal.url, storage_state=state) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of three parts, one with an odd name, and an empty one."""
+    place = tmp_path_factory.mktemp("data")
+    (place / "big.bin").write_bytes(os.urandom(20 * MIB))
+    (place / "größe, 名前+a&b.csv").write_bytes(b"a,b\n1,2\n")
+    (place / "empty.txt").write_bytes(b"")
+    return place
+
+
+def _objects(server: S3Server) -> dict[str, bytes]:
+    """Every object of the portal's bucket."""
+    access_key, secret_key = KEYS
+    store = MinioClient(urlsplit(server.url).netloc, access_key, secret_key, secure=False)
+    return {
+        one.object_name or "": store.get_object(BUCKET, one.object_name or "").read()
+        for one in store.list_objects(BUCKET, recursive=True)
+    }
+
+
+def test_what_the_command_line_sends_lies_in_the_bucket_and_comes_back(
+    client: Yardmaster, minio_server: S3Server, portal: RealPortal, folder: Path, tmp_path: Path
+):
+    version = client.datasets.put("sent", [folder]).latest
+    assert version is not None
+    stored = list(client.datasets.files(version.id))
+    objects = _objects(minio_server)
+    for file in stored:
+        [content] = [data for key, data in objects.items() if key.endswith("/" + file.path)]
+        assert content == (folder / file.path).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == file.sha256
+    assert len(stored) == 3
+    client.datasets.download(version.id, tmp_path)
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {
+        one.name: one.read_bytes() for one in folder.iterdir()
+    }
+    assert client.datasets.check(version.id) == ()
+
+
+def test_the_page_sends_every_byte_straight_to_the_store(sender: Visitor, minio_server: S3Server, folder: Path):
+    requests: list[Request] = []
+    sender.page.on("request", lambda one: requests.append(one) if one.method == "PUT" else None)
+    sender.goto("/datasets/upload/")
+    sender.page.locator("#pick-files").set_input_files(sorted(folder.iterdir()))
+    sender.page.locator("#name").fill("by hand")
+    sender.page.get_by_role("button", name="Upload").click()
+    expect(sender.page.get_by_role("heading", name="by hand")).to_be_visible(timeout=60_000)
+    sent: dict[str, int] = {}
+    for one in requests:
+        origin = "{0.scheme}://{0.netloc}".format(urlsplit(one.url))
+        sent[origin] = sent.get(origin, 0) + int(one.all_headers()["content-length"])
+    assert sent == {minio_server.url: sum(one.stat().st_size for one in folder.iterdir())}
+    with sender.page.expect_download() as waiting:
+        sender.page.get_by_label("Download big.bin").click()
+    assert Path(waiting.value.path()).read_bytes() == (folder / "big.bin").read_bytes()
+
+
+def test_a_job_reads_its_data_there_and_keeps_its_model_there(
+    client: Yardmaster, minio_server: S3Server, folder: Path, tmp_path: Path
+):
+    (tmp_path / "train.py").write_text(
+        "import os, pathlib, shutil\n"
+        "model = pathlib.Path(os.environ['MODEL_DIR'])\n"
+        "model.mkdir(parents=True, exist_ok=True)\n"
+        "shutil.copy(pathlib.Path(os.environ['DATA_DIR'], 'big.bin'), model)\n"
+    )
+    data, code = client.datasets.put("learnt", [folder]).latest, client.code.put("learning", [tmp_path]).latest
+    assert data is not None
+    assert code is not None
+    one = {"replicas": 1, "cpu": 0.1, "memory": 256 << 20}
+    job = client.jobs.launch(
+        {
+            "name": "learning", "strategy": "single", "code": code.id, "entry_point": "train.py",
+            "inputs": [{"dataset_version": data.id}], "roles": {"worker": one},
+        },
+        engine="local",
+    )  # fmt: skip
+    job = client.jobs.wait(job.id, timeout=90)
+    assert (job.phase, job.model is not None) == ("SUCCEEDED", True)
+    [kept] = [one for key, one in _objects(minio_server).items() if key.endswith("/model/big.bin")]
+    assert kept == (folder / "big.bin").read_bytes()
+
+
+def test_a_deleted_dataset_leaves_no_object(client: Yardmaster, minio_server: S3Server, folder: Path):
+    before = set(_objects(minio_server))
+    made = client.datasets.put("short-lived", [folder])
+    assert len(set(_objects(minio_server)) - before) == 3
+    client.datasets.delete(made.id)
+    assert set(_objects(minio_server)) == before
+
+
+def test_no_address_that_is_signed_stands_in_a_log(portal: RealPortal, client: Yardmaster, folder: Path, tmp_path):
+    version = client.datasets.put("logged", [folder]).latest
+    assert version is not None
+    client.datasets.download(version.id, tmp_path)
+    for file in (portal.home / "log").iterdir():
+        assert "X-Amz-" not in file.read_text(errors="replace"), file.name
