@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from portal import env
+from portal import env, object_stores
 from portal.client_errors import ClientErrors, bounded
 from portal.timing import timing
 from yardmaster.job.spec_rules import SpecLimits
@@ -276,37 +276,8 @@ SPECTACULAR_SETTINGS = {
 }
 
 # --- Objects, logs, engines --------------------------------------------------------------------------------------
-_S3_ENDPOINT = env.text("YARDMASTER_S3_ENDPOINT")
-YARDMASTER_STORES: dict[str, dict[str, Any]] = {
-    # Served by the portal itself.
-    "folder": {
-        "class": "yardmaster.storage.local.LocalStorage",
-        "options": {
-            "root": HOME / "objects",
-            "base_url": PUBLIC_URL,
-            "task_url": TASK_URL,
-            "signing_key": SECRET_KEY,
-        },
-    },
-    # A server, such as MinIO; browsers and tasks may see it under other addresses than the portal.
-    "s3": {
-        "class": "yardmaster.storage.s3.S3Storage",
-        "options": {
-            "endpoint": _S3_ENDPOINT,
-            "bucket": env.text("YARDMASTER_S3_BUCKET", "yardmaster"),
-            "prefix": env.text("YARDMASTER_S3_PREFIX"),
-            "access_key": env.text("YARDMASTER_S3_ACCESS_KEY"),
-            "secret_key": env.text("YARDMASTER_S3_SECRET_KEY"),
-            "region": env.text("YARDMASTER_S3_REGION", "us-east-1"),
-            "public_endpoint": env.text("YARDMASTER_S3_PUBLIC_ENDPOINT"),
-            "task_endpoint": env.text("YARDMASTER_S3_TASK_ENDPOINT"),
-        },
-    },
-}
-"""The object stores that this portal can have. `manage.py copy_objects` copies one to the other."""
-_STORE = env.one_of("YARDMASTER_STORE", [*YARDMASTER_STORES], "s3" if _S3_ENDPOINT else "folder")
-YARDMASTER_STORAGE = YARDMASTER_STORES[_STORE]
-"""The one that it uses."""
+YARDMASTER_STORES = object_stores.stores(HOME, PUBLIC_URL, TASK_URL, SECRET_KEY)
+YARDMASTER_STORAGE = YARDMASTER_STORES[object_stores.name_of_used()]
 YARDMASTER_LOGS_ROOT = Path(env.text("YARDMASTER_LOGS_ROOT", str(HOME / "logs")))
 YARDMASTER_LOG_LIMIT = env.size("YARDMASTER_LOG_LIMIT", "8Gi", least=1 << 20)
 """The most bytes of one attempt's log. Past it lines are dropped and counted."""
@@ -335,7 +306,7 @@ if env.flag("YARDMASTER_KUBERNETES", default=bool(_KUBECONFIG)):
             "tasks": {
                 "image": env.text("YARDMASTER_KUBERNETES_IMAGE"),
                 "installation": env.fingerprint(SECRET_KEY, "installation"),
-                "store_url": env.text("YARDMASTER_S3_TASK_ENDPOINT", _S3_ENDPOINT) if _STORE == "s3" else "",
+                "store_url": object_stores.store_url_of_pods(),
                 "deadline_margin": 1800 + env.number("YARDMASTER_START_TIMEOUT", 1800, least=1),
                 **env.table("YARDMASTER_KUBERNETES_TASKS"),
             },
