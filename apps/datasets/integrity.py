@@ -13,6 +13,7 @@ from apps.uploads.versioned.selectors import file_key, files_in
 from yardmaster.storage.base import ObjectMissing
 from yardmaster.storage.facts import FactFinder, find_facts
 from yardmaster.storage.file_list import ListedFile
+from yardmaster_runner.checksums import Checksum
 
 PATIENCE = 20.0
 """Seconds after which no further file is begun."""
@@ -63,7 +64,7 @@ def version_check(
 def _fault_of(version: DatasetVersion, file: ListedFile) -> Corrupt | None:
     try:
         with storage().open_range(file_key(version, file.path)) as stream:
-            facts = find_facts(FactFinder(stream))
+            facts = find_facts(FactFinder(stream, checksum=Checksum(file.size, file.sha256)))
     except ObjectMissing:
         return Corrupt(file.path, file.sha256, "", "The file is missing in the object store.")
     if facts.sha256 == file.sha256:

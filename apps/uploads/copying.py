@@ -18,6 +18,7 @@ from yardmaster.storage.assembly import in_parallel
 from yardmaster.storage.base import ObjectMissing, Storage, key_join
 from yardmaster.storage.facts import FactFinder, find_facts
 from yardmaster.storage.file_list import ListedFile
+from yardmaster_runner.checksums import Checksum
 
 
 @dataclass
@@ -54,13 +55,13 @@ def _complete() -> Iterator[tuple[UUID, str]]:
 def _copied(source: Storage, target: Storage, key: str, file: ListedFile) -> tuple[ListedFile, str]:
     """The file, and what is wrong with it."""
     try:
-        if not _is_there(target, key, file.size) and (sent := _send(source, target, key)) != file.sha256:
+        if not _is_there(target, key, file.size) and (sent := _send(source, target, key, file)) != file.sha256:
             target.delete(key)
             return file, f"{key} is damaged: its SHA-256 is {sent}, not {file.sha256}."
     except ObjectMissing:
         return file, f"{key} is missing."
     with target.open_range(key) as body:
-        arrived = find_facts(FactFinder(body)).sha256
+        arrived = find_facts(FactFinder(body, checksum=Checksum(file.size, file.sha256))).sha256
     if arrived != file.sha256:
         target.delete(key)  # the next try sends it again
         return file, f"{key} did not arrive as it was sent: its SHA-256 is {arrived}, not {file.sha256}."
@@ -74,8 +75,8 @@ def _is_there(target: Storage, key: str, size: int) -> bool:
         return False
 
 
-def _send(source: Storage, target: Storage, key: str) -> str:
+def _send(source: Storage, target: Storage, key: str, file: ListedFile) -> str:
     with source.open_range(key) as body:
-        finder = FactFinder(body)
+        finder = FactFinder(body, checksum=Checksum(file.size, file.sha256))
         target.put(key, finder)
     return finder.facts().sha256

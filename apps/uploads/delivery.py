@@ -31,6 +31,7 @@ from yardmaster.errors import YardmasterError
 from yardmaster.storage.base import (
     CHUNK,
     AddressRefused,
+    ChecksumMismatch,
     ObjectMissing,
     ObjectStat,
     PartsRefused,
@@ -131,7 +132,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
 }
-_STATUS = {AddressRefused: 403, ObjectMissing: 404, UploadMissing: 404, PartsRefused: 400}
+_STATUS = {AddressRefused: 403, ObjectMissing: 404, UploadMissing: 404, PartsRefused: 400, ChecksumMismatch: 400}
 
 View = Callable[..., HttpResponseBase]
 
@@ -192,8 +193,7 @@ def part_write(request: HttpRequest, upload_id: str, part: int) -> HttpResponseB
         raise TooLarge(f"This part has {grant.size} bytes; {sent} were sent.")
     if request.headers.get("Content-Encoding", "identity") != "identity":
         raise ApiProblem(415, "unsupported_media_type", "A part is sent as it is, without an encoding.")
-    arrived = store.part_write(grant, request)
-    return HttpResponse(status=200, headers=_HEADERS | {"ETag": quote_etag(arrived.etag)})
+    return HttpResponse(status=200, headers=_HEADERS | {"ETag": quote_etag(store.part_write(grant, request))})
 
 
 def stream_pieces(request: HttpRequest, pieces: Iterator[bytes]) -> Iterator[bytes] | AsyncIterator[bytes]:

@@ -79,7 +79,14 @@ def _assemble(upload: Upload, lease: Lease) -> None:
     files = [file for file in sent_files(upload.pk).values() if not file.sha256]
     store = storage()
     assemblies = [
-        Assembly(store, file.key(upload), file.size, file.multipart_id, part_sizes(file.size, upload.part_size))
+        Assembly(
+            store,
+            file.key(upload),
+            file.size,
+            file.multipart_id,
+            part_sizes(file.size, upload.part_size),
+            file.declared,
+        )
         for file in files
     ]
     arrived = list(in_parallel(Assembly.arrived, assemblies, lease.beat))
@@ -182,7 +189,7 @@ def _note_problem(upload: Upload, lease: Lease, error: DomainError | YardmasterE
         row = rows.first()
         if row is None:
             return
-        if final:
+        if final and not row.is_writable(timezone.now()):
             storage_ledger.give_back(row.namespace_id, used=0, reserved=row.held)
             row.held = 0
         row.state = State.FAILED if final else State.COMPLETING if passing else State.OPEN

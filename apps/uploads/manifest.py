@@ -18,10 +18,10 @@ from apps.uploads.models import FileBatch, Manifest, Upload
 from yardmaster.storage.base import MAX_OBJECT_SIZE, MAX_PARTS, key_join
 from yardmaster.storage.facts import FileFacts
 from yardmaster.storage.file_list import ListedFile, by_path, unpack
+from yardmaster_runner.checksums import PART_SIZE
 
 MAX_FILES = 20_000
 MAX_FILE_SIZE = MAX_OBJECT_SIZE
-PART_SIZE = 8 << 20
 FILE_LIST_BYTES = 16 << 20
 """Of JSON that begins an upload: as many files as there may be, with paths and checksums as long as they may be."""
 PARTS_AT_ONCE = 1_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
 
@@ -64,6 +66,9 @@ class Upload(models.Model):
     created_at = models.DateTimeField()
     touched_at = models.DateTimeField()
     """Idle since; an unused upload expires some time after."""
+    writable_until = models.DateTimeField(null=True, blank=True)
+    """Until when a signed address may write a whole object of it, whatever becomes of the upload: nothing closes those
+    but the time. Null: there was none."""
 
     class Meta:
         constraints = [
@@ -82,6 +87,10 @@ class Upload(models.Model):
     @property
     def is_complete(self) -> bool:
         return self.state == State.COMPLETE
+
+    def is_writable(self, now: datetime) -> bool:
+        """Whether an address that was signed for it may still write."""
+        return self.writable_until is not None and self.writable_until > now
 
 
 class Manifest(models.Model):

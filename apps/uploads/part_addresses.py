@@ -5,7 +5,7 @@ Not here: what arrives at them (`delivery`), and putting it together (`finishing
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -29,16 +29,14 @@ from yardmaster.storage.base import Audience, SignedRequest
 
 
 @dataclass(frozen=True)
-class WantedParts:
-    """Parts of one file that are to be sent. `said_in` is where the request says so, where it speaks of many files."""
+class WantedPart:
+    """A part that is to be sent: its file's index, its number, and its SHA-256 in hexadecimal. `said_in` is where the
+    request says so."""
 
     file: int
-    parts: Sequence[int]
-    said_in: str = ""
-
-    def field(self, name: str) -> str:
-        """What a problem with `name` is reported as."""
-        return f"{self.said_in}.{name}" if self.said_in else name
+    part: int
+    sha256: str
+    said_in: str = "parts"
 
 
 @dataclass(frozen=True)
@@ -50,18 +48,26 @@ class SignedPart:
     request: SignedRequest
 
 
-def parts_sign(upload: Upload, wanted: Sequence[WantedParts], audience: Audience = Audience.PEOPLE) -> list[SignedPart]:
-    """Addresses for these parts of the upload's files, good for a quarter of an hour each. All or none."""
+def parts_sign(upload: Upload, wanted: Sequence[WantedPart], audience: Audience = Audience.PEOPLE) -> list[SignedPart]:
+    """Addresses for these parts of the upload's files, good for a quarter of an hour each. All or none.
+
+    A file of one part is sent as the object that it becomes where the store takes that: then it costs one request.
+    """
     _require_open(upload)
-    if not 1 <= (count := sum(len(one.parts) for one in wanted)) <= PARTS_AT_ONCE:
-        message = f"Ask for 1 to {PARTS_AT_ONCE} parts at once."
-        raise Invalid([_invalid(wanted[0].field("parts") if wanted else "files", message, count)])
+    if not 1 <= len(wanted) <= PARTS_AT_ONCE:
+        raise Invalid([_invalid("parts", f"Ask for 1 to {PARTS_AT_ONCE} parts at once.", len(wanted))])
     known = sent_files(upload.pk, {one.file for one in wanted})
     for one in wanted:
         _check_wanted(upload, known.get(one.file), one)
-    begun = _begun(upload, list(known.values()))
+    whole = {one.file: signed for one in wanted if (signed := _whole(upload, known[one.file], one, audience))}
+    if whole:
+        Upload.objects.filter(pk=upload.pk).update(writable_until=timezone.now() + ADDRESS_LIFE)
+    begun = _begun(upload, [file for index, file in known.items() if index not in whole])
     return [
-        signed for one in wanted for signed in _signed(upload, known[one.file], begun[one.file], one.parts, audience)
+        SignedPart(
+            one.file, one.part, whole.get(one.file) or _part(upload, known[one.file], begun[one.file], one, audience)
+        )
+        for one in wanted
     ]
 
 
@@ -73,26 +79,32 @@ def _require_open(upload: Upload) -> None:
         raise Conflict(f"This upload is {state}: it accepts no more parts.", "upload_not_open")
 
 
-def _check_wanted(upload: Upload, file: SentFile | None, wanted: WantedParts) -> None:
+def _check_wanted(upload: Upload, file: SentFile | None, wanted: WantedPart) -> None:
     if file is None:
         message = f"Files are numbered 0 to {upload.file_count - 1}."
-        raise Invalid([_invalid(wanted.field("file"), message, wanted.file)])
+        raise Invalid([_invalid(f"{wanted.said_in}.file", message, wanted.file)])
     count = part_count(file.size, upload.part_size)
-    if wrong := [part for part in wanted.parts if not 1 <= part <= count]:
+    if not 1 <= wanted.part <= count:
         message = f"This file has parts 1 to {count}." if count else "This file is empty: it has no parts to send."
-        raise Invalid([_invalid(wanted.field("parts"), message, wrong[0])])
+        raise Invalid([_invalid(f"{wanted.said_in}.part", message, wanted.part)])
     if file.sha256:
         raise Conflict("This file is already complete.", "upload_not_open")
 
 
-def _signed(
-    upload: Upload, file: SentFile, multipart_id: str, parts: Sequence[int], audience: Audience
-) -> Iterator[SignedPart]:
-    key = file.key(upload)
-    for part in parts:
-        size = part_length(file.size, upload.part_size, part)
-        request = storage().part_url(key, multipart_id, part, size=size, expires=ADDRESS_LIFE, audience=audience)
-        yield SignedPart(file.index, part, request)
+def _whole(upload: Upload, file: SentFile, one: WantedPart, audience: Audience) -> SignedRequest | None:
+    """How to send the file at once; None: it goes in parts."""
+    if file.multipart_id or file.size > upload.part_size:
+        return None
+    return storage().object_url(
+        file.key(upload), size=file.size, sha256=one.sha256, expires=ADDRESS_LIFE, audience=audience
+    )
+
+
+def _part(upload: Upload, file: SentFile, multipart_id: str, one: WantedPart, audience: Audience) -> SignedRequest:
+    size = part_length(file.size, upload.part_size, one.part)
+    return storage().part_url(
+        file.key(upload), multipart_id, one.part, size=size, sha256=one.sha256, expires=ADDRESS_LIFE, audience=audience
+    )
 
 
 def _begun(upload: Upload, files: Sequence[SentFile]) -> dict[int, str]:

@@ -52,16 +52,21 @@ log = logging.getLogger(__name__)
 
 def mark_for_removal(uploads: QuerySet[Upload]) -> list[uuid.UUID]:
     """Give the bytes of these uploads back to their namespaces and mark them for removal, in a few statements for all.
-    Returns which: not those that another has marked before."""
+    Returns which: not those that another has marked before. The bytes of one that can still be written stay reserved
+    until its addresses have expired: otherwise a tenant could fill the store with what it has discarded."""
+    now = timezone.now()
     with transaction.atomic():
         found = uploads.exclude(state=State.DELETING).select_for_update()
-        rows = list(found.values_list("pk", "namespace_id", "state", "held"))
-        for namespace_id in {row[1] for row in rows}:
-            of_it = [(state, held) for _, owner, state, held in rows if owner == namespace_id]
-            used = sum(held for state, held in of_it if state == State.COMPLETE)
-            storage_ledger.give_back(namespace_id, used=used, reserved=sum(held for _, held in of_it) - used)
-        ids = [row[0] for row in rows]
-        Upload.objects.filter(pk__in=ids).update(state=State.DELETING, held=0, used=False)
+        rows = list(found.only("pk", "namespace_id", "state", "held", "writable_until"))
+        for namespace_id in {row.namespace_id for row in rows}:
+            of_it = [row for row in rows if row.namespace_id == namespace_id]
+            used = sum(row.held for row in of_it if row.state == State.COMPLETE)
+            kept = sum(row.held for row in of_it if row.is_writable(now))
+            reserved = sum(row.held for row in of_it) - used
+            storage_ledger.give_back(namespace_id, used=used, reserved=reserved - kept)
+        ids = [row.pk for row in rows]
+        Upload.objects.filter(pk__in=ids).update(state=State.DELETING, used=False)
+        Upload.objects.filter(pk__in=[row.pk for row in rows if not row.is_writable(now)]).update(held=0)
     return ids
 
 
@@ -83,12 +88,19 @@ def remove(upload_id: uuid.UUID) -> None:
             storage().multipart_abort(file.key(upload), file.multipart_id)
     storage().delete_prefix(upload.key_prefix)
     storage().delete_prefix(f"uploads/{upload.pk}")
+    now = timezone.now()
+    if upload.is_writable(now):
+        return  # the sweep removes it once more when its addresses have expired
     with transaction.atomic():
+        row = Upload.objects.select_for_update().filter(pk=upload_id, state=State.DELETING).first()
+        if row is None:
+            return
         prefixes = [f"uploads/{upload.pk}"]
         if upload.job_id is None:  # a task may send the same step again; its job's removal covers all of them
             prefixes.append(upload.key_prefix)
-        tombstones_set(prefixes, timezone.now())
-        upload.delete()
+        tombstones_set(prefixes, now)
+        storage_ledger.give_back(row.namespace_id, used=0, reserved=row.held)
+        row.delete()
 
 
 def remove_after_loss(upload: Upload) -> None:

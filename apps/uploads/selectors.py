@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -88,7 +89,11 @@ def upload_for_job(job_id: uuid.UUID, upload_id: uuid.UUID) -> Upload:
 
 def files_progress(upload: Upload) -> list[FileProgress]:
     """Every file with the parts that have arrived: all that is needed to continue."""
-    return [_progress(upload, file) for file in sent_files(upload.pk).values()]
+    files = sent_files(upload.pk).values()
+    objects: dict[str, int] = {}
+    if not upload.is_complete and any(not file.multipart_id for file in files):  # perhaps sent as whole objects
+        objects = {one.key: one.size for one in storage().list_prefix(upload.key_prefix)}
+    return [_progress(upload, file, objects) for file in files]
 
 
 def stored_files(upload: Upload) -> list[StoredFile]:
@@ -104,9 +109,9 @@ def expires_at(upload: Upload) -> datetime:
     return upload.touched_at + settings.YARDMASTER_UPLOAD_TTL
 
 
-def _progress(upload: Upload, file: SentFile) -> FileProgress:
+def _progress(upload: Upload, file: SentFile, objects: Mapping[str, int]) -> FileProgress:
     parts = part_count(file.size, upload.part_size)
-    if file.sha256 or upload.state == State.COMPLETE:
+    if file.sha256 or upload.is_complete or objects.get(file.key(upload)) == file.size:
         done = list(range(1, parts + 1))
     elif file.multipart_id:
         try:

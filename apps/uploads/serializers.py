@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -12,8 +13,9 @@ from apps.api.serializers import StrictSerializer
 from apps.errors import error_from_json
 from apps.uploads.manifest import MAX_FILE_SIZE, MAX_FILES, PARTS_AT_ONCE
 from apps.uploads.models import Kind, State, Upload
-from apps.uploads.part_addresses import SignedPart, WantedParts
+from apps.uploads.part_addresses import SignedPart, WantedPart
 from apps.uploads.selectors import expires_at, files_progress
+from yardmaster.storage.base import MAX_PARTS
 from yardmaster.storage.file_list import ListedFile
 from yardmaster.storage.paths import MAX_PATH_BYTES
 
@@ -24,7 +26,7 @@ _FILE = {
     "properties": {
         "path": {"type": "string", "minLength": 1, "maxLength": MAX_PATH_BYTES},
         "size": {"type": "integer", "minimum": 0, "maximum": MAX_FILE_SIZE},
-        "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+        "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}(-[0-9]{1,5})?$"},
     },
 }
 
@@ -127,40 +129,53 @@ class UploadSerializer(UploadSummarySerializer):
         return [vars(file) for file in files_progress(upload)]
 
 
-def _file_number(**options: Any) -> serializers.IntegerField:
-    return serializers.IntegerField(min_value=0, max_value=MAX_FILES, **options)
+_PART = {
+    "type": "object",
+    "required": ["file", "part", "sha256"],
+    "additionalProperties": False,
+    "properties": {
+        "file": {"type": "integer", "minimum": 0, "maximum": MAX_FILES},
+        "part": {"type": "integer", "minimum": 1, "maximum": MAX_PARTS},
+        "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+    },
+}
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-def _part_numbers(**options: Any) -> serializers.ListField:
-    number = serializers.IntegerField(min_value=1, max_value=10_000)
-    return serializers.ListField(child=number, min_length=1, max_length=PARTS_AT_ONCE, **options)
+@extend_schema_field({"type": "array", "items": _PART, "minItems": 1, "maxItems": PARTS_AT_ONCE})
+class WantedPartsField(serializers.Field[Any, Any, Any, Any]):
+    """The parts that are to be sent. By hand, like the files: there may be a thousand."""
+
+    default_error_messages = {
+        "shape": 'Expected a list of parts, such as {{"file": 0, "part": 1, "sha256": "…"}}.',
+        "entry": 'Expected "file" and "part" (whole numbers, files from 0, parts from 1) and "sha256" (64 lower-case '
+        "hexadecimal digits), and nothing else.",
+    }
+
+    def to_internal_value(self, data: Any) -> list[WantedPart]:
+        if not isinstance(data, list):
+            self.fail("shape")
+        wrong = next((index for index, entry in enumerate(data) if not _is_wanted_part(entry)), None)
+        if wrong is not None:
+            raise serializers.ValidationError({str(wrong): [self.error_messages["entry"]]})
+        return [WantedPart(**entry, said_in=f"parts.{index}") for index, entry in enumerate(data)]
 
 
-class WantedOfFileSerializer(StrictSerializer):
-    """Which parts of one file are to be sent."""
-
-    file = _file_number()
-    parts = _part_numbers()
+def _is_wanted_part(entry: object) -> bool:
+    return (
+        isinstance(entry, dict)
+        and entry.keys() == {"file", "part", "sha256"}
+        and type(entry["file"]) is int
+        and type(entry["part"]) is int
+        and isinstance(entry["sha256"], str)
+        and _SHA256.fullmatch(entry["sha256"]) is not None
+    )
 
 
 class WantedPartsSerializer(StrictSerializer):
-    """Which parts of which file are to be sent; or `files`, which parts of several. Becomes `wanted`."""
+    """Which parts are to be sent, of one file or of many."""
 
-    file = _file_number(required=False)
-    parts = _part_numbers(required=False)
-    files: serializers.ListSerializer[Any] = serializers.ListSerializer(
-        child=WantedOfFileSerializer(), required=False, min_length=1, max_length=PARTS_AT_ONCE
-    )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if "files" in attrs:
-            if len(attrs) > 1:
-                raise serializers.ValidationError({"files": "Give either file and parts, or files."})
-            files = enumerate(attrs["files"])
-            return {"wanted": [WantedParts(one["file"], one["parts"], f"files.{at}") for at, one in files]}
-        if lacking := [name for name in ("file", "parts") if name not in attrs]:
-            raise serializers.ValidationError(dict.fromkeys(lacking, "This field is required."), "required")
-        return {"wanted": [WantedParts(attrs["file"], attrs["parts"])]}
+    parts = WantedPartsField()
 
 
 class SignedPartSerializer(serializers.Serializer[SignedPart]):

@@ -39,8 +39,9 @@ from yardmaster.errors import Problem, Unavailable
 from yardmaster.logs.volume import Refusal
 from yardmaster.storage.file_list import ListedFile, pack
 from yardmaster.storage.paths import path_problems
+from yardmaster_runner.checksums import part_size_of
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SHA256 = re.compile(r"[0-9a-f]{64}(-[0-9]{1,5})?")
 _CLEARED_AT_ONCE = 50
 _MARKED_AT_ONCE = 500
 _FOLDERS = {Kind.DATASET: "datasets", Kind.CODE: "code"}
@@ -264,11 +265,18 @@ def _check_files(files: Sequence[ListedFile]) -> None:
         if not 0 <= file.size <= MAX_FILE_SIZE:
             message = f"A file has 0 to {MAX_FILE_SIZE} bytes."
             problems.append(_problem(f"files.{index}.size", "invalid", message, file.size))
-        if file.declared and not _SHA256.fullmatch(file.declared):
-            message = "A SHA-256 has 64 lower-case hexadecimal digits."
+        if file.declared and not _is_checksum(file):
+            message = "A SHA-256 has 64 lower-case hexadecimal digits; that of a file's parts their number behind it."
             problems.append(_problem(f"files.{index}.sha256", "invalid", message, file.declared))
     if problems:
         raise Invalid(problems[:20])
+
+
+def _is_checksum(file: ListedFile) -> bool:
+    try:
+        return bool(_SHA256.fullmatch(file.declared)) and part_size_of(file.size, file.declared) >= 0
+    except ValueError:
+        return False
 
 
 def _clear_the_way(key_prefix: str) -> None:
@@ -276,6 +284,8 @@ def _clear_the_way(key_prefix: str) -> None:
     if earlier is not None:
         upload_abort(earlier)
         remove(earlier.pk)
+        # One whose addresses are still valid stays, with what it reserved, and gives its place up.
+        Upload.objects.filter(pk=earlier.pk).update(key_prefix=f"uploads/{earlier.pk}/replaced")
 
 
 def _ids(uploads: QuerySet[Upload]) -> list[uuid.UUID]:

@@ -72,7 +72,7 @@ class UploadPartsView(IdempotentPosts, ApiView):
     @extend_schema(request=WantedPartsSerializer, responses=SignedPartsSerializer)
     def post(self, request: Request, upload_id: UUID) -> Response:
         upload = selectors.upload_for(self.user, upload_id)
-        urls = parts_sign(upload, self.read(WantedPartsSerializer).validated_data["wanted"])
+        urls = parts_sign(upload, self.read(WantedPartsSerializer).validated_data["parts"])
         return Response(SignedPartsSerializer({"urls": urls}).data)
 
 

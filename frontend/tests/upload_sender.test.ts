@@ -10,6 +10,7 @@ const PART = 10;
 let answer: (url: string) => number | null;
 let sent: string[] = [];
 let signed = 0;
+let digests: string[] = [];
 
 class PlayedRequest {
   readonly upload = { addEventListener: () => {} };
@@ -43,8 +44,11 @@ Object.assign(globalThis, {
   removeEventListener: () => {},
   fetch: (_path: string, { body }: { body: string }) => {
     signed += 1;
-    const { file, parts } = JSON.parse(body) as { file: number; parts: number[] };
-    const urls = parts.map((part) => ({ part, method: "PUT", headers: {}, url: `https://portal/${file}/${part}/${signed}` }));
+    const { parts } = JSON.parse(body) as { parts: { file: number; part: number; sha256: string }[] };
+    const urls = parts.map(({ file, part, sha256 }) => {
+      digests.push(sha256);
+      return { file, part, method: "PUT", headers: {}, url: `https://portal/${file}/${part}/${signed}` };
+    });
     return Promise.resolve(new Response(JSON.stringify({ urls })));
   },
 });
@@ -53,6 +57,7 @@ beforeEach(() => {
   answer = () => 200;
   sent = [];
   signed = 0;
+  digests = [];
 });
 
 function senderOf(...files: { size: number; done?: number[]; source?: File }[]): Sender {
@@ -143,6 +148,28 @@ test("stopping ends it at once, also while it is paused", async () => {
     await run;
   }
   assert.deepEqual(sent, []);
+});
+
+test("each part is signed with the SHA-256 of its bytes, also where the browser has none of its own", async () => {
+  const own = Object.getOwnPropertyDescriptor(globalThis, "crypto")!;
+  const source = new File(["abcdefghijk"], "f");
+  const real = globalThis.crypto;
+  for (const crypto of [real, { getRandomValues: (bytes: Uint8Array<ArrayBuffer>) => real.getRandomValues(bytes) }]) {
+    Object.defineProperty(globalThis, "crypto", { value: crypto, configurable: true });
+    digests = [];
+    await senderOf({ size: 11, source }).run();
+    assert.deepEqual(digests, [
+      "72399361da6a7754fec986dca5b7cbaf1c810a28ded4abaf56b2106d06cb78b0",
+      "8254c329a92850f6d539dd376f4816ee2764517da5e0235514af433164480d7a",
+    ]);
+  }
+  Object.defineProperty(globalThis, "crypto", own);
+});
+
+test("parts of many files are signed together", async () => {
+  await senderOf(...Array.from({ length: 120 }, () => ({ size: 5 }))).run();
+  assert.equal(sent.length, 120);
+  assert.ok(signed <= 5, `${signed} requests`);
 });
 
 test("parts of one file are signed together, not one by one", async () => {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +11,10 @@ from pathlib import Path, PurePosixPath
 from yardmaster_client.errors import PortalError
 from yardmaster_client.transport import Transport
 from yardmaster_client.uploads import Progress
+from yardmaster_runner.checksums import Checksum
 
 _PARALLEL = 4
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,11 @@ def _fetch(transport: Transport, file: RemoteFile, place: Path) -> None:
         return
     place.parent.mkdir(parents=True, exist_ok=True)
     draft = place.with_name(f".{place.name}.part")
-    digest = hashlib.sha256()
+    checksum = Checksum(file.size, file.sha256)
     try:
         with draft.open("wb") as stream:
-            transport.download(file.address, _both(stream.write, digest.update))
-        if file.sha256 and digest.hexdigest() != file.sha256:
+            transport.download(file.address, _both(stream.write, checksum.update))
+        if file.sha256 and checksum.text() != file.sha256:
             raise PortalError(502, "damaged", f"{file.path} arrived damaged.", "Download it again.")
         draft.replace(place)
     finally:
@@ -79,8 +80,16 @@ def _fetch(transport: Transport, file: RemoteFile, place: Path) -> None:
 def _is_here(file: RemoteFile, place: Path) -> bool:
     if not file.sha256 or not place.is_file() or place.stat().st_size != file.size:
         return False
+    return checksum_of(place, file.size, file.sha256) == file.sha256
+
+
+def checksum_of(place: Path, size: int, like: str) -> str:
+    """The checksum of a file of this size here, in the form of another: plain, or of parts."""
+    checksum = Checksum(size, like)
     with place.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest() == file.sha256
+        for chunk in iter(lambda: stream.read(_CHUNK), b""):
+            checksum.update(chunk)
+    return checksum.text()
 
 
 def _both(one: Callable[[bytes], object], other: Callable[[bytes], object]) -> Callable[[bytes], None]:

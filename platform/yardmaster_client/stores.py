@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from yardmaster_client import uploads
-from yardmaster_client.downloads import RemoteFile, download
+from yardmaster_client.downloads import RemoteFile, checksum_of, download
 from yardmaster_client.models import Code, CodeVersion, Dataset, DatasetVersion, StoredFile, read
 from yardmaster_client.transport import Transport
 
@@ -89,7 +89,7 @@ class Store(Generic[Item, Version]):
 
         `unless_same`: when the newest version has exactly these files, nothing is uploaded.
         """
-        files = uploads.announced(uploads.find_files(paths))
+        files = uploads.find_files(paths)
         existing = self.find(name, namespace=namespace or self._own_namespace())
         if existing and unless_same and self._is_same(existing, files):
             return existing
@@ -112,8 +112,10 @@ class Store(Generic[Item, Version]):
         namespaces = self._transport.get("me/").get("namespaces", ())
         return next((one["id"] for one in namespaces if one.get("personal")), None)
 
-    def _is_same(self, item: Item, files: Iterable[uploads.Announced]) -> bool:
+    def _is_same(self, item: Item, files: Sequence[uploads.LocalFile]) -> bool:
         if item.latest is None:
             return False
-        there = {(one.path, one.sha256) for one in self.files(item.latest.id)}
-        return there == {(one.file.path, one.sha256) for one in files}
+        there = {one.path: one for one in self.files(item.latest.id)}
+        if {path: one.size for path, one in there.items()} != {one.path: one.size for one in files}:
+            return False
+        return all(checksum_of(one.source, one.size, there[one.path].sha256) == there[one.path].sha256 for one in files)

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from yardmaster_client.errors import FieldError, PortalError
@@ -24,6 +25,7 @@ Progress = Callable[[int, int], None]
 """Called with (bytes done, bytes in all) after each part, from any thread."""
 
 _SIGNED_AT_ONCE = 100
+_HELD_AT_ONCE = 16 << 20
 _PARALLEL = 4
 _IGNORED = {".git", "__pycache__", ".venv", "node_modules", ".ipynb_checkpoints", ".DS_Store"}
 
@@ -36,20 +38,8 @@ class LocalFile:
     path: str
     size: int
 
-    def sha256(self) -> str:
-        with self.source.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@dataclass(frozen=True)
-class Announced:
-    """A file with its checksum, as the portal is told of it."""
-
-    file: LocalFile
-    sha256: str
-
     def as_json(self) -> dict[str, Any]:
-        return {"path": self.file.path, "size": self.file.size, "sha256": self.sha256}
+        return {"path": self.path, "size": self.size}
 
 
 def find_files(paths: Iterable[Path]) -> list[LocalFile]:
@@ -67,16 +57,10 @@ def find_files(paths: Iterable[Path]) -> list[LocalFile]:
     return found
 
 
-def announced(files: Sequence[LocalFile]) -> list[Announced]:
-    """The files with their checksums; several are read at once."""
-    with ThreadPoolExecutor(_PARALLEL) as pool:
-        return [Announced(file, sha256) for file, sha256 in zip(files, pool.map(LocalFile.sha256, files), strict=True)]
-
-
 def upload(
     transport: Transport,
     kind: str,
-    files: Sequence[Announced],
+    files: Sequence[LocalFile],
     *,
     namespace: str | None = None,
     unpack: bool = False,
@@ -94,7 +78,7 @@ def upload(
         state = read(Upload, transport.post("uploads/", body | ({"namespace": namespace} if namespace else {})))
         memory.keep(state.id)
     if state.state == "open":
-        _send(transport, state, {one.file.path: one.file for one in files}, progress)
+        _send(transport, state, {one.path: one for one in files}, progress)
         state = read(Upload, transport.post(f"uploads/{state.id}/complete/", {"unpack": unpack}))
     _wait_until_complete(transport, state)
     memory.forget()
@@ -104,8 +88,9 @@ def upload(
 class _Memory:
     """Which upload of exactly these files is under way, in a small file named after all that makes it the same."""
 
-    def __init__(self, url: str, kind: str, namespace: str | None, files: Sequence[Announced]) -> None:
-        what = json.dumps([url, kind, namespace, [one.as_json() for one in files]], sort_keys=True)
+    def __init__(self, url: str, kind: str, namespace: str | None, files: Sequence[LocalFile]) -> None:
+        about = [[one.path, one.size, one.source.stat().st_mtime_ns] for one in files]
+        what = json.dumps([url, kind, namespace, about], sort_keys=True)
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         self._file = base / "yardmaster" / "uploads" / hashlib.sha256(what.encode()).hexdigest()
 
@@ -141,40 +126,92 @@ def _below(path: Path) -> Iterator[LocalFile]:
             yield LocalFile(file, relative.as_posix(), file.stat().st_size)
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Part `number` (from 1) of the file that is `index` in its upload: `size` bytes from `start`."""
+
+    source: Path
+    index: int
+    number: int
+    start: int
+    size: int
+
+    def read(self) -> bytes:
+        """Its bytes. Raises ValueError: the file has become shorter."""
+        with self.source.open("rb") as stream:
+            stream.seek(self.start)
+            data = stream.read(self.size)
+        if len(data) < self.size:
+            raise ValueError(f"{self.source} was changed while it was uploaded: upload it again.")
+        return data
+
+
 def _send(transport: Transport, state: Upload, sources: dict[str, LocalFile], progress: Progress) -> None:
-    """Send the parts that the portal lacks, files one after the other, their parts side by side."""
+    """Send the parts that the portal lacks, batch after batch, some side by side."""
     total = sum(file["size"] for file in state.files)
-    done = sum(_sizes(state, file, file["done"]) for file in state.files)
+    lacking = [part for file in state.files for part in _lacking(state, file, sources[file["path"]])]
+    done = total - sum(part.size for part in lacking)
     progress(done, total)
+    counting = Lock()
+
+    def sent(size: int) -> None:
+        nonlocal done
+        with counting:
+            done += size
+            progress(done, total)
+
     with ThreadPoolExecutor(_PARALLEL) as pool:
-        for file in state.files:
-            sent = set(file["done"])
-            lacking = [part for part in range(1, file["parts"] + 1) if part not in sent]
-            for batch in (lacking[i : i + _SIGNED_AT_ONCE] for i in range(0, len(lacking), _SIGNED_AT_ONCE)):
-                signed = transport.post(f"uploads/{state.id}/parts/", {"file": file["index"], "parts": batch})["urls"]
-                for size in pool.map(lambda one, f=file: _put(transport, state, f, sources[f["path"]], one), signed):
-                    done += size
-                    progress(done, total)
-
-
-def _sizes(state: Upload, file: dict[str, Any], parts: Iterable[int]) -> int:
-    return sum(max(0, min(state.part_size, file["size"] - (part - 1) * state.part_size)) for part in parts)
-
-
-def _put(transport: Transport, state: Upload, file: dict[str, Any], source: LocalFile, signed: dict[str, Any]) -> int:
-    with source.source.open("rb") as stream:
-        stream.seek((signed["part"] - 1) * state.part_size)
-        data = stream.read(state.part_size)
-    try:
-        transport.put_part(signed["url"], data, signed.get("headers", {}))
-    except PortalError as error:
-        if error.status != 403:
+        work = [pool.submit(_send_batch, transport, state.id, batch, sent) for batch in _batches(lacking)]
+        try:
+            for one in work:
+                one.result()
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
             raise
-        # An address that has expired: on a slow line those that were signed together with it took longer.
-        wanted = {"file": file["index"], "parts": [signed["part"]]}
-        [again] = transport.post(f"uploads/{state.id}/parts/", wanted)["urls"]
-        transport.put_part(again["url"], data, again.get("headers", {}))
-    return len(data)
+
+
+def _lacking(state: Upload, file: dict[str, Any], source: LocalFile) -> Iterator[_Part]:
+    there = set(file["done"])
+    for number in range(1, file["parts"] + 1):
+        if number not in there:
+            start = (number - 1) * state.part_size
+            yield _Part(source.source, file["index"], number, start, min(state.part_size, file["size"] - start))
+
+
+def _batches(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
+    """As many parts as are signed with one request: few large ones, since a batch is held in memory, and no more than
+    leave something for the others that send."""
+    most = min(_SIGNED_AT_ONCE, -(-len(parts) // _PARALLEL))
+    batch: list[_Part] = []
+    size = 0
+    for part in parts:
+        if batch and (len(batch) == most or size + part.size > _HELD_AT_ONCE):
+            yield batch
+            batch, size = [], 0
+        batch.append(part)
+        size += part.size
+    if batch:
+        yield batch
+
+
+def _send_batch(transport: Transport, upload_id: str, batch: Sequence[_Part], sent: Callable[[int], None]) -> None:
+    """Read, sign and send. What was read once is what was signed and what is sent."""
+    content = [part.read() for part in batch]
+    wanted = [
+        {"file": part.index, "part": part.number, "sha256": hashlib.sha256(data).hexdigest()}
+        for part, data in zip(batch, content, strict=True)
+    ]
+    signed = transport.post(f"uploads/{upload_id}/parts/", {"parts": wanted})["urls"]
+    for one, data, asked in zip(signed, content, wanted, strict=True):
+        try:
+            transport.put_part(one["url"], data, one["headers"])
+        except PortalError as error:
+            if error.status not in (400, 403):
+                raise
+            # An address that has expired on a slow line, or bytes that were damaged on their way: once more.
+            [again] = transport.post(f"uploads/{upload_id}/parts/", {"parts": [asked]})["urls"]
+            transport.put_part(again["url"], data, again["headers"])
+        sent(len(data))
 
 
 def _wait_until_complete(transport: Transport, state: Upload) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import http.client
 import os
 import re
@@ -14,6 +13,7 @@ from typing import Callable, Tuple
 from urllib.parse import urljoin
 
 from yardmaster_runner.answers import LATER_STATUSES, json_object, portals_code
+from yardmaster_runner.checksums import Checksum
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
 from yardmaster_runner.order import RemoteFile
 
@@ -62,7 +62,7 @@ def download(hosts: Hosts, file: RemoteFile, url: str, destination: str, incomin
 
 def _receive(hosts: Hosts, file: RemoteFile, url: str, write: Callable[[bytes], object]) -> Tuple[int, str]:
     response, url = _open(hosts, url, file.size)
-    digest, size = hashlib.sha256(), 0
+    checksum, size = Checksum(file.size, file.sha256), 0
     is_whole = False
     try:
         while size <= file.size:
@@ -70,7 +70,7 @@ def _receive(hosts: Hosts, file: RemoteFile, url: str, write: Callable[[bytes], 
             if not chunk:
                 is_whole = True
                 break
-            digest.update(chunk)
+            checksum.update(chunk)
             write(chunk)
             size += len(chunk)
     except (http.client.HTTPException, ConnectionError, socket.timeout) as error:
@@ -78,7 +78,7 @@ def _receive(hosts: Hosts, file: RemoteFile, url: str, write: Callable[[bytes], 
     finally:
         if not is_whole or response.will_close:
             hosts.forget(url)
-    return size, digest.hexdigest()
+    return size, checksum.text()
 
 
 def _open(hosts: Hosts, url: str, size: int) -> Tuple[http.client.HTTPResponse, str]:

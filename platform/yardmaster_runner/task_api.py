@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from yardmaster_runner.answers import PortalAway
 from yardmaster_runner.portal import TIMEOUT, Portal
@@ -77,12 +77,11 @@ class TaskApi:
         answer = self.portal.call("POST", "task/%s/" % kind, body=facts, timeout=self.timeout)
         return dict(_field(answer, "upload", dict))
 
-    def part_urls(self, upload: str, wanted: Sequence[Tuple[int, int]]) -> Dict[Tuple[int, int], Mapping[str, Any]]:
-        """Where to send these parts, each a file's index and the part's number."""
-        parts: Dict[int, List[int]] = {}
-        for file, part in wanted:
-            parts.setdefault(file, []).append(part)
-        body = {"files": [{"file": file, "parts": numbers} for file, numbers in parts.items()]}
+    def part_urls(
+        self, upload: str, wanted: Sequence[Tuple[int, int, str]]
+    ) -> Dict[Tuple[int, int], Mapping[str, Any]]:
+        """Where to send these parts, each a file's index, the part's number and its SHA-256."""
+        body = {"parts": [{"file": file, "part": part, "sha256": sha256} for file, part, sha256 in wanted]}
         answer = self.portal.call("POST", "task/uploads/%s/parts/" % upload, body=body, timeout=self.timeout)
         return {(int(one["file"]), int(one["part"])): one for one in _field(answer, "urls", list)}
 

@@ -16,9 +16,9 @@ from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
 from yardmaster_runner.patience import Backoff, Patience
 from yardmaster_runner.task_api import TaskApi
 
-PARTS_PER_CALL = 100
+PARTS_PER_CALL = 16
+"""Each is read for its checksum before it is sent: a few at a time are still in the system's memory then."""
 PART_TIMEOUT = 120.0
-CHUNK = 1 << 20
 COMPLETE_LOOKS = 600
 TAKEN = ("conflict", "upload_used")
 WAITING = "the portal has not put the files together yet"
@@ -39,17 +39,10 @@ class LocalFile:
     path: str
     source: str
     size: int
-    sha256: str
 
 
 def describe(path: str, source: str) -> LocalFile:
-    """Read the file once for its size and checksum."""
-    digest, size = hashlib.sha256(), 0
-    with open(source, "rb") as file:
-        for chunk in iter(lambda: file.read(CHUNK), b""):
-            digest.update(chunk)
-            size += len(chunk)
-    return LocalFile(path, source, size, digest.hexdigest())
+    return LocalFile(path, source, os.path.getsize(source))
 
 
 @dataclass(frozen=True)
@@ -89,7 +82,7 @@ class Uploader:
     def send(self, kind: str, files: Sequence[LocalFile], step: Optional[int] = None) -> None:
         """Returns when the portal has all of them, put together and checked. Raises `UploadFailed`."""
         self._patience.worked()
-        facts: Dict[str, Any] = {"files": [{"path": f.path, "size": f.size, "sha256": f.sha256} for f in files]}
+        facts: Dict[str, Any] = {"files": [{"path": f.path, "size": f.size} for f in files]}
         if step is not None:
             facts["step"] = step
         upload = self._insist(lambda: self._api.begin_upload(kind, facts))
@@ -108,7 +101,8 @@ class Uploader:
         raise UploadFailed(WAITING)
 
     def _send_parts(self, upload: str, parts: Sequence[_Part]) -> None:
-        sign = lambda: self._api.part_urls(upload, [(one.index, one.number) for one in parts])  # noqa: E731
+        wanted = [(one.index, one.number, hashlib.sha256(one.read()).hexdigest()) for one in parts]
+        sign = lambda: self._api.part_urls(upload, wanted)  # noqa: E731
         addresses = self._insist(sign)
         backoff = Backoff()
         for one in parts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from tests.browser.visitor import Visitor, cookies_of, visitor
 from tests.real.object_stores import KEYS, S3Server, minio_server
 from tests.real.portal import CHEAP, WHOLE, RealPortal, real_portal
 from yardmaster_client import Yardmaster
+from yardmaster_runner.checksums import Checksum
 
 __all__ = ["minio_server"]
 pytestmark = pytest.mark.s3
@@ -89,7 +89,9 @@ def test_what_the_command_line_sends_lies_in_the_bucket_and_comes_back(
     for file in stored:
         [content] = [data for key, data in objects.items() if key.endswith("/" + file.path)]
         assert content == (folder / file.path).read_bytes()
-        assert hashlib.sha256(content).hexdigest() == file.sha256
+        checksum = Checksum(file.size, file.sha256)
+        checksum.update(content)
+        assert checksum.text() == file.sha256
     assert len(stored) == 3
     client.datasets.download(version.id, tmp_path)
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ from yardmaster.storage.base import (
     Storage,
     UploadMissing,
 )
+from yardmaster_runner.checksums import of_parts
 
 __all__ = ["minio_server", "versitygw_server"]
 
@@ -94,8 +96,13 @@ def _content(store: Storage, key: str, start: int = 0, length: int | None = None
         return b"".join(iter(lambda: stream.read(1 << 16), b""))
 
 
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
 def _send(stand: Stand, key: str, upload_id: str, number: int, data: bytes) -> Any:
-    return stand.put(stand.store.part_url(key, upload_id, number, size=len(data), expires=HOUR), data)
+    signed = stand.store.part_url(key, upload_id, number, size=len(data), sha256=_sha256(data), expires=HOUR)
+    return stand.put(signed, data)
 
 
 # --- Objects
@@ -223,7 +230,9 @@ def test_parts_sent_in_any_order_make_the_object(stand):
         assert answer.status_code == 200
         assert answer.headers["ETag"]
     parts = stand.store.parts("big", upload_id)
-    assert [(part.number, part.size) for part in parts] == [(n, len(data)) for n, data in sorted(pieces.items())]
+    assert [(part.number, part.size, part.sha256) for part in parts] == [
+        (number, len(data), _sha256(data)) for number, data in sorted(pieces.items())
+    ]
     with pytest.raises(ObjectMissing):
         stand.store.stat("big")
     assert stand.store.multipart_complete("big", upload_id, parts).size == 2 * PART_SIZE + 77
@@ -239,9 +248,40 @@ def test_the_etag_of_the_answer_is_the_listed_one(stand):
 @pytest.mark.parametrize("data", [b"12", b"1234"])
 def test_a_part_has_as_many_bytes_as_were_signed(stand, data):
     upload_id = stand.store.multipart_begin("k", PART_SIZE)
-    signed = stand.store.part_url("k", upload_id, 1, size=3, expires=HOUR)
+    signed = stand.store.part_url("k", upload_id, 1, size=3, sha256=_sha256(data), expires=HOUR)
     assert 400 <= stand.put(signed, data).status_code < 500
     assert stand.store.parts("k", upload_id) == []
+
+
+def test_a_part_has_the_checksum_that_was_signed(stand):
+    upload_id = stand.store.multipart_begin("k", PART_SIZE)
+    signed = stand.store.part_url("k", upload_id, 1, size=3, sha256=_sha256(b"abc"), expires=HOUR)
+    assert 400 <= stand.put(signed, b"xyz").status_code < 500
+    assert stand.store.parts("k", upload_id) == []
+    assert stand.put(signed, b"abc").status_code == 200
+
+
+def test_a_whole_object_is_sent_in_one_request_where_the_store_takes_that(stand):
+    signed = stand.store.object_url("k", size=3, sha256=_sha256(b"abc"), expires=HOUR)
+    if signed is None:
+        assert stand.store.served() is not None, "a server of its own takes whole objects"
+        return
+    for wrong in (b"xyz", b"ab", b"abcd"):
+        assert 400 <= stand.put(signed, wrong).status_code < 500
+    with pytest.raises(ObjectMissing):
+        stand.store.stat("k")
+    assert stand.put(signed, b"abc").status_code == 200
+    found = stand.store.stat("k")
+    assert (found.size, found.sha256) == (3, _sha256(b"abc"))
+
+
+def test_the_checksum_of_an_object_of_parts_is_that_of_its_parts_where_the_store_keeps_one(stand):
+    pieces = [b"a" * PART_SIZE, b"b"]
+    upload_id = stand.store.multipart_begin("k", PART_SIZE)
+    for number, data in enumerate(pieces, start=1):
+        _send(stand, "k", upload_id, number, data)
+    found = stand.store.multipart_complete("k", upload_id, stand.store.parts("k", upload_id))
+    assert found.sha256 in ("", of_parts(_sha256(data) for data in pieces))
 
 
 def test_a_part_sent_twice_is_the_last_one(stand):
@@ -354,7 +394,7 @@ def test_a_read_address_of_nothing_is_a_404(stand):
 def test_an_address_leads_where_its_audience_is_said_to_find_the_store(store):
     for audience in Audience:
         assert store.read_url("k", HOUR, audience=audience).startswith(store.origin(audience) + "/")
-        signed = store.part_url("k", "0" * 32, 1, size=1, expires=HOUR, audience=audience)
+        signed = store.part_url("k", "0" * 32, 1, size=1, sha256="0" * 64, expires=HOUR, audience=audience)
         assert signed.url.startswith(store.origin(audience) + "/")
 
 

@@ -3,6 +3,7 @@ part, no row, no byte of the quota."""
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import uuid
 from collections import Counter
@@ -161,8 +162,9 @@ def test_a_discarded_upload_leaves_nothing_though_its_parts_are_sent_on(there: S
         for _ in range(3):
             files = [{"path": f"f{number}", "size": 100_000} for number in range(8)]
             upload = client.post("/api/v1/uploads/", json={"kind": "dataset", "files": files}).json()["id"]
-            wanted = [{"file": number, "parts": [1]} for number in range(8)]
-            signed = client.post(f"/api/v1/uploads/{upload}/parts/", json={"files": wanted}).json()["urls"]
+            sha256 = hashlib.sha256(b"x" * 100_000).hexdigest()
+            wanted = [{"file": number, "part": 1, "sha256": sha256} for number in range(8)]
+            signed = client.post(f"/api/v1/uploads/{upload}/parts/", json={"parts": wanted}).json()["urls"]
 
             def send(_: httpx2.Client, number: int, signed: list[dict[str, Any]] = signed) -> httpx2.Response:
                 return httpx2.put(signed[number % 8]["url"], content=b"x" * 100_000)

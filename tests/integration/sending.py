@@ -35,9 +35,15 @@ def begin(client: APIClient, content: Mapping[str, bytes], kind: str = "dataset"
     return answer.json()
 
 
-def sign(client: APIClient, upload: str, file: int, *parts: int) -> list[str]:
-    """The paths of the signed addresses."""
-    answer = client.post(f"/api/v1/uploads/{upload}/parts/", {"file": file, "parts": list(parts)})
+def part(file: int, number: int, data: bytes = b"") -> dict[str, Any]:
+    """A part as it is to be signed."""
+    return {"file": file, "part": number, "sha256": sha256(data)}
+
+
+def sign(client: APIClient, upload: str, file: int, *content: bytes) -> list[str]:
+    """The paths of the signed addresses of a file's parts, from the first, of which this is the content."""
+    wanted = [part(file, number, data) for number, data in enumerate(content, start=1)]
+    answer = client.post(f"/api/v1/uploads/{upload}/parts/", {"parts": wanted})
     assert answer.status_code == 200, answer.json()
     return [one["url"].partition(":8080")[2] for one in answer.json()["urls"]]
 
@@ -51,10 +57,10 @@ def send(client: APIClient, upload: Mapping[str, Any], content: Mapping[str, byt
     """Every part of every file."""
     for file in upload["files"]:
         data, step = content[file["path"]], upload["part_size"]
-        numbers = range(1, file["parts"] + 1)
-        urls = sign(client, upload["id"], file["index"], *numbers) if numbers else []
-        for number, url in zip(numbers, urls, strict=True):
-            assert put(url, data[(number - 1) * step : number * step]).status_code == 200
+        pieces = [data[at : at + step] for at in range(0, len(data), step)]
+        urls = sign(client, upload["id"], file["index"], *pieces) if pieces else []
+        for piece, url in zip(pieces, urls, strict=True):
+            assert put(url, piece).status_code == 200
 
 
 def complete(client: APIClient, upload: str, **body: Any) -> Any:

@@ -135,7 +135,7 @@ class TaskUploadPartsView(TaskUploadAddress):
 
     @extend_schema(request=WantedPartsSerializer, responses=SignedPartsSerializer)
     def post(self, request: Request, upload_id: UUID) -> Response:
-        wanted = self.read(WantedPartsSerializer)["wanted"]
+        wanted = self.read(WantedPartsSerializer)["parts"]
         urls = parts_sign(self.upload(upload_id), wanted, Audience.TASKS)
         return Response(SignedPartsSerializer({"urls": urls}).data)
 

@@ -15,6 +15,7 @@ export interface OpenUpload {
 }
 
 export interface Signed {
+  file: number;
   part: number;
   method: string;
   url: string;
@@ -30,8 +31,14 @@ export function look(id: string): Promise<OpenUpload> {
   return get<OpenUpload>(`uploads/${id}/`);
 }
 
-export function sign(id: string, file: number, parts: number[]): Promise<{ urls: Signed[] }> {
-  return post<{ urls: Signed[] }>(`uploads/${id}/parts/`, { file, parts });
+export interface PartToSign {
+  file: number;
+  part: number;
+  sha256: string;
+}
+
+export function sign(id: string, parts: PartToSign[]): Promise<{ urls: Signed[] }> {
+  return post<{ urls: Signed[] }>(`uploads/${id}/parts/`, { parts });
 }
 
 export function discard(id: string): Promise<null> {

@@ -1,11 +1,13 @@
 // Sends the parts of an upload side by side: pauses, resumes, waits for a network that is away, and never sends a part
 // that the portal has. Knows nothing of the page.
 import { Refusal } from "../api";
+import { sha256Of } from "./checksum";
 import { arrivedOf, lackingOf, rangeOf, restAfter, type PartToSend, type ServerFile } from "./plan";
 import { put, sign, type OpenUpload, type Signed } from "./portal";
 
 const PARALLEL = 4; // browsers open six connections to one host; the page keeps two
 const SIGNED_AT_ONCE = 50;
+const HASHED_AT_ONCE = 16 << 20;
 const ADDRESS_LIFE = 10 * 60_000; // they are good for a quarter of an hour
 
 /** A file that cannot be read any more: it was changed, moved or deleted while it was sent. */
@@ -23,7 +25,7 @@ export class Sender {
 
   private readonly arrived = new Map<number, number>();
   private readonly moving = new Map<string, number>();
-  private readonly addresses = new Map<string, { at: number; signed: Promise<Map<number, Signed>> }>();
+  private readonly addresses = new Map<string, { at: number; signed: Promise<Signed> }>();
   private readonly todo: PartToSend[] = [];
   private control = new AbortController();
   private paused: { go: () => void; going: Promise<void> } | null = null;
@@ -94,16 +96,23 @@ export class Sender {
   }
 
   private async sendNext(): Promise<void> {
-    for (let part = this.todo.pop(); part && !this.ended; part = this.todo.pop()) {
+    for (let part = this.next(); part && !this.ended; part = this.next()) {
       while (!this.ended && !(await this.isSent(part)));
     }
+  }
+
+  /** Taken together with its address, so that the next to be taken has one. */
+  private next(): PartToSend | undefined {
+    const part = this.todo.pop();
+    if (part && !this.hasAddress(part)) this.signFrom(part);
+    return part;
   }
 
   /** One try. False where another one makes sense, now or after a rest. */
   private async isSent(part: PartToSend): Promise<boolean> {
     await this.paused?.going;
     if (this.ended) return true;
-    const key = `${part.file.index}:${part.number}`;
+    const key = keyOf(part);
     const { signal } = this.control;
     try {
       const signed = await this.addressOf(part);
@@ -122,6 +131,7 @@ export class Sender {
     }
     const [from, to] = rangeOf(part.file, part.number, this.upload.part_size);
     this.arrived.set(part.file.index, (this.arrived.get(part.file.index) ?? 0) + to - from);
+    this.addresses.delete(key);
     this.failures = 0;
     this.waits = "";
     return true;
@@ -131,36 +141,70 @@ export class Sender {
   private async recover(part: PartToSend, error: unknown): Promise<void> {
     if (!(error instanceof Refusal)) throw error;
     const passes = error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500;
-    const outdated = error.status === 403 && this.failures < 5; // an address that is over; a new one is signed
+    // An address that has expired, or bytes that were damaged on their way: both are signed again.
+    const outdated = (error.status === 403 || error.status === 400) && this.failures < 5;
     if (!passes && !outdated) throw error;
     if (error.status === 0) await this.checkReadable(part.file);
-    this.addresses.delete(this.batchOf(part));
+    this.addresses.delete(keyOf(part));
     this.failures += 1;
     const rest = restAfter(Math.ceil(this.failures / PARALLEL), Math.random());
     this.waits = error.message;
     await restOrOnline(rest, this.control.signal);
   }
 
-  private batchOf(part: PartToSend): string {
-    return `${part.file.index}:${Math.floor((part.number - 1) / SIGNED_AT_ONCE)}`;
+  /** The part's signed address; asked for together with those of the parts that follow. */
+  private addressOf(part: PartToSend): Promise<Signed> {
+    if (!this.hasAddress(part)) this.signFrom(part);
+    return this.addresses.get(keyOf(part))!.signed;
   }
 
-  /** The part's signed address; asked for together with those of its neighbours. */
-  private async addressOf(part: PartToSend): Promise<Signed> {
-    const batch = this.batchOf(part);
-    let known = this.addresses.get(batch);
-    if (!known || Date.now() - known.at > ADDRESS_LIFE) {
-      const first = Math.floor((part.number - 1) / SIGNED_AT_ONCE) * SIGNED_AT_ONCE + 1;
-      const wanted = lackingOf(part.file).filter((number) => number >= first && number < first + SIGNED_AT_ONCE);
-      const signed = sign(this.upload.id, part.file.index, wanted).then(({ urls }) => new Map(urls.map((one) => [one.part, one])));
-      signed.catch(() => this.addresses.delete(batch)); // those that wait for it see the error, too
-      known = { at: Date.now(), signed };
-      this.addresses.set(batch, known);
+  private hasAddress(part: PartToSend): boolean {
+    const known = this.addresses.get(keyOf(part));
+    return known !== undefined && Date.now() - known.at <= ADDRESS_LIFE;
+  }
+
+  private signFrom(part: PartToSend): void {
+    const batch = [part];
+    let size = this.sizeOf(part);
+    for (let at = this.todo.length - 1; at >= 0 && batch.length < SIGNED_AT_ONCE; at--) {
+      const next = this.todo[at]!;
+      if (this.hasAddress(next)) continue;
+      size += this.sizeOf(next);
+      if (size > HASHED_AT_ONCE) break;
+      batch.push(next);
     }
-    const found = (await known.signed).get(part.number);
-    if (!found) throw new Refusal(0, "The portal returned the wrong upload URLs.", "");
-    if (part.file.parts <= SIGNED_AT_ONCE && part.number === part.file.parts) this.addresses.delete(batch);
-    return found;
+    const signed = this.sign(batch);
+    for (const one of batch) {
+      const key = keyOf(one);
+      const mine = signed.then((found) => {
+        const address = found.get(key);
+        if (!address) throw new Refusal(0, "The portal returned the wrong upload URLs.", "");
+        return address;
+      });
+      mine.catch(() => this.addresses.delete(key)); // those that wait for it see the error, too
+      this.addresses.set(key, { at: Date.now(), signed: mine });
+    }
+  }
+
+  private async sign(batch: PartToSend[]): Promise<Map<string, Signed>> {
+    const parts = [];
+    for (const one of batch) parts.push({ file: one.file.index, part: one.number, sha256: await this.checksumOf(one) });
+    const { urls } = await sign(this.upload.id, parts);
+    return new Map(urls.map((one) => [`${one.file}:${one.part}`, one]));
+  }
+
+  private async checksumOf(part: PartToSend): Promise<string> {
+    const bytes = this.bytesOf(part);
+    try {
+      return await sha256Of(bytes);
+    } catch {
+      throw new Unreadable(part.file);
+    }
+  }
+
+  private sizeOf({ file, number }: PartToSend): number {
+    const [from, to] = rangeOf(file, number, this.upload.part_size);
+    return to - from;
   }
 
   /** The part's bytes. Not read here: the browser streams them from the disk. */
@@ -188,6 +232,10 @@ export class Sender {
     this.control = new AbortController();
     this.waits = "";
   }
+}
+
+function keyOf(part: PartToSend): string {
+  return `${part.file.index}:${part.number}`;
 }
 
 function restOrOnline(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -1,4 +1,4 @@
-"""Putting files together that were sent in parts, and reading through them, many side by side: a store answers slowly
+"""Putting files together that were sent in parts, and looking at them, many side by side: a store answers slowly
 (a disk that flushes, a network), but many at once.
 
 The work speaks to the store alone, and must not touch the database: connections belong to the thread that made them.
@@ -8,13 +8,14 @@ Not here: which files there are, and what becomes of what was found in them (`ap
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
 from yardmaster.storage.base import ObjectMissing, Part, Storage, UploadMissing
 from yardmaster.storage.facts import FactFinder, FileFacts, find_facts
+from yardmaster_runner.checksums import Checksum, of_parts
 
 PARALLEL = 8
 _AHEAD = 2 * PARALLEL
@@ -65,29 +66,27 @@ def crc_budgets(sizes: Iterable[int]) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Assembly:
-    """One file that is sent in parts. `multipart_id` is empty before its first part; `part_sizes` are those that it
-    should have, by number."""
+    """One file that is sent in parts. `multipart_id` is empty before its first part address was made, and for a file
+    that is sent as a whole object; `part_sizes` are those that it should have, by number; `declared` is the checksum
+    that its sender announced, if any."""
 
     store: Storage
     key: str
     size: int
     multipart_id: str
     part_sizes: Mapping[int, int]
+    declared: str = ""
 
     def arrived(self) -> list[Part] | None:
         """The parts of the file that are there; each without an ETag where they are put together already. None: the
         store knows nothing of the file any more."""
         if not self.multipart_id:
-            return []
+            return (self._whole() or []) if len(self.part_sizes) == 1 else []
         try:
             return self.store.parts(self.key, self.multipart_id)
         except UploadMissing:
             # Put together by a try that was interrupted before it could note so: then the object is there, whole.
-            try:
-                whole = self.store.stat(self.key).size == self.size
-            except ObjectMissing:
-                whole = False
-            return [Part(n, size, "") for n, size in self.part_sizes.items()] if whole else None
+            return self._whole()
 
     def lacking(self, arrived: Iterable[Part]) -> list[int]:
         """The numbers of the parts that are not there whole."""
@@ -97,11 +96,42 @@ class Assembly:
     def assemble(
         self, arrived: Iterable[Part], *, count_as: str | None, crc_budget: int, beat: Callable[[int], None]
     ) -> FileFacts:
-        """Make the object of its parts, unless that was done, and read it through. The rest as in `FactFinder`."""
+        """Make the object of its parts, unless that was done. It is read where the store has not verified a checksum of
+        the form that was announced, and to count its records where that costs little. The rest as in `FactFinder`."""
         parts = list(arrived)
         if self.size == 0:
             self.store.put(self.key, b"")
         elif any(part.etag for part in parts):
             self.store.multipart_complete(self.key, self.multipart_id, parts)
+        known = self._verified(parts)
+        counts = count_as is not None and self.store.is_near
+        if known and not counts:
+            beat(self.size)
+            return FileFacts(self.size, known)
+        checksum = Checksum(self.size, self.declared)
         with self.store.open_range(self.key) as source:
-            return find_facts(FactFinder(source, count_as=count_as, crc_budget=crc_budget, beat=beat))
+            return find_facts(
+                FactFinder(
+                    source, checksum=checksum, known=known, count_as=count_as if counts else None,
+                    crc_budget=crc_budget, beat=beat,
+                )
+            )  # fmt: skip
+
+    def _whole(self) -> list[Part] | None:
+        """The object's parts, without ETags, where it is there whole."""
+        try:
+            found = self.store.stat(self.key)
+        except ObjectMissing:
+            return None
+        if found.size != self.size:
+            return None
+        is_plain = len(self.part_sizes) == 1
+        return [Part(n, size, "", found.sha256 if is_plain else "") for n, size in self.part_sizes.items()]
+
+    def _verified(self, parts: Sequence[Part]) -> str:
+        """The checksum that the store has verified, in the form of the one that was announced; empty: it has not."""
+        if not all(part.sha256 for part in parts):
+            return ""
+        found = of_parts(part.sha256 for part in parts) if parts else Checksum(0).text()
+        is_same_form = found.partition("-")[2] == self.declared.partition("-")[2]
+        return found if is_same_form or not self.declared else ""

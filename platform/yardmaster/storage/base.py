@@ -56,6 +56,12 @@ class PartsRefused(StorageError):
     code = "parts_refused"
 
 
+class ChecksumMismatch(PartsRefused):
+    """What was sent does not have the SHA-256 that was signed. Nothing of it is kept."""
+
+    code = "checksum_mismatch"
+
+
 class AddressRefused(StorageError):
     """A signed address is forged, expired, or used for something other than what it was signed for."""
 
@@ -76,15 +82,19 @@ class ObjectStat:
     size: int
     etag: str
     modified: datetime
+    sha256: str = field(default="", compare=False)
+    """Its checksum as `yardmaster_runner.checksums` writes it, verified when the object came; empty where the store has
+    none, as in lists."""
 
 
 @dataclass(frozen=True, order=True)
 class Part:
-    """One part that has arrived whole."""
+    """One part that has arrived whole. `sha256` in hexadecimal, verified when it came."""
 
     number: int
     size: int
     etag: str
+    sha256: str = ""
 
 
 @dataclass(frozen=True)
@@ -171,13 +181,22 @@ class Storage(Protocol):
         part: int,
         *,
         size: int,
+        sha256: str,
         expires: timedelta,
         audience: Audience = Audience.PEOPLE,
     ) -> SignedRequest:
-        """How to send part `part` (from 1) of exactly `size` bytes. The answer carries an `ETag`.
+        """How to send part `part` (from 1) of exactly `size` bytes with this SHA-256 (in hexadecimal), which the store
+        verifies. The answer carries an `ETag`.
 
         Does not ask the store: a closed upload is noticed when the part is sent.
         """
+        ...
+
+    def object_url(
+        self, key: str, *, size: int, sha256: str, expires: timedelta, audience: Audience = Audience.PEOPLE
+    ) -> SignedRequest | None:
+        """How to send a whole object of exactly `size` bytes with this SHA-256 in one request, over an older one. Until
+        the address expires nothing closes it. None: this store takes objects in parts alone."""
         ...
 
     def parts(self, key: str, upload_id: str) -> list[Part]:
@@ -222,6 +241,11 @@ class Storage(Protocol):
         """Make what the store needs before its first object. There already: success."""
         ...
 
+    @property
+    def is_near(self) -> bool:
+        """Reading an object costs no network: what is worth knowing of its content can be looked up there."""
+        ...
+
     def served(self) -> PortalServed | None:
         """What the portal must serve of it. None: the store has a server of its own."""
         ...
@@ -233,8 +257,8 @@ class PortalServed(Protocol):
     @property
     def addresses(self) -> AddressBook: ...
 
-    def part_write(self, grant: PartGrant, data: Readable) -> Part:
-        """What a PUT to a part's address does: exactly the granted bytes, or the part does not count."""
+    def part_write(self, grant: PartGrant, data: Readable) -> str:
+        """What a PUT to a part's address does: exactly the granted bytes, or the part does not count. Its ETag."""
         ...
 
 

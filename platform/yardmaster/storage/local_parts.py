@@ -2,15 +2,14 @@
 
 Parts are written straight to their place in one file, so completing an upload is a rename, however large it is. One
 folder per upload: `target` (key and part size; its lock keeps `complete` and writers apart), `data`, and per arrived
-part a file with its number that holds size and ETag. A part counts once that file is written, which is after its bytes
-are on the disk.
+part a file with its number that holds size and SHA-256, which is its ETag. A part counts once that file is written,
+which is after its bytes are on the disk.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import json
 import os
 import re
@@ -30,7 +29,9 @@ from yardmaster.storage.base import (
     check_numbers,
     read_chunks,
 )
+from yardmaster.storage.exact import ExactReader
 from yardmaster.storage.folder import errors_translated, remove_older, unused_name, write_all, write_new
+from yardmaster.storage.signing import PartGrant
 
 _ABORTED = "aborted-"
 _UPLOAD_ID = re.compile(r"[0-9a-f]{32}")
@@ -53,13 +54,16 @@ class PartFolder:
             write_new(folder / "target", json.dumps({"key": key, "part_size": part_size}).encode(), durable=False)
         return upload_id
 
-    def write(self, key: str, upload_id: str, number: int, size: int, data: Readable) -> Part:
-        """Put one part in its place, over what an earlier try left there."""
+    def write(self, grant: PartGrant, data: Readable) -> str:
+        """Put one part in its place, over what an earlier try left there. Its ETag."""
+        key, upload_id, number = grant.key, grant.upload_id, grant.part
         if not 1 <= number <= MAX_PARTS:
             raise PartsRefused(f"Parts are numbered 1 to {MAX_PARTS}, not {number}.")
         with errors_translated("Writing a part"), self._locked(key, upload_id, fcntl.LOCK_SH) as (folder, part_size):
-            if size > part_size:
-                raise PartsRefused(f"Part {number} has {size} bytes, more than the upload's part size {part_size}.")
+            if grant.size > part_size:
+                raise PartsRefused(
+                    f"Part {number} has {grant.size} bytes, more than the upload's part size {part_size}."
+                )
             try:
                 mark = os.open(folder / str(number), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o640)
             except FileNotFoundError as error:
@@ -68,15 +72,16 @@ class PartFolder:
                 # One writer per part; from here until the end the part does not count.
                 fcntl.flock(mark, fcntl.LOCK_EX)
                 os.ftruncate(mark, 0)
-                etag = _write_at(folder / "data", (number - 1) * part_size, size, data, number)
-                os.pwrite(mark, json.dumps([size, etag]).encode(), 0)
+                exact = ExactReader(data, grant.size, grant.sha256, f"Part {number}")
+                _write_at(folder / "data", (number - 1) * part_size, exact)
+                os.pwrite(mark, json.dumps([grant.size, grant.sha256]).encode(), 0)
             except FileNotFoundError as error:
                 raise _missing(upload_id) from error
             finally:
                 os.close(mark)
             if not (folder / "target").exists():  # aborted meanwhile: what was written went with the folder
                 raise _missing(upload_id)
-        return Part(number, size, etag)
+        return grant.sha256
 
     def parts(self, key: str, upload_id: str) -> list[Part]:
         folder = self._folder(key, upload_id)[0]
@@ -157,24 +162,16 @@ def check_parts(named: Sequence[Part], arrived: Sequence[Part], part_size: int) 
             raise PartsRefused(f"Part {part.number} has {part.size} bytes; all but the last have {part_size}.")
 
 
-def _write_at(place: Path, offset: int, size: int, data: Readable, number: int) -> str:
-    digest = hashlib.md5(usedforsecurity=False)
+def _write_at(place: Path, offset: int, data: ExactReader) -> None:
     descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o640)
     try:
         os.lseek(descriptor, offset, os.SEEK_SET)
-        left = size
         for chunk in read_chunks(data, CHUNK):
-            left -= len(chunk)
-            if left < 0:
-                break
             write_all(descriptor, chunk)
-            digest.update(chunk)
-        if left:
-            raise PartsRefused(f"Part {number} must have {size} bytes; {'more' if left < 0 else size - left} came.")
+        data.require_whole()
         os.fdatasync(descriptor)
     finally:
         os.close(descriptor)
-    return digest.hexdigest()
 
 
 def _cut(place: Path, size: int) -> None:
@@ -189,8 +186,8 @@ def _read_mark(place: Path) -> Part | None:
     text = place.read_bytes()
     if not text:  # still being written, or cut off
         return None
-    size, etag = json.loads(text)
-    return Part(int(place.name), size, etag)
+    size, sha256 = json.loads(text)
+    return Part(int(place.name), size, sha256, sha256)
 
 
 def _missing(upload_id: str) -> UploadMissing:

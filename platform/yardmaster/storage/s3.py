@@ -30,12 +30,20 @@ from yardmaster.storage.base import (
     check_numbers,
     key_segments,
 )
-from yardmaster.storage.s3_client import Endpoint, S3Client, errors_translated
+from yardmaster.storage.s3_client import (
+    CHECKSUM,
+    Endpoint,
+    S3Client,
+    checksum_read,
+    checksum_written,
+    errors_translated,
+)
 from yardmaster.storage.s3_signing import Call, Credentials, presigned_url
 
 _STREAM_PART = 16 << 20
 """Bytes of memory for what is written without a known length; an object of up to 10,000 of these."""
 _BEYOND = "InvalidRange"
+_WITH_CHECKSUM: dict[str, str | list[str] | tuple[str]] = {"x-amz-checksum-mode": "ENABLED"}
 
 
 class S3Storage:
@@ -76,6 +84,10 @@ class S3Storage:
     def origin(self, audience: Audience) -> str:
         return self._seen_from[audience]
 
+    @property
+    def is_near(self) -> bool:
+        return False
+
     def served(self) -> None:
         return None
 
@@ -115,8 +127,12 @@ class S3Storage:
 
     def stat(self, key: str) -> ObjectStat:
         with errors_translated("Looking at an object"):
-            found = self._objects.stat_object(self._bucket, self._name(key))
-            return ObjectStat(key, found.size or 0, found.etag or "", _whole_seconds(found.last_modified))
+            found = self._objects.stat_object(self._bucket, self._name(key), extra_headers=_WITH_CHECKSUM)
+            headers = found.metadata or {}
+            return ObjectStat(
+                key, found.size or 0, found.etag or "", _whole_seconds(found.last_modified),
+                checksum_read(headers.get(CHECKSUM, "")),
+            )  # fmt: skip
 
     def copy(self, source: str, target: str) -> ObjectStat:
         with errors_translated("Copying an object"):
@@ -160,11 +176,17 @@ class S3Storage:
         part: int,
         *,
         size: int,
+        sha256: str,
         expires: timedelta,
         audience: Audience = Audience.PEOPLE,
     ) -> SignedRequest:
         query = {"partNumber": str(part), "uploadId": upload_id}
-        return self._signed("PUT", key, query, {"Content-Length": str(size)}, expires, audience)
+        return self._signed("PUT", key, query, _content(size, sha256), expires, audience)
+
+    def object_url(
+        self, key: str, *, size: int, sha256: str, expires: timedelta, audience: Audience = Audience.PEOPLE
+    ) -> SignedRequest:
+        return self._signed("PUT", key, {}, _content(size, sha256), expires, audience)
 
     def parts(self, key: str, upload_id: str) -> list[Part]:
         return self._client.parts(self._bucket, self._name(key), upload_id)
@@ -261,6 +283,11 @@ class _Body:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _content(size: int, sha256: str) -> dict[str, str]:
+    """The headers that bind an address to its content."""
+    return {"Content-Length": str(size), CHECKSUM: checksum_written(sha256)}
 
 
 def _whole_seconds(moment: datetime | None) -> datetime:

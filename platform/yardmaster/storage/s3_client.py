@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -38,6 +39,7 @@ _OWN_CALL = timedelta(minutes=1)
 _LISTED_AT_ONCE = 1000
 _UPLOAD_ID = re.compile(r"(?!.*\.\.)[\w.~+/=-]{1,1024}", re.ASCII)
 
+CHECKSUM = "x-amz-checksum-sha256"
 _OBJECT_MISSING = {"NoSuchKey", "NoSuchObject", "NoSuchVersion"}
 _PARTS_REFUSED = {"InvalidPart", "InvalidPartOrder", "EntityTooSmall", "BadDigest", "XAmzContentChecksumMismatch"}
 _FULL = {"XMinioStorageFull", "StorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "InsufficientStorage"}
@@ -135,7 +137,8 @@ class S3Client:
     # --- Uploads in parts ------------------------------------------------------------------------------------------
 
     def begin(self, bucket: str, key: str) -> str:
-        answer = self._call("Beginning an upload", Call("POST", bucket, key, {"uploads": ""}))
+        headers = {"x-amz-checksum-algorithm": "SHA256"}
+        answer = self._call("Beginning an upload", Call("POST", bucket, key, {"uploads": ""}, headers))
         return _text(answer, "UploadId")
 
     def parts(self, bucket: str, key: str, upload_id: str) -> list[Part]:
@@ -146,7 +149,12 @@ class S3Client:
             query = {**_named(upload_id), "max-parts": str(_LISTED_AT_ONCE), "part-number-marker": marker}
             answer = self._call("Listing the parts of an upload", Call("GET", bucket, key, query))
             found += [
-                Part(int(_text(one, "PartNumber")), int(_text(one, "Size")), _text(one, "ETag").strip('"'))
+                Part(
+                    int(_text(one, "PartNumber")),
+                    int(_text(one, "Size")),
+                    _text(one, "ETag").strip('"'),
+                    checksum_read(_text(one, "ChecksumSHA256")),
+                )
                 for one in _all(answer, "Part")
             ]
             marker = _text(answer, "NextPartNumberMarker")
@@ -156,7 +164,9 @@ class S3Client:
     def complete(self, bucket: str, key: str, upload_id: str, parts: Sequence[Part]) -> None:
         """Raises `UploadMissing` and `PartsRefused`."""
         rows = "".join(
-            f"<Part><PartNumber>{part.number}</PartNumber><ETag>{escape(part.etag)}</ETag></Part>" for part in parts
+            f"<Part><PartNumber>{part.number}</PartNumber><ETag>{escape(part.etag)}</ETag>"
+            f"<ChecksumSHA256>{checksum_written(part.sha256)}</ChecksumSHA256></Part>"
+            for part in parts
         )
         body = f"<CompleteMultipartUpload>{rows}</CompleteMultipartUpload>".encode()
         self._call("Putting an upload together", Call("POST", bucket, key, _named(upload_id)), body)
@@ -193,6 +203,17 @@ class S3Client:
             code = _text(found, "Code") or f"status {answer.status}"
             raise meaning(what, code, _text(found, "Message"), call.key)
         return found
+
+
+def checksum_written(sha256: str) -> str:
+    """A SHA-256 in hexadecimal as S3 writes it."""
+    return b64encode(bytes.fromhex(sha256)).decode()
+
+
+def checksum_read(text: str) -> str:
+    """The other way round, of a composite too; empty where there is none."""
+    digest, dash, parts = text.partition("-")
+    return b64decode(digest).hex() + dash + parts
 
 
 def _named(upload_id: str) -> dict[str, str]:

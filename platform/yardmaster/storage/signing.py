@@ -27,12 +27,13 @@ class ReadGrant:
 
 @dataclass(frozen=True)
 class PartGrant:
-    """PUT of one part, of exactly `size` bytes."""
+    """PUT of one part, of exactly `size` bytes with this SHA-256."""
 
     key: str
     upload_id: str
     part: int
     size: int
+    sha256: str
 
 
 class AddressBook:
@@ -54,8 +55,8 @@ class AddressBook:
     def part_address(self, grant: PartGrant, expires: timedelta) -> str:
         """`/storage/parts/…?…`"""
         until = self._until(expires)
-        signature = self._sign("PUT", until, [grant.key, grant.upload_id, grant.part, grant.size])
-        query = {"key": grant.key, "size": grant.size, "expires": until, "signature": signature}
+        signature = self._sign("PUT", until, [grant.key, grant.upload_id, grant.part, grant.size, grant.sha256])
+        query = {"key": grant.key, "size": grant.size, "sha256": grant.sha256, "expires": until, "signature": signature}
         return f"/storage/parts/{quote(grant.upload_id)}/{grant.part}?{urlencode(query)}"
 
     def read_grant(self, key: str, query: Mapping[str, str]) -> ReadGrant:
@@ -66,8 +67,9 @@ class AddressBook:
 
     def part_grant(self, upload_id: str, part: int, query: Mapping[str, str]) -> PartGrant:
         """What this address allows. Raises `AddressRefused`."""
-        grant = PartGrant(query.get("key", ""), upload_id, part, _whole(query.get("size", "")))
-        self._check("PUT", query, [grant.key, grant.upload_id, grant.part, grant.size])
+        size, sha256 = _whole(query.get("size", "")), query.get("sha256", "")
+        grant = PartGrant(query.get("key", ""), upload_id, part, size, sha256)
+        self._check("PUT", query, [grant.key, grant.upload_id, grant.part, grant.size, grant.sha256])
         return grant
 
     def _until(self, expires: timedelta) -> int:

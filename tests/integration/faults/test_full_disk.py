@@ -7,6 +7,7 @@ Each place is a small file system of its own (tmpfs), which only root may mount.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import subprocess
 import tempfile
@@ -113,7 +114,8 @@ def storage_of(scene: Scene) -> tuple[int, int]:
 def begin_upload(http: httpx2.Client, size: int) -> tuple[dict[str, Any], str]:
     """An open upload of one file of one part, and the address of that part."""
     upload = http.post("uploads/", json={"kind": "dataset", "files": [{"path": "a.bin", "size": size}]}).json()
-    parts = http.post(f"uploads/{upload['id']}/parts/", json={"file": 0, "parts": [1]}).json()
+    wanted = {"file": 0, "part": 1, "sha256": hashlib.sha256(b"x" * size).hexdigest()}
+    parts = http.post(f"uploads/{upload['id']}/parts/", json={"parts": [wanted]}).json()
     return upload, parts["urls"][0]["url"]
 
 

@@ -141,7 +141,7 @@ class Person:
             yield "GET", f"dataset-versions/{data.latest.id}/{part}", None
         yield from (("GET", f"code-versions/{self.code}/{part}", None) for part in ("", "files/", "archive/"))
         yield "GET", f"uploads/{upload}/", None
-        yield "POST", f"uploads/{upload}/parts/", {"file": 0, "parts": [1]}
+        yield "POST", f"uploads/{upload}/parts/", {"parts": [{"file": 0, "part": 1, "sha256": "0" * 64}]}
         yield "POST", f"uploads/{upload}/complete/", {}
         yield "DELETE", f"uploads/{upload}/", None
         for part in ("", "members/", "quota/"):
@@ -227,7 +227,9 @@ def test_a_tasks_token_reaches_its_own_job_alone_and_nothing_of_people(people):
         assert http.get(f"/api/v1/jobs/{bob.job.id}/").status_code in (401, 403)
         path = f"/api/v1/task/uploads/{ada.upload['id']}"
         assert http.get(f"{path}/").status_code == 404
-        assert http.post(f"{path}/parts/", json={"file": 0, "parts": [1]}).status_code == 404
+        assert (
+            http.post(f"{path}/parts/", json={"parts": [{"file": 0, "part": 1, "sha256": "0" * 64}]}).status_code == 404
+        )
         assert http.post(f"{path}/complete/", json={}).status_code == 404
     forged = bob.task_token().replace(bob.job.id.replace("-", ""), ada.job.id.replace("-", ""))
     with http_of(ada.scene, forged) as http:

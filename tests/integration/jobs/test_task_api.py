@@ -18,6 +18,7 @@ from apps.stores import storage
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
 from tests.integration.jobs.world import task_of
+from tests.integration.sending import part
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import TaskPhase
 
@@ -43,7 +44,7 @@ def sent(client: APIClient, kind: str, **body) -> dict:
 def storage_parts(client: APIClient, upload: dict) -> None:
     """Send every part to its signed address."""
     for file in upload["files"]:
-        wanted = {"file": file["index"], "parts": list(range(1, file["parts"] + 1))}
+        wanted = {"parts": [part(file["index"], 1, b"x" * file["size"])]}
         for one in client.post(f"{TASK}uploads/{upload['id']}/parts/", wanted).json()["urls"]:
             path = one["url"].split("/", 3)[3]
             answer = APIClient().put(f"/{path}", b"x" * file["size"], content_type="application/octet-stream")
@@ -309,7 +310,8 @@ def test_an_upload_of_another_job_is_not_found(world, job, ada):
     upload = task_of(other).post(f"{TASK}model/", {"files": [{"path": "m", "size": 1}]}).json()["upload"]
     client = task_of(job)
     for verb, address in [("get", ""), ("post", "parts/"), ("post", "complete/")]:
-        answer = getattr(client, verb)(f"{TASK}uploads/{upload['id']}/{address}", {"file": 0, "parts": [1]})
+        body = {"parts": [part(0, 1)]} if address == "parts/" else {}
+        answer = getattr(client, verb)(f"{TASK}uploads/{upload['id']}/{address}", body)
         assert answer.status_code == 404
 
 

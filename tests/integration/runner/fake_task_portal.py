@@ -249,7 +249,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path in ("checkpoints/", "model/"):
             return self._begin(path[:-1])
         if match := re.fullmatch(r"uploads/(\w+)/parts/", path):
-            wanted = [(one["file"], part) for one in json.loads(self.body)["files"] for part in one["parts"]]
+            wanted = [(one["file"], one["part"]) for one in json.loads(self.body)["parts"]]
             urls = [
                 {"file": file, "part": part, "method": "PUT", "url": f"{portal.url}/parts/{match[1]}/{file}/{part}"}
                 for file, part in wanted

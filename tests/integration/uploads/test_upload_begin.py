@@ -11,7 +11,7 @@ from apps.uploads.manifest import MAX_FILE_SIZE, manifest_of
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
 from apps.uploads.services import upload_begin
-from tests.integration.sending import begin, files_of
+from tests.integration.sending import begin, files_of, part
 from yardmaster.storage.file_list import ListedFile
 
 PATH = "/api/v1/uploads/"
@@ -114,7 +114,7 @@ def test_a_foreign_upload_is_a_404_at_every_address(ada, bob, signed_in):
     stranger = signed_in(bob)
     assert stranger.get(f"{PATH}{upload}/").status_code == 404
     assert stranger.delete(f"{PATH}{upload}/").status_code == 404
-    assert stranger.post(f"{PATH}{upload}/parts/", {"file": 0, "parts": [1]}).status_code == 404
+    assert stranger.post(f"{PATH}{upload}/parts/", {"parts": [part(0, 1)]}).status_code == 404
     assert stranger.post(f"{PATH}{upload}/complete/", {}).status_code == 404
     assert stranger.get(PATH).json()["results"] == []
 

@@ -18,7 +18,7 @@ from apps.uploads.models import State, Tombstone, Upload
 from apps.uploads.removal import mark_for_removal
 from apps.uploads.selectors import storage_used, stored_files
 from apps.uploads.services import upload_begin, upload_use, uploads_discard, uploads_expire, uploads_sweep
-from tests.integration.sending import begin, complete, put, send, sha256, sign, tfrecord, uploaded
+from tests.integration.sending import begin, complete, part, put, send, sha256, sign, tfrecord, uploaded
 from yardmaster.storage.file_list import ListedFile
 
 CONTENT = {"a/b.bin": b"hello", "c": b"x" * 1000, "empty": b""}
@@ -57,25 +57,25 @@ def test_completing_twice_is_one_success(ada, client):
 
 def test_missing_parts_are_named_and_can_still_be_sent(client):
     upload = begin(client, {"f": b"abc", "g": b"de"})["id"]
-    put(sign(client, upload, 0, 1)[0], b"abc")
+    put(sign(client, upload, 0, b"abc")[0], b"abc")
     answer = complete(client, upload)
     assert (answer.status_code, answer.json()["code"]) == (409, "parts_missing")
     assert answer.json()["errors"][0]["field"] == "files.1"
     state = client.get(f"/api/v1/uploads/{upload}/").json()
     assert (state["state"], state["problem"]["code"]) == ("open", "parts_missing")
-    put(sign(client, upload, 1, 1)[0], b"de")
+    put(sign(client, upload, 1, b"de")[0], b"de")
     assert complete(client, upload).status_code == 200
 
 
 def test_another_content_than_announced_is_refused_and_can_be_sent_again(client):
     body = {"kind": "dataset", "files": [{"path": "f", "size": 4, "sha256": sha256(b"good")}]}
     upload = client.post("/api/v1/uploads/", body).json()["id"]
-    put(sign(client, upload, 0, 1)[0], b"evil")
+    put(sign(client, upload, 0, b"evil")[0], b"evil")
     answer = complete(client, upload)
     assert (answer.status_code, answer.json()["code"]) == (422, "checksum_mismatch")
     assert answer.json()["errors"][0]["field"] == "files.0"
     assert client.get(f"/api/v1/uploads/{upload}/").json()["files"][0]["done"] == []
-    put(sign(client, upload, 0, 1)[0], b"good")
+    put(sign(client, upload, 0, b"good")[0], b"good")
     assert complete(client, upload).status_code == 200
 
 
@@ -87,18 +87,18 @@ def test_a_file_that_the_store_has_lost_is_sent_anew(client, tmp_path):
     shutil.rmtree(tmp_path / "objects" / "parts")
     assert client.get(f"/api/v1/uploads/{upload}/").json()["files"][0]["done"] == []
     assert complete(client, upload).json()["code"] == "parts_missing"
-    put(sign(client, upload, 0, 1)[0], b"abc")
+    put(sign(client, upload, 0, b"abc")[0], b"abc")
     assert complete(client, upload).status_code == 200
 
 
 def test_a_file_that_was_good_is_not_read_again_after_another_one_was_bad(client, store):
     files = [{"path": "good", "size": 4}, {"path": "late", "size": 4, "sha256": sha256(b"late")}]
     upload = client.post("/api/v1/uploads/", {"kind": "dataset", "files": files}).json()["id"]
-    put(sign(client, upload, 0, 1)[0], b"good")
-    put(sign(client, upload, 1, 1)[0], b"evil")
+    put(sign(client, upload, 0, b"good")[0], b"good")
+    put(sign(client, upload, 1, b"evil")[0], b"evil")
     assert complete(client, upload).status_code == 422
     assert client.get(f"/api/v1/uploads/{upload}/").json()["files"][0]["done"] == [1]
-    put(sign(client, upload, 1, 1)[0], b"late")
+    put(sign(client, upload, 1, b"late")[0], b"late")
     assert complete(client, upload).status_code == 200
 
 
@@ -122,7 +122,7 @@ def test_an_upload_that_is_being_completed_takes_no_parts_and_is_not_deleted_und
     upload = _sent(client)
     complete(client, upload)
     assert lease_claim(uuid.UUID(upload)) is not None
-    assert client.post(f"/api/v1/uploads/{upload}/parts/", {"file": 0, "parts": [1]}).status_code == 409
+    assert client.post(f"/api/v1/uploads/{upload}/parts/", {"parts": [part(0, 1)]}).status_code == 409
     assert client.delete(f"/api/v1/uploads/{upload}/").status_code == 409
 
 
@@ -239,7 +239,7 @@ def test_a_used_upload_does_not_expire(client, settings):
 def test_sending_parts_keeps_an_upload_alive(client, settings):
     upload = begin(client, CONTENT)["id"]
     Upload.objects.update(touched_at=timezone.now() - settings.YARDMASTER_UPLOAD_TTL)
-    sign(client, upload, 0, 1)
+    sign(client, upload, 0, b"abc")
     assert uploads_expire(timezone.now() + timedelta(seconds=5)) == 0
 
 

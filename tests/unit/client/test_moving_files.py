@@ -13,7 +13,7 @@ from tests.unit.client.flaky_server import Asked, FlakyServer
 from yardmaster_client.downloads import RemoteFile, download
 from yardmaster_client.errors import NotReachable, PortalError
 from yardmaster_client.transport import Transport
-from yardmaster_client.uploads import announced, find_files, upload
+from yardmaster_client.uploads import find_files, upload
 
 PART = 10
 
@@ -25,6 +25,7 @@ class UploadingPortal:
         self.server = server
         self.files: list[dict[str, Any]] = []
         self.parts: dict[tuple[int, int], bytes] = {}
+        self.digests: dict[tuple[int, int], str] = {}
         self.begun = 0
         self.state = "open"
         self.breaks_after: int | None = None
@@ -40,8 +41,9 @@ class UploadingPortal:
             self.files = json.loads(asked.body)["files"]
             return 201, self._upload()
         if path.endswith("/parts/"):
-            wish = json.loads(asked.body)
-            return 200, {"urls": [self._signed(wish["file"], part) for part in wish["parts"]]}
+            wanted = json.loads(asked.body)["parts"]
+            self.digests |= {(one["file"], one["part"]): one["sha256"] for one in wanted}
+            return 200, {"urls": [self._signed(one["file"], one["part"]) for one in wanted]}
         if path.endswith("/complete/"):
             self.state = "failed" if self.problem else "completing"
             return 202, self._upload()
@@ -57,7 +59,13 @@ class UploadingPortal:
         return 200, {}
 
     def _signed(self, file: int, part: int) -> dict[str, Any]:
-        return {"part": part, "method": "PUT", "url": f"{self.server.url}/part/{file}/{part}", "headers": {}}
+        return {
+            "file": file,
+            "part": part,
+            "method": "PUT",
+            "url": f"{self.server.url}/part/{file}/{part}",
+            "headers": {},
+        }
 
     def _upload(self) -> dict[str, Any]:
         files = [
@@ -90,9 +98,9 @@ def folder(tmp_path: Path) -> Path:
 def test_files_arrive_whole_with_progress(server: FlakyServer, transport: Transport, folder: Path) -> None:
     portal = UploadingPortal(server)
     seen: list[tuple[int, int]] = []
-    assert upload(transport, "dataset", announced(find_files([folder])), progress=lambda *at: seen.append(at)) == "u1"
+    assert upload(transport, "dataset", find_files([folder]), progress=lambda *at: seen.append(at)) == "u1"
     assert [one["path"] for one in portal.files] == ["a.bin", "empty"]
-    assert portal.files[0]["sha256"] == hashlib.sha256(bytes(range(95))).hexdigest()
+    assert portal.digests == {at: hashlib.sha256(data).hexdigest() for at, data in portal.parts.items()}
     assert portal.content(0) == bytes(range(95))
     assert (seen[0], seen[-1]) == ((0, 95), (95, 95))
 
@@ -102,7 +110,7 @@ def test_mlflow_7564_a_broken_upload_goes_on_where_it_was(
 ) -> None:
     portal = UploadingPortal(server)
     portal.breaks_after = 4
-    files = announced(find_files([folder]))
+    files = find_files([folder])
     with pytest.raises(NotReachable):
         upload(transport, "dataset", files)
     portal.breaks_after = None
@@ -117,11 +125,11 @@ def test_other_files_are_another_upload(server: FlakyServer, transport: Transpor
     portal = UploadingPortal(server)
     portal.breaks_after = 4
     with pytest.raises(NotReachable):
-        upload(transport, "dataset", announced(find_files([folder])))
+        upload(transport, "dataset", find_files([folder]))
     portal.breaks_after = None
     portal.parts.clear()
     (folder / "a.bin").write_bytes(b"other")
-    upload(transport, "dataset", announced(find_files([folder])))
+    upload(transport, "dataset", find_files([folder]))
     assert portal.begun == 2
     assert portal.content(0) == b"other"
 
@@ -131,7 +139,7 @@ def test_what_the_portal_finds_wrong_afterwards_is_raised(
 ) -> None:
     UploadingPortal(server).problem = {"status": 400, "code": "invalid", "detail": "It is a zip bomb.", "errors": []}
     with pytest.raises(PortalError, match="zip bomb"):
-        upload(transport, "code", announced(find_files([folder])))
+        upload(transport, "code", find_files([folder]))
 
 
 def test_there_must_be_something_to_upload_and_no_path_twice(tmp_path: Path, folder: Path) -> None:

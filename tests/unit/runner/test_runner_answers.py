@@ -45,7 +45,7 @@ CALLS = {
     "gap": lambda api: api.log_gap(1, 0, 1, 1),
     "end": lambda api: api.log_end(1),
     "begin": lambda api: api.begin_upload("model", {}),
-    "sign": lambda api: api.part_urls("u", [(0, 1)]),
+    "sign": lambda api: api.part_urls("u", [(0, 1, "0" * 64)]),
     "complete": lambda api: api.complete_upload("u"),
 }
 

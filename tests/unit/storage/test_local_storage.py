@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import resource
@@ -36,7 +37,8 @@ def _files(root: Path) -> list[str]:
 
 
 def _send(store: LocalStorage, upload_id: str, part: int, data: bytes, size: int | None = None) -> None:
-    store.part_write(PartGrant("k", upload_id, part, len(data) if size is None else size), io.BytesIO(data))
+    grant = PartGrant("k", upload_id, part, len(data) if size is None else size, hashlib.sha256(data).hexdigest())
+    store.part_write(grant, io.BytesIO(data))
 
 
 @pytest.fixture
@@ -214,7 +216,7 @@ class DiesHalfWay(io.BytesIO):
 def test_a_part_that_was_cut_off_does_not_count_and_can_be_sent_again(store):
     upload_id = store.multipart_begin("k", SIZE)
     with pytest.raises(Unavailable):
-        store.part_write(PartGrant("k", upload_id, 1, 8), DiesHalfWay(b"abcdefgh"))
+        store.part_write(PartGrant("k", upload_id, 1, 8, "0" * 64), DiesHalfWay(b"abcdefgh"))
     assert store.parts("k", upload_id) == []
     _send(store, upload_id, 1, b"12345678")
     store.multipart_complete("k", upload_id, store.parts("k", upload_id))
@@ -246,7 +248,9 @@ def test_an_upload_is_not_completed_under_a_part_that_is_being_written(store):
         except Unavailable as error:
             outcomes.append(error)
 
-    store.part_write(PartGrant("k", upload_id, 1, 4), WritesLater(b"evil", meanwhile))
+    store.part_write(
+        PartGrant("k", upload_id, 1, 4, hashlib.sha256(b"evil").hexdigest()), WritesLater(b"evil", meanwhile)
+    )
     assert outcomes
     with pytest.raises(PartsRefused):
         store.multipart_complete("k", upload_id, parts)
@@ -299,7 +303,7 @@ def test_an_address_leads_to_the_portal_as_its_user_sees_it(store, root):
     inside = LocalStorage(root, base_url="http://portal", task_url="http://inside:1/", signing_key="k" * 40)
     tasks = Audience.TASKS
     assert inside.read_url("k", hour, audience=tasks).startswith("http://inside:1/storage/objects/k?")
-    signed = inside.part_url("k", "u", 1, size=1, expires=hour, audience=tasks)
+    signed = inside.part_url("k", "u", 1, size=1, sha256="0" * 64, expires=hour, audience=tasks)
     assert signed.url.startswith("http://inside:1/storage/parts/")
 
 
@@ -320,9 +324,9 @@ def test_a_part_that_is_being_written_while_its_upload_is_aborted_is_refused_and
     upload = store.multipart_begin("k", 100)
     body = Meanwhile(b"x" * 100, lambda: store.multipart_abort("k", upload))
     with pytest.raises(UploadMissing):
-        store.part_write(PartGrant("k", upload, 1, 100), body)
+        store.part_write(PartGrant("k", upload, 1, 100, hashlib.sha256(b"x" * 100).hexdigest()), body)
     with pytest.raises(UploadMissing):
-        store.part_write(PartGrant("k", upload, 2, 1), io.BytesIO(b"x"))
+        store.part_write(PartGrant("k", upload, 2, 1, hashlib.sha256(b"x").hexdigest()), io.BytesIO(b"x"))
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 

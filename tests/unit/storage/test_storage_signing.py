@@ -60,7 +60,7 @@ def test_an_address_for_another_object_is_refused(book):
 
 
 def test_a_part_address_says_what_was_granted(book):
-    grant = PartGrant("a/b", "u1", 3, 77)
+    grant = PartGrant("a/b", "u1", 3, 77, "0" * 64)
     assert _part(book, book.part_address(grant, HOUR)) == grant
 
 
@@ -68,14 +68,14 @@ def test_a_part_address_says_what_was_granted(book):
     "changes", [{"part": 4}, {"upload_id": "u2"}, {"key": "a/c"}, {"size": "78"}, {"size": "-1"}, {"expires": "x"}]
 )
 def test_a_part_address_is_good_for_no_other_part(book, changes):
-    address = book.part_address(PartGrant("a/b", "u1", 3, 77), HOUR)
+    address = book.part_address(PartGrant("a/b", "u1", 3, 77, "0" * 64), HOUR)
     with pytest.raises(AddressRefused):
         _part(book, address, **changes)
 
 
 def test_a_read_address_does_not_write_and_a_part_address_does_not_read(book):
     read = book.read_address(ReadGrant("a/b", "", ""), HOUR)
-    part = book.part_address(PartGrant("a/b", "", 0, 0), HOUR)
+    part = book.part_address(PartGrant("a/b", "", 0, 0, "0" * 64), HOUR)
     with pytest.raises(AddressRefused):
         _part(book, read, upload_id="", part=0, key="a/b", size="0")
     with pytest.raises(AddressRefused):

@@ -1,0 +1,125 @@
+"""Uploads to a store with a server of its own: small files in one request, nothing read back, and no byte that no quota
+counts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import urllib3
+from django.utils import timezone
+
+from apps.namespaces.selectors import namespace_for
+from apps.stores import storage
+from apps.uploads.manifest import ADDRESS_LIFE
+from apps.uploads.models import State, Upload
+from apps.uploads.removal import remove
+from apps.uploads.selectors import storage_used
+from apps.uploads.services import uploads_sweep
+from tests.integration.sending import begin, complete, part, sha256
+from tests.real.object_stores import S3Server, minio_server
+from yardmaster.storage.s3 import S3Storage
+from yardmaster_runner.checksums import of_parts
+
+__all__ = ["minio_server"]
+pytestmark = [pytest.mark.s3, pytest.mark.django_db]
+
+MIB = 1 << 20
+CONTENT = {"small": b"abc", "empty": b"", "large": b"x" * (8 * MIB) + b"tail"}
+
+
+@pytest.fixture
+def client(ada, signed_in, settings, minio_server: S3Server):
+    settings.YARDMASTER_STORAGE = minio_server.settings()
+    storage().prepare()
+    return signed_in(ada)
+
+
+def _signed(client, upload, content=CONTENT) -> list[dict]:
+    wanted = [
+        part(file["index"], number, content[file["path"]][(number - 1) * 8 * MIB : number * 8 * MIB])
+        for file in upload["files"]
+        for number in range(1, file["parts"] + 1)
+    ]
+    return client.post(f"/api/v1/uploads/{upload['id']}/parts/", {"parts": wanted}).json()["urls"]
+
+
+def _put(signed: dict, data: bytes) -> int:
+    return urllib3.request(signed["method"], signed["url"], body=data, headers=signed["headers"]).status
+
+
+def _sent(client, content=CONTENT) -> tuple[dict, list[dict]]:
+    upload = begin(client, content)
+    signed = _signed(client, upload, content)
+    for one in signed:
+        data = content[upload["files"][one["file"]]["path"]]
+        assert _put(one, data[(one["part"] - 1) * 8 * MIB : one["part"] * 8 * MIB]) == 200
+    return upload, signed
+
+
+def test_a_small_file_is_one_request_and_nothing_is_read_back(client, monkeypatch):
+    upload, signed = _sent(client)
+    addresses = {(one["file"], one["part"]): one["url"] for one in signed}
+    assert "uploadId" not in addresses[0, 1]
+    assert "uploadId" in addresses[2, 1]
+    monkeypatch.setattr(S3Storage, "open_range", lambda *_: pytest.fail("a byte was read back"))
+    done = client.get(f"/api/v1/uploads/{upload['id']}/").json()["files"]
+    assert [one["done"] for one in done] == [[1], [], [1, 2]]
+    assert complete(client, upload["id"]).status_code == 200
+    made = client.post("/api/v1/datasets/", {"name": "d", "upload": upload["id"]}).json()
+    files = client.get(f"/api/v1/dataset-versions/{made['latest']['id']}/files/").json()["results"]
+    large = of_parts([sha256(CONTENT["large"][: 8 * MIB]), sha256(b"tail")])
+    assert {one["path"]: one["sha256"] for one in files} == {
+        "small": sha256(b"abc"), "empty": sha256(b""), "large": large,
+    }  # fmt: skip
+
+
+def test_the_checksum_of_the_whole_that_was_announced_is_compared(client):
+    for declared, status in ((sha256(CONTENT["large"]), 200), (sha256(b"other"), 422)):
+        files = [{"path": "large", "size": len(CONTENT["large"]), "sha256": declared}]
+        upload = client.post("/api/v1/uploads/", {"kind": "dataset", "files": files}).json()
+        for one in _signed(client, upload):
+            assert _put(one, CONTENT["large"][(one["part"] - 1) * 8 * MIB : one["part"] * 8 * MIB]) == 200
+        assert complete(client, upload["id"]).status_code == status
+
+
+def test_an_address_of_a_complete_upload_writes_nothing_else(client):
+    upload, signed = _sent(client)
+    assert complete(client, upload["id"]).status_code == 200
+    assert _put(signed[0], b"xyz") == 400
+    assert _put(signed[0], b"abc") == 200, "the same bytes again change nothing"
+    assert _put(signed[1], b"x" * (8 * MIB)) == 404
+
+
+def test_what_was_discarded_counts_until_nobody_can_write_it_any_more(client, ada):
+    namespace = namespace_for(ada, None)
+    before = storage_used(namespace)
+    upload, signed = _sent(client)
+    size = sum(map(len, CONTENT.values()))
+    assert client.delete(f"/api/v1/uploads/{upload['id']}/").status_code == 204
+    assert client.get(f"/api/v1/uploads/{upload['id']}/").status_code == 404
+    row = Upload.objects.get()
+    assert _put(signed[0], b"abc") == 200, "S3 has no way to close an address"
+    assert (storage_used(namespace).used, storage_used(namespace).reserved) == (before.used, before.reserved + size)
+    Upload.objects.update(writable_until=timezone.now() - timedelta(seconds=1))
+    uploads_sweep(timezone.now())
+    assert not Upload.objects.exists()
+    assert list(storage().list_prefix(row.key_prefix)) == []
+    assert storage_used(namespace) == before
+
+
+def test_a_deleted_version_counts_as_long(client, ada):
+    namespace = namespace_for(ada, None)
+    before = storage_used(namespace)
+    upload, _ = _sent(client)
+    complete(client, upload["id"])
+    [row] = Upload.objects.all()
+    assert row.writable_until <= timezone.now() + ADDRESS_LIFE
+    client.delete(f"/api/v1/uploads/{upload['id']}/")
+    row.refresh_from_db()
+    assert (row.state, row.held) == (State.DELETING, sum(map(len, CONTENT.values())))
+    remove(row.pk)
+    Upload.objects.update(writable_until=None)
+    remove(row.pk)
+    remove(row.pk)
+    assert storage_used(namespace) == before
