@@ -86,6 +86,7 @@ def _assemble(upload: Upload, lease: Lease) -> None:
             file.multipart_id,
             part_sizes(file.size, upload.part_size),
             file.declared,
+            file.whole,
         )
         for file in files
     ]

@@ -61,12 +61,14 @@ def part_sizes(size: int, part_size: int) -> dict[int, int]:
 BATCH = 500
 """Files whose progress lies in one row: some 100 KiB at most."""
 LONGEST_FAULT = 300
+_WHOLE = "sha256:"
 
 
 @dataclass(frozen=True, slots=True)
 class SentFile:
-    """A file of an upload with its place in the list. `multipart_id` is empty before its first part address was made;
-    its `sha256` is there once it is put together and checked."""
+    """A file of an upload with its place in the list. `multipart_id` is empty before its first part address was made,
+    and where it is sent whole: `whole` is then the SHA-256 of what may be sent. Its `sha256` is there once it is put
+    together and checked."""
 
     index: int
     path: str
@@ -74,6 +76,7 @@ class SentFile:
     declared: str
     sha256: str
     multipart_id: str
+    whole: str = ""
 
     def key(self, upload: Upload) -> str:
         """Where it lies."""
@@ -125,7 +128,7 @@ def sent_files(upload_id: uuid.UUID, indexes: Collection[int] | None = None) -> 
             files[index].size,
             files[index].declared,
             found[index][0] if index in found else files[index].sha256,
-            begun.get(index, ""),
+            *_sent_as(begun.get(index, "")),
         )
         for index in wanted
     }
@@ -134,6 +137,16 @@ def sent_files(upload_id: uuid.UUID, indexes: Collection[int] | None = None) -> 
 def begun_in(upload_id: uuid.UUID, indexes: Iterable[int]) -> dict[int, str]:
     """Which of these files the store has an upload in parts for."""
     return _progress(upload_id, list(indexes))[0]
+
+
+def whole_note(upload_id: uuid.UUID, checksums: Mapping[int, str]) -> None:
+    """These files are sent whole, each with this SHA-256 and no other."""
+    _merge(upload_id, begun={index: _WHOLE + sha256 for index, sha256 in checksums.items()})
+
+
+def _sent_as(begun: str) -> tuple[str, str]:
+    """The store's id of an upload in parts, and the SHA-256 of a file that is sent whole: one of them."""
+    return ("", begun.removeprefix(_WHOLE)) if begun.startswith(_WHOLE) else (begun, "")
 
 
 def begun_note(upload_id: uuid.UUID, begun: Mapping[int, str]) -> None:

@@ -111,7 +111,8 @@ class FileBatch(models.Model):
     upload = models.ForeignKey(Upload, on_delete=models.CASCADE, related_name="+", db_index=False)
     number = models.PositiveIntegerField()
     begun = models.JSONField(default=dict)
-    """By index of a file: the store's id of its upload in parts, from when its first part address was made."""
+    """By index of a file: the store's id of its upload in parts, from when its first part address was made; or the
+    SHA-256 of what may be sent as the whole object (`sha256:…`)."""
     found = models.JSONField(default=dict)
     """By index of a file that is put together and checked: `[sha256, records, fault]`."""
 

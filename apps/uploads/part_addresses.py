@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db import transaction
 from django.utils import timezone
@@ -22,6 +23,7 @@ from apps.uploads.manifest import (
     part_count,
     part_length,
     sent_files,
+    whole_note,
 )
 from apps.uploads.models import State, Upload
 from yardmaster.errors import Problem
@@ -61,7 +63,7 @@ def parts_sign(upload: Upload, wanted: Sequence[WantedPart], audience: Audience 
         _check_wanted(upload, known.get(one.file), one)
     whole = {one.file: signed for one in wanted if (signed := _whole(upload, known[one.file], one, audience))}
     if whole:
-        Upload.objects.filter(pk=upload.pk).update(writable_until=timezone.now() + ADDRESS_LIFE)
+        _note_whole(upload, {one.file: one.sha256 for one in wanted if one.file in whole})
     begun = _begun(upload, [file for index, file in known.items() if index not in whole])
     return [
         SignedPart(
@@ -71,8 +73,9 @@ def parts_sign(upload: Upload, wanted: Sequence[WantedPart], audience: Audience 
     ]
 
 
-def _require_open(upload: Upload) -> None:
-    if not Upload.objects.filter(pk=upload.pk, state=State.OPEN).update(touched_at=timezone.now()):
+def _require_open(upload: Upload, **changes: datetime) -> None:
+    changes["touched_at"] = timezone.now()
+    if not Upload.objects.filter(pk=upload.pk, state=State.OPEN).update(**changes):
         state = Upload.objects.filter(pk=upload.pk).values_list("state", flat=True).first()
         if state is None or state == State.DELETING:
             raise NotFound()
@@ -98,6 +101,14 @@ def _whole(upload: Upload, file: SentFile, one: WantedPart, audience: Audience) 
     return storage().object_url(
         file.key(upload), size=file.size, sha256=one.sha256, expires=ADDRESS_LIFE, audience=audience
     )
+
+
+def _note_whole(upload: Upload, checksums: Mapping[int, str]) -> None:
+    """Before such an address is given away: what it may write, and until when. Raises where the upload is not open any
+    more: what it reserved has perhaps been given back."""
+    with transaction.atomic():
+        _require_open(upload, writable_until=timezone.now() + ADDRESS_LIFE)
+        whole_note(upload.pk, checksums)
 
 
 def _part(upload: Upload, file: SentFile, multipart_id: str, one: WantedPart, audience: Audience) -> SignedRequest:

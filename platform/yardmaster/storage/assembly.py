@@ -68,7 +68,7 @@ def crc_budgets(sizes: Iterable[int]) -> Iterator[int]:
 class Assembly:
     """One file that is sent in parts. `multipart_id` is empty before its first part address was made, and for a file
     that is sent as a whole object; `part_sizes` are those that it should have, by number; `declared` is the checksum
-    that its sender announced, if any."""
+    that its sender announced, if any, and `whole` that of the object that was to be sent."""
 
     store: Storage
     key: str
@@ -76,6 +76,7 @@ class Assembly:
     multipart_id: str
     part_sizes: Mapping[int, int]
     declared: str = ""
+    whole: str = ""
 
     def arrived(self) -> list[Part] | None:
         """The parts of the file that are there; each without an ETag where they are put together already. None: the
@@ -123,8 +124,8 @@ class Assembly:
             found = self.store.stat(self.key)
         except ObjectMissing:
             return None
-        if found.size != self.size:
-            return None
+        if found.size != self.size or (self.whole and found.sha256 not in ("", self.whole)):
+            return None  # it is not there, or a late writer of an earlier try has put its own there
         is_plain = len(self.part_sizes) == 1
         return [Part(n, size, "", found.sha256 if is_plain else "") for n, size in self.part_sizes.items()]
 

@@ -165,7 +165,8 @@ class S3Client:
         """Raises `UploadMissing` and `PartsRefused`."""
         rows = "".join(
             f"<Part><PartNumber>{part.number}</PartNumber><ETag>{escape(part.etag)}</ETag>"
-            f"<ChecksumSHA256>{checksum_written(part.sha256)}</ChecksumSHA256></Part>"
+            + (f"<ChecksumSHA256>{checksum_written(part.sha256)}</ChecksumSHA256>" if part.sha256 else "")
+            + "</Part>"
             for part in parts
         )
         body = f"<CompleteMultipartUpload>{rows}</CompleteMultipartUpload>".encode()

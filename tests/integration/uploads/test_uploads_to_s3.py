@@ -91,6 +91,36 @@ def test_an_address_of_a_complete_upload_writes_nothing_else(client):
     assert _put(signed[1], b"x" * (8 * MIB)) == 404
 
 
+def test_what_a_late_writer_put_in_its_place_is_not_taken_for_the_file(client):
+    content = {"small": b"new"}
+    upload = begin(client, content)
+    [signed] = _signed(client, upload, content)
+    key = f"{Upload.objects.get().key_prefix}/small"
+    storage().put(key, b"old")
+    assert _put(signed, b"new") == 200
+    [late] = _signed(client, upload, {"small": b"old"})
+    _signed(client, upload, content)
+    assert _put(late, b"old") == 200
+    assert complete(client, upload["id"]).json()["code"] == "parts_missing"
+    assert _put(signed, b"new") == 200
+    assert complete(client, upload["id"]).status_code == 200
+    with storage().open_range(key) as body:
+        assert body.read() == b"new"
+
+
+def test_no_address_is_given_away_once_the_quota_was_given_back(client, monkeypatch):
+    upload = begin(client, {"small": b"abc"})
+    signing = S3Storage.object_url
+
+    def discards(self, *arguments, **options):
+        assert client.delete(f"/api/v1/uploads/{upload['id']}/").status_code == 204
+        return signing(self, *arguments, **options)
+
+    monkeypatch.setattr(S3Storage, "object_url", discards)
+    wanted = {"parts": [part(0, 1, b"abc")]}
+    assert client.post(f"/api/v1/uploads/{upload['id']}/parts/", wanted).status_code == 404
+
+
 def test_what_was_discarded_counts_until_nobody_can_write_it_any_more(client, ada):
     namespace = namespace_for(ada, None)
     before = storage_used(namespace)
