@@ -33,10 +33,12 @@ from apps.namespaces.models import Namespace
 from apps.namespaces.services import engine_namespaces_give_up
 from apps.registry.models import Model
 from apps.removals.models import Data, Removal
+from apps.stores import storage
 from apps.uploads.selectors import storage_used, uploads_in
 from apps.uploads.services import uploads_clear
 from apps.uploads.versioned.services import collections_clear
 from yardmaster.errors import YardmasterError
+from yardmaster.ids import folder_of
 from yardmaster.quantity import format_bytes
 
 log = logging.getLogger(__name__)
@@ -155,6 +157,8 @@ def _delete_data(removal: Removal, namespace: Namespace, actor: User | None) -> 
             "code": collections_clear(CODE, namespace, actor=actor),
             "uploads": uploads_clear(namespace),
         }
+    if not any(counts.values()):
+        storage().delete_prefix(folder_of(namespace.pk))  # a bucket of its own goes with it
     why = "Its bytes are being removed from the object store."
     return [_entry(f"{count} {what}", why) for what, count in counts.items() if count]
 

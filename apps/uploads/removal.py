@@ -84,8 +84,12 @@ def remove(upload_id: uuid.UUID) -> None:
     if upload is None:
         return
     for file in sent_files(upload.pk).values():
-        if file.multipart_id and not file.sha256:
+        if file.sha256:
+            continue
+        if file.multipart_id:
             storage().multipart_abort(file.key(upload), file.multipart_id)
+        if file.size > upload.part_size:  # one that was begun by a process that died before it could note so
+            storage().multipart_abort_all(file.key(upload))
     storage().delete_prefix(upload.key_prefix)
     storage().delete_prefix(f"uploads/{upload.pk}")
     now = timezone.now()

@@ -22,6 +22,7 @@ from apps.dispatch.messages import FINISH_UPLOAD, enqueue
 from apps.errors import Conflict, DomainError, Invalid, NotFound, error_from_json
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import refuse_closed
+from apps.stores import storage
 from apps.uploads import storage_ledger
 from apps.uploads.finishing import upload_finish
 from apps.uploads.manifest import (
@@ -36,6 +37,7 @@ from apps.uploads.manifest import (
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.removal import mark_for_removal, remove, remove_now, tombstones_sweep
 from yardmaster.errors import Problem, Unavailable
+from yardmaster.ids import folder_of
 from yardmaster.logs.volume import Refusal
 from yardmaster.storage.file_list import ListedFile, pack
 from yardmaster.storage.paths import path_problems
@@ -70,12 +72,13 @@ def upload_begin(
         _clear_the_way(key_prefix)
     now = timezone.now()
     upload = Upload(namespace=namespace, created_by=actor, kind=kind, job_id=job_id, created_at=now, touched_at=now)
-    upload.key_prefix = key_prefix or f"{_FOLDERS[kind]}/{upload.target_id}"
+    upload.key_prefix = key_prefix or f"{folder_of(namespace.pk)}/{_FOLDERS[kind]}/{upload.target_id}"
     upload.part_size = part_size_for(max(file.size for file in files))
     upload.file_count = len(files)
     upload.held = sum(file.size for file in files)
     upload.example = files[0].path
     packed = pack(files)
+    storage().prepare(upload.key_prefix)
     try:
         with transaction.atomic():
             if lock is None:

@@ -29,6 +29,7 @@ def stores(home: Path, public_url: str, task_url: str, secret_key: str) -> dict[
             "options": {
                 "endpoint": S3_ENDPOINT,
                 "bucket": env.text("YARDMASTER_S3_BUCKET", "yardmaster"),
+                "bucket_per_namespace": env.flag("YARDMASTER_S3_BUCKET_PER_NAMESPACE"),
                 "prefix": env.text("YARDMASTER_S3_PREFIX"),
                 "access_key": env.text("YARDMASTER_S3_ACCESS_KEY"),
                 "secret_key": env.text("YARDMASTER_S3_SECRET_KEY"),

@@ -46,3 +46,12 @@ class JobKey:
     def name(self) -> str:
         """A DNS label of at most 34 characters, the same for ever: `j<26 characters>-<attempt>`."""
         return f"j{short(self.job_id)}-{self.attempt}"
+
+
+NAMESPACES = "namespaces"
+
+
+def folder_of(namespace_id: uuid.UUID) -> str:
+    """The folder of the object store that holds everything of a namespace. An S3 server may keep each in a bucket of
+    its own (`storage.s3`)."""
+    return f"{NAMESPACES}/{namespace_id}"

@@ -11,6 +11,7 @@ from tests.bench import (
     log_lines,
     log_viewer,
     many_pods,
+    object_store,
     pages,
     running,
     running_jobs,
@@ -32,6 +33,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "scaling": scaling.measure_all,
     "pages": pages.measure,
     "viewer": log_viewer.measure,
+    "store": object_store.measure,
 }
 
 

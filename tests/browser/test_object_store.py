@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 from minio import Minio as MinioClient
-from playwright.sync_api import Browser, Request, StorageState, expect
+from playwright.sync_api import Browser, Page, Request, StorageState, expect
+from playwright.sync_api import Error as PlaywrightError
 
-from tests.browser.visitor import Visitor, cookies_of, visitor
+from tests.browser.visitor import Visitor, chromium_path, cookies_of, visitor
 from tests.real.object_stores import KEYS, S3Server, minio_server
 from tests.real.portal import CHEAP, WHOLE, RealPortal, real_portal
 from yardmaster_client import Yardmaster
@@ -69,14 +72,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+def _store(server: S3Server) -> MinioClient:
+    access_key, secret_key = KEYS
+    return MinioClient(urlsplit(server.url).netloc, access_key, secret_key, secure=False)
+
+
+def _keys(server: S3Server) -> list[str]:
+    return [one.object_name or "" for one in _store(server).list_objects(BUCKET, recursive=True)]
+
+
 def _objects(server: S3Server) -> dict[str, bytes]:
     """Every object of the portal's bucket."""
-    access_key, secret_key = KEYS
-    store = MinioClient(urlsplit(server.url).netloc, access_key, secret_key, secure=False)
-    return {
-        one.object_name or "": store.get_object(BUCKET, one.object_name or "").read()
-        for one in store.list_objects(BUCKET, recursive=True)
-    }
+    return {key: _store(server).get_object(BUCKET, key).read() for key in _keys(server)}
 
 
 def test_what_the_command_line_sends_lies_in_the_bucket_and_comes_back(
@@ -116,6 +123,81 @@ def test_the_page_sends_every_byte_straight_to_the_store(sender: Visitor, minio_
     with sender.page.expect_download() as waiting:
         sender.page.get_by_label("Download big.bin").click()
     assert Path(waiting.value.path()).read_bytes() == (folder / "big.bin").read_bytes()
+
+
+@contextmanager
+def own_profile(browser: Browser, profile: Path, state: StorageState) -> Iterator[Page]:
+    """A Chromium of its own, which keeps what pages keep in `profile`, also when it is killed."""
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    context = browser.browser_type.launch_persistent_context(
+        str(profile), executable_path=chromium_path(), args=[*sandbox, "--disable-dev-shm-usage"]
+    )
+    context.add_cookies(state["cookies"])
+    try:
+        yield context.pages[0]
+    finally:
+        with suppress(PlaywrightError):
+            context.close()
+
+
+def kill_browser(profile: Path) -> None:
+    for process in psutil.process_iter(["cmdline"]):
+        if any(str(profile) in word for word in process.info["cmdline"] or ()):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+
+
+def test_a_gibibyte_is_sent_by_a_browser_that_is_killed_and_another_that_resumes(
+    browser: Browser,
+    state: StorageState,
+    client: Yardmaster,
+    minio_server: S3Server,
+    tmp_path: Path,
+):
+    file, profile = tmp_path / "large.bin", tmp_path / "profile"
+    with file.open("wb") as out:
+        for part in range(128):
+            out.seek(part * 8 * MIB)
+            out.write(os.urandom(4096))
+        out.truncate(1024 * MIB)
+    address = f"{client.transport.url}/datasets/upload/"
+
+    def done() -> list[int]:
+        [upload] = client.transport.get("uploads/")["results"]
+        return client.transport.get(f"uploads/{upload['id']}/")["files"][0]["done"]
+
+    with own_profile(browser, profile, state) as page:
+        page.goto(address)
+        page.locator("#pick-files").set_input_files(file)
+        page.locator("#name").fill("killed")
+        with page.expect_event("requestfinished", lambda one: one.method == "PUT" and "partNumber=30&" in one.url):
+            page.get_by_role("button", name="Upload").click()
+        kill_browser(profile)
+    before = done()
+    assert 20 <= len(before) < 128
+    puts: list[str] = []
+    with own_profile(browser, profile, state) as page:
+        page.on("request", lambda one: puts.append(one.url) if one.method == "PUT" else None)
+        page.goto(address)
+        page.get_by_role("button", name="Resume").first.click()
+        expect(page.locator("#name")).to_have_value("killed")
+        page.locator("#pick-files").set_input_files(file)
+        page.locator("#start").click()
+        expect(page.get_by_role("heading", name="killed")).to_be_visible(timeout=120_000)
+    assert len(puts) == 128 - len(before), "a part that had arrived was sent again"
+    version = client.datasets.find("killed").latest
+    [stored] = client.datasets.files(version.id)
+    with file.open("rb") as source:
+        here = Checksum(stored.size, stored.sha256)
+        for chunk in iter(lambda: source.read(MIB), b""):
+            here.update(chunk)
+    assert here.text() == stored.sha256
+    there = Checksum(stored.size, stored.sha256)
+    [key] = [one for one in _keys(minio_server) if one.endswith("/large.bin")]
+    with closing(_store(minio_server).get_object(BUCKET, key)) as body:
+        for chunk in body.stream(MIB):
+            there.update(chunk)
+    assert there.text() == stored.sha256
 
 
 def test_a_job_reads_its_data_there_and_keeps_its_model_there(

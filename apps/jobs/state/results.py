@@ -21,7 +21,7 @@ from apps.registry.models import Model
 from apps.uploads.models import State, Upload
 from apps.uploads.selectors import stored_files
 from apps.uploads.services import upload_begin, upload_use, uploads_discard
-from yardmaster.ids import new_id
+from yardmaster.ids import folder_of, new_id
 from yardmaster.storage.file_list import ListedFile
 
 KEPT = 3
@@ -29,11 +29,16 @@ KEPT = 3
 AT_ONCE = 500
 
 
+def results_folder(job: Job) -> str:
+    """Where all that the job's tasks keep lies in the object store."""
+    return f"{folder_of(job.namespace_id)}/jobs/{job.pk}"
+
+
 def checkpoint_begin(*, job: Job, attempt: int, step: int, files: Sequence[ListedFile]) -> Upload:
     """Begin to upload the checkpoint of a step. One that is being sent starts again; a complete one of the same step
     (of a task that started from scratch) stays until the new one is complete."""
     same = Checkpoint.objects.filter(job=job, attempt=attempt, step=step)
-    upload = _begin(job, "checkpoint", files, f"jobs/{job.pk}/{attempt}/checkpoints/{step}", same)
+    upload = _begin(job, "checkpoint", files, f"{results_folder(job)}/{attempt}/checkpoints/{step}", same)
     with transaction.atomic():
         same.filter(completed_at__isnull=True).delete()
         Checkpoint.objects.create(
@@ -45,7 +50,7 @@ def checkpoint_begin(*, job: Job, attempt: int, step: int, files: Sequence[Liste
 def model_begin(*, job: Job, attempt: int, files: Sequence[ListedFile]) -> Upload:
     """Begin to upload the model of an attempt, in the same way."""
     same = Model.objects.filter(job=job, attempt=attempt)
-    upload = _begin(job, "model", files, f"jobs/{job.pk}/{attempt}/model", same)
+    upload = _begin(job, "model", files, f"{results_folder(job)}/{attempt}/model", same)
     with transaction.atomic():
         same.filter(completed_at__isnull=True).delete()
         Model.objects.create(

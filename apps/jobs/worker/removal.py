@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from apps.jobs.models import Checkpoint, Job, JobEvent, ScalarPoint
 from apps.jobs.state.log_charges import log_release
+from apps.jobs.state.results import results_folder
 from apps.registry.models import Model
 from apps.stores import log_store, storage
 from apps.uploads.removal import tombstones_set
@@ -31,10 +32,11 @@ def remove(job: Job) -> bool:
     log_release(job.pk, job.namespace_id)
     if not _rows_removed(job):
         return False
-    place = f"jobs/{job.pk}"
-    storage().delete_prefix(place)
+    places = [results_folder(job), f"jobs/{job.pk}"]  # the second as before namespaces had folders
+    for place in places:
+        storage().delete_prefix(place)
     with transaction.atomic():
-        tombstones_set([place], timezone.now())
+        tombstones_set(places, timezone.now())
         job.delete()
     return True
 

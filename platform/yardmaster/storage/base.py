@@ -214,6 +214,10 @@ class Storage(Protocol):
         """Forget the upload and its parts. Absent: success."""
         ...
 
+    def multipart_abort_all(self, key: str) -> None:
+        """Forget every upload of this key, also those whose ids were lost. None: success."""
+        ...
+
     def clean_up(self, older_than: timedelta) -> None:
         """Remove what verbs that were interrupted this long ago left behind. Nothing there: success."""
         ...
@@ -237,8 +241,8 @@ class Storage(Protocol):
         """Scheme, host and port of the addresses that this store signs."""
         ...
 
-    def prepare(self) -> None:
-        """Make what the store needs before its first object. There already: success."""
+    def prepare(self, prefix: str = "") -> None:
+        """Make what the store needs before its first object below this folder. There already: success."""
         ...
 
     @property

@@ -192,6 +192,10 @@ class LocalStorage:
     def multipart_abort(self, key: str, upload_id: str) -> None:
         self._uploads.abort(key, upload_id)
 
+    def multipart_abort_all(self, key: str) -> None:
+        for upload_id in self._uploads.of_key(key):
+            self._uploads.abort(key, upload_id)
+
     def clean_up(self, older_than: timedelta) -> None:
         before = time.time() - older_than.total_seconds()
         with errors_translated("Cleaning up"):
@@ -216,7 +220,7 @@ class LocalStorage:
     def origin(self, audience: Audience) -> str:
         return self._seen_from[audience]
 
-    def prepare(self) -> None:
+    def prepare(self, prefix: str = "") -> None:
         return  # folders are made when they are needed
 
     @property

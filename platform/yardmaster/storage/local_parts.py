@@ -113,6 +113,16 @@ class PartFolder:
             os.replace(self._folder(key, upload_id)[0], aside)
             shutil.rmtree(aside, ignore_errors=True)
 
+    def of_key(self, key: str) -> list[str]:
+        """The ids of all open uploads of this key."""
+        found = []
+        with contextlib.suppress(FileNotFoundError):
+            for entry in os.scandir(self._root):
+                with contextlib.suppress(UploadMissing):
+                    self._folder(key, entry.name)
+                    found.append(entry.name)
+        return found
+
     def clean_up(self, before: float) -> None:
         """Remove what an `abort` that was interrupted before this time left."""
         remove_older(self._root, before, _ABORTED)

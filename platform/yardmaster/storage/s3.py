@@ -4,6 +4,7 @@ directly, with presigned addresses; their bytes never pass through the portal.
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from urllib3.exceptions import HTTPError
 from urllib3.response import BaseHTTPResponse
 
 from yardmaster.errors import Unavailable
+from yardmaster.ids import NAMESPACES
 from yardmaster.storage.base import (
     Audience,
     ByteStream,
@@ -43,14 +45,17 @@ from yardmaster.storage.s3_signing import Call, Credentials, presigned_url
 _STREAM_PART = 16 << 20
 """Bytes of memory for what is written without a known length; an object of up to 10,000 of these."""
 _BEYOND = "InvalidRange"
+_LONGEST_BUCKET = 26
+"""With a hyphen and an id behind it, the 63 characters that S3 allows."""
 _WITH_CHECKSUM: dict[str, str | list[str] | tuple[str]] = {"x-amz-checksum-mode": "ENABLED"}
 
 
 class S3Storage:
-    """`Storage` in one bucket, below `prefix` where one is given.
+    """`Storage` in one bucket, below `prefix` where one is given; or, with `bucket_per_namespace`, the folder of each
+    namespace (`ids.folder_of`) in a bucket of its own, `<bucket>-<id>`.
 
     `endpoint` is the server as the portal sees it; `public_endpoint` as browsers and the command line do, and
-    `task_endpoint` as tasks do, where those differ. The bucket is made when it is first written to.
+    `task_endpoint` as tasks do, where those differ. `prepare` makes the buckets.
     """
 
     def __init__(
@@ -62,6 +67,7 @@ class S3Storage:
         *,
         region: str = "us-east-1",
         prefix: str = "",
+        bucket_per_namespace: bool = False,
         public_endpoint: str = "",
         task_endpoint: str = "",
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -70,9 +76,16 @@ class S3Storage:
             raise ValueError("an S3 server needs an access key and a secret key")
         if prefix:
             key_segments(prefix)
+        if bucket_per_namespace and (prefix or len(bucket) > _LONGEST_BUCKET):
+            raise ValueError(
+                f"with a bucket per namespace there is no prefix, and the bucket's name has at most {_LONGEST_BUCKET} "
+                "characters: those of namespaces have an id behind it"
+            )
         self._credentials = Credentials(access_key, secret_key, region)
         self._bucket = bucket
         self._prefix = f"{prefix}/" if prefix else ""
+        self._bucket_per_namespace = bucket_per_namespace
+        self._ready: set[str] = set()
         self._client = S3Client(Endpoint(endpoint), self._credentials)
         self._objects = self._client.objects
         self._seen_from = {
@@ -91,24 +104,27 @@ class S3Storage:
     def served(self) -> None:
         return None
 
-    def prepare(self) -> None:
-        with errors_translated("Making the bucket"):
+    def prepare(self, prefix: str = "") -> None:
+        bucket = self._place(prefix)[0] if prefix else self._bucket
+        if bucket in self._ready:
+            return
+        with errors_translated("Making a bucket"):
             try:
-                if not self._objects.bucket_exists(self._bucket):
-                    self._objects.make_bucket(self._bucket)
+                if not self._objects.bucket_exists(bucket):
+                    self._objects.make_bucket(bucket)
             except S3Error as error:
                 if error.code not in ("BucketAlreadyOwnedByYou", "BucketAlreadyExists"):  # another process was faster
                     raise
+        self._ready.add(bucket)
 
     # --- Objects ---------------------------------------------------------------------------------------------------
 
     def put(self, key: str, data: bytes | Readable) -> ObjectStat:
-        name = self._name(key)
         with errors_translated("Writing an object"):
             if isinstance(data, bytes):
-                self._objects.put_object(self._bucket, name, io.BytesIO(data), len(data))
+                self._objects.put_object(*self._place(key), io.BytesIO(data), len(data))
             else:
-                self._objects.put_object(self._bucket, name, cast(BinaryIO, data), -1, part_size=_STREAM_PART)
+                self._objects.put_object(*self._place(key), cast(BinaryIO, data), -1, part_size=_STREAM_PART)
         return self.stat(key)
 
     def open_range(self, key: str, start: int = 0, length: int | None = None) -> ByteStream:
@@ -119,7 +135,7 @@ class S3Storage:
             return io.BytesIO()
         try:
             with errors_translated("Opening an object"):
-                return _Body(self._objects.get_object(self._bucket, self._name(key), start, length or 0))
+                return _Body(self._objects.get_object(*self._place(key), start, length or 0))
         except Unavailable as error:
             if isinstance(cause := error.__cause__, S3Error) and cause.code == _BEYOND:
                 return io.BytesIO()
@@ -127,7 +143,7 @@ class S3Storage:
 
     def stat(self, key: str) -> ObjectStat:
         with errors_translated("Looking at an object"):
-            found = self._objects.stat_object(self._bucket, self._name(key), extra_headers=_WITH_CHECKSUM)
+            found = self._objects.stat_object(*self._place(key), extra_headers=_WITH_CHECKSUM)
             headers = found.metadata or {}
             return ObjectStat(
                 key, found.size or 0, found.etag or "", _whole_seconds(found.last_modified),
@@ -136,7 +152,7 @@ class S3Storage:
 
     def copy(self, source: str, target: str) -> ObjectStat:
         with errors_translated("Copying an object"):
-            self._objects.copy_object(self._bucket, self._name(target), CopySource(self._bucket, self._name(source)))
+            self._objects.copy_object(*self._place(target), CopySource(*self._place(source)))
         return self.stat(target)
 
     def move(self, source: str, target: str) -> ObjectStat:
@@ -149,25 +165,29 @@ class S3Storage:
 
     def delete(self, key: str) -> None:
         with errors_translated("Deleting an object"):
-            self._objects.remove_object(self._bucket, self._name(key))
+            self._objects.remove_object(*self._place(key))
 
     def delete_prefix(self, prefix: str) -> None:
-        with errors_translated("Deleting a folder"):
-            names = (DeleteObject(self._name(found.key)) for found in self.list_prefix(prefix))
-            for error in self._objects.remove_objects(self._bucket, names):
+        bucket, folder = self._folder(prefix)
+        with errors_translated("Deleting a folder"), _nothing_without_bucket():
+            names = (DeleteObject(self._place(found.key)[1]) for found in self.list_prefix(prefix))
+            for error in self._objects.remove_objects(bucket, names):
                 raise Unavailable(f"Deleting a folder: the object store answered {error.code}: {error.message}")
+            if not folder:  # the whole of a namespace
+                self._ready.discard(bucket)
+                self._objects.remove_bucket(bucket)
 
     def list_prefix(self, prefix: str) -> Iterator[ObjectStat]:
-        with errors_translated("Listing a folder"):
-            found = self._objects.list_objects(self._bucket, prefix=self._name(prefix) + "/", recursive=True)
-            for one in found:
-                key = (one.object_name or "")[len(self._prefix) :]
+        bucket, folder = self._folder(prefix)
+        with errors_translated("Listing a folder"), _nothing_without_bucket():
+            for one in self._objects.list_objects(bucket, prefix=folder, recursive=True):
+                key = f"{prefix}/{(one.object_name or '')[len(folder) :]}"
                 yield ObjectStat(key, one.size or 0, one.etag or "", _whole_seconds(one.last_modified))
 
     # --- Uploads in parts ------------------------------------------------------------------------------------------
 
     def multipart_begin(self, key: str, part_size: int) -> str:
-        return self._client.begin(self._bucket, self._name(key))
+        return self._client.begin(*self._place(key))
 
     def part_url(
         self,
@@ -189,16 +209,16 @@ class S3Storage:
         return self._signed("PUT", key, {}, _content(size, sha256), expires, audience)
 
     def parts(self, key: str, upload_id: str) -> list[Part]:
-        return self._client.parts(self._bucket, self._name(key), upload_id)
+        return self._client.parts(*self._place(key), upload_id)
 
     def multipart_complete(self, key: str, upload_id: str, parts: Sequence[Part]) -> ObjectStat:
-        name = self._name(key)
+        place = self._place(key)
         try:
             try:
                 check_numbers(parts)
-                self._client.complete(self._bucket, name, upload_id, parts)
+                self._client.complete(*place, upload_id, parts)
             except PartsRefused:
-                self._client.parts(self._bucket, name, upload_id)  # some servers say so of an upload that is not there
+                self._client.parts(*place, upload_id)  # some servers say so of an upload that is not there
                 raise
         except UploadMissing:
             if self._size(key) != sum(part.size for part in parts):
@@ -207,9 +227,15 @@ class S3Storage:
 
     def multipart_abort(self, key: str, upload_id: str) -> None:
         try:
-            self._client.abort(self._bucket, self._name(key), upload_id)
+            self._client.abort(*self._place(key), upload_id)
         except UploadMissing:
             return
+
+    def multipart_abort_all(self, key: str) -> None:
+        bucket, name = self._place(key)
+        for found, upload_id, _ in list(self._client.uploads(bucket, name)):
+            if found == name:
+                self._client.abort(bucket, name, upload_id)
 
     def clean_up(self, older_than: timedelta) -> None:
         before = self._clock() - older_than
@@ -237,9 +263,17 @@ class S3Storage:
 
     # ---------------------------------------------------------------------------------------------------------------
 
-    def _name(self, key: str) -> str:
-        key_segments(key)
-        return self._prefix + key
+    def _place(self, key: str) -> tuple[str, str]:
+        """The bucket of a key, and its name there."""
+        segments = key_segments(key)
+        if self._bucket_per_namespace and segments[0] == NAMESPACES and len(segments) > 1:
+            return f"{self._bucket}-{segments[1]}", "/".join(segments[2:])
+        return self._bucket, self._prefix + key
+
+    def _folder(self, prefix: str) -> tuple[str, str]:
+        """The bucket of a folder, and how the names there begin; empty: all of them."""
+        bucket, name = self._place(prefix)
+        return bucket, f"{name}/" if name else ""
 
     def _size(self, key: str) -> int | None:
         try:
@@ -256,10 +290,20 @@ class S3Storage:
         expires: timedelta,
         audience: Audience,
     ) -> SignedRequest:
-        call = Call(method, self._bucket, self._name(key), query, headers)
+        call = Call(method, *self._place(key), query, headers)
         url = presigned_url(self._seen_from[audience], call, self._credentials, expires, self._clock())
         sent = {name: value for name, value in headers.items() if name != "Content-Length"}  # which every client sends
         return SignedRequest(method, url, sent)
+
+
+@contextlib.contextmanager
+def _nothing_without_bucket() -> Iterator[None]:
+    """What is not there holds nothing."""
+    try:
+        yield
+    except S3Error as error:
+        if error.code != "NoSuchBucket":
+            raise
 
 
 class _Body:

@@ -9,10 +9,11 @@ from django.core.management import CommandError, call_command
 
 from tests.integration.jobs.conftest import stores
 from tests.integration.namespaces.placed import PlacedEngine, placed_world
+from tests.real.object_stores import S3Server, minio_server
 from yardmaster.engines.base import Finding, Probe
 from yardmaster.errors import Unavailable
 
-__all__ = ["placed_world", "stores"]
+__all__ = ["minio_server", "placed_world", "stores"]
 
 
 def doctor() -> tuple[str, str]:
@@ -23,6 +24,14 @@ def doctor() -> tuple[str, str]:
     except CommandError as error:
         return out.getvalue(), str(error)
     return out.getvalue(), ""
+
+
+@pytest.mark.s3
+def test_an_object_store_with_a_server_of_its_own_is_tried(tries, settings, minio_server: S3Server):
+    settings.YARDMASTER_STORAGE = minio_server.settings()
+    out, _ = doctor()
+    assert "well   object store: It keeps what it is given." in out
+    assert "well   object store: It takes what was signed, and refuses other bytes and lengths." in out
 
 
 @pytest.fixture

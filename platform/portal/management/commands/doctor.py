@@ -1,7 +1,7 @@
 """`manage.py doctor`: what of this installation is not as it should be, with the remedy. Exit 0 where all is well.
 
-First what settings tell (Django's system check), then what engines must try: that takes up to some minutes, and some
-pods on each cluster. Nothing of it stays.
+First what settings tell (Django's system check), then what the object store does, then what engines must try: that
+takes up to some minutes, and some pods on each cluster. Nothing of it stays.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from django.core.management.base import BaseCommand, CommandError
 
 from apps.jobs.engines.configured import engine_named, engine_names
 from apps.jobs.engines.probes import try_now
+from apps.stores import storage
 from yardmaster.engines.base import Finding, Probe, Probes
 from yardmaster.errors import YardmasterError
+from yardmaster.storage.trial import store_try
 
 
 class Command(BaseCommand):
@@ -40,6 +42,9 @@ def _findings() -> Iterator[tuple[str, Finding]]:
         yield "settings", Finding(False, problem.msg, problem.hint or "")
     if not problems:
         yield "settings", Finding(True, "Nothing in them contradicts itself.")
+    if not problems and storage().served() is None:
+        for tried in store_try(storage()):
+            yield "object store", Finding(tried.is_well, tried.message, tried.remedy)
     for name in engine_names():
         for one in _of_engine(name):
             yield name, one
