@@ -59,7 +59,8 @@ def checkpoint(client: httpx2.Client, number: int) -> httpx2.Response:
         if begun.status_code != 201:
             return begun
         upload = f"{TASK}uploads/{begun.json()['upload']['id']}/"
-        signed = client.post(f"{upload}parts/", json={"file": 0, "parts": [1]})
+        wanted = {"file": 0, "part": 1, "sha256": hashlib.sha256(b"abc").hexdigest()}
+        signed = client.post(f"{upload}parts/", json={"parts": [wanted]})
         if signed.status_code != 200:
             return signed
         ADDRESSES.append(signed.json()["urls"][0]["url"])

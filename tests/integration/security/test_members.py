@@ -30,7 +30,7 @@ def test_a_viewer_can_use_no_upload_of_the_team(ada, bob, team, signed_in):
     address = f"/api/v1/uploads/{upload['id']}/"
     assert viewer.get(address).status_code == 200
     assert viewer.delete(address).status_code == 403
-    assert viewer.post(f"{address}parts/", {"file": 0, "parts": [1]}).status_code == 403
+    assert viewer.post(f"{address}parts/", {"parts": [{"file": 0, "part": 1, "sha256": "0" * 64}]}).status_code == 403
     assert complete(viewer, upload["id"]).status_code == 403
     assert complete(signed_in(ada), upload["id"]).status_code == 200
     assert viewer.post("/api/v1/code/", {"name": "mine", "upload": upload["id"]}).status_code == 403

@@ -30,7 +30,7 @@ def test_a_task_of_an_earlier_attempt_touches_no_upload_of_a_later_one(retried):
     address, late = f"{TASK}uploads/{upload['id']}/", task_of(retried, 1)
     for answer in (
         late.get(address),
-        late.post(f"{address}parts/", {"file": 0, "parts": [1]}),
+        late.post(f"{address}parts/", {"parts": [{"file": 0, "part": 1, "sha256": "0" * 64}]}),
         late.post(f"{address}complete/", {}),
         late.post(f"{TASK}checkpoints/", body),
         late.post(f"{TASK}model/", {"files": body["files"]}),
