@@ -89,6 +89,7 @@ def came_back(task: TaskState) -> bool:
     return task.phase is TaskPhase.RUNNING and task.restarts == 1
 
 
+@pytest.mark.alone  # closes the node for everybody
 def test_a_node_that_is_emptied_costs_no_retry(cluster: Cluster, on_cluster: ClusterHarness, key: JobKey):
     on_cluster.engine.submit(spec_of(retries=0), key, ACCESS)
     on_cluster.let_begin(key)
