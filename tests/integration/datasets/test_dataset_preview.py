@@ -8,6 +8,7 @@ import pytest
 
 from apps.datasets import integrity
 from apps.datasets.record_preview import preview_records
+from apps.uploads.models import Upload
 from tests.integration.datasets.test_datasets import make
 from tests.integration.sending import tfrecord
 from tests.unit.storage.test_tfrecord import example
@@ -179,8 +180,9 @@ def test_a_sound_version_is_found_sound(client):
 
 def test_a_corrupt_or_lost_file_is_named(client, store):
     version = make(client, content={"a": b"good", "b": b"good", "c": b"good"})["latest"]["id"]
-    store.put(f"datasets/{version}/b", b"evil")
-    store.delete(f"datasets/{version}/c")
+    place = Upload.objects.get().key_prefix
+    store.put(f"{place}/b", b"evil")
+    store.delete(f"{place}/c")
     corrupt = check(client, version)["corrupt"]
     assert [(one["path"], bool(one["found"])) for one in corrupt] == [("b", True), ("c", False)]
 

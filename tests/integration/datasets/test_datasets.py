@@ -48,8 +48,9 @@ def test_a_dataset_is_made_of_a_complete_upload(ada, client):
     assert (latest["added"], latest["changed"], latest["removed"]) == (3, 0, 0)
     assert client.get(f"{PATH}{dataset['id']}/").json() == dataset
     version = version_for(DATASETS, ada, uuid.UUID(latest["id"]))
+    assert version.key_prefix == f"namespaces/{version.parent.namespace_id}/datasets/{version.pk}"
     assert [(file.path, file.sha256, file.key) for file in files_of(version)] == [
-        (path, sha256(data), f"datasets/{version.pk}/{path}") for path, data in sorted(CONTENT.items())
+        (path, sha256(data), f"{version.key_prefix}/{path}") for path, data in sorted(CONTENT.items())
     ]
 
 

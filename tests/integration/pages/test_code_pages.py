@@ -72,7 +72,7 @@ def test_what_cannot_be_shown_says_why(web, api):
 
 def test_a_file_that_the_store_lost_is_named_and_is_no_error(web, api):
     code = make(api)
-    storage().delete_prefix(f"code/{code.versions.get().pk}")
+    storage().delete_prefix(code.versions.get().key_prefix)
     assert "missing in the object store" in page(web, "code_page", code.pk)
 
 

@@ -159,7 +159,7 @@ def test_files_are_found_by_a_part_of_their_path_and_paged(web, api):
 
 def test_a_file_that_the_store_lost_is_named_and_is_no_error(web, api):
     dataset = make(api, content={"a.txt": b"1"})
-    storage().delete_prefix(f"datasets/{dataset.versions.get().pk}")
+    storage().delete_prefix(dataset.versions.get().key_prefix)
     assert "missing in the object store" in page(web, "dataset_page", dataset.pk)
 
 
@@ -202,7 +202,7 @@ def test_checking_goes_on_by_itself_and_ends_with_a_verdict(web, api, monkeypatc
 def test_checking_finds_a_file_that_is_no_longer_what_it_was(web, api):
     dataset = make(api, content={"a": b"1"})
     version = dataset.versions.get()
-    storage().put(f"datasets/{version.pk}/a", b"other")
+    storage().put(f"{version.key_prefix}/a", b"other")
     text = page(web, "dataset_check_page", version.pk, go="1")
     assert "1 of 1 file failed the check" in text.replace("files", "file")
 
