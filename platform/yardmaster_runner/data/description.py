@@ -1,7 +1,7 @@
 """What a prepared dataset holds: its features, its splits with their shards, its classes and its statistics.
 
-The description lies in the file `dataset.json` at the top of a dataset version. Preparation writes it last, the portal's
-pages show it, and `yardmaster_runner.data` reads the records by it. Pure; nothing here needs TensorFlow.
+The description lies in the file `dataset.json` at the top of a dataset version. Preparation writes it last, the pages of
+the portal show it, and `yardmaster_runner.data` reads the records by it. Pure; nothing here needs TensorFlow.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Feature:
     """One feature of every record, as `tf.train.Example` holds it.
 
     `shape` None: a list of any length. `encoding` says what a feature of bytes holds: any bytes (""), text in UTF-8
-    ("utf8"), an encoded picture in JPEG, PNG, GIF or BMP ("image"), or an array in C order with little-endian items of a
-    type ("raw:float32"); `shape` is then that of the array.
+    ("utf8"), an encoded picture in JPEG, PNG, GIF or BMP ("image"), or an array in C order with little-endian items of
+    a type ("raw:float32"); `shape` is then that of the array.
     """
 
     kind: str
