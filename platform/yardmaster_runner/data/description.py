@@ -1,7 +1,7 @@
 """What a prepared dataset holds: its features, its splits with their shards, its classes and its statistics.
 
-The description lies in the file `dataset.json` at the top of a dataset version. Preparation writes it last, the pages of
-the portal show it, and `yardmaster_runner.data` reads the records by it. Pure; nothing here needs TensorFlow.
+The description lies in the file `dataset.json` at the top of a dataset version. Preparation writes it last, the
+portal's pages show it, and `yardmaster_runner.data` reads the records by it. Pure; nothing here needs TensorFlow.
 """
 
 from __future__ import annotations
