@@ -29,16 +29,18 @@ from apps.uploads.manifest import (
 )
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.removal import remove_after_loss
+from apps.uploads.selectors import SENT_BY_PEOPLE
 from apps.uploads.unpacking import UploadRefused, archive_unpack
 from yardmaster.errors import Problem, Unavailable, YardmasterError
 from yardmaster.storage.assembly import Assembly, crc_budgets, in_parallel
-from yardmaster.storage.base import Part, StorageFull
+from yardmaster.storage.base import ObjectStat, Part, StorageFull
 from yardmaster.storage.facts import FileFacts
 from yardmaster.storage.file_list import pack
 
 log = logging.getLogger(__name__)
 
 _NOTED_AT_ONCE = 200
+_WORTH_LISTING = 20
 
 
 def upload_finish(upload_id: uuid.UUID) -> None:
@@ -78,6 +80,7 @@ def upload_finish_quietly(upload_id: uuid.UUID) -> bool:
 def _assemble(upload: Upload, lease: Lease) -> None:
     files = [file for file in sent_files(upload.pk).values() if not file.sha256]
     store = storage()
+    listed = _listed(upload, files)
     assemblies = [
         Assembly(
             store,
@@ -87,6 +90,7 @@ def _assemble(upload: Upload, lease: Lease) -> None:
             part_sizes(file.size, upload.part_size),
             file.declared,
             file.whole,
+            listed.get(file.key(upload)) if file.whole_only else None,
         )
         for file in files
     ]
@@ -110,6 +114,14 @@ def _assemble(upload: Upload, lease: Lease) -> None:
                 _note(upload, found, lease)
     finally:
         _note(upload, found, lease)
+
+
+def _listed(upload: Upload, files: Sequence[SentFile]) -> dict[str, ObjectStat]:
+    """The objects that are there already, where many files were sent whole: a thousand of them with one request. Of an
+    upload of a task others may have had addresses for the same places: there each object is looked at."""
+    if upload.kind not in SENT_BY_PEOPLE or sum(file.whole_only for file in files) < _WORTH_LISTING:
+        return {}
+    return {one.key: one for one in storage().list_prefix(upload.key_prefix)}
 
 
 def _note(upload: Upload, found: dict[int, FileFacts], lease: Lease) -> None:

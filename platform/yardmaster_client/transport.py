@@ -6,21 +6,33 @@ Not here: what can be asked (`portal` and its parts).
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, Protocol, TypeVar
+from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
 from yardmaster_client.errors import NotReachable, PortalError
+from yardmaster_client.signed import NoAnswer, SignedAddresses
 
 _TRIES = 5
 _BUSY = {429, 502, 503, 504}
 _LONGEST_PAUSE = 60.0
 """Seconds that a call waits where the portal asks for it; told to wait longer, it fails."""
+
+
+class _Answered(Protocol):
+    @property
+    def status_code(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+
+T = TypeVar("T", bound=_Answered)
 
 
 class Transport:
@@ -34,12 +46,11 @@ class Transport:
         self._sleep = sleep
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._client = httpx2.Client(base_url=self.url, headers=headers, timeout=timeout)
-        # For signed addresses, which may lie elsewhere: without the token. One for all, since making one takes long.
-        self._stranger = httpx2.Client(timeout=max(timeout, 120.0))
+        self._signed = SignedAddresses(max(timeout, 120.0))
 
     def close(self) -> None:
         self._client.close()
-        self._stranger.close()
+        self._signed.close()
 
     def get(self, path: str, /, **params: Any) -> Any:
         return self.ask("GET", path, params=params)
@@ -69,8 +80,8 @@ class Transport:
             lambda: self._client.request(method, self._path(path), params=query or None, headers=headers, **content)
         )
         if answer.status_code >= 400:
-            raise PortalError.from_answer(answer.status_code, _decoded(answer))
-        return _decoded(answer)
+            raise PortalError.from_answer(answer.status_code, _decoded(answer.content))
+        return _decoded(answer.content)
 
     def pages(self, path: str, /, **params: Any) -> Iterator[dict[str, Any]]:
         """Every row of a list, page after page, as they are asked for."""
@@ -86,26 +97,48 @@ class Transport:
         """Stream an answer into `write`; returns the number of bytes. Follows the redirect to the object. `address` is
         an API path or a signed URL; the token goes to the portal alone."""
         total = 0
-        query = {name: value for name, value in params.items() if value is not None}
+
+        def counted(chunk: bytes) -> None:
+            nonlocal total
+            write(chunk)
+            total += len(chunk)
+
         ours = not address.startswith(("http://", "https://")) or address.startswith(f"{self.url}/")
-        client = self._client if ours else self._stranger
+        query = {name: value for name, value in params.items() if value is not None}
         try:
-            with self._stream(client, self._path(address), query) as answer:
-                if answer.status_code >= 400:
-                    answer.read()
-                    raise PortalError.from_answer(answer.status_code, _decoded(answer))
-                for chunk in answer.iter_bytes(1 << 18):
-                    write(chunk)
-                    total += len(chunk)
-        except httpx2.TransportError as error:
+            url = self._read_or_redirect(self._path(address), query, counted) if ours else address
+            if url:
+                self._read_signed(url, counted)
+        except (httpx2.TransportError, NoAnswer) as error:
             raise NotReachable(f"{self.url} closed the connection: {error}") from error
         return total
 
+    def _read_or_redirect(self, path: str, query: Mapping[str, Any], write: Callable[[bytes], object]) -> str:
+        """Read an answer of the portal, or return the address of the object that it leads to."""
+        with self._stream(path, query) as answer:
+            if answer.has_redirect_location:
+                return urljoin(str(answer.url), answer.headers["Location"])
+            if answer.status_code >= 400:
+                raise PortalError.from_answer(answer.status_code, _decoded(answer.read()))
+            for chunk in answer.iter_bytes(1 << 18):
+                write(chunk)
+        return ""
+
+    def _read_signed(self, url: str, write: Callable[[bytes], object]) -> None:
+        for attempt in range(1, _TRIES + 1):
+            answer = self._signed.get(url, write)
+            pause = _asked_to_wait(answer)
+            if answer.status_code not in _BUSY or attempt == _TRIES or not 0 < pause <= _LONGEST_PAUSE:
+                break
+            self._sleep(_pause(answer, attempt))
+        if answer.status_code >= 300:
+            raise PortalError.from_answer(answer.status_code, _decoded(answer.content))
+
     @contextlib.contextmanager
-    def _stream(self, client: httpx2.Client, path: str, query: Mapping[str, Any]) -> Iterator[httpx2.Response]:
+    def _stream(self, path: str, query: Mapping[str, Any]) -> Iterator[httpx2.Response]:
         """An answer that is read piece by piece; a portal that asks to wait is asked again."""
         for attempt in range(1, _TRIES + 1):
-            with client.stream("GET", path, params=query or None, follow_redirects=True) as answer:
+            with self._client.stream("GET", path, params=query or None) as answer:
                 pause = _asked_to_wait(answer)
                 if answer.status_code not in _BUSY or attempt == _TRIES or not 0 < pause <= _LONGEST_PAUSE:
                     yield answer
@@ -114,17 +147,17 @@ class Transport:
 
     def put_part(self, url: str, data: bytes, headers: Mapping[str, str]) -> str:
         """PUT one part to its signed address (which needs no other credential); returns its ETag."""
-        answer = self._repeat(lambda: self._stranger.put(url, content=data, headers=dict(headers)))
-        if answer.status_code >= 400:
-            raise PortalError.from_answer(answer.status_code, _decoded(answer))
+        answer = self._repeat(lambda: self._signed.put(url, data, headers))
+        if answer.status_code >= 300:
+            raise PortalError.from_answer(answer.status_code, _decoded(answer.content))
         return str(answer.headers.get("ETag", ""))
 
-    def _repeat(self, call: Callable[[], httpx2.Response]) -> httpx2.Response:
+    def _repeat(self, call: Callable[[], T]) -> T:
         for attempt in range(1, _TRIES + 1):
             answer = None
             try:
                 answer = call()
-            except httpx2.TransportError as error:
+            except (httpx2.TransportError, NoAnswer) as error:
                 if attempt == _TRIES:
                     raise NotReachable(f"{self.url} does not answer: {error or type(error).__name__}") from error
             else:
@@ -141,22 +174,22 @@ class Transport:
         return path if path.startswith(("http://", "https://", "/")) else f"/api/v1/{path}"
 
 
-def _asked_to_wait(answer: httpx2.Response | None) -> float:
+def _asked_to_wait(answer: _Answered | None) -> float:
     """Seconds, as `Retry-After` says them; 0 where it says none."""
     text = str(answer.headers.get("Retry-After", "")) if answer is not None else ""
     return float(text) if text.isascii() and text.isdigit() else 0.0
 
 
-def _pause(answer: httpx2.Response | None, attempt: int) -> float:
+def _pause(answer: _Answered | None, attempt: int) -> float:
     """As long as the portal asks for, else ever longer."""
     longer: float = min(0.2 * 2**attempt, 5.0) * random.uniform(0.5, 1.0)
     return max(_asked_to_wait(answer), longer)
 
 
-def _decoded(answer: httpx2.Response) -> Any:
-    if not answer.content:
+def _decoded(content: bytes) -> Any:
+    if not content:
         return None
     try:
-        return answer.json()
+        return json.loads(content)
     except ValueError:
-        return answer.text
+        return content.decode(errors="replace")

@@ -37,20 +37,23 @@ import sys
 from pathlib import Path
 from yardmaster_client import Yardmaster
 from yardmaster_client.transport import Transport
-from yardmaster_client.transport import Transport
 from yardmaster_client.uploads import find_files, upload
+def say(line):
+    sys.stdout.write(line + "\n")  # as one piece: several threads say something
+    sys.stdout.flush()
 put = Transport.put_part
 def noted(self, url, data, headers):
-    print("sends", len(data), flush=True)
+    say(f"sends {len(data)}")
     return put(self, url, data, headers)
 Transport.put_part = noted
 first = []
 def progress(done, total):
     if not first:
-        print("there", done, flush=True)
+        say(f"there {done}")
         first.append(done)
 transport = Transport(sys.argv[1], sys.argv[2])
-print("complete", upload(transport, "dataset", find_files([Path(sys.argv[3])]), progress=progress), flush=True)
+done = upload(transport, "dataset", find_files([Path(sys.argv[3])]), progress=progress)
+say(f"complete {done}")
 """
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from yardmaster.storage.base import ObjectMissing, Part, Storage, UploadMissing
+from yardmaster.storage.base import ObjectMissing, ObjectStat, Part, Storage, UploadMissing
 from yardmaster.storage.facts import FactFinder, FileFacts, find_facts
 from yardmaster_runner.checksums import Checksum, of_parts
 
@@ -68,7 +68,8 @@ def crc_budgets(sizes: Iterable[int]) -> Iterator[int]:
 class Assembly:
     """One file that is sent in parts. `multipart_id` is empty before its first part address was made, and for a file
     that is sent as a whole object; `part_sizes` are those that it should have, by number; `declared` is the checksum
-    that its sender announced, if any, and `whole` that of the object that was to be sent."""
+    that its sender announced, if any, and `whole` that of the object that was to be sent. `listed` is the object as a
+    listing has it, where nothing but `whole` can have been written: then it is not asked for one by one."""
 
     store: Storage
     key: str
@@ -77,6 +78,7 @@ class Assembly:
     part_sizes: Mapping[int, int]
     declared: str = ""
     whole: str = ""
+    listed: ObjectStat | None = None
 
     def arrived(self) -> list[Part] | None:
         """The parts of the file that are there; each without an ETag where they are put together already. None: the
@@ -121,7 +123,7 @@ class Assembly:
     def _whole(self) -> list[Part] | None:
         """The object's parts, without ETags, where it is there whole."""
         try:
-            found = self.store.stat(self.key)
+            found = replace(self.listed, sha256=self.whole) if self.listed else self.store.stat(self.key)
         except ObjectMissing:
             return None
         if found.size != self.size or (self.whole and found.sha256 not in ("", self.whole)):

@@ -44,6 +44,11 @@ def _signed(client, upload, content=CONTENT) -> list[dict]:
     return client.post(f"/api/v1/uploads/{upload['id']}/parts/", {"parts": wanted}).json()["urls"]
 
 
+def _signed_part(client, upload, index: int, data: bytes) -> list[dict]:
+    wanted = {"parts": [part(index, 1, data)]}
+    return client.post(f"/api/v1/uploads/{upload['id']}/parts/", wanted).json()["urls"]
+
+
 def _put(signed: dict, data: bytes) -> int:
     return urllib3.request(signed["method"], signed["url"], body=data, headers=signed["headers"]).status
 
@@ -106,6 +111,30 @@ def test_what_a_late_writer_put_in_its_place_is_not_taken_for_the_file(client):
     assert complete(client, upload["id"]).status_code == 200
     with storage().open_range(key) as body:
         assert body.read() == b"new"
+
+
+def test_many_small_files_are_listed_and_not_looked_at_one_by_one(client, monkeypatch):
+    content = {f"f{number:02}": b"content of %d" % number for number in range(25)}
+    upload, _ = _sent(client, content)
+    looked_at: list[str] = []
+    look = S3Storage.stat
+    monkeypatch.setattr(S3Storage, "stat", lambda self, key: looked_at.append(key) or look(self, key))
+    assert complete(client, upload["id"]).status_code == 200
+    assert looked_at == []
+    made = client.post("/api/v1/datasets/", {"name": "d", "upload": upload["id"]}).json()
+    files = client.get(f"/api/v1/dataset-versions/{made['latest']['id']}/files/").json()["results"]
+    assert {one["path"]: one["sha256"] for one in files} == {path: sha256(data) for path, data in content.items()}
+
+
+def test_of_many_small_files_those_that_may_hold_other_bytes_are_looked_at(client):
+    content = {f"f{number:02}": b"content of %d" % number for number in range(25)}
+    upload, signed = _sent(client, content)
+    [other] = _signed_part(client, upload, 3, b"CONTENT of 3")
+    assert _put(other, b"CONTENT of 3") == 200
+    _signed_part(client, upload, 3, content["f03"])
+    assert complete(client, upload["id"]).json()["code"] == "parts_missing"
+    assert _put(signed[3], content["f03"]) == 200
+    assert complete(client, upload["id"]).status_code == 200
 
 
 def test_no_address_is_given_away_once_the_quota_was_given_back(client, monkeypatch):
