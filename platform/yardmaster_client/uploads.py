@@ -9,23 +9,27 @@ import hashlib
 import json
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
+from itertools import chain, pairwise
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from yardmaster_client.errors import FieldError, PortalError
 from yardmaster_client.models import Upload, read
 from yardmaster_client.transport import Transport
 
+T = TypeVar("T")
+R = TypeVar("R")
 Progress = Callable[[int, int], None]
 """Called with (bytes done, bytes in all) after each part, from any thread."""
 
 _SIGNED_AT_ONCE = 100
-_HELD_AT_ONCE = 16 << 20
+_SIGNED_BYTES = 64 << 20
 _PARALLEL = 4
 _IGNORED = {".git", "__pycache__", ".venv", "node_modules", ".ipynb_checkpoints", ".DS_Store"}
 
@@ -147,7 +151,7 @@ class _Part:
 
 
 def _send(transport: Transport, state: Upload, sources: dict[str, LocalFile], progress: Progress) -> None:
-    """Send the parts that the portal lacks, batch after batch, some side by side."""
+    """Send the parts that the portal lacks, some side by side, while the next ones are read and signed."""
     total = sum(file["size"] for file in state.files)
     lacking = [part for file in state.files for part in _lacking(state, file, sources[file["path"]])]
     done = total - sum(part.size for part in lacking)
@@ -160,14 +164,29 @@ def _send(transport: Transport, state: Upload, sources: dict[str, LocalFile], pr
             done += size
             progress(done, total)
 
-    with ThreadPoolExecutor(_PARALLEL) as pool:
-        work = [pool.submit(_send_batch, transport, state.id, batch, sent) for batch in _batches(lacking)]
-        try:
-            for one in work:
-                one.result()
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    def send(part: _SignedPart) -> None:
+        _send_part(transport, state.id, part)
+        sent(part.part.size)
+
+    with ThreadPoolExecutor(_PARALLEL) as senders, ThreadPoolExecutor(1) as signers:
+        batches = _in_order(signers, partial(_sign, transport, state.id), _batches(lacking), ahead=1)
+        deque(_in_order(senders, send, chain.from_iterable(batches), ahead=2 * _PARALLEL), maxlen=0)
+
+
+def _in_order(pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], *, ahead: int) -> Iterator[R]:
+    """`work(item)` of each item, begun while up to `ahead` earlier results were not taken yet: that many are held in
+    memory. What a piece of work raises is raised here, and nothing is begun after that."""
+    waiting: deque[Future[R]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for one in waiting:
+            one.cancel()
 
 
 def _lacking(state: Upload, file: dict[str, Any], source: LocalFile) -> Iterator[_Part]:
@@ -178,14 +197,12 @@ def _lacking(state: Upload, file: dict[str, Any], source: LocalFile) -> Iterator
             yield _Part(source.source, file["index"], number, start, min(state.part_size, file["size"] - start))
 
 
-def _batches(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
-    """As many parts as are signed with one request: few large ones, since a batch is held in memory, and no more than
-    leave something for the others that send."""
-    most = min(_SIGNED_AT_ONCE, -(-len(parts) // _PARALLEL))
+def _batches(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
+    """As many parts as are signed with one request: few large ones, since what is sent waits for the first of them."""
     batch: list[_Part] = []
     size = 0
     for part in parts:
-        if batch and (len(batch) == most or size + part.size > _HELD_AT_ONCE):
+        if batch and (len(batch) == _SIGNED_AT_ONCE or size + part.size > _SIGNED_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(part)
@@ -194,24 +211,34 @@ def _batches(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
         yield batch
 
 
-def _send_batch(transport: Transport, upload_id: str, batch: Sequence[_Part], sent: Callable[[int], None]) -> None:
-    """Read, sign and send. What was read once is what was signed and what is sent."""
-    content = [part.read() for part in batch]
-    wanted = [
-        {"file": part.index, "part": part.number, "sha256": hashlib.sha256(data).hexdigest()}
-        for part, data in zip(batch, content, strict=True)
+@dataclass(frozen=True)
+class _SignedPart:
+    """A part, how it was asked for, and where to send it."""
+
+    part: _Part
+    asked: dict[str, Any]
+    address: dict[str, Any]
+
+
+def _sign(transport: Transport, upload_id: str, batch: Sequence[_Part]) -> list[_SignedPart]:
+    asked = [
+        {"file": part.index, "part": part.number, "sha256": hashlib.sha256(part.read()).hexdigest()} for part in batch
     ]
-    signed = transport.post(f"uploads/{upload_id}/parts/", {"parts": wanted})["urls"]
-    for one, data, asked in zip(signed, content, wanted, strict=True):
-        try:
-            transport.put_part(one["url"], data, one["headers"])
-        except PortalError as error:
-            if error.status not in (400, 403):
-                raise
-            # An address that has expired on a slow line, or bytes that were damaged on their way: once more.
-            [again] = transport.post(f"uploads/{upload_id}/parts/", {"parts": [asked]})["urls"]
-            transport.put_part(again["url"], data, again["headers"])
-        sent(len(data))
+    addresses = transport.post(f"uploads/{upload_id}/parts/", {"parts": asked})["urls"]
+    return [_SignedPart(*one) for one in zip(batch, asked, addresses, strict=True)]
+
+
+def _send_part(transport: Transport, upload_id: str, part: _SignedPart) -> None:
+    """Its bytes are read once more: the store refuses them where they are not those that were signed."""
+    data = part.part.read()
+    try:
+        transport.put_part(part.address["url"], data, part.address["headers"])
+    except PortalError as error:
+        if error.status not in (400, 403):
+            raise
+        # An address that has expired on a slow line, or bytes that were damaged on their way: once more.
+        [again] = transport.post(f"uploads/{upload_id}/parts/", {"parts": [part.asked]})["urls"]
+        transport.put_part(again["url"], data, again["headers"])
 
 
 def _wait_until_complete(transport: Transport, state: Upload) -> None:

@@ -39,7 +39,7 @@ from yardmaster_client import Yardmaster
 from yardmaster_client.transport import Transport
 from yardmaster_client.uploads import find_files, upload
 def say(line):
-    sys.stdout.write(line + "\n")  # as one piece: several threads say something
+    sys.stdout.write(line + "\\n")  # as one piece: several threads say something
     sys.stdout.flush()
 put = Transport.put_part
 def noted(self, url, data, headers):
