@@ -1,0 +1,93 @@
+"""Rows of `.npy` files, read one by one without NumPy: nothing is unpickled, and the header is no program."""
+
+from __future__ import annotations
+
+import ast
+import os
+import struct
+from dataclasses import dataclass
+from typing import Any, Iterator, Tuple
+
+from yardmaster_runner.data.description import RAW_TYPES, Feature
+from yardmaster_runner.prepare.trouble import PrepareError
+
+TYPES = {"u1": "uint8", "i1": "int8", "u2": "uint16", "i2": "int16", "i4": "int32", "i8": "int64",
+         "f2": "float16", "f4": "float32", "f8": "float64", "b1": "bool"}  # fmt: skip
+SCALARS = {"uint8": "B", "int8": "b", "uint16": "H", "int16": "h", "int32": "i", "int64": "q",
+           "float16": "e", "float32": "f", "float64": "d", "bool": "B"}  # fmt: skip
+LONGEST_HEADER = 10_000
+LARGEST_ROW = 256 << 20
+
+
+@dataclass(frozen=True)
+class Array:
+    """The header of a file: what its rows are, how many, and where they begin."""
+
+    path: str
+    name: str
+    kind: str
+    rows: int
+    shape: Tuple[int, ...]
+    begins: int
+
+    @property
+    def row_bytes(self) -> int:
+        size = struct.calcsize(SCALARS[self.kind])
+        for one in self.shape:
+            size *= one
+        return size
+
+    def feature(self) -> Feature:
+        if self.shape:
+            return Feature("bytes", self.shape, "raw:" + self.kind)
+        return Feature("float" if self.kind.startswith("float") else "int64", ())
+
+    def read(self) -> Iterator[Any]:
+        """Rows in order: bytes of an array, or a number."""
+        with open(self.path, "rb") as file:
+            file.seek(self.begins)
+            for _ in range(self.rows):
+                data = file.read(self.row_bytes)
+                yield data if self.shape else struct.unpack("<" + SCALARS[self.kind], data)[0]
+
+
+def opened(path: str, shown: str) -> Array:
+    """The header of `path`. Raises `PrepareError` for what cannot be read by rows."""
+    with open(path, "rb") as file:
+        start = file.read(8)
+        if start[:6] != b"\x93NUMPY" or len(start) < 8:
+            raise PrepareError("%s: not a NumPy array file" % shown)
+        wide = start[6] >= 2
+        length = int.from_bytes(file.read(4 if wide else 2), "little")
+        if length > LONGEST_HEADER:
+            raise PrepareError("%s: its header has %d bytes, more than %d" % (shown, length, LONGEST_HEADER))
+        text = file.read(length)
+        begins = file.tell()
+    try:
+        header = ast.literal_eval(text.decode("latin-1").strip())
+        descr, shape, fortran = header["descr"], header["shape"], header["fortran_order"]
+        valid = isinstance(shape, tuple) and all(type(one) is int and one >= 0 for one in shape)
+    except (ValueError, SyntaxError, KeyError, TypeError, RecursionError, MemoryError):
+        raise PrepareError("%s: its header cannot be read" % shown) from None
+    kind = TYPES.get(descr[1:], "") if isinstance(descr, str) and descr[:1] in "<|" else ""
+    if kind not in RAW_TYPES:
+        known = ", ".join(RAW_TYPES)
+        raise PrepareError("%s: its items are %r: expected little-endian %s" % (shown, descr, known))
+    if not valid or not shape or (fortran and len(shape) > 1):
+        raise PrepareError("%s: expected an array in C order whose first axis counts the records" % shown)
+    array = Array(path, shown, kind, shape[0], shape[1:], begins)
+    if not 0 < array.row_bytes <= LARGEST_ROW:
+        raise PrepareError("%s: a row has %d bytes, expected 1 to %d" % (shown, array.row_bytes, LARGEST_ROW))
+    there = os.path.getsize(path) - begins
+    if there != array.rows * array.row_bytes:
+        raise PrepareError("%s: %d bytes of items, its header says %d" % (shown, there, array.rows * array.row_bytes))
+    return array
+
+
+def partner(path: str) -> str:
+    """The file of labels of a file: y.npy of x.npy, a_y.npy of a_x.npy, y_a.npy of x_a.npy; "" for other names."""
+    folder, slash, name = path.rpartition("/")
+    stem = name[: -len(".npy")]
+    if stem == "x" or stem.endswith("_x"):
+        return folder + slash + stem[:-1] + "y.npy"
+    return folder + slash + "y" + stem[1:] + ".npy" if stem.startswith("x_") else ""

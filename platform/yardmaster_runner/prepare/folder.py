@@ -1,0 +1,116 @@
+"""What a folder holds: its format, the splits and classes that folders give, and which worker takes which file. Pure,
+except for `list_files`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import Dict, List, Sequence, Tuple
+
+from yardmaster_runner.prepare.trouble import PrepareError
+
+ENDINGS = {
+    "images": (".jpg", ".jpeg", ".png", ".gif", ".bmp"),
+    "csv": (".csv",),
+    "jsonl": (".jsonl", ".ndjson"),
+    "text": (".txt",),
+    "numpy": (".npy",),
+}
+GIVEN = {"train": "train", "training": "train", "validation": "validation", "valid": "validation",
+         "val": "validation", "dev": "validation", "test": "test"}  # fmt: skip
+SPLITS = ("train", "validation", "test")
+MOST_FILES = 5_000_000
+FEW_FILES = 10
+"""With fewer tables or arrays than this, rows are split instead of files."""
+
+
+@dataclass(frozen=True)
+class File:
+    """One input file: its path below the input with "/", and its size."""
+
+    path: str
+    size: int
+
+
+def list_files(top: str) -> List[File]:
+    """All regular files below `top`, sorted. Links and hidden names are passed over."""
+    found: List[File] = []
+    pending = [""]
+    while pending:
+        below = pending.pop()
+        with os.scandir(os.path.join(top, below)) as entries:
+            for entry in entries:
+                path = below + "/" + entry.name if below else entry.name
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(path)
+                elif entry.is_file(follow_symlinks=False):
+                    found.append(File(path, entry.stat(follow_symlinks=False).st_size))
+        if len(found) > MOST_FILES:
+            raise PrepareError("the input has more than %d files: pack them first" % MOST_FILES)
+    return sorted(found, key=lambda one: one.path)
+
+
+def of_format(files: Sequence[File], wanted: str) -> Tuple[str, List[File]]:
+    """The format and its files. "auto" takes the format with most files. Raises `PrepareError` where there is none."""
+    groups: Dict[str, List[File]] = {name: [] for name in ENDINGS}
+    for one in files:
+        for name, endings in ENDINGS.items():
+            if one.path.lower().endswith(endings):
+                groups[name].append(one)
+    chosen = max(groups, key=lambda name: len(groups[name])) if wanted == "auto" else wanted
+    if not groups[chosen]:
+        known = ", ".join(ending for name, endings in ENDINGS.items() if wanted in ("auto", name) for ending in endings)
+        raise PrepareError("the input has no file that ends in one of %s" % known)
+    return chosen, groups[chosen]
+
+
+def given_split(path: str) -> str:
+    """The split that the first folder of a path gives, or ""."""
+    first, slash, _ = path.partition("/")
+    return GIVEN.get(first.lower(), "") if slash else ""
+
+
+def class_of(path: str) -> str:
+    """The class that the folder below a given split names, or ""."""
+    folders = path.split("/")[:-1]
+    if folders and given_split(path):
+        folders = folders[1:]
+    return folders[0] if folders else ""
+
+
+def shares(text: str) -> Tuple[float, ...]:
+    """ "90/10" or "80/10/10" as parts of 1. Raises `PrepareError`."""
+    try:
+        parts = [float(one) for one in text.split("/")]
+    except ValueError:
+        parts = []
+    if len(parts) not in (2, 3) or not all(0 <= one <= 100 for one in parts) or abs(sum(parts) - 100) > 1e-6:
+        raise PrepareError("split is %r: expected parts that add up to 100, such as 90/10 or 80/10/10" % text)
+    return tuple(one / 100 for one in parts)
+
+
+def split_of(key: str, seed: int, parts: Sequence[float]) -> str:
+    """The split of a file or row. It depends on its own key only: what is added later moves nothing."""
+    digest = hashlib.sha256(("%d\n%s" % (seed, key)).encode("utf-8", "surrogateescape")).digest()
+    at = int.from_bytes(digest[:8], "big") / 2**64
+    for name, part in zip(SPLITS, parts):
+        if at < part:
+            return name
+        at -= part
+    return SPLITS[max(number for number, part in enumerate(parts) if part)]
+
+
+def assign(files: Sequence[File], workers: int) -> List[List[File]]:
+    """The files of each worker: the largest first, each to the worker with the fewest bytes so far."""
+    import heapq
+
+    loads = [(0, 0, number) for number in range(workers)]
+    out: List[List[File]] = [[] for _ in range(workers)]
+    for one in sorted(files, key=lambda one: (-one.size, one.path)):
+        size, count, number = heapq.heappop(loads)
+        out[number].append(one)
+        heapq.heappush(loads, (size + one.size, count + 1, number))
+    return [sorted(part, key=lambda one: one.path) for part in out]

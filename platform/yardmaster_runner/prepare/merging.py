@@ -1,0 +1,53 @@
+"""The results of all workers as one description. Pure: the same whoever does it, in whatever order they come."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Sequence
+
+from yardmaster_runner.data.description import Description, Feature, Shard
+from yardmaster_runner.prepare.folder import SPLITS
+from yardmaster_runner.prepare.numbers import Numbers
+from yardmaster_runner.prepare.schema import joined
+from yardmaster_runner.prepare.trouble import PrepareError
+
+
+def merged(parts: Sequence[Mapping[str, Any]]) -> Description:
+    """Raises `PrepareError` where the results are not those of one preparation, or differ in a feature's kind."""
+    parts = sorted(parts, key=lambda one: one["worker"])
+    first = parts[0]
+    if any(one["plan"] != first["plan"] for one in parts):
+        raise PrepareError("the workers saw different inputs or options: start all of them again")
+    if [one["worker"] for one in parts] != list(range(first["workers"])):
+        raise PrepareError("results of %d workers, expected %d" % (len(parts), first["workers"]))
+    try:
+        features = joined([_features(one["features"]) for one in parts if one["splits"]])
+    except ValueError as error:
+        raise PrepareError(str(error)) from None
+    splits: Dict[str, List[Shard]] = {}
+    counts: Dict[str, Dict[str, int]] = {}
+    numbers: Dict[str, Numbers] = {}
+    for part in parts:
+        for split, shards in part["splits"].items():
+            splits.setdefault(split, []).extend(Shard(**one) for one in shards)
+        for split, classes in part["counts"].items():
+            for name, count in classes.items():
+                of_split = counts.setdefault(split, {})
+                of_split[name] = of_split.get(name, 0) + count
+        for name, members in part["statistics"].items():
+            numbers[name] = numbers.get(name, Numbers()).with_other(Numbers.from_members(members))
+    return Description(
+        features=features,
+        splits={name: tuple(sorted(splits[name], key=lambda s: s.path)) for name in SPLITS if name in splits},
+        compression=first["compression"],
+        label=first["label"],
+        classes=tuple(first["classes"]),
+        counts={name: dict(sorted(counts[name].items())) for name in SPLITS if name in counts},
+        statistics={name: one.facts() for name, one in numbers.items() if one.count},
+    )
+
+
+def _features(members: Mapping[str, Mapping[str, Any]]) -> Dict[str, Feature]:
+    return {
+        name: Feature(one["kind"], None if one["shape"] is None else tuple(one["shape"]), one["encoding"])
+        for name, one in members.items()
+    }
