@@ -45,8 +45,15 @@ class Lines:
 
 def csv_rows(path: str, shown: str) -> Iterator[Row]:
     """The rows by the names of the header, as text. Raises `PrepareError` for a file without a usable header."""
-    csv.field_size_limit(LONGEST_CELL)
     lines = Lines(path)
+    try:
+        yield from _cells(lines, shown)
+    finally:
+        lines.file.close()
+
+
+def _cells(lines: Lines, shown: str) -> Iterator[Row]:
+    csv.field_size_limit(LONGEST_CELL)
     reader = csv.reader(lines)
     number = 1
     try:
@@ -76,6 +83,13 @@ def csv_rows(path: str, shown: str) -> Iterator[Row]:
 def json_rows(path: str, shown: str) -> Iterator[Row]:
     """The objects, one of each line. Empty lines are passed over."""
     lines = Lines(path)
+    try:
+        yield from _objects(lines, shown)
+    finally:
+        lines.file.close()
+
+
+def _objects(lines: Lines, shown: str) -> Iterator[Row]:
     while True:
         try:
             line = next(lines)

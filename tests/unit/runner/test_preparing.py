@@ -1,0 +1,176 @@
+"""The pure parts of preparation, and inputs that are refused with file and row."""
+
+from __future__ import annotations
+
+import ast
+import math
+import statistics
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yardmaster_runner.prepare import arrays, folder, tables
+from yardmaster_runner.prepare.folder import File
+from yardmaster_runner.prepare.merging import merged
+from yardmaster_runner.prepare.numbers import Numbers
+from yardmaster_runner.prepare.schema import Columns
+from yardmaster_runner.prepare.sources import Source
+from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
+
+FINITE = st.floats(-1e6, 1e6)
+
+
+def numbers_of(values):
+    numbers = Numbers()
+    for one in values:
+        numbers.add(one)
+    return numbers
+
+
+@given(st.lists(FINITE), st.lists(FINITE, min_size=1))
+def test_merged_statistics_are_those_of_all_numbers(first, second):
+    facts = numbers_of(first).with_other(numbers_of(second)).facts()
+    both = first + second
+    assert (facts["count"], facts["min"], facts["max"]) == (len(both), min(both), max(both))
+    assert math.isclose(facts["mean"], statistics.fmean(both), rel_tol=1e-9, abs_tol=1e-6)
+    assert math.isclose(facts["std"], statistics.pstdev(both), rel_tol=1e-6, abs_tol=1e-3)
+
+
+def test_the_split_has_about_the_parts_asked_for_and_follows_the_seed():
+    keys = [f"a/{number}.png" for number in range(5000)]
+    first = [folder.split_of(key, 1, (0.8, 0.1, 0.1)) for key in keys]
+    assert 3850 < first.count("train") < 4150
+    assert 400 < first.count("test") < 600
+    assert first != [folder.split_of(key, 2, (0.8, 0.1, 0.1)) for key in keys]
+    assert first[:10] == [folder.split_of(key, 1, (0.8, 0.1, 0.1)) for key in keys[:10]]
+
+
+@given(st.lists(st.integers(0, 10**6), max_size=60), st.integers(1, 7))
+def test_each_file_has_one_worker_and_no_worker_has_far_more(sizes, workers):
+    files = [File(f"{number}", size) for number, size in enumerate(sizes)]
+    parts = folder.assign(files, workers)
+    assert sorted(one.path for part in parts for one in part) == sorted(one.path for one in files)
+    loads = [sum(one.size for one in part) for part in parts]
+    assert max(loads) - min(loads) <= max(sizes, default=0)
+    assert parts == folder.assign(files[::-1], workers)
+
+
+def test_folders_give_splits_and_classes():
+    assert [folder.given_split(p) for p in ("val/cat/1.png", "cat/1.png", "test.png")] == ["validation", "", ""]
+    assert [folder.class_of(p) for p in ("val/cat/1.png", "cat/x/1.png", "test.png")] == ["cat", "cat", ""]
+
+
+@pytest.mark.parametrize("text", ["90", "90/20", "a/b", "nan/10", "-10/110", "50/20/20/10"])
+def test_a_split_that_is_none_is_refused(text):
+    with pytest.raises(PrepareError, match="add up to 100"):
+        folder.shares(text)
+
+
+def test_kinds_widen_over_all_rows():
+    columns = Columns()
+    for record in ({"a": 1, "b": [1, 2]}, {"a": 1.5, "b": [3]}, {"b": []}):
+        columns.see(record)
+    assert columns.features["a"].kind == "float"
+    assert columns.features["b"].shape is None
+    assert columns.values({"b": [3]}) == {"a": ("float", []), "b": ("int64", [3])}
+    with pytest.raises(ValueError, match="a is bytes: expected float"):
+        columns.see({"a": "x", "b": [1]})
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("1", "int64"),
+        ("-9", "int64"),
+        ("1.5", "float"),
+        ("", "float"),
+        ("1_0", "bytes"),
+        ("99999999999999999999", "float"),
+    ],
+)
+def test_the_kind_of_a_cell(text, kind):
+    assert tables.cell_kind(text, "int64") == kind
+
+
+@pytest.mark.parametrize("path", sorted(Path(arrays.__file__).parent.glob("*.py")), ids=lambda path: path.stem)
+def test_every_file_is_python_3_8(path):
+    ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
+
+
+def source(tmp_path, name, data, form, label="", skip=False):
+    path = tmp_path / name
+    path.write_bytes(data)
+    return Source(str(tmp_path), form, [File(name, len(data))], label, skip)
+
+
+def test_a_broken_last_row_of_a_csv_is_named(tmp_path):
+    text = "a,b\n" + "1,2\n" * 10_000 + "1,2,3\n"
+    with pytest.raises(BadRecord, match=r"^data.csv, row 10002: 3 cells, expected 2$"):
+        source(tmp_path, "data.csv", text.encode(), "csv")
+
+
+def test_skipped_rows_are_still_told(tmp_path):
+    found = source(tmp_path, "data.csv", b"a,b\n1,2\n3\n4,5\n", "csv", skip=True)
+    records = [record for _, record in found.records(found.files[0])]
+    assert [str(one) for one in records if isinstance(one, BadRecord)] == ["data.csv, row 3: 1 cells, expected 2"]
+    assert [one for one in records if isinstance(one, dict)] == [{"a": 1, "b": 2}, {"a": 4, "b": 5}]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [(b"[" * 200_000, "row 2: nested too deeply"), (b"[1]", "row 2: expected an object"), (b"{", "row 2: "),
+     (b'{"a": {"b": 1}}', "row 2: a holds"), (b'{"a": 9223372036854775808}', "row 2: a is outside 64 bits")],
+)  # fmt: skip
+def test_json_lines_that_cannot_be_used_are_named(tmp_path, line, reason):
+    with pytest.raises(BadRecord, match=reason):
+        source(tmp_path, "d.jsonl", b'{"a": 1}\n' + line + b"\n", "jsonl")
+
+
+def test_a_line_past_the_bound_is_refused_without_being_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "LONGEST_LINE", 1000)
+    with pytest.raises(BadRecord, match=r"data.csv, row 2: longer than 1000 bytes"):
+        source(tmp_path, "data.csv", b"a\n" + b"1" * 50_000 + b"\n2\n", "csv")
+
+
+def npy(descr, shape, body, fortran=False):
+    header = repr({"descr": descr, "fortran_order": fortran, "shape": shape}).encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + body
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [(npy("|O", (2,), b"pickled"), "its items are '|O'"), (npy("<f4", (10**9, 3), b"1234"), "4 bytes of items"),
+     (npy(">f4", (1,), b"1234"), "little-endian"), (npy("<f4", (1, 1), b"1234", True), "C order"),
+     (npy("<f4", (), b"1234"), "first axis"), (b"PK", "not a NumPy"), (npy("<f4", (1, 10**12), b""), "a row has")],
+)  # fmt: skip
+def test_arrays_that_lie_or_hold_objects_are_refused(tmp_path, data, reason):
+    (tmp_path / "x.npy").write_bytes(data)
+    with pytest.raises(PrepareError) as caught:
+        arrays.opened(str(tmp_path / "x.npy"), "x.npy")
+    assert reason in str(caught.value)
+
+
+def part(worker, plan="p"):
+    shard = {"path": f"train/train-0000{worker}.tfrecord", "records": 2, "size": 9}
+    return {
+        "plan": plan, "worker": worker, "workers": 2, "compression": "", "label": "", "classes": [],
+        "features": {"a": {"kind": "float", "shape": [], "encoding": ""}}, "splits": {"train": [shard]},
+        "counts": {"train": {"x": 2}}, "statistics": {"a": numbers_of([worker, 1]).to_members()},
+    }  # fmt: skip
+
+
+def test_results_of_workers_merge_in_any_order():
+    description = merged([part(1), part(0)])
+    assert description == merged([part(0), part(1)])
+    assert description.records("train") == 4
+    assert description.counts == {"train": {"x": 4}}
+    assert description.statistics["a"]["mean"] == 0.75
+
+
+def test_results_of_other_inputs_or_of_too_few_workers_do_not_merge():
+    with pytest.raises(PrepareError, match="different inputs"):
+        merged([part(0), part(1, "q")])
+    with pytest.raises(PrepareError, match="results of 1 workers, expected 2"):
+        merged([part(1)])
