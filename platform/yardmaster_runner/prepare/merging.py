@@ -1,4 +1,4 @@
-"""The results of all workers as one description. Pure: the same whoever does it, in whatever order they come."""
+"""The results of all workers as one description. Pure: the order of the results does not matter."""
 
 from __future__ import annotations
 

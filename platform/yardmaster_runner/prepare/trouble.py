@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class PrepareError(Exception):
-    """Preparation cannot go on: an option, the input as a whole, or a library is at fault."""
+    """Preparation cannot continue: an option, the input as a whole, or a library is at fault."""
 
 
 class BadRecord(Exception):

@@ -135,8 +135,8 @@ class Work:
 def plan_of(options: Options, form: str, files: List[folder.File]) -> str:
     """A digest of options and inputs: equal for the workers of one preparation."""
     members = {name: value for name, value in asdict(options).items() if name not in ("worker", "input", "output")}
-    told = json.dumps([members, form, [(one.path, one.size) for one in files]], sort_keys=True)
-    return hashlib.sha256(told.encode("utf-8", "backslashreplace")).hexdigest()
+    content = json.dumps([members, form, [(one.path, one.size) for one in files]], sort_keys=True)
+    return hashlib.sha256(content.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def part_path(output: str, worker: int) -> str:
