@@ -10,7 +10,7 @@ import os
 import pkgutil
 import sys
 import zipfile
-from typing import List, Optional
+from typing import Iterator, List, Optional
 
 import yardmaster_runner
 
@@ -23,9 +23,8 @@ def pack(target: str) -> None:
     temporary = target + ".new"
     with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, "__main__.py", MAIN.encode())
-        for name in ["__init__", *sorted(module.name for module in pkgutil.iter_modules(yardmaster_runner.__path__))]:
-            path = "yardmaster_runner/%s.py" % name
-            _add(archive, path, _source(name))
+        for path in ["__init__.py", *sorted(_modules())]:
+            _add(archive, "yardmaster_runner/" + path, _source(path))
     os.replace(temporary, target)
 
 
@@ -36,11 +35,18 @@ def _add(archive: zipfile.ZipFile, path: str, content: bytes) -> None:
     archive.writestr(entry, content)
 
 
-def _source(name: str) -> bytes:
+def _modules() -> Iterator[str]:
+    """The paths of all modules, also of those in packages below this one."""
+    for module in pkgutil.walk_packages(yardmaster_runner.__path__, "yardmaster_runner."):
+        path = module.name.partition(".")[2].replace(".", "/")
+        yield path + ("/__init__.py" if module.ispkg else ".py")
+
+
+def _source(path: str) -> bytes:
     """Through the loader, so that an archive can pack itself again."""
-    content = pkgutil.get_data("yardmaster_runner", name + ".py")
+    content = pkgutil.get_data("yardmaster_runner", path)
     if content is None:
-        raise FileNotFoundError("the source of yardmaster_runner.%s" % name)
+        raise FileNotFoundError("the source of yardmaster_runner/%s" % path)
     return content
 
 

@@ -8,7 +8,8 @@ from typing import Callable, Mapping, Optional
 
 from yardmaster_runner import launch
 from yardmaster_runner.events import EventFiles
-from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun, Ending
+from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun, Ending, note
+from yardmaster_runner.exports import half_export, may_keep
 from yardmaster_runner.intake import Intake, now_ms, open_pipe
 from yardmaster_runner.keeper import CheckpointKeeper, keep_model
 from yardmaster_runner.observer import Observer
@@ -48,6 +49,7 @@ class ScriptRun:
         self._observer = Observer(facts, progress, EventFiles(folders.log) if self._reads_events() else None)
         self._keeper: Optional[CheckpointKeeper] = None
         self._explain: Callable[[], Ending] = lambda: Ending(0, "")
+        self._keeps_model = False
         if self._decides:
             scratch = os.path.join(settings.work_dir, "checkpoint-out")
             self._keeper = CheckpointKeeper(self._uploader(), folders.log, scratch, lambda: progress.step)
@@ -76,6 +78,10 @@ class ScriptRun:
         switch.ended()
         was_out_of_memory = kills is not None and (memory_kills() or 0) > kills
         self._progress.see_output(intake.tail, len(intake.tail))
+        self._keeps_model = self._decides and may_keep(exit_code, was_asked_to_stop)
+        if self._keeps_model and (why := half_export(self._folders.model, exit_code)):
+            self._keeps_model = False
+            spool.append(("yardmaster: %s\n" % why).encode(), now_ms())
         self._explain = lambda: self._explained(exit_code, intake.tail, was_out_of_memory, was_asked_to_stop)
         return self._explain()
 
@@ -88,9 +94,11 @@ class ScriptRun:
             return ending
         self._facts.state("uploading")
         self._keeper.finish()
-        trouble = keep_model(self._uploader(), self._folders.model) if ending.exit_code == 0 else ""
+        trouble = keep_model(self._uploader(), self._folders.model) if self._keeps_model else ""
         self._keeper.join()
         trouble = trouble or self._keeper.trouble
+        if trouble:
+            note(trouble)
         if trouble and ending.exit_code == 0:
             return replace(ending, reason="UploadFailed", message=trouble[:LONGEST_MESSAGE])
         return ending

@@ -40,6 +40,26 @@ def test_a_job_is_launched_followed_and_succeeds(yardmaster, script: Path, job_f
     assert (tmp_path / "model" / "weights").read_text() == "42"
 
 
+def test_a_model_exported_after_a_stop_is_kept(yardmaster, script: Path, job_file: Path, tmp_path: Path):
+    (script / "train.py").write_text(
+        "import os, pathlib, signal, sys, time\n"
+        "def export(number, frame):\n"
+        "    model = pathlib.Path(os.environ['MODEL_DIR'])\n"
+        "    model.mkdir(parents=True, exist_ok=True)\n"
+        "    (model / 'weights').write_text('exported in the grace period')\n"
+        "    sys.exit(0)\n"
+        "signal.signal(signal.SIGTERM, export)\n"
+        "print('trains', flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    assert yardmaster("jobs", "launch", job_file, "--code", script, "--set", "name=stopped").code == 0
+    until(lambda: "trains" in yardmaster("jobs", "logs", "stopped").out, 60)
+    assert yardmaster("jobs", "stop", "stopped", "--wait").code == 0
+    assert "STOPPED" in yardmaster("jobs", "show", "stopped").out
+    assert yardmaster("models", "download", "stopped", "--to", tmp_path / "model").code == 0
+    assert (tmp_path / "model" / "weights").read_text() == "exported in the grace period"
+
+
 def test_servers_are_launched_and_their_notebook_names_them(yardmaster, tmp_path: Path):
     file = tmp_path / "servers.yaml"
     file.write_text("name: servers\nstrategy: in_graph\nroles:\n  ps: {cpu: 0.1, memory: 512Mi}\n"
