@@ -1,4 +1,4 @@
-"""`python -m yardmaster_runner.prepare`: the preparation as a program. Exits 1 with one line where it cannot go on."""
+"""`python -m yardmaster_runner.prepare`: the preparation. Exits 1 with one line where it cannot continue."""
 
 from __future__ import annotations
 

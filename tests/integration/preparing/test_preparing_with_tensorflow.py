@@ -27,7 +27,7 @@ for split, shards in told["splits"].items():
         for record in records:
             example = tf.train.Example.FromString(record)
             members = {}
-            for name, one in example.features.feature.items():
+            for name, one in sorted(example.features.feature.items()):  # a map of protobuf has no order
                 values = list(getattr(one, one.WhichOneof("kind")).value)
                 members[name] = [v.hex() if isinstance(v, bytes) else v for v in values]
             found.append([split, members])

@@ -170,7 +170,7 @@ def test_kill_9_of_the_writer_loses_and_doubles_nothing(tmp_path: Path) -> None:
         )
         assert writer.stdout
         with writer, writer.stdout:
-            for line, _ in zip(writer.stdout, range(40), strict=False):
+            for _, line in zip(range(40), writer.stdout, strict=False):
                 acknowledged = int(line)
             writer.send_signal(signal.SIGKILL)
             for line in writer.stdout:
