@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Iterator
@@ -218,13 +219,15 @@ def test_a_server_that_is_busy_says_how_long_to_stay_away():
 def test_a_forked_process_begins_with_watches_of_its_own(harness: KubernetesHarness, key: JobKey, monkeypatch):
     watched(harness, harness.engine, key)
     parents = harness.engine._reader
-    monkeypatch.setattr(os, "getpid", lambda: -1)
-    assert harness.engine._reader is not parents
-    watched(harness, harness.engine, key)
-    assert harness.api.count("watch") >= 2 * len(KINDS)
-    harness.engine.close()
-    monkeypatch.undo()
-    parents._watching.close()
+    with contextlib.ExitStack() as at_the_end:
+        at_the_end.callback(parents._watching.close)
+        at_the_end.callback(monkeypatch.undo)
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        assert harness.engine._reader is not parents
+        at_the_end.callback(harness.engine.close)
+        watched(harness, harness.engine, key)
+        # What a watch has listed is believed a moment before its stream is open.
+        wait_for(lambda: harness.api.count("watch") >= 2 * len(KINDS))
 
 
 # --- how they end ----------------------------------------------------------------------------------------------------
