@@ -27,6 +27,7 @@ from apps.dispatch.messages import (
 from apps.dispatch.outbox import ATTEMPT_DECIDED
 from apps.jobs.engines.namespaces import engine_namespaces_keep, engine_namespaces_sweep
 from apps.jobs.engines.probes import network_is_due, probes_sweep
+from apps.jobs.state.outputs import outputs_settle, outputs_sweep
 from apps.jobs.state.results import result_settle, results_settle
 from apps.jobs.worker.queue_pass import admit_queue
 from apps.jobs.worker.reconcile import reconcile
@@ -77,6 +78,7 @@ def finish_upload(upload_id: str) -> None:
     try:
         if upload_finish_quietly(uuid.UUID(upload_id)):
             result_settle(uuid.UUID(upload_id), timezone.now())
+            outputs_settle(uuid.UUID(upload_id), timezone.now())
     finally:
         _upload_slots.release()
 
@@ -122,8 +124,10 @@ def network_is_due_again(**_: object) -> None:
 
 @shared_task(name="yardmaster.settle_results")  # type: ignore[untyped-decorator]
 def settle_results() -> None:
-    """Make checkpoints and models of finished uploads whose own message was lost."""
+    """Make checkpoints, models and outputs of finished uploads whose own message was lost, and remove replaced
+    outputs."""
     results_settle(timezone.now())
+    outputs_sweep(timezone.now())
 
 
 @shared_task(name="yardmaster.clean_idempotency")  # type: ignore[untyped-decorator]

@@ -55,6 +55,7 @@ ACTIONS = {
     "code.download": "Code downloaded",
     "model.download": "Model downloaded",
     "log.download": "Log downloaded",
+    "outputs.download": "Outputs downloaded",
 }
 
 

@@ -17,6 +17,8 @@ class Model(models.Model):
     name = models.CharField(max_length=200)
     upload_id = models.UUIDField(unique=True)
     size = models.BigIntegerField()
+    stopped = models.BooleanField(default=False)
+    """The task that sent it had been asked to stop: its work was not done."""
     files = models.JSONField(default=list)
     """`[{"path", "size", "sha256", "key"}]`, filled in when complete."""
     created_at = models.DateTimeField(auto_now_add=True)

@@ -21,7 +21,18 @@ class ModelSerializer(serializers.ModelSerializer[Model]):
 
     class Meta:
         model = Model
-        fields = ["id", "namespace", "job", "attempt", "name", "size", "file_count", "created_at", "completed_at"]
+        fields = [
+            "id",
+            "namespace",
+            "job",
+            "attempt",
+            "name",
+            "size",
+            "stopped",
+            "file_count",
+            "created_at",
+            "completed_at",
+        ]
         read_only_fields = fields
 
     def get_file_count(self, model: Model) -> int:

@@ -118,12 +118,19 @@ def archive_chunks(files: Iterable[StoredFile]) -> Iterator[bytes]:
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o100644 << 16
             entry.file_size = file.size
-            with archive.open(entry, "w") as target, storage().open_range(file.key) as source:
-                for chunk in read_chunks(source, CHUNK):
+            with archive.open(entry, "w") as target:
+                for chunk in file_chunks(file):
                     target.write(chunk)
                     if piece := outbox.take():
                         yield piece
     yield outbox.take()
+
+
+def file_chunks(file: StoredFile) -> Iterator[bytes]:
+    """The file's bytes, piece by piece, segment after segment."""
+    for key in file.keys:
+        with storage().open_range(key) as source:
+            yield from read_chunks(source, CHUNK)
 
 
 _HEADERS = {
@@ -206,6 +213,16 @@ def archive_response(request: HttpRequest, name: str, files: Sequence[StoredFile
     disposition = content_disposition_header(True, name) or "attachment"
     pieces = stream_pieces(request, archive_chunks(files))
     return StreamingHttpResponse(pieces, content_type="application/zip", headers={"Content-Disposition": disposition})
+
+
+def file_response(request: HttpRequest, file: StoredFile) -> StreamingHttpResponse:
+    """A file that was sent in segments, as one, for a user who may read it."""
+    headers = _HEADERS | {
+        "Content-Disposition": content_disposition_header(True, file.path.rpartition("/")[2]) or "attachment",
+        "Content-Length": str(file.size),
+    }
+    pieces = stream_pieces(request, file_chunks(file))
+    return StreamingHttpResponse(pieces, content_type="application/octet-stream", headers=headers)
 
 
 def _pieces(key: str, start: int, length: int) -> Iterator[bytes]:

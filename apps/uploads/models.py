@@ -17,6 +17,7 @@ class Kind(models.TextChoices):
     CODE = "code"
     CHECKPOINT = "checkpoint"
     MODEL = "model"
+    OUTPUT = "output"
 
 
 class State(models.TextChoices):
@@ -42,7 +43,7 @@ class Upload(models.Model):
     )
     kind = models.CharField(max_length=10, choices=Kind)
     job_id = models.UUIDField(null=True, blank=True, db_index=True)
-    """The job whose task sends it, for checkpoints and models."""
+    """The job whose task sends it, for checkpoints, models and outputs."""
     target_id = models.UUIDField(default=new_id, unique=True)
     """The id of the version that this becomes: it is in the keys, so nothing is moved when the version is made."""
     key_prefix = models.CharField(max_length=200, unique=True)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -18,9 +19,11 @@ from django.utils import timezone
 
 from apps.stores import storage
 from apps.uploads import storage_ledger
-from apps.uploads.manifest import ADDRESS_LIFE, sent_files
+from apps.uploads.manifest import ADDRESS_LIFE, manifest_of, manifest_replace, sent_files
 from apps.uploads.models import State, Tombstone, Upload
 from yardmaster.errors import Unavailable
+from yardmaster.storage.base import key_join
+from yardmaster.storage.file_list import pack
 
 _AGAIN_AFTER = (timedelta(minutes=1), timedelta(minutes=10), 2 * ADDRESS_LIFE, timedelta(hours=24))
 """After the removal: a signed address is good for a quarter of an hour, a lease of a worker for a minute."""
@@ -105,6 +108,29 @@ def remove(upload_id: uuid.UUID) -> None:
         tombstones_set(prefixes, now)
         storage_ledger.give_back(row.namespace_id, used=0, reserved=row.held)
         row.delete()
+
+
+def files_remove(upload_id: uuid.UUID, paths: Collection[str]) -> None:
+    """Remove some files of a complete upload, and return their bytes to the namespace; with the last of them the upload
+    goes. Repeats harmlessly. Raises `Unavailable`."""
+    upload = Upload.objects.filter(pk=upload_id, state=State.COMPLETE).first()
+    if upload is None:
+        return
+    for file in manifest_of(upload_id):
+        if file.path in paths:
+            storage().delete(key_join(upload.key_prefix, file.path))
+    with transaction.atomic():
+        row = Upload.objects.select_for_update().filter(pk=upload_id, state=State.COMPLETE).first()
+        if row is None:
+            return
+        left = [file for file in manifest_of(upload_id) if file.path not in paths]
+        if left:
+            freed = row.held - sum(file.size for file in left)
+            manifest_replace(upload_id, pack(left))
+            storage_ledger.give_back(row.namespace_id, used=freed, reserved=0)
+            Upload.objects.filter(pk=upload_id).update(held=row.held - freed, file_count=len(left))
+        elif mark_for_removal(Upload.objects.filter(pk=upload_id)):
+            transaction.on_commit(partial(remove_now, upload_id))
 
 
 def remove_after_loss(upload: Upload) -> None:

@@ -32,6 +32,12 @@ class StoredFile:
     size: int
     sha256: str
     key: str
+    more_keys: tuple[str, ...] = ()
+    """Where the rest of it lies, of one that was sent in segments."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (self.key, *self.more_keys)
 
 
 @dataclass(frozen=True)

@@ -322,6 +322,8 @@ YARDMASTER_WEB_THREADS = env.number("YARDMASTER_WEB_THREADS", 32, least=2)
 YARDMASTER_OPEN_UPLOADS_PER_NAMESPACE = env.number("YARDMASTER_OPEN_UPLOADS_PER_NAMESPACE", 64, least=1)
 YARDMASTER_OPEN_UPLOADS_PER_USER = env.number("YARDMASTER_OPEN_UPLOADS_PER_USER", 64, least=1)
 YARDMASTER_OPEN_UPLOADS_PER_JOB = env.number("YARDMASTER_OPEN_UPLOADS_PER_JOB", 64, least=1)
+YARDMASTER_OUTPUT_LIMIT = env.size("YARDMASTER_OUTPUT_LIMIT", "10Gi", least=1 << 20)
+"""The most bytes of outputs (event files and other files in the log directory) of one job."""
 YARDMASTER_TIMING = timing()
 YARDMASTER_JOB_LEASE = timedelta(seconds=env.number("YARDMASTER_JOB_LEASE", 60, least=5))
 """Longer than any look at a job takes; how long a job rests after the worker that looked at it was killed."""

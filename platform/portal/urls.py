@@ -26,6 +26,7 @@ API = (
     "code.views",
     "jobs.api.job_views",
     "jobs.api.detail_views",
+    "jobs.api.output_views",
     "jobs.task_api.views",
     "logs.task_views",
     "logs.views",

@@ -197,6 +197,20 @@ class Model:
     size: int = 0
     file_count: int = 0
     created_at: datetime | None = None
+    stopped: bool = False
+    """It was written after the job was asked to stop."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file that a task wrote below its log directory. `url`: a signed address, or one of the portal's API."""
+
+    path: str
+    size: int = 0
+    task: str = ""
+    has_events: bool = False
+    updated_at: datetime | None = None
+    url: str = ""
 
 
 @dataclass(frozen=True)

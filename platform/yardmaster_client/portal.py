@@ -25,6 +25,7 @@ from yardmaster_client.models import (
     LogLine,
     Model,
     Namespace,
+    Output,
     Token,
     read,
     read_line,
@@ -221,6 +222,25 @@ class Jobs:
             page = self._transport.get(f"jobs/{job_id}/events/", after=after)
             yield from page["results"]
             after = page["next"]
+
+    def outputs(self, job_id: str, attempt: int | None = None) -> Iterator[Output]:
+        """The files that the job's tasks wrote below their log directories, by path."""
+        after: str | None = ""
+        while after is not None:
+            page = self._transport.get(f"jobs/{job_id}/outputs/", attempt=attempt, after=after, page_size=1000)
+            yield from (read(Output, row) for row in page["results"])
+            after = page["next"]
+
+    def outputs_download(
+        self,
+        job_id: str,
+        folder: Path,
+        attempt: int | None = None,
+        progress: Progress = lambda done, total: None,
+    ) -> Sequence[Path]:
+        """All of them into `folder`."""
+        files = [RemoteFile(one.path, one.size, "", one.url) for one in self.outputs(job_id, attempt)]
+        return download(self._transport, files, folder, progress)
 
     def streams(self, job_id: str) -> tuple[dict[str, Any], ...]:
         """The logs that there are: `attempt`, `role`, `index`, `lines`, `bytes`, `ended`, `gaps`."""

@@ -1,51 +1,80 @@
-"""Whether what lies in the model directory is a whole export, to be kept as the job's model.
+"""What of the model directory is worth keeping: all of it where the script ended with exit code 0. One that was stopped
+and ended in another way may have been writing any of the files: of those only complete SavedModels and `.keras` files
+are kept.
 
-A script that ended with exit code 0 has written all that it wanted to. One that was stopped may have exported in its
-grace period and then have ended with another code, or have been killed in the middle of it. TensorFlow writes
-`saved_model.pb` last, so a SavedModel that has it is whole; of other files nothing says so. A script that failed
-without being stopped keeps no model.
+Not here: the upload (`keeper`).
 """
 
 from __future__ import annotations
 
+import os
 import re
-from typing import Iterable
+import zipfile
+from dataclasses import dataclass
+from typing import Dict, List, Set
 
 from yardmaster_runner.upload import files_below
 
 SAVED_MODEL = "saved_model.pb"
-UNFINISHED = re.compile(r"(^|/)(variables_temp|[^/]*_temp|[^/]*\.tempstate[^/]*|[^/]*\.tmp)(/|$)")
-SHARD = re.compile(r"^(.*/variables/variables)\.data-\d{5}-of-(\d{5})$")
-HALF = (
-    "no model was saved: the script was stopped, did not end with exit code 0, and its model directory does not hold a "
-    "complete SavedModel and nothing else"
-)
+"""TensorFlow writes it when all variables are written."""
+KERAS = ".keras"
+SHARD = re.compile(r"variables/variables\.data-(\d{5})-of-(\d{5})$")
+TEMPORARY = re.compile(r"(^|/)temp-[^/]*/|\.tmp[^/]*$|\.tempstate\d+$|_temp(_[^/]+)?/")
+"""How TensorFlow calls what it has not finished: the folder of an Estimator's export, a file before it gets its name,
+the folder of a checkpoint's shards."""
 
 
-def may_keep(exit_code: int, was_stopped: bool) -> bool:
-    """Whether a script that ended like this leaves a model at all. `exit_code` is its own."""
-    return exit_code == 0 or was_stopped
+@dataclass(frozen=True)
+class Export:
+    """`paths`, relative to the model directory, can be kept; `problem` says what cannot, empty where all can."""
+
+    paths: List[str]
+    problem: str = ""
 
 
-def half_export(model_dir: str, exit_code: int) -> str:
-    """Why the files in the model directory are not kept; empty where they are, or there are none."""
-    if exit_code == 0:
-        return ""
+def find_export(model_dir: str, *, is_finished: bool) -> Export:
+    """What to keep of the directory. `is_finished`: the script has written all that it wanted to."""
     paths = files_below(model_dir)
-    return HALF if paths and not is_whole(paths) else ""
-
-
-def is_whole(paths: Iterable[str]) -> bool:
-    """Whether these files (with slashes, relative to the model directory) are complete SavedModels and nothing else."""
-    found = set(paths)
-    tops = [path[: -len(SAVED_MODEL)] for path in found if path == SAVED_MODEL or path.endswith("/" + SAVED_MODEL)]
-    if not all(any(path.startswith(top) for top in tops) for path in found):
-        return False
-    if any(UNFINISHED.search(path) for path in found):
-        return False
-    shards = [match for match in map(SHARD.match, ("/" + path for path in found)) if match]
-    return all(
-        "%s.index" % match.group(1)[1:] in found
-        and sum(other.group(1) == match.group(1) for other in shards) == int(match.group(2))
-        for match in shards
+    if is_finished or not paths:
+        return Export(paths)
+    complete = _complete_models(paths)
+    kept = [path for path in paths if any(path.startswith(one) for one in complete) and not TEMPORARY.search(path)]
+    kept = sorted({*kept, *(path for path in paths if _is_complete_keras(model_dir, path))})
+    left_out = sorted(set(paths) - set(kept))
+    if not left_out:
+        return Export(kept)
+    shown = ", ".join(left_out[:3]) + (", …" if len(left_out) > 3 else "")
+    what = "a part of it" if kept else "the model"
+    return Export(
+        kept, "%s was not saved: the script did not end with exit code 0, and may not have finished %s" % (what, shown)
     )
+
+
+def _complete_models(paths: List[str]) -> Set[str]:
+    """The folders, each with a `/` at its end (the model directory itself: empty), that are complete SavedModels."""
+    found = set()
+    for path in paths:
+        folder, name = os.path.split(path)
+        prefix = folder + "/" if folder else ""
+        if name == SAVED_MODEL and not TEMPORARY.search(path) and _has_variables(prefix, paths):
+            found.add(prefix)
+    return found
+
+
+def _has_variables(prefix: str, paths: List[str]) -> bool:
+    """Whether the index of its variables and every shard are there, or it has no variables."""
+    below = {path[len(prefix) :] for path in paths if path.startswith(prefix + "variables/")}
+    counts: Dict[int, int] = {}
+    for path in below:
+        match = SHARD.match(path)
+        if match:
+            of = int(match.group(2))
+            counts[of] = counts.get(of, 0) + 1
+    if not below:
+        return True
+    return "variables/variables.index" in below and len(counts) == 1 and all(of == n for of, n in counts.items())
+
+
+def _is_complete_keras(model_dir: str, path: str) -> bool:
+    """Whether it is a `.keras` file, a ZIP, that has its directory, which is written last."""
+    return path.endswith(KERAS) and not TEMPORARY.search(path) and zipfile.is_zipfile(os.path.join(model_dir, path))

@@ -1,4 +1,5 @@
-"""Keeps what the script makes: its newest checkpoint while it runs and at its end, and its model when it ended well.
+"""Keeps what the script makes: its newest checkpoint while it runs and at its end, and the model that it has exported
+when it has ended well or was asked to stop.
 
 Only the deciding task does this. What cannot be kept never stops the script; it is said in the task's ending.
 """
@@ -13,7 +14,8 @@ from typing import Callable, List, Tuple
 
 from yardmaster_runner.checkpoints import Complete, find_complete, snapshot
 from yardmaster_runner.exits import note
-from yardmaster_runner.upload import AlreadyStored, Uploader, UploadFailed, describe, files_below
+from yardmaster_runner.exports import find_export
+from yardmaster_runner.upload import AlreadyStored, Uploader, UploadFailed, describe
 
 LOOK_EVERY = 3.0
 UPLOAD_EVERY = 30.0
@@ -67,7 +69,7 @@ class CheckpointKeeper(threading.Thread):
         step = self._step_of(found)
         try:
             files = [describe(path, os.path.join(self._scratch, path)) for path in paths]
-            self._uploader.send("checkpoints", files, step)
+            self._uploader.send("checkpoints", files, {"step": step})
         except AlreadyStored:
             note("the checkpoint of step %d is at the portal already" % step)
         except (UploadFailed, OSError) as error:
@@ -87,15 +89,17 @@ class CheckpointKeeper(threading.Thread):
         self.trouble = trouble
 
 
-def keep_model(uploader: Uploader, model_dir: str) -> str:
-    """Upload what lies in the model directory. Empty when all is kept or there is nothing; else why it is not."""
+def keep_model(uploader: Uploader, model_dir: str, *, was_stopped: bool = False, is_finished: bool = True) -> str:
+    """Upload what lies in the model directory, of a script that may not have finished what is complete of it. Empty
+    when all is kept or there is nothing; else why it is not."""
     try:
-        paths = files_below(model_dir)
-        if paths:
-            uploader.send("model", [describe(path, os.path.join(model_dir, path)) for path in paths])
+        export = find_export(model_dir, is_finished=is_finished)
+        if export.paths:
+            files = [describe(path, os.path.join(model_dir, path)) for path in export.paths]
+            uploader.send("model", files, {"stopped": True} if was_stopped else {})
     except (UploadFailed, OSError) as error:
         return "the model is not kept: %s" % error
-    return ""
+    return export.problem
 
 
 def _signature(found: List[Complete]) -> Signature:

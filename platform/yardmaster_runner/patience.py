@@ -12,6 +12,16 @@ PORTAL_MAY_BE_AWAY = 3600.0
 """Seconds. A portal that is stopped, killed or upgraded while a job ends must cost neither its model nor its last
 lines. Waiting holds nothing up: only the portal can decide what follows."""
 
+UPLOAD_TIMES_GRACE = 5.0
+LONGEST_UPLOAD = 300.0
+
+
+def upload_time(grace: float) -> float:
+    """Seconds, after the grace period of a script that was asked to stop: what its task may still take to upload what
+    the script wrote. The engine kills the task only then. In proportion to the grace period, so that a job with a short
+    one ends soon whatever happens."""
+    return min(grace * UPLOAD_TIMES_GRACE, LONGEST_UPLOAD)
+
 
 AWAY_AFTER = 60.0
 """Seconds without any answer after which lines may be dropped: longer than one call may take (`portal.TIMEOUT`)."""

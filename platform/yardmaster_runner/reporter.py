@@ -21,6 +21,7 @@ AT_LEAST_EVERY = 5.0
 LAST_EVERY = 0.2
 SCALARS_PER_REPORT = 1000
 SCALARS_KEPT = 200_000
+LONGEST_PROBLEM = 500
 
 
 class Facts:
@@ -45,6 +46,12 @@ class Facts:
     def progress(self, progress: Dict[str, int]) -> None:
         if progress and progress != self._facts.get("progress"):
             self._put({"progress": progress}, is_urgent=True)
+
+    def unsaved(self, what: str, problem: str) -> None:
+        """Why `outputs` or the `model` are not saved; an empty text when they are."""
+        with self._lock:
+            self._facts["unsaved"] = {**self._facts.get("unsaved", {}), what: problem[:LONGEST_PROBLEM]}
+        self.changed.set()
 
     def usage(self, cpu_seconds: float, memory: int, peak_memory: int) -> None:
         usage = {"cpu_seconds": cpu_seconds, "memory": memory, "peak_memory": peak_memory}

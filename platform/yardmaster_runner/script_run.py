@@ -8,13 +8,13 @@ from typing import Callable, Mapping, Optional
 
 from yardmaster_runner import launch
 from yardmaster_runner.events import EventFiles
-from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun, Ending, note
-from yardmaster_runner.exports import half_export, may_keep
+from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun, Ending
 from yardmaster_runner.intake import Intake, now_ms, open_pipe
 from yardmaster_runner.keeper import CheckpointKeeper, keep_model
 from yardmaster_runner.observer import Observer
 from yardmaster_runner.order import Order
-from yardmaster_runner.patience import PORTAL_MAY_BE_AWAY, Haste, Patience
+from yardmaster_runner.output_keeper import OutputKeeper
+from yardmaster_runner.patience import AWAY_AFTER, PORTAL_MAY_BE_AWAY, Haste, Patience
 from yardmaster_runner.progress import Progress
 from yardmaster_runner.reasons import explain_end, explain_end_of_server, memory_kills
 from yardmaster_runner.reporter import Facts
@@ -48,8 +48,9 @@ class ScriptRun:
         self._progress = progress
         self._observer = Observer(facts, progress, EventFiles(folders.log) if self._reads_events() else None)
         self._keeper: Optional[CheckpointKeeper] = None
+        self._outputs: Optional[OutputKeeper] = self._output_keeper() if self._keeps_outputs() else None
+        self._was_stopped = self._is_finished = False
         self._explain: Callable[[], Ending] = lambda: Ending(0, "")
-        self._keeps_model = False
         if self._decides:
             scratch = os.path.join(settings.work_dir, "checkpoint-out")
             self._keeper = CheckpointKeeper(self._uploader(), folders.log, scratch, lambda: progress.step)
@@ -65,12 +66,13 @@ class ScriptRun:
         intake = Intake(reader, spool, line_bytes, may_wait, self._progress.see_output, tokens)
         script = self._start(inherited, writer, spool)
         switch.started(script, self._order.grace_period)
-        for thread in (intake, self._observer, self._keeper):
+        for thread in (intake, self._observer, self._keeper, self._outputs):
             if thread is not None:
                 thread.start()
         self._facts.state("running")
         exit_code = script.wait()
-        was_asked_to_stop = switch.was_thrown
+        was_asked_to_stop = self._was_stopped = switch.was_thrown
+        self._is_finished = exit_code == 0
         intake.join(PIPE_PATIENCE)
         script.end_survivors()
         intake.stop_reading(PIPE_PATIENCE)
@@ -78,27 +80,36 @@ class ScriptRun:
         switch.ended()
         was_out_of_memory = kills is not None and (memory_kills() or 0) > kills
         self._progress.see_output(intake.tail, len(intake.tail))
-        self._keeps_model = self._decides and may_keep(exit_code, was_asked_to_stop)
-        if self._keeps_model and (why := half_export(self._folders.model, exit_code)):
-            self._keeps_model = False
-            spool.append(("yardmaster: %s\n" % why).encode(), now_ms())
         self._explain = lambda: self._explained(exit_code, intake.tail, was_out_of_memory, was_asked_to_stop)
         return self._explain()
 
     def keep_results(self) -> Ending:
-        """Report the last facts, upload the last checkpoint and the model. The ending, with what could not be kept."""
+        """Report the last facts, upload the last checkpoint and the model, then the outputs. The ending, with what
+        could not be kept."""
         self._observer.finish()
         self._observer.join()
         ending = self._explain()  # its event files may have shown steps that its output did not
-        if self._keeper is None:
-            return ending
-        self._facts.state("uploading")
-        self._keeper.finish()
-        trouble = keep_model(self._uploader(), self._folders.model) if self._keeps_model else ""
-        self._keeper.join()
-        trouble = trouble or self._keeper.trouble
-        if trouble:
-            note(trouble)
+        if self._keeper is not None or self._outputs is not None:
+            self._facts.state("uploading")
+        if self._keeper is not None:
+            ending = self._keep_decided(self._keeper, ending)
+        if self._outputs is not None:
+            self._outputs.finish()
+            self._outputs.join()
+        return ending
+
+    def _keep_decided(self, keeper: CheckpointKeeper, ending: Ending) -> Ending:
+        """The last checkpoint and the model: of a script that ended well, and of one that was asked to stop and
+        answered with an export."""
+        keeper.finish()
+        model_trouble = ""
+        if ending.exit_code == 0 or self._was_stopped:
+            model_trouble = keep_model(
+                self._uploader(), self._folders.model, was_stopped=self._was_stopped, is_finished=self._is_finished
+            )
+            self._facts.unsaved("model", model_trouble)
+        keeper.join()
+        trouble = model_trouble or keeper.trouble
         if trouble and ending.exit_code == 0:
             return replace(ending, reason="UploadFailed", message=trouble[:LONGEST_MESSAGE])
         return ending
@@ -127,8 +138,28 @@ class ScriptRun:
         """In a shared log directory one task, and the evaluator, read the event files for all."""
         return self._decides or not self._settings.log_dir_is_shared or self._settings.role == "evaluator"
 
-    def _uploader(self) -> Uploader:
-        return Uploader(self._api, self._api.portal.hosts, Patience(PORTAL_MAY_BE_AWAY, self._haste))
+    def _uploader(self, patience: float = PORTAL_MAY_BE_AWAY) -> Uploader:
+        return Uploader(self._api, self._api.portal.hosts, Patience(patience, self._haste))
+
+    def _keeps_outputs(self) -> bool:
+        """A parameter server has none, and neither has our own server program."""
+        return not self._order.runs_server and self._settings.role != "ps" and self._reads_events()
+
+    def _output_keeper(self) -> OutputKeeper:
+        """In a shared log directory one task sends the files of all; the evaluator may outlive it, and sends at its end
+        what it has written since."""
+        settings = self._settings
+        return OutputKeeper(
+            self._uploader(AWAY_AFTER),
+            self._uploader(),
+            self._api,
+            self._folders.log,
+            os.path.join(settings.work_dir, "outputs-out"),
+            lambda problem: self._facts.unsaved("outputs", problem),
+            is_shared=settings.log_dir_is_shared,
+            at_end_only=settings.log_dir_is_shared and not self._decides,
+            was_restarted=settings.restart > 0,
+        )
 
 
 def _may_wait(shipping: ShipperThread, switch: StopSwitch) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from yardmaster_runner.answers import PortalAway
 from yardmaster_runner.portal import TIMEOUT, Portal
@@ -17,22 +17,22 @@ class TaskApi:
     def __init__(self, portal: Portal, role: str, index: int) -> None:
         self.portal = portal
         self.timeout = TIMEOUT
-        self._who = {"role": role, "index": index}
+        self.who = {"role": role, "index": index}
 
     def order(self) -> Dict[str, Any]:
-        answer = self.portal.call("GET", "task/order/", self._who, timeout=self.timeout)
+        answer = self.portal.call("GET", "task/order/", self.who, timeout=self.timeout)
         _field(answer, "spec", dict)
         return answer
 
     def report(self, facts: Mapping[str, Any]) -> bool:
         """Tell the portal how the task is; whether the portal wants it to stop."""
-        answer = self.portal.call("POST", "task/report/", body={**self._who, **facts}, timeout=self.timeout)
+        answer = self.portal.call("POST", "task/report/", body={**self.who, **facts}, timeout=self.timeout)
         return bool(_field(answer, "stop", bool))
 
     def log_place(self, writer: int) -> Tuple[int, Optional[int]]:
         """The portal's next line, and the line after the newest that this writer wrote; None: it has none of them, or
         the writer is 0, which no writer is."""
-        answer = self.portal.call("GET", "task/log/", {**self._who, "writer": writer}, timeout=self.timeout)
+        answer = self.portal.call("GET", "task/log/", {**self.who, "writer": writer}, timeout=self.timeout)
         next_line = int(_field(answer, "next_line", int))
         if writer and "mine" not in answer:
             return next_line, next_line  # an older portal, which knows of no writers
@@ -59,23 +59,29 @@ class TaskApi:
         if len(data) > WORTH_COMPRESSING and not self.portal.is_near:
             data = gzip.compress(data, 1)
             headers["Content-Encoding"] = "gzip"
-        query = {**self._who, "first_line": first, "lines": lines, "writer": writer, "tail": int(is_tail)}
+        query = {**self.who, "first_line": first, "lines": lines, "writer": writer, "tail": int(is_tail)}
         return self._log_post("task/log/", query, raw=data, headers=headers)
 
     def log_gap(self, writer: int, first: int, lines: int, size: int) -> str:
         """Mark lines that are lost; they count as written. Refused as a write is, and returns the same."""
-        query = {**self._who, "first_line": first, "writer": writer}
+        query = {**self.who, "first_line": first, "writer": writer}
         return self._log_post("task/log/gap/", query, body={"lines": lines, "bytes": size})
 
     def log_end(self, lines: int) -> None:
-        query = {**self._who, "lines": lines}
+        query = {**self.who, "lines": lines}
         answer = self.portal.call("POST", "task/log/end/", query, raw=b"", timeout=self.timeout)
         _field(answer, "next_line", int)
 
     def begin_upload(self, kind: str, facts: Mapping[str, Any]) -> Dict[str, Any]:
-        """`kind` is `checkpoints` or `model`. The upload as section 4 describes it."""
+        """`kind` is `checkpoints`, `model` or `outputs`. The upload as section 4 describes it."""
         answer = self.portal.call("POST", "task/%s/" % kind, body=facts, timeout=self.timeout)
         return dict(_field(answer, "upload", dict))
+
+    def event_files(self, *, is_shared: bool) -> List[Mapping[str, Any]]:
+        """The event files that the portal has of this attempt, of this task or of the folder that the tasks share."""
+        query = {**self.who, "shared": int(is_shared)}
+        answer = self.portal.call("GET", "task/outputs/", query, timeout=self.timeout)
+        return list(_field(answer, "files", list))
 
     def part_urls(
         self, upload: str, wanted: Sequence[Tuple[int, int, str]]

@@ -42,8 +42,8 @@ class TaskLifecycle:
         self._settings = settings
         self._inherited = inherited
         self._folders = Folders.of(settings)
-        self._haste = Haste()
-        self._switch = StopSwitch(self._haste)
+        self._haste, self._upload_haste = Haste(), Haste()
+        self._switch = StopSwitch(self._haste, self._upload_haste)
         self._api = TaskApi(Portal(settings.url, settings.token_file), settings.role, settings.index)
         self._preparation = Preparation(settings, self._api, self._folders)
         self._facts = Facts(settings.restart)
@@ -77,7 +77,7 @@ class TaskLifecycle:
         try:
             with self._switch.interruptible():
                 self._preparation.stage(order)
-            run = ScriptRun(self._settings, order, self._folders, self._api, self._facts, self._haste)
+            run = ScriptRun(self._settings, order, self._folders, self._api, self._facts, self._upload_haste)
             ending = run.to_its_end(self._inherited, self._switch, spool, shipping)
             write_ending(self._settings.work_dir, ending)
             shipping.no_more_lines()

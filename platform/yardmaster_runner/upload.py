@@ -9,15 +9,17 @@ import hashlib
 import os
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
 
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
+from yardmaster_runner.output_files import open_below
 from yardmaster_runner.patience import Backoff, Patience
 from yardmaster_runner.task_api import TaskApi
 
-PARTS_PER_CALL = 16
-"""Each is read for its checksum before it is sent: a few at a time are still in the system's memory then."""
+BYTES_PER_CALL = 128 << 20
+"""Parts are read for their checksums before they are sent: a few at a time are still in the system's memory then."""
+PARTS_PER_CALL = 200
 PART_TIMEOUT = 120.0
 COMPLETE_LOOKS = 600
 TAKEN = ("conflict", "upload_used")
@@ -25,7 +27,12 @@ WAITING = "the portal has not put the files together yet"
 
 
 class UploadFailed(Exception):
-    """The files are not in the store, and we have stopped trying. The message says why."""
+    """The files are not in the store, and we have stopped trying. The message says why; `code` is the portal's, where
+    it has refused them."""
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class AlreadyStored(UploadFailed):
@@ -34,11 +41,21 @@ class AlreadyStored(UploadFailed):
 
 @dataclass(frozen=True)
 class LocalFile:
-    """A file that does not change any more: where it is, and how it is called in the store."""
+    """Bytes that do not change any more: where they are, and how they are called in the store. With `root` the source
+    is a path below it, which may have been replaced: no link in it is followed."""
 
     path: str
     source: str
     size: int
+    start: int = 0
+    root: str = ""
+
+    def read(self, start: int, size: int) -> bytes:
+        """Some of them; fewer where the file has become shorter. Raises OSError."""
+        opened = open_below(self.root, self.source) if self.root else os.open(self.source, os.O_RDONLY | os.O_CLOEXEC)
+        with os.fdopen(opened, "rb") as source:
+            source.seek(self.start + start)
+            return source.read(min(size, self.size - start))
 
 
 def describe(path: str, source: str) -> LocalFile:
@@ -54,11 +71,12 @@ class _Part:
     number: int
     size: int
 
+    @property
+    def length(self) -> int:
+        return min(self.size, self.file.size - (self.number - 1) * self.size)
+
     def read(self) -> bytes:
-        start = (self.number - 1) * self.size
-        with open(self.file.source, "rb") as source:
-            source.seek(start)
-            return source.read(min(self.size, self.file.size - start))
+        return self.file.read((self.number - 1) * self.size, self.size)
 
 
 def _lacking(upload: Mapping[str, Any], by_path: Mapping[str, LocalFile]) -> Iterator[_Part]:
@@ -71,6 +89,20 @@ def _lacking(upload: Mapping[str, Any], by_path: Mapping[str, LocalFile]) -> Ite
                 yield _Part(by_path[one["path"]], int(one["index"]), number, size)
 
 
+def _calls(parts: Iterable[_Part]) -> Iterator[List[_Part]]:
+    """The parts of each call for addresses, which are sent after it."""
+    some: List[_Part] = []
+    size = 0
+    for one in parts:
+        if some and (len(some) == PARTS_PER_CALL or size + one.length > BYTES_PER_CALL):
+            yield some
+            some, size = [], 0
+        some.append(one)
+        size += one.length
+    if some:
+        yield some
+
+
 class Uploader:
     """Uploads sets of files, one after the other."""
 
@@ -79,16 +111,23 @@ class Uploader:
         self._hosts = hosts
         self._patience = patience
 
-    def send(self, kind: str, files: Sequence[LocalFile], step: Optional[int] = None) -> None:
-        """Returns when the portal has all of them, put together and checked. Raises `UploadFailed`."""
+    def send(
+        self,
+        kind: str,
+        files: Sequence[LocalFile],
+        more: Optional[Mapping[str, Any]] = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Returns when the portal has all of them, put together and checked; `more` is told with the files. Raises
+        `UploadFailed`, also where `check` does, which is called as long as they are read and before they are put
+        together."""
         self._patience.worked()
-        facts: Dict[str, Any] = {"files": [{"path": f.path, "size": f.size} for f in files]}
-        if step is not None:
-            facts["step"] = step
+        facts: Dict[str, Any] = {"files": [{"path": f.path, "size": f.size} for f in files], **(more or {})}
         upload = self._insist(lambda: self._api.begin_upload(kind, facts))
-        lacking = list(_lacking(upload, {file.path: file for file in files}))
-        for at in range(0, len(lacking), PARTS_PER_CALL):
-            self._send_parts(str(upload["id"]), lacking[at : at + PARTS_PER_CALL])
+        for some in _calls(_lacking(upload, {file.path: file for file in files})):
+            check()
+            self._send_parts(str(upload["id"]), some, check)
+        check()
         self._complete(str(upload["id"]))
 
     def _complete(self, upload: str) -> None:
@@ -100,7 +139,7 @@ class Uploader:
             self._wait(1.0, WAITING)
         raise UploadFailed(WAITING)
 
-    def _send_parts(self, upload: str, parts: Sequence[_Part]) -> None:
+    def _send_parts(self, upload: str, parts: Sequence[_Part], check: Callable[[], None]) -> None:
         wanted = [(one.index, one.number, hashlib.sha256(one.read()).hexdigest()) for one in parts]
         sign = lambda: self._api.part_urls(upload, wanted)  # noqa: E731
         addresses = self._insist(sign)
@@ -108,6 +147,7 @@ class Uploader:
         for one in parts:
             body = one.read()
             while not self._put(addresses[one.index, one.number], body):
+                check()
                 self._wait(backoff.next(), "the store does not take part %d of %s" % (one.number, one.file.path))
                 addresses = self._insist(sign)
             backoff.reset()
@@ -136,7 +176,8 @@ class Uploader:
             except (PortalRefused, PortalRejected) as error:
                 if isinstance(error, PortalRejected) and error.answer.get("code") in TAKEN:
                     raise AlreadyStored(str(error)) from error
-                raise UploadFailed(str(error)) from error
+                code = str(error.answer.get("code") or "") if isinstance(error, PortalRejected) else ""
+                raise UploadFailed(str(error), code) from error
 
     def _wait(self, seconds: float, why: str) -> None:
         until = time.monotonic() + seconds

@@ -512,11 +512,11 @@ def base_of(harness: KubernetesHarness) -> int:
 
 
 def test_a_stop_with_another_grace_or_a_second_one_tells_the_pods_too(harness: KubernetesHarness, key: JobKey):
-    """Else the cluster ends the pods with the spec's grace period, as it deletes what made them."""
+    """Else the cluster ends the pods with the time that the spec gives, as it deletes what made them."""
     running(harness, key)
-    harness.engine.stop(key, spec_of().grace_period)
+    harness.engine.stop(key, spec_of().time_to_end)
     assert harness.api.count("deletecollection") == 0
-    harness.engine.stop(key, spec_of().grace_period)
+    harness.engine.stop(key, spec_of().time_to_end)
     assert harness.api.count("deletecollection") == 1
     other = running(harness, new_key())
     harness.engine.stop(other, timedelta(seconds=600))

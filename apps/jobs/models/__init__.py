@@ -1,6 +1,14 @@
 """What the portal remembers of jobs. A job's phase is assigned in `apps.jobs.state.phase_gate` and nowhere else."""
 
-from apps.jobs.models.attempt import Checkpoint, JobAttempt, ScalarPoint, TaskFact
+from apps.jobs.models.attempt import (
+    Checkpoint,
+    JobAttempt,
+    JobOutput,
+    OutputUpload,
+    ReplacedOutputs,
+    ScalarPoint,
+    TaskFact,
+)
 from apps.jobs.models.job import Job, JobEvent, JobInput
 from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
 
@@ -12,7 +20,10 @@ __all__ = [
     "JobAttempt",
     "JobEvent",
     "JobInput",
+    "JobOutput",
+    "OutputUpload",
     "QueuePass",
+    "ReplacedOutputs",
     "Reservation",
     "ScalarPoint",
     "TaskFact",

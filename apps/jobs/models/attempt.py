@@ -66,6 +66,8 @@ class TaskFact(models.Model):
     """Its use over time: `[[unix time, cpu seconds, memory], …]`, as many as `yardmaster.usage` keeps."""
     reported = models.JSONField(default=dict, blank=True)
     """The runner's own `restart`, `exit_code`, `reason` and `message`."""
+    unsaved = models.JSONField(default=dict, blank=True)
+    """Why `outputs` or the `model` are not saved, in words."""
     points_since_thinning = models.PositiveIntegerField(default=0)
     """Points of curves that it sent since its attempt's curves were last thinned."""
     reported_at = models.DateTimeField(null=True, blank=True)
@@ -118,3 +120,51 @@ class Checkpoint(models.Model):
 
     def __str__(self) -> str:
         return f"step {self.step} of {self.job_id}, attempt {self.attempt}"
+
+
+class JobOutput(models.Model):
+    """A file that a task wrote below its log directory, as far as the portal has all of it."""
+
+    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="outputs", db_index=False)
+    attempt = models.PositiveIntegerField()
+    name = models.CharField(max_length=600)
+    """Its path; of a task with a log directory of its own the task's name is in front (`worker-1/…`)."""
+    task = models.CharField(max_length=32, blank=True)
+    """`worker-1`; empty where all tasks share their log directory."""
+    size = models.BigIntegerField()
+    has_events = models.BooleanField()
+    """It is an event file for TensorBoard."""
+    segments = models.JSONField()
+    """`[{"start", "size", "key", "upload", "path"}]`, in their order and without gaps: where its bytes lie."""
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "attempt", "name"], name="one_output_per_name")]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.job_id}, attempt {self.attempt}"
+
+
+class OutputUpload(models.Model):
+    """Outputs that a task is uploading. Gone once they are all there, or given up."""
+
+    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="+")
+    attempt = models.PositiveIntegerField()
+    task = models.CharField(max_length=32, blank=True)
+    upload_id = models.UUIDField(unique=True)
+    starts = models.JSONField(default=dict)
+    """By path: the byte of the file with which the upload begins, where that is not the first."""
+
+    def __str__(self) -> str:
+        return f"outputs of {self.job_id}, attempt {self.attempt}"
+
+
+class ReplacedOutputs(models.Model):
+    """Files of an upload in whose place newer ones have come, to be removed when no address can write them any more."""
+
+    upload_id = models.UUIDField(primary_key=True)
+    paths = models.JSONField(default=list)
+    due_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"replaced files of {self.upload_id}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver
 
 from apps.jobs.launch import pages as launch
-from apps.jobs.pages import compare, engines, job, listing
+from apps.jobs.pages import compare, engines, job, listing, outputs
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     *listing.urlpatterns,
@@ -13,4 +13,5 @@ pages_urlpatterns: list[URLPattern | URLResolver] = [
     *engines.urlpatterns,
     *launch.urlpatterns,
     *job.urlpatterns,
+    *outputs.urlpatterns,
 ]

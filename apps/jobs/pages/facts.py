@@ -18,8 +18,9 @@ from apps.jobs.explanations.row_words import Row
 from apps.jobs.explanations.task_cards import TaskCard, task_cards
 from apps.jobs.explanations.why import Why, why
 from apps.jobs.launch.job_file import command_of, job_as_yaml
-from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent
+from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobOutput
 from apps.jobs.selectors import facts_of
+from apps.jobs.state.output_files import OutputsSummary, outputs_of, outputs_summary
 from apps.jobs.state.specs import spec_or_remains
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible
@@ -33,6 +34,7 @@ from yardmaster.quantity import exact_bytes
 
 EVENTS_SHOWN = 100
 CHECKPOINTS_SHOWN = 20
+OUTPUTS_SHOWN = 10
 _HAVE_PARAMETER_SERVERS = {Strategy.BETWEEN_GRAPH.value, Strategy.PARAMETER_SERVER.value}
 
 
@@ -43,6 +45,14 @@ class Input:
     id: uuid.UUID
     name: str
     version: DatasetVersion | None
+
+
+@dataclass(frozen=True)
+class Unsaved:
+    """What a task could not save, in words."""
+
+    task: str
+    words: str
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,8 @@ class JobFacts:
     attempts: Sequence[JobAttempt]
     checkpoints: Sequence[Checkpoint]
     model: Model | None
+    outputs: OutputsSummary | None
+    first_outputs: Sequence[JobOutput]
     code: CodeVersion | None
     inputs: Sequence[Input]
     serving: Serving | None
@@ -163,6 +175,17 @@ class JobFacts:
         return command_of(self.job_file)
 
     @property
+    def unsaved_outputs(self) -> list[Unsaved]:
+        return self._unsaved("outputs")
+
+    @property
+    def unsaved_model(self) -> list[Unsaved]:
+        return self._unsaved("model")
+
+    def _unsaved(self, what: str) -> list[Unsaved]:
+        return [Unsaved(one.name, one.fact.unsaved[what]) for one in self.tasks if one.fact.unsaved.get(what)]
+
+    @property
     def failed_task(self) -> TaskCard | None:
         """The task that failed first, where one did."""
         task = self.why.task
@@ -172,12 +195,13 @@ class JobFacts:
 
 
 def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFacts:
-    """Everything, in at most nine queries. `role` is the reader's in the job's namespace."""
+    """Everything, in at most eleven queries. `role` is the reader's in the job's namespace."""
     spec, _ = spec_or_remains(job)
     facts = facts_of(job)
     because = why(user, job, facts, now)
     tasks = task_cards(job, spec, facts, now)
     may_have_results = job.admitted_at is not None or job.attempt > 1
+    outputs = outputs_summary(job.pk) if may_have_results else None
     return JobFacts(
         job=job,
         spec=spec,
@@ -190,6 +214,8 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         attempts=_attempts(job),
         checkpoints=_checkpoints(job) if may_have_results else [],
         model=_model(job) if may_have_results else None,
+        outputs=outputs,
+        first_outputs=[] if outputs is None else list(outputs_of(job.pk, outputs.attempt)[:OUTPUTS_SHOWN]),
         code=_code(user, spec.code_version),
         inputs=_inputs(user, spec),
         serving=serving_if_known(job, spec),

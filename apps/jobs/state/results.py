@@ -47,15 +47,15 @@ def checkpoint_begin(*, job: Job, attempt: int, step: int, files: Sequence[Liste
     return upload
 
 
-def model_begin(*, job: Job, attempt: int, files: Sequence[ListedFile]) -> Upload:
-    """Begin to upload the model of an attempt, in the same way."""
+def model_begin(*, job: Job, attempt: int, files: Sequence[ListedFile], stopped: bool = False) -> Upload:
+    """Begin to upload the model of an attempt, in the same way. `stopped`: its task was asked to stop."""
     same = Model.objects.filter(job=job, attempt=attempt)
     upload = _begin(job, "model", files, f"{results_folder(job)}/{attempt}/model", same)
     with transaction.atomic():
         same.filter(completed_at__isnull=True).delete()
         Model.objects.create(
             id=new_id(), namespace=job.namespace, job=job, attempt=attempt, name=job.name, upload_id=upload.pk,
-            size=upload.held,
+            size=upload.held, stopped=stopped,
         )  # fmt: skip
     return upload
 
@@ -67,11 +67,11 @@ def _begin(job: Job, kind: str, files: Sequence[ListedFile], place: str, same: Q
     free = next(one for one in (place, *(f"{place}.{n}" for n in range(1, len(taken) + 2))) if one not in taken)
     return upload_begin(
         namespace=job.namespace, actor=None, kind=kind, files=files, job_id=job.pk, key_prefix=free,
-        lock=lambda: _lock_job(job.pk),
+        lock=lambda: lock_job(job.pk),
     )  # fmt: skip
 
 
-def _lock_job(job_id: uuid.UUID) -> None:
+def lock_job(job_id: uuid.UUID) -> None:
     living = Job.objects.select_for_update(no_key=True).filter(pk=job_id, deleted_at__isnull=True)
     if living.values_list("pk", flat=True).first() is None:
         raise Gone("This job was deleted and accepts no more data.")
@@ -126,6 +126,8 @@ def _drop(results: QuerySet[Any]) -> None:
 
 def _note_model(model: Model, files: Sequence[dict[str, Any]], now: datetime) -> None:
     facts = {"model": str(model.pk), "size": sum(one["size"] for one in files), "files": len(files)}
+    if model.stopped:
+        facts["stopped"] = True
     JobEvent.objects.create(
         job=model.job, at=now, attempt=model.attempt, kind="model_kept", message="The model was saved.", facts=facts
     )

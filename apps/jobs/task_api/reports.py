@@ -53,6 +53,8 @@ def _keep(fact: TaskFact, report: Mapping[str, Any], now: datetime, more: Mappin
         "reported_at": now,
     }
     changes |= {name: report[name] for name in ("progress", "usage") if report.get(name)}
+    if "unsaved" in report:
+        changes["unsaved"] = {name: problem for name, problem in report["unsaved"].items() if problem}
     changes |= _new_samples(fact, report.get("usage") or {}, now)
     TaskFact.objects.filter(pk=fact.pk).update(**changes)
 

@@ -8,6 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.jobs.state.outputs import OUTPUTS_AT_ONCE
 from apps.uploads.serializers import DeclaredFilesField, UploadSerializer
 from yardmaster.job.spec import Role
 
@@ -130,6 +131,13 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
+class UnsavedSerializer(serializers.Serializer[Any]):
+    """Why something is not saved, in words; empty: it is."""
+
+    outputs = serializers.CharField(required=False, allow_blank=True, max_length=1_000)
+    model = serializers.CharField(required=False, allow_blank=True, max_length=1_000)
+
+
 class ReportSerializer(WhichTaskSerializer):
     """How the task is now."""
 
@@ -141,6 +149,7 @@ class ReportSerializer(WhichTaskSerializer):
     progress = ProgressSerializer(required=False)
     usage = UsageSerializer(required=False)
     scalars = ScalarsField(required=False)
+    unsaved = UnsavedSerializer(required=False)
 
 
 class ReportAnswerSerializer(serializers.Serializer[Any]):
@@ -149,11 +158,39 @@ class ReportAnswerSerializer(serializers.Serializer[Any]):
 
 class NewModelSerializer(serializers.Serializer[Any]):
     files = DeclaredFilesField()
+    stopped = serializers.BooleanField(default=False, help_text="The task was asked to stop: its work was not done.")
 
 
-class NewCheckpointSerializer(NewModelSerializer):
+class NewCheckpointSerializer(serializers.Serializer[Any]):
+    files = DeclaredFilesField()
     step = serializers.IntegerField(min_value=0, max_value=_LARGEST)
 
 
 class BegunUploadSerializer(serializers.Serializer[Any]):
     upload = UploadSerializer()
+
+
+class WhoseOutputsSerializer(WhichTaskSerializer):
+    """Of which folder: that of a task, or the one that all tasks share."""
+
+    shared = serializers.BooleanField(default=False, help_text="All tasks of the attempt share their log directory.")
+
+
+class NewOutputsSerializer(WhoseOutputsSerializer):
+    files = DeclaredFilesField(help_text=f"At most {OUTPUTS_AT_ONCE} files.")
+    starts = serializers.ListField(
+        child=serializers.IntegerField(min_value=0, max_value=_LARGEST),
+        default=list,
+        max_length=OUTPUTS_AT_ONCE,
+        help_text="Per file: the byte with which the upload begins. More than 0 only for an event file whose earlier "
+        "bytes the portal has. Default: 0.",
+    )
+
+
+class EventFileSerializer(serializers.Serializer[Any]):
+    path = serializers.CharField()
+    size = serializers.IntegerField()
+
+
+class EventFilesSerializer(serializers.Serializer[Any]):
+    files = EventFileSerializer(many=True)

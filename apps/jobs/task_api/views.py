@@ -15,20 +15,24 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from apps.errors import Gone
+from apps.errors import Gone, NotFound
 from apps.jobs.models import Job
+from apps.jobs.state import outputs
 from apps.jobs.state.results import checkpoint_begin, model_begin, result_settle
 from apps.jobs.state.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
 from apps.jobs.task_api.orders import job_of, order_for
 from apps.jobs.task_api.reports import report_take
 from apps.jobs.task_api.serializers import (
     BegunUploadSerializer,
+    EventFilesSerializer,
     NewCheckpointSerializer,
     NewModelSerializer,
+    NewOutputsSerializer,
     OrderSerializer,
     ReportAnswerSerializer,
     ReportSerializer,
     WhichTaskSerializer,
+    WhoseOutputsSerializer,
 )
 from apps.uploads.models import Upload
 from apps.uploads.parsers import FileListParser
@@ -111,8 +115,36 @@ class TaskModelView(TaskView):
     @extend_schema(request=NewModelSerializer, responses={201: BegunUploadSerializer})
     def post(self, request: Request) -> Response:
         data = self.read(NewModelSerializer)
-        upload = model_begin(job=job_of(self.task), attempt=self.task.attempt, files=data["files"])
+        upload = model_begin(
+            job=job_of(self.task), attempt=self.task.attempt, files=data["files"], stopped=data["stopped"]
+        )
         return Response({"upload": UploadSerializer(upload).data}, status=201)
+
+
+class TaskOutputsView(TaskView):
+    """Start the upload of outputs, and list the event files that the portal has."""
+
+    parser_classes = [FileListParser]
+
+    @extend_schema(parameters=[WhoseOutputsSerializer], responses=EventFilesSerializer)
+    def get(self, request: Request) -> Response:
+        which = self.read(WhoseOutputsSerializer, request.query_params)
+        found = outputs.event_files_of_task(job_of(self.task), self.task.attempt, self._folder(which))
+        return Response(EventFilesSerializer({"files": found}).data)
+
+    @extend_schema(request=NewOutputsSerializer, responses={201: BegunUploadSerializer})
+    def post(self, request: Request) -> Response:
+        data = self.read(NewOutputsSerializer)
+        upload = outputs.outputs_begin(
+            job=job_of(self.task), attempt=self.task.attempt, task=self._folder(data), files=data["files"],
+            starts=data["starts"],
+        )  # fmt: skip
+        return Response({"upload": UploadSerializer(upload).data}, status=201)
+
+    def _folder(self, which: Mapping[str, Any]) -> str:
+        if not self.task.has_task(which["role"], which["index"]):
+            raise NotFound(f"The job has no task {which['role']}-{which['index']}.")
+        return "" if which["shared"] else f"{which['role']}-{which['index']}"
 
 
 class TaskUploadAddress(TaskView):
@@ -147,6 +179,7 @@ class TaskUploadCompleteView(TaskUploadAddress):
     def post(self, request: Request, upload_id: UUID) -> Response:
         upload = upload_complete(self.upload(upload_id))
         result_settle(upload.pk, timezone.now())
+        outputs.outputs_settle(upload.pk, timezone.now())
         return Response(UploadSummarySerializer(upload).data, status=200 if upload.is_complete else 202)
 
 
@@ -155,6 +188,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("task/report/", TaskReportView.as_view(), name="task_report"),
     path("task/checkpoints/", TaskCheckpointsView.as_view(), name="task_checkpoints"),
     path("task/model/", TaskModelView.as_view(), name="task_model"),
+    path("task/outputs/", TaskOutputsView.as_view(), name="task_outputs"),
     path("task/uploads/<uuid:upload_id>/", TaskUploadView.as_view(), name="task_upload"),
     path("task/uploads/<uuid:upload_id>/parts/", TaskUploadPartsView.as_view(), name="task_upload_parts"),
     path("task/uploads/<uuid:upload_id>/complete/", TaskUploadCompleteView.as_view(), name="task_upload_complete"),

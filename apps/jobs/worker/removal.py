@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils import timezone
 
-from apps.jobs.models import Checkpoint, Job, JobEvent, ScalarPoint
+from apps.jobs.models import Checkpoint, Job, JobEvent, JobOutput, ScalarPoint
 from apps.jobs.state.log_charges import log_release
 from apps.jobs.state.results import results_folder
 from apps.registry.models import Model
@@ -44,7 +44,7 @@ def remove(job: Job) -> bool:
 def _rows_removed(job: Job) -> bool:
     """Remove what may be very many rows, some in each transaction: others write meanwhile. False: there are more."""
     batches = 0
-    for kind in (ScalarPoint, JobEvent):
+    for kind in (ScalarPoint, JobEvent, JobOutput):
         rows = kind.objects.filter(job=job)
         while ids := list(rows.values_list("pk", flat=True)[:_ROWS_AT_ONCE]):
             if (batches := batches + 1) > _BATCHES_AT_ONCE:

@@ -156,7 +156,7 @@ def _release(job: Job, spec: TrainingSpec, roles: frozenset[Role], seen: Observa
 
 
 def _finished(engine: Engine, job: Job, spec: TrainingSpec, seen: Observation) -> bool:
-    """End the run as a whole where the engine can, with the spec's grace period. That takes the ended tasks along, so
+    """End the run as a whole where the engine can, with the time that the spec gives. That takes the ended tasks along, so
     what only the engine has of their output is kept first."""
     if not isinstance(engine, Finishes):
         return False

@@ -65,7 +65,7 @@ class Engine(Protocol):
         """What is really there, in one round trip; every key gets an answer (`ABSENT` where nothing is known)."""
 
     def release(self, key: JobKey, roles: Collection[Role]) -> None:
-        """Begin to stop the tasks of these roles (SIGTERM, the spec's grace period, SIGKILL); keep the rest, and keep
+        """Begin to stop the tasks of these roles (SIGTERM, the spec's `time_to_end`, SIGKILL); keep the rest, and keep
         their facts. They show as RELEASED, unless they had ended before. Absent, or roles it has not: success."""
 
     def stop(self, key: JobKey, grace: timedelta) -> None:
@@ -120,7 +120,7 @@ class Finishes(Protocol):
     """Optional: an engine that ends a run as a whole for less than it costs to end a part of it."""
 
     def finish(self, key: JobKey) -> None:
-        """Begin to stop every task (SIGTERM, the spec's grace period, SIGKILL) and to remove the run: for those who
+        """Begin to stop every task (SIGTERM, the spec's `time_to_end`, SIGKILL) and to remove the run: for those who
         know how it ended, or that it is to be stopped. Returns at once. From then on `observe` shows the tasks that
         have not ended, of a run that does not exist; when all have, ABSENT. Asked again, or absent: success."""
 

@@ -13,6 +13,8 @@ from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
+from yardmaster_runner.patience import upload_time
+
 VERSION = 1
 """The version of the JSON form. A reader accepts this one and says so of any other."""
 
@@ -131,6 +133,11 @@ class Paths:
     model_env: str = "MODEL_DIR"
 
 
+def time_to_end(grace: timedelta) -> timedelta:
+    """Between SIGTERM to a task and SIGKILL to all of it, for this grace period of its script."""
+    return grace + timedelta(seconds=upload_time(grace.total_seconds()))
+
+
 @dataclass(frozen=True)
 class TrainingSpec:
     """One distributed training run, the same on every engine. Immutable and comparable."""
@@ -150,7 +157,7 @@ class TrainingSpec:
     max_runtime: timedelta | None = None
     """From the attempt's start; the job fails with `DeadlineExceeded` when it is over."""
     grace_period: timedelta = timedelta(seconds=30)
-    """Between SIGTERM and SIGKILL; also what an export at the end may still take."""
+    """What the script has between SIGTERM and SIGKILL, to save a checkpoint and to write an export."""
     reclaim_delay: timedelta = timedelta(seconds=30)
     """From the verdict until the tasks that never end by themselves are released."""
     priority: int = 0
@@ -163,6 +170,13 @@ class TrainingSpec:
 
     def __hash__(self) -> int:
         return hash((self.name, self.strategy, tuple(self.roles.items()), self.code_version, self.entry_point))
+
+    @property
+    def time_to_end(self) -> timedelta:
+        """Between SIGTERM to a task and SIGKILL to all of it: the script's grace period, and then what its runner may
+        take to upload what the script wrote. A runner that is done ends at once. Servers without a script upload
+        nothing."""
+        return self.grace_period if self.strategy is Strategy.IN_GRAPH else time_to_end(self.grace_period)
 
     def replicas(self, role: Role) -> int:
         """How many tasks of `role` there are; 0 when the spec has none."""

@@ -75,7 +75,7 @@ class Timing:
     start_timeout: timedelta = timedelta(minutes=30)
     """From admission until every task has begun."""
     kill_margin: timedelta = timedelta(seconds=10)
-    """Past the grace period, until what still runs is removed by force."""
+    """Past the time that tasks have to end, until what still runs is removed by force."""
     engine_patience: timedelta = timedelta(minutes=5)
     """How long quota is held for an engine that does not take a job, or does not end one."""
     away_limit: timedelta = timedelta(days=3)
@@ -343,8 +343,8 @@ def _stopping(job: Remembered, seen: Observation | None, now: datetime, timing: 
         # That no user wanted it stopped means that its time was over.
         return Move(Phase.STOPPED, deadline_verdict(job.spec) if job.wanted is Wanted.RUN else None)
     if job.stop_sent_at is None:
-        return Stop(job.spec.grace_period)
-    limit = job.stop_sent_at + job.spec.grace_period + timing.kill_margin
+        return Stop(job.spec.time_to_end)
+    limit = job.stop_sent_at + job.spec.time_to_end + timing.kill_margin
     return CleanUp() if now >= limit else Wait(_earliest(now + timing.look_again, limit))
 
 
@@ -366,7 +366,7 @@ def _after_verdict(job: Remembered, seen: Observation | None, now: datetime, tim
     asked_at: datetime | None
     step: Step
     if job.phase is not Phase.SUCCEEDED:
-        asked_at, step = job.stop_sent_at, Stop(job.spec.grace_period)
+        asked_at, step = job.stop_sent_at, Stop(job.spec.time_to_end)
     else:
         asked_at, step = job.released_at, Release(facts.alive_roles())
         reclaim_at = (job.decided_at or now) + job.spec.reclaim_delay
@@ -374,7 +374,7 @@ def _after_verdict(job: Remembered, seen: Observation | None, now: datetime, tim
             return Wait(_earliest(now + timing.look_again, reclaim_at))
     if asked_at is None:
         return step
-    limit = asked_at + job.spec.grace_period + timing.kill_margin
+    limit = asked_at + job.spec.time_to_end + timing.kill_margin
     return CleanUp() if now >= limit else Wait(_earliest(now + timing.look_again, limit))
 
 

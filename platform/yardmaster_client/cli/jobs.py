@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli import logs
+from yardmaster_client.cli import logs, outputs
 from yardmaster_client.cli.job_views import (
     print_check,
     print_job,
@@ -28,6 +28,7 @@ from yardmaster_client.portal import Yardmaster
 
 app = typer.Typer(help="Jobs: check, launch, follow, ask why, stop.", no_args_is_help=True)
 app.command(name="logs")(logs.logs)
+app.command(name="outputs")(outputs.outputs)
 
 File = Annotated[Path, typer.Argument(help="The job file, YAML or JSON.")]
 Changes = Annotated[
@@ -229,12 +230,14 @@ def notebook(
 def delete(
     job: Which, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False
 ) -> None:
-    """Delete a job that is over, with its log, checkpoints and model."""
+    """Delete a job that is over, with its log, checkpoints, outputs and model."""
     with Yardmaster.from_environment() as portal:
         found = find_job(portal, job)
         if not yes:
             typer.confirm(
-                f"Delete {visible(found.name)} ({found.id}) with its log, checkpoints and model?", abort=True, err=True
+                f"Delete {visible(found.name)} ({found.id}) with its log, checkpoints, outputs and model?",
+                abort=True,
+                err=True,
             )
         portal.jobs.delete(found.id)
     notes().print(Text(f"Deleted {found.name} ({found.id})."))

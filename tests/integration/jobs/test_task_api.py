@@ -244,6 +244,25 @@ def test_a_retry_goes_on_from_the_newest_checkpoint(world, job, ada):
     assert (order["attempt"], order["checkpoint"]["step"]) == (2, 7)
 
 
+def test_a_checkpoint_whose_upload_was_cut_off_is_not_the_one_to_continue_from(world, job, ada):
+    """Neither for a restarted task of the same attempt nor for the next attempt."""
+    client = task_of(job)
+    sent(client, "checkpoints", step=7)
+    begun = client.post(
+        f"{TASK}checkpoints/", {"step": 9, "files": [{"path": "a", "size": 3}, {"path": "b", "size": 3}]}
+    )
+    upload = begun.json()["upload"]
+    storage_parts(client, {**upload, "files": upload["files"][:1]})
+    assert client.post(f"{TASK}uploads/{upload['id']}/complete/", {}).json()["code"] == "parts_missing"
+    results_settle(timezone.now())
+    assert client.get(f"{TASK}order/", {"role": "worker", "index": 0}).json()["checkpoint"]["step"] == 7
+    world.engine.set(job, Role.WORKER, 0, TaskPhase.FAILED, reason="ScriptFailed", exit_code=1)
+    world.until_quiet()
+    job_retry(user=ada, job=world.again(job))
+    order = task_of(job, attempt=2).get(f"{TASK}order/", {"role": "worker", "index": 0}).json()
+    assert order["checkpoint"]["step"] == 7
+
+
 def test_a_step_that_is_sent_again_after_a_cut_begins_anew(job):
     client = task_of(job)
     body = {"step": 5, "files": [{"path": "a", "size": 3}]}

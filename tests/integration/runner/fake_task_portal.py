@@ -42,6 +42,8 @@ class FakeTaskPortal:
         """Objects that the first request takes away."""
         self.served: list[str] = []
         self.order: dict = {}
+        self.event_files: list[dict] = []
+        """What it says it has of event files."""
         self.stop = False
         self.part_size = 1 << 20
         self.body = b""
@@ -246,7 +248,9 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "log/end/":
             portal.ends[stream] = int(self.query["lines"])
             return 200, {"next_line": portal.ends[stream]}
-        if path in ("checkpoints/", "model/"):
+        if path == "outputs/" and method == "GET":
+            return 200, {"files": portal.event_files}
+        if path in ("checkpoints/", "model/", "outputs/"):
             return self._begin(path[:-1])
         if match := re.fullmatch(r"uploads/(\w+)/parts/", path):
             wanted = [(one["file"], one["part"]) for one in json.loads(self.body)["parts"]]

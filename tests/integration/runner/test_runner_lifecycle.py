@@ -3,7 +3,6 @@
 import json
 import sys
 import textwrap
-import time
 
 import pytest
 
@@ -252,51 +251,6 @@ def test_a_failed_script_leaves_its_checkpoint_but_no_model(task, portal):
     assert task.run() == 3
     assert len(uploaded(portal, "checkpoints")) == 1
     assert uploaded(portal, "model") == []
-
-
-EXPORTS_WHEN_STOPPED = """
-    import os, signal, sys, time
-    model = os.environ["MODEL_DIR"]
-    def export(number, frame):
-        os.makedirs(model + "/variables", exist_ok=True)
-        open(model + "/variables/variables.index", "w").write("i")
-        open(model + "/variables/variables.data-00000-of-00001", "w").write("w")
-        %s
-    signal.signal(signal.SIGTERM, export)
-    print("trains", flush=True)
-    while True:
-        time.sleep(0.1)
-"""
-WHOLE = 'open(model + "/saved_model.pb", "w").write("m"); '
-
-
-def stopped(task, portal, then: str) -> int:
-    """The exit code of a task that is stopped while its script trains."""
-    portal.orders(script(EXPORTS_WHEN_STOPPED % then), spec_grace_period=5)
-    process = task.start()
-    try:
-        until = time.monotonic() + 30
-        while b"trains" not in portal.lines() and time.monotonic() < until:
-            time.sleep(0.05)
-        process.terminate()
-        _, task.said = process.communicate(timeout=30)
-    finally:
-        process.kill()
-    return process.returncode
-
-
-@pytest.mark.parametrize("then", [WHOLE + "sys.exit(0)", WHOLE + "sys.exit(7)", "sys.exit(0)"])
-def test_an_export_written_after_sigterm_is_kept(task, portal, then):
-    assert stopped(task, portal, then) in (143, 7)
-    (model,) = uploaded(portal, "model")
-    assert model["variables/variables.index"] == b"i"
-
-
-@pytest.mark.parametrize("then", ["sys.exit(7)", "os.kill(os.getpid(), signal.SIGKILL)", "time.sleep(60)"])
-def test_half_an_export_of_a_script_that_was_stopped_is_not_kept(task, portal, then):
-    assert stopped(task, portal, then) in (7, 137)
-    assert uploaded(portal, "model") == []
-    assert b"no model was saved" in b"".join(portal.lines())
 
 
 def test_a_restarted_task_does_not_send_a_checkpoint_that_is_there_already(task, portal):

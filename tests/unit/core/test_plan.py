@@ -82,10 +82,10 @@ TABLE = [
     ("a stop of a run that is gone", replace(LIVE, wanted=STOP), ABSENT, 100, Move(Phase.STOPPING)),
     ("a stop that was carried out on the engine itself", replace(LIVE, wanted=STOP), ALL_GONE, 9, Move(Phase.STOPPING)),
     # Stopping.
-    ("the engine is told", STOPPING, ALL_RUN, 100, Stop(timedelta(seconds=30))),
+    ("the engine is told", STOPPING, ALL_RUN, 100, Stop(timedelta(seconds=180))),
     ("and given its time", replace(STOPPING, stop_sent_at=at(100)), ALL_RUN, 120, Wait(at(135))),
-    ("exactly", replace(STOPPING, stop_sent_at=at(100)), ALL_RUN, 135, Wait(at(140))),
-    ("then it is done by force", replace(STOPPING, stop_sent_at=at(100)), ALL_RUN, 140, CleanUp()),
+    ("exactly", replace(STOPPING, stop_sent_at=at(100)), ALL_RUN, 285, Wait(at(290))),
+    ("then it is done by force", replace(STOPPING, stop_sent_at=at(100)), ALL_RUN, 290, CleanUp()),
     ("all tasks have ended", replace(STOPPING, stop_sent_at=at(100)), ALL_GONE, 110, Move(Phase.STOPPED)),
     ("success that comes after the stop changes nothing", STOPPING, ALL_ENDED_WELL, 110, Move(Phase.STOPPED)),
     # After success.
@@ -104,19 +104,19 @@ TABLE = [
         "then removed by force",
         replace(WELL, reserved=frozenset({PS}), released_at=at(130)),
         WORKERS_DONE,
-        170,
+        320,
         CleanUp(),
     ),
     ("with all tasks ended there is nothing to wait for", WELL, ALL_ENDED_WELL, 101, CleanUp()),
     ("a run that is gone is tidied too", WELL, ABSENT, 101, CleanUp()),
     # After failure.
     ("the rest is stopped at once", BADLY, PS_FAILED, 100, FreeQuota(frozenset({PS}))),
-    ("gently", replace(BADLY, reserved=frozenset({WORKER})), PS_FAILED, 100, Stop(timedelta(seconds=30))),
+    ("gently", replace(BADLY, reserved=frozenset({WORKER})), PS_FAILED, 100, Stop(timedelta(seconds=180))),
     (
         "then by force",
         replace(BADLY, reserved=frozenset({WORKER}), stop_sent_at=at(100)),
         PS_FAILED,
-        140,
+        290,
         CleanUp(),
     ),
     # All anew together.

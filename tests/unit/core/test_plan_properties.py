@@ -353,7 +353,7 @@ def test_an_engine_that_never_obeys_is_made_to() -> None:
         world.engine.turn(key, TaskPhase.RUNNING)
     world.step()
     world.stop()
-    for _ in range(10):
+    for _ in range(20):
         step = world.step()
         if isinstance(step, Wait) and step.until is not None:
             world.now = step.until

@@ -184,8 +184,9 @@ def test_the_runner_reads_the_environment_that_a_task_gets(role):
 
 @pytest.mark.parametrize("options", [OPTIONS, EVERY_OPTION])
 def test_servers_are_the_pods_that_other_tasks_are_and_are_told_as_they_know_each_other(options):
-    spec = make_spec(Strategy.IN_GRAPH, {Role.CHIEF: 1, Role.WORKER: 2, Role.PS: 1})
-    trained = make_spec(Strategy.BETWEEN_GRAPH, {Role.CHIEF: 1, Role.WORKER: 2, Role.PS: 1})
+    roles, none = {Role.CHIEF: 1, Role.WORKER: 2, Role.PS: 1}, timedelta(0)  # servers have no time to upload
+    spec = make_spec(Strategy.IN_GRAPH, roles, grace_period=none)
+    trained = make_spec(Strategy.BETWEEN_GRAPH, roles, grace_period=none)
     assert workloads(spec, options) == workloads(trained, options)
     engine = KubernetesEngine(tasks={"image": "tasks:1"}, api=Api(connect_to("http://127.0.0.1:1")))
     found = engine.servers(spec, KEY)
@@ -255,8 +256,11 @@ def test_parameter_servers_have_names_that_stay_and_come_up_together():
     assert "subdomain" not in alone["spec"]
 
 
-def test_the_grace_period_is_the_specs_and_never_none():
-    assert pod_of(make_spec(grace_period=timedelta(seconds=45)), "worker")["terminationGracePeriodSeconds"] == 45
+def test_a_pod_has_time_to_upload_after_the_grace_period_and_a_server_only_that():
+    with_servers = make_spec(Strategy.BETWEEN_GRAPH, grace_period=timedelta(seconds=45))
+    assert pod_of(with_servers, "ps")["terminationGracePeriodSeconds"] == 45
+    assert pod_of(make_spec(grace_period=timedelta(hours=1)), "worker")["terminationGracePeriodSeconds"] == 3600 + 300
+    assert pod_of(make_spec(grace_period=timedelta(seconds=45)), "worker")["terminationGracePeriodSeconds"] == 45 + 225
     assert pod_of(make_spec(grace_period=timedelta(0)), "worker")["terminationGracePeriodSeconds"] == 1
 
 
@@ -306,7 +310,7 @@ def test_whose_job_it_is_changes_nothing_but_a_label():
 def test_a_deadline_stands_behind_the_longest_time_of_a_job_and_not_of_its_servers():
     spec = make_spec(max_runtime=timedelta(hours=2), grace_period=timedelta(seconds=30))
     made = {role: one["spec"] for role, one in workloads(spec, replace(OPTIONS, deadline_margin=600)).items()}
-    assert made["worker"]["activeDeadlineSeconds"] == 7200 + 30 + 600
+    assert made["worker"]["activeDeadlineSeconds"] == 7200 + 30 + 150 + 600
     # A set with one is refused by the cluster; in the template of a Job it would begin again with each pod.
     for one in made.values():
         assert "activeDeadlineSeconds" not in one["template"]["spec"]

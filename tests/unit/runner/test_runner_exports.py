@@ -1,36 +1,83 @@
-"""Which model directories hold a whole export."""
+"""What of a model directory is kept of a script that was stopped."""
 
 from __future__ import annotations
 
+import zipfile
+from pathlib import Path
+
 import pytest
 
-from yardmaster_runner.exports import half_export, is_whole, may_keep
+from yardmaster_runner.exports import find_export
 
-VARIABLES = ["variables/variables.index", "variables/variables.data-00000-of-00001"]
-
-
-@pytest.mark.parametrize(
-    ("paths", "whole"),
-    [
-        (["saved_model.pb", *VARIABLES], True),
-        (["saved_model.pb", *VARIABLES, "assets/vocabulary.txt", "fingerprint.pb"], True),
-        (["saved_model.pb"], True),
-        ([f"{version}/{path}" for version in "12" for path in ["saved_model.pb", *VARIABLES]], True),
-        (VARIABLES, False),
-        (["saved_model.pb", VARIABLES[1]], False),
-        (["saved_model.pb", "variables/variables.index", "variables/variables.data-00000-of-00002"], False),
-        (["saved_model.pb", *VARIABLES, "variables/variables_temp/part-00000"], False),
-        (["1/saved_model.pb", *(f"2/{path}" for path in VARIABLES)], False),
-        (["weights.h5"], False),
-    ],
-)
-def test_a_saved_model_is_whole_once_all_of_its_parts_are_there(paths, whole):
-    assert is_whole(paths) is whole
+COMPLETE = [
+    "saved_model.pb",
+    "variables/variables.index",
+    "variables/variables.data-00000-of-00001",
+    "assets/vocab.txt",
+]
 
 
-def test_only_a_script_that_was_stopped_may_leave_a_model_with_another_exit_code_than_0(tmp_path):
-    assert (may_keep(0, False), may_keep(0, True), may_keep(143, True), may_keep(1, False)) == (True, True, True, False)
-    assert half_export(str(tmp_path), 143) == "", "there is nothing"
-    (tmp_path / "weights").write_text("42")
-    assert half_export(str(tmp_path), 0) == ""
-    assert "no model was saved" in half_export(str(tmp_path), 143)
+def make(folder: Path, *paths: str) -> None:
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(b"x")
+
+
+def test_all_is_kept_of_a_script_that_ended_well(tmp_path):
+    make(tmp_path, "model.keras", "notes.txt")
+    found = find_export(str(tmp_path), is_finished=True)
+    assert (found.paths, found.problem) == (["model.keras", "notes.txt"], "")
+
+
+@pytest.mark.parametrize("prefix", ["", "1700000000/"])
+def test_a_complete_saved_model_is_kept_of_a_script_that_did_not_end_well(tmp_path, prefix):
+    make(tmp_path, *(prefix + path for path in COMPLETE))
+    found = find_export(str(tmp_path), is_finished=False)
+    assert (found.paths, found.problem) == (sorted(prefix + path for path in COMPLETE), "")
+
+
+@pytest.mark.parametrize("paths", [["saved_model.pb"], [f"{one}/{path}" for one in "12" for path in COMPLETE]])
+def test_a_saved_model_without_variables_and_several_are_kept(tmp_path, paths):
+    make(tmp_path, *paths)
+    assert find_export(str(tmp_path), is_finished=False).paths == sorted(paths)
+
+
+def test_a_keras_file_is_kept_when_its_directory_is_written(tmp_path):
+    with zipfile.ZipFile(tmp_path / "model.keras", "w") as made:
+        made.writestr("config.json", "{}")
+    whole = (tmp_path / "model.keras").read_bytes()
+    assert find_export(str(tmp_path), is_finished=False).paths == ["model.keras"]
+    (tmp_path / "model.keras").write_bytes(whole[:-30])
+    assert find_export(str(tmp_path), is_finished=False).paths == []
+
+
+# Without its variables altogether it counts as one that has none: TensorFlow writes them first.
+@pytest.mark.parametrize("missing", COMPLETE[:3])
+def test_half_a_saved_model_is_not_kept(tmp_path, missing):
+    make(tmp_path, *(path for path in COMPLETE if path != missing))
+    found = find_export(str(tmp_path), is_finished=False)
+    assert found.paths == []
+    assert "the model was not saved: the script did not end with exit code 0" in found.problem
+
+
+def test_a_saved_model_that_lacks_a_shard_is_not_kept(tmp_path):
+    make(tmp_path, "saved_model.pb", "variables/variables.index", "variables/variables.data-00000-of-00002")
+    assert find_export(str(tmp_path), is_finished=False).paths == []
+
+
+def test_the_folder_of_an_export_under_way_is_not_kept_and_the_complete_one_is(tmp_path):
+    make(tmp_path, *(f"100/{path}" for path in COMPLETE), *(f"temp-200/{path}" for path in COMPLETE))
+    found = find_export(str(tmp_path), is_finished=False)
+    assert found.paths == sorted(f"100/{path}" for path in COMPLETE)
+    assert "a part of it was not saved" in found.problem
+
+
+def test_a_file_whose_end_no_structure_shows_is_not_kept(tmp_path):
+    make(tmp_path, "model.keras")
+    found = find_export(str(tmp_path), is_finished=False)
+    assert found.paths == []
+    assert "model.keras" in found.problem
+
+
+def test_an_empty_folder_is_no_problem(tmp_path):
+    assert find_export(str(tmp_path / "none"), is_finished=False).problem == ""

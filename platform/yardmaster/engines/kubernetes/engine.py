@@ -166,7 +166,7 @@ class KubernetesEngine:
 
     def release(self, key: JobKey, roles: Collection[Role]) -> None:
         """Note the facts of these roles' tasks, then delete their workloads, or the token where they are all that
-        belongs to it; the cluster ends the pods that belong to them, with the spec's grace period."""
+        belongs to it; the cluster ends the pods that belong to them, with the time that the spec gives."""
         with self._writing(key):
             self._end(key, roles)
 
@@ -281,8 +281,8 @@ class KubernetesEngine:
                 continue
             except Absent:
                 return
-            seconds = shape.grace if grace is None else grace
-            is_usual = seconds == shape.grace and len(notes) == len(roles)
+            seconds = shape.time_to_end if grace is None else grace
+            is_usual = seconds == shape.time_to_end and len(notes) == len(roles)
             if is_usual and go_with_token(seen, roles):
                 self._api.delete("Secret", self._namespace(key), names.token_name(key))
             else:
@@ -297,7 +297,7 @@ class KubernetesEngine:
         self._api.patch("ConfigMap", self._namespace(key), key.name, change)
 
     def _delete(self, key: JobKey, roles: Iterable[Role], owner_uid: str, grace: int | None = None) -> None:
-        """The workloads: the cluster ends their pods at once, with the spec's grace period. Then the pods, where they
+        """The workloads: the cluster ends their pods at once, with the time that the spec gives. Then the pods, where they
         are to have another `grace`, or some may have begun to end with another."""
         namespace, some = self._namespace(key), sorted(roles)
         for role in some:

@@ -184,11 +184,11 @@ class LocalEngine:
             self._keep_supervised(folder)
 
     def release(self, key: JobKey, roles: Collection[Role]) -> None:
-        """SIGTERM to the tasks of these roles, SIGKILL after the spec's grace period."""
+        """SIGTERM to the tasks of these roles, SIGKILL after the time that the spec gives."""
         folder = self._layout.run(key)
         with translated(self.root):
             if folder.exists():
-                self._end(folder, frozenset(roles) & folder.roles(), folder.grace_period())
+                self._end(folder, frozenset(roles) & folder.roles(), folder.time_to_end())
 
     def stop(self, key: JobKey, grace: timedelta) -> None:
         """SIGTERM to every task now, SIGKILL to whatever of it is left after `grace`."""

@@ -29,7 +29,7 @@ from yardmaster.engines.local.facts import Facts, Order, Wishes, fresh, task_nam
 from yardmaster.engines.local.ledger import Ledger
 from yardmaster.errors import Misconfigured, SpecUnreadable, Unavailable
 from yardmaster.ids import JobKey
-from yardmaster.job.spec import Role, TrainingSpec
+from yardmaster.job.spec import Role, TrainingSpec, time_to_end
 
 _SLOT = 4096
 _FLOCK = "hhqqi4x"
@@ -75,12 +75,13 @@ class RunFolder:
         data = read_json(self.order_file)
         return None if data is None else Order.from_json(data)
 
-    def grace_period(self) -> timedelta:
-        """What was ordered, or the usual one where that is unreadable: the run is to end all the same."""
+    def time_to_end(self) -> timedelta:
+        """Between SIGTERM and SIGKILL: what was ordered, or the usual one where that is unreadable: the run is to end
+        all the same."""
         with contextlib.suppress(SpecUnreadable):
             if (order := self.read_order()) is not None:
-                return order.spec.grace_period
-        return TrainingSpec.grace_period
+                return order.spec.time_to_end
+        return time_to_end(TrainingSpec.grace_period)
 
     def is_readable(self) -> bool:
         """Whether a supervisor could continue from the order."""

@@ -254,7 +254,7 @@ def _deadline(spec: TrainingSpec, options: TaskOptions) -> dict[str, int]:
     portal."""
     if spec.max_runtime is None:
         return {}
-    longest = spec.max_runtime + spec.grace_period + timedelta(seconds=options.deadline_margin)
+    longest = spec.max_runtime + spec.time_to_end + timedelta(seconds=options.deadline_margin)
     return {"activeDeadlineSeconds": math.ceil(longest.total_seconds())}
 
 

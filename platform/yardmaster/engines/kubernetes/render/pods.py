@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from yardmaster.engines.kubernetes.render import names
@@ -57,7 +58,7 @@ def pod_template(
         **({"subdomain": names.SERVICE} if is_named else {}),
         "restartPolicy": "Always" if role is Role.PS else "Never",
         # A pod told to end in 0 s would vanish from the API before its containers have ended.
-        "terminationGracePeriodSeconds": max(1, int(spec.grace_period.total_seconds())),
+        "terminationGracePeriodSeconds": max(1, int(_time_to_end(spec, role).total_seconds())),
         "containers": [
             {
                 **_container(names.CONTAINER, image, command, resources(asked, options), options),
@@ -171,6 +172,12 @@ def _runner_copy(asked: Resources, options: TaskOptions) -> dict[str, Any]:
     command = ["cp", "-R", f"{options.runner_path.rstrip('/')}/.", RUNNER_DIR]
     made = _container("runner", options.runner_image, command, _with_disk(small, options), options)
     return {**made, "volumeMounts": [{"name": "runner", "mountPath": RUNNER_DIR}]}
+
+
+def _time_to_end(spec: TrainingSpec, role: Role) -> timedelta:
+    """A parameter server uploads nothing. Its pod goes at the end of the grace period: until then nothing can take its
+    place, and the other tasks wait for it."""
+    return spec.grace_period if role is Role.PS else spec.time_to_end
 
 
 def _placement(key: JobKey, pool: NodePool | None, options: TaskOptions) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from yardmaster.job.spec import Role, Strategy, TrainingSpec
+from yardmaster.job.spec import Role, Strategy, TrainingSpec, time_to_end
 from yardmaster.lifecycle.phases import TaskPhase, TaskState
 
 RECORD = "run.json"
@@ -37,7 +37,7 @@ class RunShape:
     roles: Mapping[Role, RoleShape]
     retries: int
     grace: int
-    """Seconds between SIGTERM and SIGKILL."""
+    """Seconds that a script has between SIGTERM and SIGKILL; a pod has `time_to_end`."""
     strategy: Strategy | None = None
     """None in the record of a run that an earlier version began."""
 
@@ -45,6 +45,13 @@ class RunShape:
     def of(cls, spec: TrainingSpec) -> RunShape:
         roles = {role: RoleShape(one.replicas, one.resources.memory) for role, one in spec.roles.items()}
         return cls(roles, spec.retries, int(spec.grace_period.total_seconds()), spec.strategy)
+
+    @property
+    def time_to_end(self) -> int:
+        """Seconds that a pod has, but for a parameter server's, which has only `grace`: it uploads nothing."""
+        if self.strategy is Strategy.IN_GRAPH:
+            return self.grace
+        return int(time_to_end(timedelta(seconds=self.grace)).total_seconds())
 
     def tasks(self) -> list[tuple[Role, int]]:
         """Every (role, index), in the spec's order."""
