@@ -156,8 +156,8 @@ def _release(job: Job, spec: TrainingSpec, roles: frozenset[Role], seen: Observa
 
 
 def _finished(engine: Engine, job: Job, spec: TrainingSpec, seen: Observation) -> bool:
-    """End the run as a whole where the engine can, with the time that the spec gives. That takes the ended tasks along, so
-    what only the engine has of their output is kept first."""
+    """End the run as a whole where the engine can, with the time that the spec gives. That takes the ended tasks along,
+    so what only the engine has of their output is kept first."""
     if not isinstance(engine, Finishes):
         return False
     going = {(one.role, one.index) for one in seen.tasks if not one.phase.is_ended}

@@ -297,8 +297,8 @@ class KubernetesEngine:
         self._api.patch("ConfigMap", self._namespace(key), key.name, change)
 
     def _delete(self, key: JobKey, roles: Iterable[Role], owner_uid: str, grace: int | None = None) -> None:
-        """The workloads: the cluster ends their pods at once, with the time that the spec gives. Then the pods, where they
-        are to have another `grace`, or some may have begun to end with another."""
+        """The workloads: the cluster ends their pods at once, with the time that the spec gives. Then the pods, where
+        they are to have another `grace`, or some may have begun to end with another."""
         namespace, some = self._namespace(key), sorted(roles)
         for role in some:
             self._api.delete(workload_kind(role), namespace, names.workload_name(key, role))
