@@ -15,6 +15,7 @@ from apps.stores import log_store
 from yardmaster.engines.fake import FakeEngine
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import Phase, TaskPhase
+from yardmaster_runner.patience import upload_time
 from yardmaster.logs.keys import StreamKey
 
 
@@ -183,13 +184,13 @@ def test_stop_works_at_every_phase(world, ada, phase):
     assert not world.engine.has(job)
 
 
-def test_a_task_that_ignores_the_stop_is_removed_after_the_grace_period(world, ada):
+def test_a_task_that_ignores_the_stop_is_removed_after_the_grace_period_and_the_time_for_uploads(world, ada):
     job = world.launch(ada, grace_period=20)
     world.engine.stubborn = {(role, index) for role in Role for index in range(2)}
     world.settle()
     services.job_stop(user=ada, job=world.again(job))
     world.settle()
-    world.passes(20)
+    world.passes(20 + int(upload_time(20)))
     assert world.again(job).phase == "STOPPING"
     world.passes(60)
     job = world.again(job)
