@@ -15,8 +15,8 @@ from apps.stores import log_store
 from yardmaster.engines.fake import FakeEngine
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import Phase, TaskPhase
-from yardmaster_runner.patience import upload_time
 from yardmaster.logs.keys import StreamKey
+from yardmaster_runner.patience import upload_time
 
 
 def phases(job) -> list[str]:
