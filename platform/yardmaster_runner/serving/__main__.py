@@ -1,0 +1,82 @@
+"""`python -m yardmaster_runner.serving`: bind the port, load the model, serve until stopped.
+
+The port answers before the model is loaded, so that it can be seen that it loads. Exits 3 with one line where the model
+cannot be served: no restart helps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+from typing import List, Optional, Tuple
+
+from yardmaster_runner.serving.api import Api
+from yardmaster_runner.serving.http_server import Server
+from yardmaster_runner.serving.loading import NotLoaded, load
+
+ADDRESS = "YARDMASTER_SERVICE_ADDRESS"
+"""Where the engine says that this task serves: `host:port`."""
+TOKEN = "YARDMASTER_SERVICE_TOKEN"
+NOT_LOADED = 3
+TIME_TO_DRAIN = 5.0
+"""Seconds that requests have which came before the stop."""
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+MOST_BODY = 16 << 20
+MOST_ANSWER = 64 << 20
+"""Of the outputs in memory; their JSON may be larger."""
+
+
+def bound(address: str) -> Tuple[str, int]:
+    """Where to listen: on loopback where the address is there, else on every address of this machine."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    return (host if host in LOOPBACK else "0.0.0.0", int(port))
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(prog="python -m yardmaster_runner.serving", description=__doc__)
+    out.add_argument("--model", required=True, help="the folder with the model's files")
+    out.add_argument("--name", required=True)
+    out.add_argument("--version", default="1")
+    return out
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    options = parser().parse_args(arguments)
+    address, token = os.environ.get(ADDRESS, ""), os.environ.pop(TOKEN, "")
+    if not address or not token:
+        sys.stderr.write("%s and %s must be set.\n" % (ADDRESS, TOKEN))
+        return 2
+    api = Api(options.name, options.version, token, MOST_ANSWER)
+    server = Server(bound(address), api.answer, MOST_BODY)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set() if api.loaded is not None else os._exit(128 + signal.SIGTERM))
+    threading.Thread(target=server.serve_forever, daemon=True, name="http").start()
+    say("Listening at %s. Loading the model." % address)
+    begun = time.monotonic()
+    try:
+        api.loaded = load(options.model)
+    except NotLoaded as error:
+        sys.stderr.write("The model cannot be served: %s.\n" % str(error).rstrip("."))
+        return NOT_LOADED
+    words = (api.loaded.kind, options.name, options.version, time.monotonic() - begun)
+    say("Serving the %s %s, version %s; loading took %.1f s." % words)
+    for one in api.loaded.signatures.values():
+        say("Signature %s: %s" % (one.name, one.words()))
+    stop.wait()
+    server.shutdown()
+    server.drain(TIME_TO_DRAIN)
+    return 128 + signal.SIGTERM
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

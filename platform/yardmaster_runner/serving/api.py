@@ -1,0 +1,140 @@
+"""TensorFlow Serving's REST API for one model: which address means what, and what is answered while it loads.
+
+Every address but the health check wants the service's token. Not here: HTTP (`http_server`), the JSON (`requests`).
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Dict, Optional
+from urllib.parse import unquote
+
+from yardmaster_runner.serving import requests, tensors
+from yardmaster_runner.serving.http_server import Answer
+from yardmaster_runner.serving.loading import Loaded
+from yardmaster_runner.serving.signatures import BadRequest, metadata, shortened, status
+
+MODEL = re.compile(
+    r"^/v1/models/(?P<name>[^/:]+)(?:/versions/(?P<version>[^/:]+)|/labels/(?P<label>[^/:]+))?"
+    r"(?P<rest>/metadata|:[a-z]+)?$"
+)
+AT_ONCE = 2
+"""Requests that the model computes at the same time; each uses all of the task's processors."""
+
+
+@dataclass
+class Usage:
+    """What was asked of the model so far."""
+
+    requests: int = 0
+    failed: int = 0
+    last_at: Optional[float] = None
+
+
+class Api:
+    """`loaded` is None until the model is in memory."""
+
+    def __init__(self, model: str, version: str, token: str, most_answer: int) -> None:
+        self.loaded: Optional[Loaded] = None
+        self.usage = Usage()
+        self._model = model
+        self._version = version
+        self._token = token.encode()
+        self._most_answer = most_answer
+        self._computing = threading.BoundedSemaphore(AT_ONCE)
+        self._counting = threading.Lock()
+
+    def answer(self, method: str, path: str, headers: Any, body: bytes) -> Answer:
+        """Never raises for what a caller sent."""
+        path = path.partition("?")[0]
+        if path == "/healthz":
+            return self._health(method)
+        if not self._is_allowed(headers):
+            return 401, {"error": "The token is missing or wrong."}
+        try:
+            return self._of_model(method, path, body)
+        except BadRequest as error:
+            self._count(failed=True)
+            return error.status, {"error": error.message}
+        except MemoryError:
+            self._count(failed=True)
+            return 503, {"error": "There is not enough memory for this request. Send fewer examples."}
+
+    def _health(self, method: str) -> Answer:
+        if method != "GET":
+            return 405, {"error": "Use GET."}
+        return (503, {"state": "loading"}) if self.loaded is None else (200, {"state": "ready"})
+
+    def _is_allowed(self, headers: Any) -> bool:
+        kind, _, given = (headers.get("Authorization") or "").partition(" ")
+        known = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self._token)
+        return known and kind.lower() == "bearer"
+
+    def _of_model(self, method: str, path: str, body: bytes) -> Answer:
+        found = MODEL.match(path)
+        if found is None:
+            if path == "/statistics" and method == "GET":
+                return 200, self._statistics()
+            return 404, {"error": "There is no %s. Try /v1/models/%s." % (shortened(path), self._model)}
+        self._require_model(found)
+        rest = found.group("rest") or ""
+        if rest.startswith(":"):
+            if method != "POST":
+                return 405, {"error": "Use POST for %s." % rest}
+            return self._call(rest[1:], body)
+        if method != "GET":
+            return 405, {"error": "Use GET, or POST to :predict."}
+        return self._described(rest)
+
+    def _require_model(self, found: "re.Match[str]") -> None:
+        name, version = unquote(found.group("name")), found.group("version")
+        if name != self._model:
+            raise BadRequest("This server has no model %s. It serves %s." % (shortened(name), self._model), 404)
+        if found.group("label"):
+            raise BadRequest("This server knows no version labels. It serves version %s." % self._version, 404)
+        if version and unquote(version) != self._version:
+            message = "This server has no version %s. It serves version %s."
+            raise BadRequest(message % (shortened(version), self._version), 404)
+
+    def _described(self, rest: str) -> Answer:
+        if not rest:
+            return 200, dict(status(self._version, "LOADING" if self.loaded is None else "AVAILABLE"))
+        return 200, metadata(self._model, self._version, self._ready().signatures)
+
+    def _call(self, verb: str, body: bytes) -> Answer:
+        if verb in ("classify", "regress"):
+            return 501, {"error": "This server answers :predict alone; :%s is not supported." % verb}
+        if verb != "predict":
+            return 404, {"error": "There is no :%s. Use :predict." % verb[:40]}
+        model = self._ready()
+        asked = requests.read(body, model.signatures)
+        del body
+        inputs = {name: tensors.as_array(asked.signature.inputs[name], one) for name, one in asked.values.items()}
+        if asked.is_rows and len({one.shape[:1] for one in inputs.values()}) > 1:
+            raise BadRequest("The inputs have different numbers of examples.")
+        with self._computing:
+            outputs = model.run(asked.signature.name, inputs)
+        if sum(one.nbytes for one in outputs.values()) > self._most_answer:
+            raise BadRequest("The answer is too large. Send fewer examples per request.", 413)
+        answer = requests.answer(asked, {name: tensors.as_json(name, one) for name, one in outputs.items()})
+        self._count(failed=False)
+        return 200, answer
+
+    def _ready(self) -> Loaded:
+        if self.loaded is None:
+            raise BadRequest("The model is still being loaded. Send the request again in a while.", 503)
+        return self.loaded
+
+    def _count(self, *, failed: bool) -> None:
+        with self._counting:
+            self.usage.requests += 1
+            self.usage.failed += failed
+            self.usage.last_at = time.time()
+
+    def _statistics(self) -> Dict[str, Any]:
+        usage = self.usage
+        return {"requests": usage.requests, "failed": usage.failed, "last_request_at": usage.last_at}

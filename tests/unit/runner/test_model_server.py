@@ -1,0 +1,161 @@
+"""The model server without TensorFlow: who may ask what, what is read of a body, and what a bad client cannot do."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+
+import pytest
+
+from yardmaster_runner.serving import http_server, requests
+from yardmaster_runner.serving.__main__ import bound
+from yardmaster_runner.serving.api import Api
+from yardmaster_runner.serving.loading import NotLoaded, find
+from yardmaster_runner.serving.signatures import BadRequest, Signature, Tensor
+
+NUMBERS = Signature("serving_default", {"x": Tensor("x", "float32", (None, 2))}, {"y": Tensor("y", "float32", (None,))})
+SIGNATURES = {"serving_default": NUMBERS}
+ALLOWED = {"Authorization": "Bearer secret"}
+
+
+@pytest.fixture
+def api():
+    return Api("digits", "3", "secret", 1 << 20)
+
+
+@pytest.fixture
+def served():
+    """A server whose answers say what it was asked; one connection's worth of waiting."""
+    server = http_server.Server(("127.0.0.1", 0), lambda *asked: (200, {"length": len(asked[3])}), 1000)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def sent(server, data, *, then_close=False):
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as one:
+        one.sendall(data)
+        if then_close:
+            one.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: one.recv(65536), b""))
+
+
+def test_a_model_that_loads_is_said_to_load(api):
+    assert api.answer("GET", "/healthz", {}, b"") == (503, {"state": "loading"})
+    assert api.answer("POST", "/v1/models/digits:predict", ALLOWED, b"{}")[0] == 503
+    status = api.answer("GET", "/v1/models/digits", ALLOWED, b"")[1]
+    assert status["model_version_status"][0]["state"] == "LOADING"
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer other"}, {"Authorization": "Basic secret"}])
+def test_all_but_the_health_check_wants_the_token(api, headers):
+    for path in ("/v1/models/digits", "/statistics", "/other"):
+        assert api.answer("GET", path, headers, b"")[0] == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/models/other", 404),
+        ("GET", "/v1/models/digits/versions/4", 404),
+        ("GET", "/v1/models/digits/labels/stable", 404),
+        ("GET", "/v1/models/digits:predict", 405),
+        ("POST", "/v1/models/digits", 405),
+        ("POST", "/v1/models/digits:classify", 501),
+        ("POST", "/v1/models/digits:regress", 501),
+        ("POST", "/v1/models/digits:other", 404),
+        ("GET", "/../../etc/passwd", 404),
+    ],
+)
+def test_addresses_that_mean_nothing_here_are_refused_in_words(api, method, path, status):
+    found, answer = api.answer(method, path, ALLOWED, b"{}")
+    assert found == status
+    assert answer["error"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[1]", b"{", b"\xff", b'{"instances": [NaN]}', b'{"instances": [1], "inputs": [1]}', b'{"rows": [1]}',
+     b'{"signature_name": 5, "instances": [1]}', b'{"instances": 5}', b"[" * 100_000],
+)  # fmt: skip
+def test_a_body_that_is_no_request_is_refused(body):
+    with pytest.raises(BadRequest) as error:
+        requests.read(body, SIGNATURES)
+    assert error.value.status == 400
+
+
+def test_rows_are_put_together_by_input_and_answers_taken_apart_by_row():
+    two = Signature("s", {"a": Tensor("a", "float32", (None,)), "b": Tensor("b", "string", (None,))}, {})
+    asked = requests.read(b'{"instances": [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]}', {"s": two})
+    assert dict(asked.values) == {"a": [1, 2], "b": ["x", "y"]}
+    answer = requests.answer(asked, {"p": [0.1, 0.9], "q": [1, 2]})
+    assert answer == {"predictions": [{"p": 0.1, "q": 1}, {"p": 0.9, "q": 2}]}
+
+
+def test_bytes_alone_are_a_value_and_no_named_inputs():
+    text = Signature("s", {"b": Tensor("b", "string", (None,))}, {})
+    assert requests.read(b'{"instances": [{"b64": "AAE="}]}', {"s": text}).values["b"] == [{"b64": "AAE="}]
+
+
+def test_the_newest_numbered_folder_is_the_model(tmp_path):
+    for number in ("2", "10"):
+        (tmp_path / "export" / number).mkdir(parents=True)
+        (tmp_path / "export" / number / "saved_model.pb").touch()
+    assert find(str(tmp_path)) == ("saved_model", str(tmp_path / "export" / "10"))
+
+
+def test_models_beside_each_other_without_numbers_are_refused(tmp_path):
+    for name in ("a.keras", "b.keras"):
+        (tmp_path / name).touch()
+    with pytest.raises(NotLoaded, match=r"several models.*a\.keras, b\.keras"):
+        find(str(tmp_path))
+
+
+def test_it_listens_on_loopback_where_its_address_is_there():
+    assert bound("127.0.0.1:80") == ("127.0.0.1", 80)
+    assert bound("worker-0.run:2222") == ("0.0.0.0", 2222)
+
+
+def test_a_request_is_answered_and_the_connection_closed(served):
+    answer = sent(served, b"POST /x HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc")
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {"length": 3}
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"POST /x HTTP/1.1\r\nContent-Length: 1000000000\r\n\r\n", b"413"),
+        (b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"411"),
+        (b"POST /x HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"411"),
+        (b"DELETE /x HTTP/1.1\r\n\r\n", b"501"),
+        (b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n", b"414"),
+        (b"rubbish\r\n\r\n", b"400"),
+    ],
+)
+def test_a_request_that_is_none_is_refused_as_json(served, head, status):
+    answer = sent(served, head, then_close=True)
+    assert answer.split(b" ", 2)[1] == status
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
+
+
+def test_a_client_that_does_not_finish_its_request_is_cut_off(served, monkeypatch):
+    monkeypatch.setattr(http_server, "TIME_TO_SEND", 0.2)
+    begun = time.monotonic()
+    assert sent(served, b"POST /x HTTP/1.1\r\nContent-Length: 500\r\n\r\nabc") == b""
+    assert time.monotonic() - begun < 8
+
+
+def test_slow_clients_do_not_keep_others_waiting_for_ever(served, monkeypatch):
+    monkeypatch.setattr(http_server, "TIME_TO_SEND", 0.3)
+    held = [socket.create_connection(("127.0.0.1", served.server_port)) for _ in range(http_server.THREADS)]
+    try:
+        assert sent(served, b"GET /x HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 200")
+    finally:
+        for one in held:
+            one.close()
