@@ -27,6 +27,7 @@ from apps.dispatch.messages import (
 from apps.dispatch.outbox import ATTEMPT_DECIDED
 from apps.jobs.engines.namespaces import engine_namespaces_keep, engine_namespaces_sweep
 from apps.jobs.engines.probes import network_is_due, probes_sweep
+from apps.jobs.state.exports import export_settle, exports_settle
 from apps.jobs.state.outputs import outputs_settle, outputs_sweep
 from apps.jobs.state.results import result_settle, results_settle
 from apps.jobs.worker.queue_pass import admit_queue
@@ -78,6 +79,7 @@ def finish_upload(upload_id: str) -> None:
     try:
         if upload_finish_quietly(uuid.UUID(upload_id)):
             result_settle(uuid.UUID(upload_id), timezone.now())
+            export_settle(uuid.UUID(upload_id), timezone.now())
             outputs_settle(uuid.UUID(upload_id), timezone.now())
     finally:
         _upload_slots.release()
@@ -127,6 +129,7 @@ def settle_results() -> None:
     """Make checkpoints, models and outputs of finished uploads whose own message was lost, and remove replaced
     outputs."""
     results_settle(timezone.now())
+    exports_settle(timezone.now())
     outputs_sweep(timezone.now())
 
 

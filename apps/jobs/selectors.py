@@ -16,7 +16,7 @@ from apps.jobs.state import ledger
 from apps.jobs.state.specs import spec_or_remains
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible, reading_note, require_role
-from apps.registry.models import Model
+from apps.registry.selectors import versions_of_jobs
 from apps.uploads.versioned.models import versions_deleting
 from yardmaster.job.spec import Resources
 from yardmaster.lifecycle.phases import FINAL, Phase, TaskPhase
@@ -71,9 +71,8 @@ def versions_in_use(version_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
 
 
 def models_of(jobs: Sequence[Job]) -> dict[uuid.UUID, uuid.UUID]:
-    """Each job's newest complete model, by job. One query."""
-    complete = Model.objects.filter(job__in=jobs, completed_at__isnull=False).order_by("attempt")
-    return dict(complete.values_list("job_id", "pk"))
+    """The newest version of a model that each job exported, by job. One query."""
+    return dict(versions_of_jobs([job.pk for job in jobs]).reverse().values_list("source_job", "pk"))
 
 
 def attempts_of(job: Job) -> QuerySet[JobAttempt]:

@@ -1,62 +1,74 @@
-"""Which models a person may see. Reads only."""
+"""Which models a person may see, their versions and files. Reads only. A foreign or deleted one is a 404."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from apps.accounts.models import User
 from apps.errors import NotFound
-from apps.namespaces.selectors import namespace_for, namespaces_visible, reading_note
-from apps.registry.models import Model
-from apps.stores import storage
-from apps.uploads.manifest import ADDRESS_LIFE
-from apps.uploads.selectors import StoredFile
+from apps.namespaces.models import Namespace, Role
+from apps.namespaces.selectors import namespace_for
+from apps.registry.models import Model, ModelVersion
+from apps.uploads.models import Kind
+from apps.uploads.versioned.selectors import (
+    VersionStore,
+    collection_for,
+    collections_visible,
+    version_for,
+    versions_of,
+)
+
+MODELS = VersionStore(
+    Kind.MODEL,
+    "model",
+    Model,
+    ModelVersion,
+    live=Q(deleted_at__isnull=True),
+    live_versions=Q(deleted_at__isnull=True, parent__deleted_at__isnull=True),
+)
 
 
 def models_visible(user: User, *, namespace: str | None = None) -> QuerySet[Model]:
-    """Complete models of the user's namespaces, or of one of them."""
-    complete = (
-        Model.objects.select_related("namespace", "job")
-        .filter(completed_at__isnull=False, job__deleted_at__isnull=True)
-        .defer("job__spec", "job__waiting")
-    )
-    if namespace:
-        return complete.filter(namespace=namespace_for(user, namespace))
-    return complete if user.is_staff else complete.filter(namespace__in=namespaces_visible(user))
+    """Models of the user's namespaces, or of one of them; not those that are deleted."""
+    rows = collections_visible(MODELS, user)
+    return rows.filter(namespace=namespace_for(user, namespace)) if namespace else rows
 
 
-def model_for(user: User, model_id: uuid.UUID) -> Model:
-    """The model, if the user may see it. Unknown, unfinished or foreign: the same 404."""
-    found = models_visible(user).filter(pk=model_id).first()
-    if found is None:
-        raise NotFound()
-    reading_note(user, "model", found.pk, found.namespace)
-    return found
+def model_for(user: User, model_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> Model:
+    """The model, if the user may see it. Raises 404, or 403 where the role is too low."""
+    return collection_for(MODELS, user, model_id, at_least=at_least)
 
 
-def model_of_job(job_id: uuid.UUID) -> Model:
-    """The newest model that the job has kept. 404 where there is none."""
-    found = Model.objects.select_related("namespace", "job").filter(job_id=job_id, completed_at__isnull=False)
-    newest = found.order_by("-attempt").first()
+def model_version_for(user: User, version_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> ModelVersion:
+    """The version, if the user may see it. Raises as above."""
+    return version_for(MODELS, user, version_id, at_least=at_least)
+
+
+def model_versions(model: Model) -> QuerySet[ModelVersion]:
+    """The model's versions but the deleted ones, the newest first."""
+    return versions_of(MODELS, model).order_by("-number")
+
+
+def models_in(namespace: Namespace) -> QuerySet[Model]:
+    """All models of the namespace, also those that are deleted and not yet removed."""
+    return Model.objects.filter(namespace=namespace)
+
+
+def versions_of_jobs(job_ids: Collection[uuid.UUID]) -> QuerySet[ModelVersion]:
+    """What these jobs exported, the newest attempt first; not what was deleted since."""
+    there = ModelVersion.objects.filter(MODELS.live_versions, source_job__in=job_ids)
+    return there.order_by("-attempt", "-number")
+
+
+def version_of_job(job_id: uuid.UUID) -> ModelVersion:
+    """The newest version that the job has exported. 404 where there is none."""
+    newest = versions_of_jobs([job_id]).select_related("parent__namespace", "created_by").first()
     if newest is None:
         raise NotFound(
             "This job has no model.",
             remedy="Files that the script writes to its model directory (paths.model_env) are saved when it exits.",
         )
     return newest
-
-
-def stored_files(model: Model) -> list[StoredFile]:
-    """The model's files and where they lie, by path."""
-    files = [StoredFile(one["path"], one["size"], one["sha256"], one["key"]) for one in model.files]
-    return sorted(files, key=lambda file: file.path)
-
-
-def file_address(model: Model, path: str) -> str:
-    """A short-lived address of one file of the model. 404 where it has no such file."""
-    file = next((one for one in stored_files(model) if one.path == path), None)
-    if file is None:
-        raise NotFound("This model has no such file.", remedy="Its page lists them.")
-    return storage().read_url(file.key, ADDRESS_LIFE, filename=path.rpartition("/")[2])

@@ -31,7 +31,8 @@ from apps.jobs.selectors import jobs_in
 from apps.jobs.services import jobs_delete_in, jobs_stop_in
 from apps.namespaces.models import Namespace
 from apps.namespaces.services import engine_namespaces_give_up
-from apps.registry.models import Model
+from apps.registry.selectors import models_in
+from apps.registry.services import models_clear
 from apps.removals.models import Data, Removal
 from apps.stores import storage
 from apps.uploads.selectors import storage_used, uploads_in
@@ -150,11 +151,12 @@ def _delete_data(removal: Removal, namespace: Namespace, actor: User | None) -> 
     with _still_closed(removal):
         jobs = jobs_delete_in(namespace, actor)
     if jobs:
-        return [_entry(f"{jobs} jobs", "Their logs, checkpoints and models are being deleted.")]
+        return [_entry(f"{jobs} jobs", "Their logs, checkpoints and outputs are being deleted.")]
     with _still_closed(removal):
         counts = {
             "datasets": collections_clear(DATASETS, namespace, actor=actor),
             "code": collections_clear(CODE, namespace, actor=actor),
+            "models": models_clear(namespace, actor=actor),
             "uploads": uploads_clear(namespace),
         }
     if not any(counts.values()):
@@ -185,7 +187,7 @@ def _kept(namespace: Namespace) -> Left:
     """What stays in the closed namespace, by kind."""
     counts = {
         "jobs, with their logs": jobs_in(namespace).count(),
-        "models": Model.objects.filter(namespace=namespace).count(),
+        "models": models_in(namespace).count(),
         "datasets": DATASETS.collections.objects.filter(namespace=namespace).count(),
         "code": CODE.collections.objects.filter(namespace=namespace).count(),
         "uploads": uploads_in(namespace).count(),

@@ -103,7 +103,7 @@ def remove(upload_id: uuid.UUID) -> None:
         if row is None:
             return
         prefixes = [f"uploads/{upload.pk}"]
-        if upload.job_id is None:  # a task may send the same step again; its job's removal covers all of them
+        if upload.has_own_place:  # a task may send the same step again; its job's removal covers all of them
             prefixes.append(upload.key_prefix)
         tombstones_set(prefixes, now)
         storage_ledger.give_back(row.namespace_id, used=0, reserved=row.held)
@@ -138,5 +138,5 @@ def remove_after_loss(upload: Upload) -> None:
     if Upload.objects.filter(pk=upload.pk).exclude(state=State.DELETING).exists():
         return  # another process completes it
     storage().delete_prefix(f"uploads/{upload.pk}")
-    if upload.job_id is None:  # a task may have begun to send to the same place, which its job's removal covers
+    if upload.has_own_place:  # a task may have begun to send to the same place, which its job's removal covers
         storage().delete_prefix(upload.key_prefix)

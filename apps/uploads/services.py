@@ -46,7 +46,7 @@ from yardmaster_runner.checksums import part_size_of
 _SHA256 = re.compile(r"[0-9a-f]{64}(-[0-9]{1,5})?")
 _CLEARED_AT_ONCE = 50
 _MARKED_AT_ONCE = 500
-_FOLDERS = {Kind.DATASET: "datasets", Kind.CODE: "code"}
+_FOLDERS = {Kind.DATASET: "datasets", Kind.CODE: "code", Kind.MODEL: "models"}
 
 
 def upload_begin(
@@ -62,7 +62,7 @@ def upload_begin(
     """Check the files and reserve their bytes. Raises `Invalid` (every problem), `QuotaExceeded`, and `Conflict` where
     too many uploads are open.
 
-    With `key_prefix` (checkpoints, models) an earlier upload to the same place is aborted first; one that is in use
+    With `key_prefix` (checkpoints, outputs) an earlier upload to the same place is aborted first; one that is in use
     is a `Conflict`. `lock` is called in the transaction that writes the upload: it locks the row that the upload must
     not outlive, and raises where that is gone. Without it the namespace and the actor are locked.
     """
@@ -182,9 +182,10 @@ def uploads_clear(namespace: Namespace) -> int:
 
 
 def uploads_discard_of_job(job_id: uuid.UUID) -> bool:
-    """Remove everything that the job's tasks have sent, used or not, and return its quota. False: one is just being
-    completed, and is waited for. No other can be begun: the job is marked as deleted."""
-    stored = Upload.objects.filter(job_id=job_id)
+    """Remove everything that the job's tasks have sent, used or not, but the versions of models that it became, and
+    return its quota. False: one is just being completed, and is waited for. No other can be begun: the job is marked as
+    deleted."""
+    stored = Upload.objects.filter(job_id=job_id).exclude(kind=Kind.MODEL, used=True)
     idle = stored.exclude(Q(state=State.COMPLETING, leased_until__gte=timezone.now()) | Q(state=State.DELETING))
     uploads_discard(idle.values_list("pk", flat=True))
     return not stored.exclude(state=State.DELETING).exists()

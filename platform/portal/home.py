@@ -24,9 +24,10 @@ from apps.datasets.models import Dataset
 from apps.jobs.pages.overview import has_jobs, overview_of
 from apps.namespaces.context import current_namespace
 from apps.namespaces.models import Namespace
-from apps.registry.models import Model
+from apps.registry.models import ModelVersion
+from apps.registry.selectors import MODELS
 
-MODELS = 5
+MODELS_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,9 @@ def home(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _models_of(namespace: Namespace) -> list[Model]:
-    made = Model.objects.select_related("job").filter(
-        namespace=namespace, completed_at__isnull=False, job__deleted_at__isnull=True
-    )
-    return list(made.defer("job__spec", "job__waiting").order_by("-pk")[:MODELS])
+def _models_of(namespace: Namespace) -> list[ModelVersion]:
+    made = ModelVersion.objects.filter(MODELS.live_versions, parent__namespace=namespace)
+    return list(made.select_related("parent").order_by("-pk")[:MODELS_SHOWN])
 
 
 def first_steps(user: User, namespace: Namespace) -> list[Step]:

@@ -11,7 +11,18 @@ portal refuses (with `code`, `remedy` and the fields that are wrong) and `NotRea
 """
 
 from yardmaster_client.errors import FieldError, NotReachable, NotSignedIn, PortalError
-from yardmaster_client.models import Code, CodeVersion, Dataset, DatasetVersion, Job, LogGap, LogLine, Model, Namespace
+from yardmaster_client.models import (
+    Code,
+    CodeVersion,
+    Dataset,
+    DatasetVersion,
+    Job,
+    LogGap,
+    LogLine,
+    Model,
+    ModelVersion,
+    Namespace,
+)
 from yardmaster_client.portal import Yardmaster
 
 __all__ = [
@@ -24,6 +35,7 @@ __all__ = [
     "LogGap",
     "LogLine",
     "Model",
+    "ModelVersion",
     "Namespace",
     "NotReachable",
     "NotSignedIn",

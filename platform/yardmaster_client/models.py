@@ -188,17 +188,43 @@ class Token:
 
 
 @dataclass(frozen=True)
+class ModelVersion:
+    """What one attempt of a job exported. `stage` is staging, production, archived or empty."""
+
+    id: str
+    number: int
+    model: str = ""
+    stage: str = ""
+    size: int = 0
+    files: int | None = None
+    job: str = ""
+    job_name: str = ""
+    attempt: int = 1
+    stopped: bool = False
+    """It was written after the job was asked to stop."""
+    source: dict[str, Any] = field(default_factory=dict)
+    """What it was made of; empty in a list, like `metrics`."""
+    metrics: tuple[dict[str, Any], ...] = ()
+    note: str = ""
+    created_by: str | None = None
+    created_at: datetime | None = None
+
+    @property
+    def parent(self) -> str:
+        """The id of what it is a version of."""
+        return self.model
+
+
+@dataclass(frozen=True)
 class Model:
     id: str
     name: str = ""
     namespace: str = ""
-    job: str = ""
-    attempt: int = 1
-    size: int = 0
-    file_count: int = 0
+    namespace_slug: str = ""
+    description: str = ""
+    latest: ModelVersion | None = None
     created_at: datetime | None = None
-    stopped: bool = False
-    """It was written after the job was asked to stop."""
+    updated_at: datetime | None = None
 
 
 @dataclass(frozen=True)

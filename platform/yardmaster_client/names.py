@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from yardmaster_client.errors import PortalError
-from yardmaster_client.models import Code, CodeVersion, Dataset, DatasetVersion, Job, Model, Namespace
+from yardmaster_client.models import Job, ModelVersion, Namespace
 from yardmaster_client.portal import Yardmaster
 from yardmaster_client.stores import Item, Store, Version
 
@@ -40,16 +40,18 @@ def find_job(portal: Yardmaster, reference: str) -> Job:
     return next(named, None) or _by_part("job", reference, portal.jobs.list(page_size=200))
 
 
-def find_model(portal: Yardmaster, reference: str) -> Model:
-    """The model with this id, or the newest of this name; a job's name or id stands for the model that it kept."""
-    if _ID.fullmatch(reference):
-        models = portal.models(page_size=200)
-        found = next((model for model in models if reference in (model.id, model.job)), None)
-        if found is None:
-            raise NotFound(f"There is no model {reference}.")
-        return found
-    named = (model for model in portal.models(page_size=200) if model.name == reference)
-    return next(islice(named, 1), None) or _by_part("model", reference, portal.models(page_size=200))
+def find_model_version(portal: Yardmaster, reference: str, namespace: str | None = None) -> ModelVersion:
+    """The version of a model, named as in `find_version`; a job's name or id stands for what it exported last."""
+    try:
+        return find_version(portal.models, reference, namespace)
+    except (NotFound, PortalError) as error:
+        if isinstance(error, PortalError) and error.status != 404:
+            raise
+        try:
+            exported = portal.jobs.model(find_job(portal, reference).id)
+        except (NotFound, PortalError):
+            raise error from None
+    return portal.models.version(exported["id"])
 
 
 def find_namespace(portal: Yardmaster, reference: str) -> Namespace:
@@ -74,10 +76,9 @@ def find_item(store: Store[Item, Version], reference: str, namespace: str | None
     return named[0] if named else _by_part(store.kind, reference, store.list(page_size=200))
 
 
-def find_version(
-    store: Store[Item, Version], reference: str, namespace: str | None = None
-) -> DatasetVersion | CodeVersion:
-    """The newest version of `name`, version N of `name@N`, or what an id says: a version's, or a thing's newest."""
+def find_version(store: Store[Item, Version], reference: str, namespace: str | None = None) -> Version:
+    """The newest version of `name`, version N of `name@N`, the model's version in a stage of `name@production`, or what
+    an id says: a version's, or a thing's newest."""
     if _ID.fullmatch(reference):
         try:
             return store.version(reference)
@@ -87,13 +88,13 @@ def find_version(
     name, at, number = reference.rpartition("@")
     if not at:
         name, number = reference, ""
-    item: Dataset | Code = find_item(store, name, namespace)
+    item: Any = find_item(store, name, namespace)
     if not number or number == "latest":
         if item.latest is None:
             raise NotFound(f"{item.name} has no version.")
-        return item.latest
+        return store.version(item.latest.id)
     for version in store.versions(item.id):
-        if str(version.number) == number:
+        if number in (str(version.number), getattr(version, "stage", "")):
             return version
     raise NotFound(f"{item.name} has no version {number}.")
 

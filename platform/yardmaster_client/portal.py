@@ -24,6 +24,7 @@ from yardmaster_client.models import (
     LogGap,
     LogLine,
     Model,
+    ModelVersion,
     Namespace,
     Output,
     Token,
@@ -43,6 +44,7 @@ class Yardmaster:
         self.jobs = Jobs(self.transport)
         self.datasets: Store[Dataset, DatasetVersion] = Store(self.transport, "dataset", Dataset, DatasetVersion)
         self.code: Store[Code, CodeVersion] = Store(self.transport, "code", Code, CodeVersion)
+        self.models: Store[Model, ModelVersion] = Store(self.transport, "model", Model, ModelVersion)
 
     @classmethod
     def from_environment(cls) -> Yardmaster:
@@ -125,16 +127,6 @@ class Yardmaster:
     def token_revoke_own(self) -> None:
         """End the token that this client speaks with."""
         self.transport.delete("tokens/current/")
-
-    def models(self, **filters: Any) -> Iterator[Model]:
-        """Newest first. Filter: namespace."""
-        return (read(Model, row) for row in self.transport.pages("models/", **filters))
-
-    def model_download(self, model_id: str, folder: Path, progress: Progress = lambda done, total: None) -> list[Path]:
-        """All files of a model into `folder`."""
-        rows = self.transport.get(f"models/{model_id}/")["files"]
-        files = [RemoteFile(row["path"], row["size"], row["sha256"], row["url"]) for row in rows]
-        return download(self.transport, files, folder, progress)
 
     def close(self) -> None:
         self.transport.close()

@@ -1,4 +1,4 @@
-"""Datasets and code: named things with immutable versions."""
+"""Datasets, code and models: named things with immutable versions."""
 
 from __future__ import annotations
 
@@ -9,19 +9,29 @@ from urllib.parse import quote
 
 from yardmaster_client import uploads
 from yardmaster_client.downloads import RemoteFile, checksum_of, download
-from yardmaster_client.models import Code, CodeVersion, Dataset, DatasetVersion, StoredFile, read
+from yardmaster_client.models import (
+    Code,
+    CodeVersion,
+    Dataset,
+    DatasetVersion,
+    Model,
+    ModelVersion,
+    StoredFile,
+    read,
+)
 from yardmaster_client.transport import Transport
 
-Item = TypeVar("Item", bound=Dataset | Code)
-Version = TypeVar("Version", bound=DatasetVersion | CodeVersion)
+Item = TypeVar("Item", bound=Dataset | Code | Model)
+Version = TypeVar("Version", bound=DatasetVersion | CodeVersion | ModelVersion)
+_PATHS = {"dataset": "datasets", "code": "code", "model": "models"}
 
 
 class Store(Generic[Item, Version]):
-    """Datasets, or code."""
+    """Datasets, code, or models."""
 
     def __init__(self, transport: Transport, kind: str, item: type[Item], version: type[Version]) -> None:
         self._transport, self.kind, self._item, self._version = transport, kind, item, version
-        self._path = "datasets" if kind == "dataset" else "code"
+        self._path = _PATHS[kind]
 
     def list(self, **filters: Any) -> Iterator[Item]:
         """Newest first. Filters: namespace, search."""

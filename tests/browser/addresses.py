@@ -71,6 +71,7 @@ ADDRESSES = (
     Address("code-version-upload", "/code/{code}/upload/", "code_upload_page"),
     Address("models", "/models/", "models_page", is_list=True),
     Address("model", "/models/{model}/", "model_page"),
+    Address("model-version", "/model-versions/{model_version}/", "model_version_page"),
     Address("account", "/account/", "account_page"),
     Address("tokens", "/account/tokens/", "tokens_page", is_list=True),
     Address("sessions", "/account/sessions/", "sessions_page", is_list=True),

@@ -223,7 +223,7 @@ def test_a_job_reads_its_data_there_and_keeps_its_model_there(
     )  # fmt: skip
     job = client.jobs.wait(job.id, timeout=90)
     assert (job.phase, job.model is not None) == ("SUCCEEDED", True)
-    [kept] = [one for key, one in _objects(minio_server).items() if key.endswith("/model/big.bin")]
+    [kept] = [one for key, one in _objects(minio_server).items() if "/models/" in key and key.endswith("/big.bin")]
     assert kept == (folder / "big.bin").read_bytes()
 
 

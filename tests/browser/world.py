@@ -146,7 +146,7 @@ def _jobs(one: World) -> None:
         accept_never_fits=True,
     )
     until(lambda: jobs.get(waits.id).phase == "QUEUED" and jobs.why(waits.id), 30, "a queued job")
-    until(lambda: next(iter(one.client.models()), None), 60, "the model")
+    until(lambda: next(iter(one.client.models.list()), None), 60, "the model")
     one.ids |= {
         "trained": trained.id,
         "failed": failed.id,
@@ -155,7 +155,8 @@ def _jobs(one: World) -> None:
         "waiting": waits.id,
         "never": never.id,
     }
-    one.ids["model"] = next(iter(one.client.models())).id
+    model = next(iter(one.client.models.list()))
+    one.ids["model"], one.ids["model_version"] = model.id, model.latest.id
 
 
 def _step(job: Job) -> int:

@@ -35,8 +35,8 @@ from apps.jobs.engines.manifests import manifests_of_job, yaml_file
 from apps.jobs.engines.serving import is_served, notebook_of, serving_of
 from apps.jobs.explanations.why import why
 from apps.jobs.state import curves
-from apps.registry.selectors import model_of_job
-from apps.registry.serializers import ModelWithFilesSerializer
+from apps.registry.selectors import version_of_job
+from apps.registry.serializers import ExportedModelSerializer
 
 
 class JobWhyView(JobAddress):
@@ -101,13 +101,14 @@ class JobCheckpointsView(JobAddress):
 
 
 class JobModelView(JobAddress):
-    """The latest model of the job, with URLs to download its files."""
+    """The version of a model that the job exported last, with URLs to download its files."""
 
-    @extend_schema(responses=ModelWithFilesSerializer)
+    @extend_schema(responses=ExportedModelSerializer)
     def get(self, request: Request, job_id: UUID) -> Response:
-        model = model_of_job(self.job(job_id).pk)
-        download_record(self.user, "model", model.pk, model.namespace, name=model.name)
-        return Response(ModelWithFilesSerializer(model).data)
+        version = version_of_job(self.job(job_id).pk)
+        model = version.parent
+        download_record(self.user, "model", model.pk, model.namespace, name=model.name, version=version.number)
+        return Response(ExportedModelSerializer(version).data)
 
 
 class JobNotebookView(JobAddress):

@@ -24,17 +24,21 @@ from apps.jobs.state.output_files import OutputsSummary, outputs_of, outputs_sum
 from apps.jobs.state.specs import spec_or_remains
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible
-from apps.registry.models import Model
+from apps.registry.models import ModelVersion
+from apps.registry.selectors import versions_of_jobs
+from apps.uploads.versioned.selectors import files_in
 from yardmaster.job.spec import Strategy, TrainingSpec, known_role
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.lifecycle.failures import Blame, Verdict
 from yardmaster.lifecycle.phases import Phase, Wanted
 from yardmaster.lifecycle.remedies import Change, known_change
 from yardmaster.quantity import exact_bytes
+from yardmaster.storage.file_list import ListedFile
 
 EVENTS_SHOWN = 100
 CHECKPOINTS_SHOWN = 20
 OUTPUTS_SHOWN = 10
+MODEL_FILES_SHOWN = 20
 _HAVE_PARAMETER_SERVERS = {Strategy.BETWEEN_GRAPH.value, Strategy.PARAMETER_SERVER.value}
 
 
@@ -69,7 +73,8 @@ class JobFacts:
     events: Sequence[JobEvent]
     attempts: Sequence[JobAttempt]
     checkpoints: Sequence[Checkpoint]
-    model: Model | None
+    model: ModelVersion | None
+    first_model_files: Sequence[ListedFile]
     outputs: OutputsSummary | None
     first_outputs: Sequence[JobOutput]
     code: CodeVersion | None
@@ -195,13 +200,14 @@ class JobFacts:
 
 
 def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFacts:
-    """Everything, in at most eleven queries. `role` is the reader's in the job's namespace."""
+    """Everything, in at most twelve queries. `role` is the reader's in the job's namespace."""
     spec, _ = spec_or_remains(job)
     facts = facts_of(job)
     because = why(user, job, facts, now)
     tasks = task_cards(job, spec, facts, now)
     may_have_results = job.admitted_at is not None or job.attempt > 1
     outputs = outputs_summary(job.pk) if may_have_results else None
+    model = _model(job) if may_have_results else None
     return JobFacts(
         job=job,
         spec=spec,
@@ -213,7 +219,8 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         events=list(JobEvent.objects.filter(job=job).order_by("-pk")[:EVENTS_SHOWN]),
         attempts=_attempts(job),
         checkpoints=_checkpoints(job) if may_have_results else [],
-        model=_model(job) if may_have_results else None,
+        model=model,
+        first_model_files=[] if model is None else files_in(model)[:MODEL_FILES_SHOWN],
         outputs=outputs,
         first_outputs=[] if outputs is None else list(outputs_of(job.pk, outputs.attempt)[:OUTPUTS_SHOWN]),
         code=_code(user, spec.code_version),
@@ -252,8 +259,8 @@ def _checkpoints(job: Job) -> list[Checkpoint]:
     return list(complete.order_by("-completed_at", "-step")[:CHECKPOINTS_SHOWN])
 
 
-def _model(job: Job) -> Model | None:
-    return Model.objects.filter(job=job, completed_at__isnull=False).order_by("-attempt").first()
+def _model(job: Job) -> ModelVersion | None:
+    return versions_of_jobs([job.pk]).select_related("parent").first()
 
 
 def _code(user: User, version_id: uuid.UUID | None) -> CodeVersion | None:

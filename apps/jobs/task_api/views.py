@@ -18,7 +18,8 @@ from rest_framework.serializers import BaseSerializer
 from apps.errors import Gone, NotFound
 from apps.jobs.models import Job
 from apps.jobs.state import outputs
-from apps.jobs.state.results import checkpoint_begin, model_begin, result_settle
+from apps.jobs.state.exports import export_settle, model_begin
+from apps.jobs.state.results import checkpoint_begin, result_settle
 from apps.jobs.state.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
 from apps.jobs.task_api.orders import job_of, order_for
 from apps.jobs.task_api.reports import report_take
@@ -179,6 +180,7 @@ class TaskUploadCompleteView(TaskUploadAddress):
     def post(self, request: Request, upload_id: UUID) -> Response:
         upload = upload_complete(self.upload(upload_id))
         result_settle(upload.pk, timezone.now())
+        export_settle(upload.pk, timezone.now())
         outputs.outputs_settle(upload.pk, timezone.now())
         return Response(UploadSummarySerializer(upload).data, status=200 if upload.is_complete else 202)
 

@@ -1,4 +1,5 @@
-"""Remove what a deleted job left: its objects, its logs, then its rows. Interrupted anywhere, it is done again.
+"""Remove what a deleted job left: its objects, its logs, then its rows; not the models that it exported. Interrupted
+anywhere, it is done again.
 
 A task may still be writing. What it begins is refused from when the job was marked as deleted; what it had begun is
 waited for (an upload that is being completed), refused by the log store, or removed by the tombstone's sweep.
@@ -12,7 +13,7 @@ from django.utils import timezone
 from apps.jobs.models import Checkpoint, Job, JobEvent, JobOutput, ScalarPoint
 from apps.jobs.state.log_charges import log_release
 from apps.jobs.state.results import results_folder
-from apps.registry.models import Model
+from apps.registry.models import ModelVersion
 from apps.stores import log_store, storage
 from apps.uploads.removal import tombstones_set
 from apps.uploads.services import uploads_discard, uploads_discard_of_job
@@ -24,21 +25,30 @@ _BATCHES_AT_ONCE = 50
 def remove(job: Job) -> bool:
     """Remove a job that is over and marked as deleted. The row goes last: while it is there, the sweep comes back.
     False: it is not done yet."""
-    for results in (Checkpoint, Model):
-        uploads_discard(results.objects.filter(job=job).values_list("upload_id", flat=True))
+    uploads_discard(Checkpoint.objects.filter(job=job).values_list("upload_id", flat=True))
     if not uploads_discard_of_job(job.pk):
         return False
     log_store().delete_job(job.pk)
     log_release(job.pk, job.namespace_id)
     if not _rows_removed(job):
         return False
-    places = [results_folder(job), f"jobs/{job.pk}"]  # the second as before namespaces had folders
+    places = _places_of(job)
     for place in places:
         storage().delete_prefix(place)
     with transaction.atomic():
         tombstones_set(places, timezone.now())
         job.delete()
     return True
+
+
+def _places_of(job: Job) -> list[str]:
+    """Where everything of the job lies that is to go. Models used to lie there, too: those stay, with their place."""
+    places = [results_folder(job), f"jobs/{job.pk}"]  # the second as before namespaces had folders
+    kept = ModelVersion.objects.filter(source_job=job.pk).values_list("key_prefix", flat=True)
+    if not any(prefix.startswith(f"{place}/") for prefix in kept for place in places):
+        return places
+    attempts = range(1, job.attempt + 1)
+    return [f"{place}/{n}/{part}" for place in places for n in attempts for part in ("checkpoints", "outputs")]
 
 
 def _rows_removed(job: Job) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
-from django.db.models import Exists, OuterRef, Prefetch, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
 from apps.accounts.models import User
 from apps.errors import NotFound
@@ -28,6 +28,7 @@ from yardmaster.storage.file_list import ListedFile
 C = TypeVar("C", bound=Collection)
 V = TypeVar("V", bound=Version)
 
+ALL = Q()
 VersionFields = Callable[[Sequence[ListedFile]], dict[str, Any]]
 
 
@@ -45,6 +46,9 @@ class VersionStore(Generic[C, V]):
     collections: type[C]
     versions: type[V]
     version_fields: VersionFields = nothing_more
+    live: Q = ALL
+    """Which things are there for people, and `live_versions` which versions, where deleted ones stay for a while."""
+    live_versions: Q = ALL
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,8 @@ DOWNLOAD_LIFE = timedelta(minutes=10)
 
 def collections_visible(store: VersionStore[C, V], user: User) -> QuerySet[C]:
     """Those in the user's namespaces."""
-    rows: QuerySet[C] = store.collections._default_manager.filter(namespace__in=namespaces_visible(user))
+    visible: QuerySet[C] = store.collections._default_manager.filter(namespace__in=namespaces_visible(user))
+    rows = visible.filter(store.live)
     return rows.select_related("namespace", "created_by")
 
 
@@ -96,7 +101,7 @@ def version_for(store: VersionStore[C, V], user: User, version_id: uuid.UUID, *,
     versions: Any = store.versions._default_manager
     found: V | None = (
         versions.select_related("parent__namespace", "created_by")
-        .filter(pk=version_id, parent__namespace__in=namespaces_visible(user))
+        .filter(store.live_versions, pk=version_id, parent__namespace__in=namespaces_visible(user))
         .first()
     )
     if found is None:
@@ -110,8 +115,9 @@ def version_for(store: VersionStore[C, V], user: User, version_id: uuid.UUID, *,
 def with_newest(store: VersionStore[C, V], rows: QuerySet[C]) -> QuerySet[C]:
     """The rows with their newest version at hand (`newest_of`), in one more query for all of them."""
     versions: Any = store.versions._default_manager
-    newer = versions.filter(parent=OuterRef("parent"), number__gt=OuterRef("number"))
-    newest = versions.filter(~Exists(newer)).select_related("created_by")
+    there = versions.filter(store.live_versions)
+    newer = there.filter(parent=OuterRef("parent"), number__gt=OuterRef("number"))
+    newest = there.filter(~Exists(newer)).select_related("created_by")
     return rows.prefetch_related(Prefetch("versions", queryset=newest, to_attr="newest"))
 
 
@@ -130,7 +136,7 @@ def parent_of(version: Version) -> Any:
 def versions_of(store: VersionStore[C, V], collection: C) -> QuerySet[V]:
     """All versions of the thing."""
     versions: Any = store.versions._default_manager
-    rows: QuerySet[V] = versions.filter(parent=collection)
+    rows: QuerySet[V] = versions.filter(store.live_versions, parent=collection)
     return rows.select_related("created_by")
 
 

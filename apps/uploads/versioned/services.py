@@ -9,6 +9,7 @@ import unicodedata
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
@@ -64,11 +65,19 @@ def collection_create(
     return made
 
 
-def version_add(store: VersionStore[C, V], collection: C, *, actor: User | None, upload: Upload, note: str = "") -> V:
-    """The next version. Raises `Conflict` for an upload that is not complete."""
+def version_add(
+    store: VersionStore[C, V],
+    collection: C,
+    *,
+    actor: User | None,
+    upload: Upload,
+    note: str = "",
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> V:
+    """The next version; `more` are columns of its own. Raises `Conflict` for an upload that is not complete."""
     _check_upload(store, upload, collection.namespace)
     with transaction.atomic():
-        made = _version_create(store, collection, actor=actor, upload=upload, note=note)
+        made = _version_create(store, collection, actor=actor, upload=upload, note=note, more=more)
         record(
             actor, f"{store.noun}_version.create", f"{store.noun}_version:{made.pk}",
             namespace=collection.namespace, of=str(collection.pk), number=made.number,
@@ -147,7 +156,15 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _version_create(store: VersionStore[C, V], collection: C, *, actor: User | None, upload: Upload, note: str) -> V:
+def _version_create(
+    store: VersionStore[C, V],
+    collection: C,
+    *,
+    actor: User | None,
+    upload: Upload,
+    note: str,
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> V:
     locked = _lock(store, collection.pk)
     upload_use(upload)
     files = manifest_by_path(upload.pk)
@@ -158,7 +175,7 @@ def _version_create(store: VersionStore[C, V], collection: C, *, actor: User | N
         id=upload.target_id, parent=locked, number=locked.latest_number, note=note, upload_id=upload.pk,
         key_prefix=upload.key_prefix, size=sum(file.size for file in files), file_count=len(files),
         added=change.added, changed=change.changed, removed=change.removed, created_by=actor,
-        **store.version_fields(files),
+        **store.version_fields(files), **more,
     )  # fmt: skip
     made.save(force_insert=True)
     return made

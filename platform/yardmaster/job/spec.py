@@ -152,6 +152,8 @@ class TrainingSpec:
     environment: Mapping[str, str] = field(default_factory=dict)
     inputs: tuple[DatasetInput, ...] = ()
     paths: Paths = Paths()
+    model_name: str = ""
+    """The model of which the job's export becomes a version; empty: the one that is called like the job."""
     retries: int = 3
     """How many restarts the attempt may spend, all tasks together, before a failure is the job's."""
     max_runtime: timedelta | None = None

@@ -40,13 +40,21 @@ _HUGE = 10**15
 
 _TOP = (
     "version", "name", "strategy", "roles", "code", "entry_point", "arguments", "environment", "inputs", "paths",
-    "retries", "max_runtime", "grace_period", "reclaim_delay", "priority", "success",
+    "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "priority", "success",
 )  # fmt: skip
 _ROLE = ("replicas", "cpu", "memory", "gpus", "extended")
 _INPUT = ("dataset_version", "name")
 _PATHS = tuple(Paths.__dataclass_fields__)
+_MODEL = ("name",)
 _SUCCESS = ("rule", "percent")
-_LEVELS = {"the top level": _TOP, "roles.<role>": _ROLE, "inputs.<n>": _INPUT, "paths": _PATHS, "success": _SUCCESS}
+_LEVELS = {
+    "the top level": _TOP,
+    "roles.<role>": _ROLE,
+    "inputs.<n>": _INPUT,
+    "paths": _PATHS,
+    "model": _MODEL,
+    "success": _SUCCESS,
+}
 _ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NO_ID = uuid.UUID(int=0)
 _STAND_IN = TrainingSpec("job", Strategy.SINGLE, {Role.WORKER: RoleSpec()}, _NO_ID, "train.py")
@@ -88,6 +96,7 @@ def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
         "environment": dict(spec.environment),
         "inputs": [{"dataset_version": str(one.dataset_version), "name": one.name} for one in spec.inputs],
         "paths": {key: getattr(spec.paths, key) for key in _PATHS},
+        "model": {"name": spec.model_name},
         "retries": spec.retries,
         "max_runtime": None if spec.max_runtime is None else _seconds(spec.max_runtime),
         "grace_period": _seconds(spec.grace_period),
@@ -198,6 +207,7 @@ class _Reading:
             environment=self.environment(top.get("environment", {})),
             inputs=tuple(self.inputs(top.get("inputs", []))),
             paths=self.paths(top.get("paths", {})),
+            model_name=self.text("model.name", self.keys("model", top.get("model", {}), _MODEL).get("name", "")),
             retries=self.whole("retries", top.get("retries", _STAND_IN.retries)),
             max_runtime=None if top.get("max_runtime") is None else self.duration("max_runtime", top["max_runtime"]),
             grace_period=self.duration("grace_period", top.get("grace_period", _seconds(_STAND_IN.grace_period))),

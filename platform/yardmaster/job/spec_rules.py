@@ -263,6 +263,16 @@ def _paths(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
             seen.add(value)
 
 
+def _model(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
+    name = spec.model_name
+    if name and (len(name) > limits.name or not name.isprintable() or name != name.strip()):
+        message = f"A model's name has at most {limits.name} printable characters and no space at its ends."
+        yield Problem("model.name", "bad_value", message, "Leave it out for the job's name.", shorten(name))
+    elif name and only_serves(spec.strategy):
+        message = f"{spec.strategy.value} runs no script, so that nothing exports a model."
+        yield Problem("model.name", "conflict", message, "Remove model.", shorten(name))
+
+
 def _flag(field: str, flag: str) -> Iterator[Problem]:
     if not _FLAG.fullmatch(flag):
         message = "A flag begins with -- and has letters, digits, - and _."
@@ -327,6 +337,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
     _environment,
     _inputs,
     _paths,
+    _model,
     _limits,
     _success,
 )

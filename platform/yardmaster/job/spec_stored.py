@@ -55,6 +55,7 @@ def stored_spec(data: object) -> TrainingSpec:
         environment=top.value("environment", _table_of(_text), {}),
         inputs=top.value("inputs", _list_of(_input), ()),
         paths=_paths(top),
+        model_name=top.inner("model").value("name", _text, _DEFAULTS.model_name),
         retries=top.value("retries", _whole, _DEFAULTS.retries),
         max_runtime=top.value("max_runtime", _or_none(_duration), None),
         grace_period=top.value("grace_period", _duration, _DEFAULTS.grace_period),

@@ -1,19 +1,22 @@
-"""The models that jobs produced."""
+"""Models and their versions: what jobs exported."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from yardmaster_client.cli.output import Json, Namespace, notes, print_json, print_table, progress_bar, size
 from yardmaster_client.downloads import folder_named
-from yardmaster_client.names import find_job, find_model
+from yardmaster_client.models import Model
+from yardmaster_client.names import find_model_version
 from yardmaster_client.portal import Yardmaster
 
-app = typer.Typer(help="The models that jobs produced.", no_args_is_help=True)
+Reference = Annotated[str, typer.Argument(help="Name, name@version, name@stage, id, or the job that exported it.")]
+
+app = typer.Typer(help="Models: what jobs exported.", no_args_is_help=True)
 
 
 def register(parent: typer.Typer) -> None:
@@ -21,32 +24,38 @@ def register(parent: typer.Typer) -> None:
 
 
 @app.command("list")
-def list_models(namespace: Namespace = None, as_json: Json = False) -> None:
+def list_models(namespace: Namespace = None, search: str | None = None, as_json: Json = False) -> None:
     """Models, newest first."""
     with Yardmaster.from_environment() as portal:
-        found = list(portal.models(namespace=namespace))
+        found = list(portal.models.list(namespace=namespace, search=search))
     if as_json:
         print_json(found)
         return
-    rows = ([one.id, one.name, one.attempt, one.file_count, size(one.size), one.created_at] for one in found)
-    print_table(["ID", "JOB", "ATTEMPT", "FILES", "SIZE", "MADE"], rows)
+    print_table(["NAME", "LATEST", "STAGE", "SIZE", "UPDATED", "ID"], (_row(one) for one in found))
+
+
+def _row(model: Model) -> list[Any]:
+    latest = model.latest
+    facts = ["", "", ""] if latest is None else [f"@{latest.number}", latest.stage, size(latest.size)]
+    return [model.name, *facts, model.updated_at, model.id]
 
 
 @app.command()
 def download(
-    model: Annotated[str, typer.Argument(help="A model's id or name, or the job that made it.")],
+    reference: Reference,
     to: Annotated[
         Path | None, typer.Option(help="The target folder. Default: the model's name, in the current directory.")
     ] = None,
+    namespace: Namespace = None,
     as_json: Json = False,
 ) -> None:
-    """Fetch a model's files. Those that are there already are not fetched again."""
+    """Fetch a version's files. Those that are there already are not fetched again."""
     with Yardmaster.from_environment() as portal:
-        found = find_model(portal, model)
-        folder = to or folder_named(found.name or find_job(portal, found.job).name)
-        with progress_bar(f"Downloading {found.name}") as progress:
-            files = portal.model_download(found.id, folder, progress)
+        version = find_model_version(portal, reference, namespace)
+        folder = to or folder_named(portal.models.get(version.model).name)
+        with progress_bar(f"Downloading {reference}") as progress:
+            files = portal.models.download(version.id, folder, progress)
     if as_json:
-        print_json({"model": found.id, "files": [str(file) for file in files]})
+        print_json({"version": version.id, "files": [str(file) for file in files]})
     else:
         notes().print(Text(f"{len(files)} files are in {folder}."))

@@ -75,12 +75,12 @@ def test_an_export_written_after_a_stop_is_kept_and_marked(portal_scene: Scene, 
     portal_scene.client.jobs.stop(job.id)
     job = portal_scene.settled(job)
     assert job.phase == "STOPPED"
-    (model,) = [one for one in portal_scene.client.models() if one.job == job.id]
-    assert model.stopped
-    portal_scene.client.model_download(model.id, tmp_path)
+    version = portal_scene.client.models.version(job.model)
+    assert (version.job, version.stopped) == (job.id, True)
+    portal_scene.client.models.download(version.id, tmp_path)
     assert (tmp_path / "saved_model.pb").read_text() == "exported"
     kept = [one for one in portal_scene.client.jobs.events(job.id) if one["kind"] == "model_kept"]
-    assert [one["message"] for one in kept] == ["The model was saved."]
+    assert [one["message"][:33] for one in kept] == ["The model was saved as version 1 "]
     portal_scene.assert_nothing_is_left(job)
 
 
@@ -89,7 +89,7 @@ def test_half_an_export_of_a_script_that_was_killed_is_not_kept_and_the_job_says
     portal_scene.client.jobs.stop(job.id)
     job = portal_scene.settled(job)
     assert job.phase == "STOPPED"
-    assert not [one for one in portal_scene.client.models() if one.job == job.id]
+    assert portal_scene.client.jobs.get(job.id).model is None
     (unsaved,) = portal_scene.ask("SELECT unsaved FROM jobs_taskfact WHERE job_id = ?", job.id.replace("-", ""))[0]
     assert "did not end with exit code 0" in unsaved
 

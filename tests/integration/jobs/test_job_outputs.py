@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from apps.jobs.models import JobOutput, OutputUpload, ReplacedOutputs, TaskFact
 from apps.jobs.state import outputs
 from apps.jobs.state.output_files import event_files_of
-from apps.registry.models import Model
+from apps.registry.models import ModelVersion
 from apps.stores import storage
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
@@ -284,7 +284,7 @@ def test_a_model_of_a_stopped_job_is_marked(job, ada, signed_in):
     (one,) = client.post(f"{TASK}uploads/{upload['id']}/parts/", wanted).json()["urls"]
     APIClient().put("/" + one["url"].split("/", 3)[3], b"x", content_type="application/octet-stream")
     client.post(f"{TASK}uploads/{upload['id']}/complete/", {})
-    assert Model.objects.get(job=job).stopped
+    assert ModelVersion.objects.get(job=job).stopped
     assert signed_in(ada).get(f"/api/v1/jobs/{job.pk}/model/").json()["stopped"] is True
     events = signed_in(ada).get(f"/api/v1/jobs/{job.pk}/events/").json()["results"]
     assert [one["facts"].get("stopped") for one in events if one["kind"] == "model_kept"] == [True]

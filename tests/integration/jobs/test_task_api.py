@@ -10,13 +10,15 @@ from rest_framework.test import APIClient
 
 from apps.jobs.models import Checkpoint, Job, JobAttempt, ScalarPoint, TaskFact
 from apps.jobs.services import job_retry
+from apps.jobs.state.exports import exports_settle
 from apps.jobs.state.results import newest_checkpoint, results_settle
 from apps.jobs.state.task_auth import AFTER_CLEANUP, identity_of, token_of
 from apps.jobs.task_api import reports as task_reports
-from apps.registry.models import Model
+from apps.registry.models import ModelUpload, ModelVersion
 from apps.stores import storage
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
+from apps.uploads.versioned.selectors import file_key
 from tests.integration.jobs.world import task_of
 from tests.integration.sending import part
 from yardmaster.job.spec import Role
@@ -294,7 +296,7 @@ def test_a_restarted_task_may_keep_its_model_again(job, django_capture_on_commit
     for _ in range(3):
         with django_capture_on_commit_callbacks(execute=True):
             sent(client, "model")
-    assert Model.objects.filter(job=job).count() == 1
+    assert ModelVersion.objects.filter(job=job).count() == 1
     assert storage_used(job.namespace).used == 3
 
 
@@ -302,11 +304,14 @@ def test_the_model_is_listed_and_can_be_read(job, ada, bob, signed_in):
     sent(task_of(job), "model")
     me = signed_in(ada)
     (listed,) = me.get("/api/v1/models/").json()["results"]
-    assert (listed["job"], listed["name"], listed["size"], listed["file_count"]) == (str(job.pk), "digits", 3, 1)
+    latest = listed["latest"]
+    assert (listed["name"], latest["number"], latest["job"], latest["size"], latest["files"]) == (
+        "digits", 1, str(job.pk), 3, 1,
+    )  # fmt: skip
     shown = me.get(f"/api/v1/jobs/{job.pk}/model/").json()
-    assert shown == me.get(f"/api/v1/models/{listed['id']}/").json()
+    assert (shown["id"], shown["model"], shown["name"]) == (latest["id"], listed["id"], "digits")
     assert shown["files"][0]["path"] == "model/a.bin"
-    assert me.get(f"/api/v1/jobs/{job.pk}/").json()["model"] == listed["id"]
+    assert me.get(f"/api/v1/jobs/{job.pk}/").json()["model"] == latest["id"]
     stranger = signed_in(bob)
     assert stranger.get("/api/v1/models/").json()["results"] == []
     assert stranger.get(f"/api/v1/models/{listed['id']}/").status_code == 404
@@ -318,9 +323,10 @@ def test_an_upload_that_was_finished_without_its_message_becomes_a_result_all_th
     from apps.uploads.services import upload_complete
 
     upload_complete(Upload.objects.get(pk=upload["id"]))
-    assert Model.objects.get(job=job).completed_at is None
-    results_settle(timezone.now())
-    assert Model.objects.get(job=job).completed_at is not None
+    assert ModelUpload.objects.filter(job=job).exists()
+    exports_settle(timezone.now())
+    assert ModelVersion.objects.get(job=job).number == 1
+    assert not ModelUpload.objects.exists()
 
 
 def test_an_upload_of_another_job_is_not_found(world, job, ada):
@@ -334,7 +340,7 @@ def test_an_upload_of_another_job_is_not_found(world, job, ada):
         assert answer.status_code == 404
 
 
-def test_a_deleted_job_returns_the_storage_of_its_results(
+def test_a_deleted_job_returns_the_storage_of_its_results_but_its_model(
     world, job, ada, signed_in, django_capture_on_commit_callbacks
 ):
     client = task_of(job)
@@ -347,7 +353,11 @@ def test_a_deleted_job_returns_the_storage_of_its_results(
     world.now = max(world.now, world.again(job).next_look_at)
     with django_capture_on_commit_callbacks(execute=True):
         world.settle()
-    assert storage_used(job.namespace).used == 0
+    assert storage_used(job.namespace).used == 3
+    version = ModelVersion.objects.get(source_job=job.pk)
+    assert (version.job, version.job_name) == (None, "digits")
+    with storage().open_range(file_key(version, "model/a.bin")) as stream:
+        assert stream.read() == b"xxx"
     assert list(storage().list_prefix(f"jobs/{job.pk}")) == []
 
 

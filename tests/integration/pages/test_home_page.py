@@ -13,9 +13,8 @@ from apps.accounts.models import User
 from apps.datasets.models import Dataset
 from apps.jobs.models import Job, Reservation
 from apps.namespaces.models import Membership, Namespace, Quota
-from apps.registry.models import Model
 from apps.uploads.models import StorageAccount
-from yardmaster.ids import new_id
+from tests.integration.model_versions import version_of
 
 pytestmark = pytest.mark.django_db
 HOSTILE = ["</a><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "\u202egnp.exe", "🚂" * 150, "n" * 200]
@@ -139,13 +138,10 @@ class TestQuota:
 class TestModels:
     def test_models_made_lately_lead_to_their_jobs(self, ada, home):
         job = make_job(ada, phase="SUCCEEDED", **ended(1))
-        Model.objects.create(
-            namespace=job.namespace, job=job, attempt=1, name="digits-model", upload_id=new_id(), size=5 << 20,
-            completed_at=timezone.now(),
-        )  # fmt: skip
+        version_of(job, name="digits-model", content={"saved_model.pb": b"x" * 2048})
         page = home(ada)
         assert "digits-model" in page
-        assert "5.0 MiB" in page
+        assert "2.0 KiB" in page
 
 
 class TestFirstSteps:

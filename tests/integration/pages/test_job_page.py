@@ -16,10 +16,10 @@ from apps.accounts.models import User
 from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, TaskFact
 from apps.jobs.services import job_stop
 from apps.namespaces.models import Membership, Namespace, Role
-from apps.registry.models import Model
 from apps.stores import log_store
 from tests.integration.jobs.conftest import engine_settings, stores, world
 from tests.integration.jobs.world import World
+from tests.integration.model_versions import version_of
 from yardmaster.job.spec import Role as TaskRole
 from yardmaster.job.spec_json import spec_from_json
 from yardmaster.lifecycle.phases import TaskPhase
@@ -275,13 +275,10 @@ class TestParts:
         job = world.launch(ada)
         world.until_running(job)
         now = timezone.now()
-        model = Model.objects.create(
-            namespace=job.namespace, job=job, attempt=1, name="digits", upload_id=uuid.uuid4(), size=3_000_000,
-            files=[{"path": "a b/saved_model.pb", "size": 3_000_000, "sha256": "0" * 64, "key": "x"}], completed_at=now,
-        )  # fmt: skip
+        model = version_of(job, content={"a b/saved_model.pb": b"x"})
         Checkpoint.objects.create(job=job, attempt=1, step=400, upload_id=uuid.uuid4(), size=10, completed_at=now)
         page = see(ada, job)
-        assert f"/models/{model.pk}/file/?path=a%20b/saved_model.pb" in page
+        assert f"/model-versions/{model.pk}/file/?path=a%20b/saved_model.pb" in page
         assert "step 400" in page
         assert "Resume point" in page
 

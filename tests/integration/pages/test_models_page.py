@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import uuid
-
 import pytest
 from django.urls import reverse
-from django.utils import timezone
 
-from apps.jobs.models import Job
-from apps.registry.models import Model
-from apps.stores import storage
+from apps.registry.models import ModelVersion
+from tests.integration.model_versions import job_of, version_of
 
 pytestmark = pytest.mark.django_db
 
 HOSTILE = "<script>alert(1)</script>\"'\u05d0"
 
 
-def make(user, name: str = "digits", attempt: int = 1) -> Model:
-    now = timezone.now()
-    job = Job.objects.create(
-        namespace=user.personal_namespace, owner=user, name=name, engine="local", spec={}, needs={}, queued_at=now
-    )
-    key = f"jobs/{job.pk}/{attempt}/model/saved_model.pb"
-    storage().put(key, b"weights")
-    return Model.objects.create(
-        namespace=job.namespace, job=job, attempt=attempt, name=name, upload_id=uuid.uuid4(), size=7,
-        files=[{"path": "saved_model.pb", "size": 7, "sha256": "ab" * 32, "key": key}], completed_at=now,
-    )  # fmt: skip
+def make(user, name: str = "digits", **facts) -> ModelVersion:
+    return version_of(job_of(user, name), **facts)
 
 
 def test_without_models_the_page_says_how_one_comes_about(web):
@@ -36,22 +23,21 @@ def test_without_models_the_page_says_how_one_comes_about(web):
     assert "MODEL_DIR" in text
 
 
-def test_the_list_leads_to_the_model_its_job_and_its_files(web, ada, django_assert_max_num_queries):
+def test_the_list_leads_to_the_model_its_newest_version_and_its_job(web, ada, django_assert_max_num_queries):
     found = [make(ada, f"digits-{n}", attempt=n) for n in (1, 2)]
     with django_assert_max_num_queries(8):
         text = web.get(reverse("models_page")).content.decode()
-    for model in found:
-        assert reverse("model_page", args=[model.pk]) in text
-        assert reverse("job_page", args=[model.job_id]) in text
-        assert reverse("model_archive_page", args=[model.pk]) in text
-    assert "attempt 2" in text
+    for version in found:
+        assert reverse("model_page", args=[version.parent_id]) in text
+        assert reverse("model_version_page", args=[version.pk]) in text
+        assert reverse("job_page", args=[version.job_id]) in text
     assert "digits-1" not in web.get(reverse("models_page"), {"search": "ts-2"}).content.decode()
 
 
-def test_a_model_shows_its_files_and_how_to_fetch_them(web, ada, django_assert_max_num_queries):
+def test_a_version_shows_its_files_and_how_to_fetch_them(web, ada, django_assert_max_num_queries):
     model = make(ada)
     with django_assert_max_num_queries(12):
-        text = web.get(reverse("model_page", args=[model.pk])).content.decode()
+        text = web.get(reverse("model_version_page", args=[model.pk])).content.decode()
     assert "saved_model.pb" in text
     assert f"yardmaster models download {model.pk}" in text
 
@@ -70,14 +56,16 @@ def test_all_files_come_as_one_zip(web, ada):
 
 
 def test_a_foreign_model_is_a_404(ada, bob, client):
-    model = make(ada)
+    version = make(ada)
     client.force_login(bob)
-    for name in ("model_page", "model_file_page", "model_archive_page"):
-        assert client.get(reverse(name, args=[model.pk])).status_code == 404
-    assert str(model.pk) not in client.get(reverse("models_page")).content.decode()
+    assert client.get(reverse("model_page", args=[version.parent_id])).status_code == 404
+    for name in ("model_version_page", "model_file_page", "model_archive_page"):
+        assert client.get(reverse(name, args=[version.pk])).status_code == 404
+    assert str(version.parent_id) not in client.get(reverse("models_page")).content.decode()
 
 
 def test_a_hostile_name_harms_no_page(web, ada):
-    model = make(ada, HOSTILE)
-    for address in (reverse("models_page"), reverse("model_page", args=[model.pk])):
+    version = make(ada, HOSTILE)
+    pages = [reverse("model_page", args=[version.parent_id]), reverse("model_version_page", args=[version.pk])]
+    for address in (reverse("models_page"), *pages):
         assert "<script>alert" not in web.get(address).content.decode()

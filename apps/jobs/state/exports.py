@@ -1,0 +1,138 @@
+"""What a job exports becomes a version of a model: the upload comes first, its row here second, and both are bound in
+one transaction when it is complete. Cut off anywhere, `exports_settle` continues.
+
+The version repeats what it was made of and what the job measured, so that it can be read when the job is gone.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max, Q
+
+from apps.errors import Gone
+from apps.jobs.models import Job, JobAttempt, JobEvent, ScalarPoint
+from apps.jobs.state.nudges import job_changed
+from apps.jobs.state.results import AT_ONCE, lock_job
+from apps.jobs.state.specs import spec_or_remains
+from apps.registry.models import ModelUpload, ModelVersion
+from apps.registry.services import exports_replace, model_version_create
+from apps.uploads.models import State, Upload
+from apps.uploads.services import upload_begin, uploads_discard
+from yardmaster.job.spec import TrainingSpec
+from yardmaster.storage.file_list import ListedFile
+
+METRICS_KEPT = 200
+_POINTS_AT_ONCE = 50
+"""Points that one statement names."""
+
+
+def model_begin(*, job: Job, attempt: int, files: Sequence[ListedFile], stopped: bool = False) -> Upload:
+    """Begin to upload the model of an attempt. One that is being sent starts again; a complete one stays until the new
+    one is complete. `stopped`: its task was asked to stop."""
+    with transaction.atomic():
+        earlier = ModelUpload.objects.select_for_update().filter(job=job, attempt=attempt)
+        replaced = list(earlier.values_list("upload_id", flat=True))
+        ModelUpload.objects.filter(upload_id__in=replaced).delete()
+        uploads_discard(replaced)
+    upload = upload_begin(
+        namespace=job.namespace, actor=None, kind="model", files=files, job_id=job.pk, lock=lambda: lock_job(job.pk)
+    )
+    ModelUpload.objects.create(upload_id=upload.pk, job=job, attempt=attempt, stopped=stopped)
+    return upload
+
+
+def exports_settle(now: datetime) -> None:
+    """Settle whatever was interrupted between a complete upload and its version."""
+    for upload_id in list(ModelUpload.objects.order_by("pk").values_list("upload_id", flat=True)[:AT_ONCE]):
+        export_settle(upload_id, now)
+
+
+def export_settle(upload_id: uuid.UUID, now: datetime) -> None:
+    """Make the version of the upload, if it is complete; forget the row if it is gone. Repeats harmlessly."""
+    pending = ModelUpload.objects.select_related("job__namespace", "job__owner").filter(upload_id=upload_id).first()
+    if pending is None or pending.job.deleted_at is not None:
+        return
+    upload = Upload.objects.filter(pk=upload_id).first()
+    if upload is None or upload.state in (State.FAILED, State.DELETING):
+        pending.delete()
+    elif upload.state == State.COMPLETE:
+        _complete(pending, upload, now)
+
+
+def _complete(pending: ModelUpload, upload: Upload, now: datetime) -> None:
+    job = pending.job
+    spec, _ = spec_or_remains(job, JobAttempt.objects.filter(job=job, number=pending.attempt).first())
+    metrics = last_values(job, pending.attempt)
+    with transaction.atomic():
+        try:
+            lock_job(job.pk)  # which is not removed then while this becomes a version
+        except Gone:
+            return
+        if not ModelUpload.objects.filter(pk=pending.pk).delete()[0]:
+            return
+        version = model_version_create(
+            namespace=job.namespace,
+            name=spec.model_name or job.name,
+            actor=job.owner,
+            upload=upload,
+            facts={
+                "job": job,
+                "source_job": job.pk,
+                "job_name": job.name,
+                "attempt": pending.attempt,
+                "stopped": pending.stopped,
+                "source": source_of(job, spec),
+                "metrics": metrics,
+            },
+        )
+        exports_replace(job.pk, pending.attempt, by=version)
+        _note(job, version, now)
+        job_changed(job, is_detail=True)
+
+
+def source_of(job: Job, spec: TrainingSpec) -> dict[str, Any]:
+    """What the model was made of, as it stays when the job is deleted."""
+    return {
+        "engine": job.engine,
+        "strategy": spec.strategy.value,
+        "code": None if spec.code_version is None else {"version": str(spec.code_version)},
+        "entry_point": spec.entry_point,
+        "arguments": list(spec.arguments),
+        "inputs": [{"version": str(one.dataset_version), "as": one.name} for one in spec.inputs],
+    }
+
+
+def last_values(job: Job, attempt: int) -> list[dict[str, Any]]:
+    """The last value of each of the attempt's scalars, by run and tag; the first `METRICS_KEPT`."""
+    points = ScalarPoint.objects.filter(job=job, attempt=attempt)
+    ends = points.values("run", "tag").annotate(last=Max("step")).order_by("run", "tag")
+    names = list(ends.values_list("run", "tag", "last")[:METRICS_KEPT])
+    found: list[dict[str, Any]] = []
+    for at in range(0, len(names), _POINTS_AT_ONCE):
+        wanted = Q()
+        for run, tag, step in names[at : at + _POINTS_AT_ONCE]:
+            wanted |= Q(run=run, tag=tag, step=step)
+        rows = points.filter(wanted).order_by("run", "tag").values_list("run", "tag", "step", "value")
+        found += [dict(zip(("run", "tag", "step", "value"), row, strict=True)) for row in rows]
+    return found
+
+
+def _note(job: Job, version: ModelVersion, now: datetime) -> None:
+    facts: dict[str, Any] = {
+        "model": str(version.parent_id),
+        "version": str(version.pk),
+        "number": version.number,
+        "size": version.size,
+        "files": version.file_count,
+    }
+    if version.stopped:
+        facts["stopped"] = True
+    JobEvent.objects.create(
+        job=job, at=now, attempt=version.attempt, kind="model_kept", facts=facts,
+        message=f"The model was saved as version {version.number} of {version.parent.name}.",
+    )  # fmt: skip
