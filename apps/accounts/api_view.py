@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
 from django.db.models import QuerySet
@@ -32,7 +31,7 @@ class ApiView(GenericAPIView[Any]):
         found.is_valid(raise_exception=True)
         return found
 
-    def page(self, rows: QuerySet[Any] | Sequence[Any], serializer: type[BaseSerializer[Any]]) -> Response:
+    def page(self, rows: Any, serializer: type[BaseSerializer[Any]]) -> Response:
         """One page of the rows, in the order of the view's pages."""
         found = self.paginate_queryset(rows) or []
         return self.get_paginated_response(serializer(found, many=True, context=self.get_serializer_context()).data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, cast
 from uuid import UUID
 
@@ -44,7 +45,7 @@ class CodePage(pages.CollectionPage):
         if version is None:
             return {}
         version = cast(CodeVersion, version)
-        listed = [(file.path, file.size) for file in selectors.files_in(version)[: TREE_SHOWN + 1]]
+        listed = [(file.path, file.size) for file in islice(selectors.files_in(version), TREE_SHOWN + 1)]
         chosen = self.request.GET.get("path", "") or _first_to_read([path for path, _ in listed])
         file = selectors.file_for(version, chosen) if chosen else None
         return {

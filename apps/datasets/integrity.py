@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -51,8 +50,7 @@ def version_check(
     deadline = clock() + (PATIENCE if patience is None else patience)
     checked = size = 0
     corrupt: list[Corrupt] = []
-    files = files_in(version)
-    for file in files[bisect_right(files, after, key=lambda file: file.path) :]:
+    for file in files_in(version, after):
         if checked and clock() > deadline:
             return CheckResult(checked, size, corrupt, after)
         if fault := _fault_of(version, file):

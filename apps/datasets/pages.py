@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote
@@ -18,7 +18,8 @@ from apps.datasets.selectors import DATASETS
 from apps.uploads.delivery import content_type_of
 from apps.uploads.versioned import pages, selectors
 from apps.uploads.versioned.models import Collection, Version
-from apps.uploads.versioned.paging import files_page
+from apps.uploads.versioned.paging import MOST_SEARCHED, files_page
+from apps.uploads.versioned.views import MOST_ARCHIVED
 from yardmaster.storage.base import ObjectMissing
 from yardmaster.storage.file_list import ListedFile
 
@@ -79,21 +80,18 @@ class DatasetPage(pages.CollectionPage):
         if version is None:
             return {}
         version = cast(DatasetVersion, version)
-        rows = selectors.files_in(version)
         pictures = self.request.GET.get("view") == "pictures"
         find = self.request.GET.get("find", "")[:512]
-        if find:
-            rows = [file for file in rows if find.lower() in file.path.lower()]
-        if pictures:
-            rows = [file for file in rows if file.path.lower().endswith(_PICTURES)]
         size = PICTURES_SHOWN if pictures else FILES_SHOWN
-        page = files_page(rows, self.request.GET.get("cursor", ""), size)
+        wanted = _wanted(find, pictures) if find or pictures else None
+        page = files_page(version, self.request.GET.get("cursor", ""), size, wanted)
         return {
             "find": find,
             "page": page,
+            "searched": MOST_SEARCHED,
             "pictures": [(file, picture_address(version, file)) for file in page.rows] if pictures else None,
             "has_pictures": any(content_type_of(file.path).startswith("image/") for file in page.rows),
-            "may_archive": version.size <= LARGEST_ARCHIVE,
+            "may_archive": version.size <= LARGEST_ARCHIVE and version.file_count <= MOST_ARCHIVED,
             **self._preview(version, page.rows),
         }
 
@@ -119,7 +117,7 @@ class DatasetChangesPage(pages.VersionStorePage):
         item = cast(Dataset, self.collection(collection_id))
         pair = self.pair(item, "version", "since")
         before, version = cast(tuple[DatasetVersion | None, DatasetVersion | None], pair)
-        changes = selectors.changes_in(before, version) if version else None
+        changes = selectors.changes_in(before, version, PATHS_SHOWN) if version else None
         context = {
             "item": item,
             "version": version,
@@ -167,6 +165,17 @@ def picture_address(version: DatasetVersion, file: ListedFile) -> str:
     if file.size > LARGEST_PICTURE:
         return ""
     return pages.here(selectors.download_url(version, file.path, content_type=content_type_of(file.path)))
+
+
+def _wanted(find: str, pictures: bool) -> Callable[[ListedFile], bool]:
+    """What belongs on the page: pictures alone, or what has this in its path, in any case."""
+    find = find.lower()
+
+    def is_wanted(file: ListedFile) -> bool:
+        path = file.path.lower()
+        return find in path and (not pictures or path.endswith(_PICTURES))
+
+    return is_wanted
 
 
 def _telling(rows: Sequence[ListedFile]) -> ListedFile | None:

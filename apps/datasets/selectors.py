@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from apps.datasets.models import Dataset, DatasetVersion
@@ -13,10 +13,15 @@ from yardmaster.storage.file_list import ListedFile
 _PROBLEMS_KEPT = 100
 
 
-def _version_fields(files: Sequence[ListedFile]) -> dict[str, Any]:
-    counts = [file.records for file in files if file.records is not None]
-    damaged = [{"path": file.path, "fault": file.fault} for file in files if file.fault]
-    return {"records": sum(counts) if counts else None, "problems": damaged[:_PROBLEMS_KEPT]}
+def _version_fields(files: Iterable[ListedFile]) -> dict[str, Any]:
+    records: int | None = None
+    damaged: list[dict[str, str]] = []
+    for file in files:
+        if file.records is not None:
+            records = (records or 0) + file.records
+        if file.fault and len(damaged) < _PROBLEMS_KEPT:
+            damaged.append({"path": file.path, "fault": file.fault})
+    return {"records": records, "problems": damaged}
 
 
 DATASETS = VersionStore(Kind.DATASET, "dataset", Dataset, DatasetVersion, _version_fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import cast
 from uuid import UUID
 
@@ -48,12 +49,11 @@ def model(request: HttpRequest, model_id: UUID) -> HttpResponse:
 def model_version(request: HttpRequest, version_id: UUID) -> HttpResponse:
     """One version with its files."""
     found = model_version_for(cast(User, request.user), version_id)
-    files = files_in(found)
     way = [(reverse("models_page"), "Models"), (reverse("model_page", args=[found.parent.pk]), found.parent.name)]
     context = {
         "model": found.parent,
         "version": found,
-        "files": files[:FILES_SHOWN],
+        "files": list(islice(files_in(found), FILES_SHOWN)),
         "breadcrumbs": way,
         "shell_id": str(found.pk),
     }
@@ -76,7 +76,7 @@ def model_archive(request: HttpRequest, version_id: UUID) -> StreamingHttpRespon
     user = cast(User, request.user)
     found = model_version_for(user, version_id)
     _note_download(user, found)
-    return archive_response(request, f"{found.parent.name}-{found.number}.zip", files_of(found))
+    return archive_response(request, f"{found.parent.name}-{found.number}.zip", list(files_of(found)))
 
 
 def _note_download(user: User, version: ModelVersion) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
-from apps.uploads.manifest import manifest_of
+from apps.uploads.file_blocks import manifest_of
 from apps.uploads.models import State, Upload
 from yardmaster.storage.assembly import in_parallel
 from yardmaster.storage.base import ObjectMissing, Storage, key_join

@@ -1,5 +1,5 @@
-"""The files of an upload: how large they may be, in which parts they come, and how far each has come. One row for all
-of them, and one per `BATCH` of them under way.
+"""The files of an upload under way: how large they may be, in which parts they come, and how far each has come, in one
+row per `BATCH` of them. Which files there are: `file_blocks`.
 
 What has arrived of a file is the store's to say; here is only what the store cannot know. A change
 holds the upload's row, or its lease.
@@ -9,21 +9,27 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
-from apps.uploads.models import FileBatch, Manifest, Upload
+from apps.uploads.file_blocks import BLOCK, block_of, blocks_of
+from apps.uploads.models import FileBatch, Upload
 from yardmaster.storage.base import MAX_OBJECT_SIZE, MAX_PARTS, key_join
 from yardmaster.storage.facts import FileFacts
-from yardmaster.storage.file_list import ListedFile, by_path, unpack
+from yardmaster.storage.file_list import ListedFile
 from yardmaster_runner.checksums import PART_SIZE
 
-MAX_FILES = 20_000
+MAX_FILES = 1_000_000
+MAX_CODE_FILES = 20_000
+"""Code is shown as a tree and read before each launch."""
+FILES_AT_ONCE = 20_000
+"""Announced with one request; the others follow."""
 MAX_FILE_SIZE = MAX_OBJECT_SIZE
 FILE_LIST_BYTES = 16 << 20
-"""Of JSON that begins an upload: as many files as there may be, with paths and checksums as long as they may be."""
+"""Of JSON that announces files: as many as one request may, with paths and checksums as long as they may be."""
 PARTS_AT_ONCE = 1_000
 ADDRESS_LIFE = timedelta(minutes=15)
 """Signed addresses are credentials: as short as a slow line lets them be. Who needs longer asks again."""
@@ -86,55 +92,42 @@ class SentFile:
         return key_join(upload.key_prefix, self.path)
 
 
-def manifest_of(upload_id: uuid.UUID) -> tuple[ListedFile, ...]:
-    """The files in the order in which they were announced."""
-    packed = Manifest.objects.filter(pk=upload_id).values_list("packed", flat=True).first()
-    return () if packed is None else unpack(bytes(packed))
+def manifest_with_found(upload_id: uuid.UUID) -> Iterator[ListedFile]:
+    """The files with what was found in them so far."""
+    for start in count(0, BLOCK):
+        files = block_of(upload_id, start // BLOCK)
+        found = _progress(upload_id, range(start, start + len(files)))[1]
+        for index, file in enumerate(files, start):
+            facts = dict(zip(("sha256", "records", "fault"), found[index], strict=True)) if index in found else {}
+            yield replace(file, **facts)
+        if len(files) < BLOCK:
+            return
 
 
-def manifest_by_path(upload_id: uuid.UUID) -> list[ListedFile]:
-    """The files in the order of their paths."""
-    return by_path(manifest_of(upload_id))
-
-
-def manifest_create(upload: Upload, packed: bytes) -> None:
-    """Belongs into the transaction that makes the upload."""
-    Manifest.objects.create(upload=upload, packed=packed)
-
-
-def manifest_replace(upload_id: uuid.UUID, packed: bytes) -> None:
-    """The files as they are now, with all that was found in them. Belongs into the transaction that says so."""
-    Manifest.objects.filter(pk=upload_id).update(packed=packed)
+def progress_forget(upload_id: uuid.UUID) -> None:
+    """All has been put into the manifest. Belongs into the transaction that does so."""
     FileBatch.objects.filter(upload=upload_id).delete()
 
 
-def manifest_with_found(upload_id: uuid.UUID) -> list[ListedFile]:
-    """The files with what was found in them so far."""
-    found = _progress(upload_id, None)[1]
-    return [
-        replace(file, **dict(zip(("sha256", "records", "fault"), found[index], strict=True)))
-        if index in found
-        else file
-        for index, file in enumerate(manifest_of(upload_id))
-    ]
-
-
-def sent_files(upload_id: uuid.UUID, indexes: Collection[int] | None = None) -> dict[int, SentFile]:
-    """The files with these numbers, of those that there are; without numbers all. In their order."""
-    files = manifest_of(upload_id)
+def sent_files(upload_id: uuid.UUID, indexes: Collection[int]) -> dict[int, SentFile]:
+    """The files with these numbers, of those that there are. In their order."""
+    blocks = blocks_of(upload_id, indexes)
     begun, found = _progress(upload_id, indexes)
-    wanted = range(len(files)) if indexes is None else sorted(one for one in indexes if 0 <= one < len(files))
-    return {
-        index: SentFile(
-            index,
-            files[index].path,
-            files[index].size,
-            files[index].declared,
-            found[index][0] if index in found else files[index].sha256,
-            *_sent_as(begun.get(index, "")),
-        )
-        for index in wanted
-    }
+    sent: dict[int, SentFile] = {}
+    for index in sorted(indexes):
+        block, at = blocks.get(index // BLOCK, ()), index % BLOCK
+        if index >= 0 and at < len(block):
+            file = block[at]
+            sha256 = found[index][0] if index in found else file.sha256
+            as_sent = _sent_as(begun.get(index, ""))
+            sent[index] = SentFile(index, file.path, file.size, file.declared, sha256, *as_sent)
+    return sent
+
+
+def sent_in_blocks(upload: Upload) -> Iterator[list[SentFile]]:
+    """All files, a block at a time."""
+    for start in range(0, upload.file_count, BLOCK):
+        yield list(sent_files(upload.pk, range(start, start + BLOCK)).values())
 
 
 def begun_in(upload_id: uuid.UUID, indexes: Iterable[int]) -> dict[int, str]:
@@ -180,9 +173,11 @@ def files_forget(upload_id: uuid.UUID, indexes: Collection[int]) -> None:
     FileBatch.objects.bulk_update(rows, ["begun", "found"])
 
 
-def _progress(upload_id: uuid.UUID, indexes: Collection[int] | None) -> tuple[dict[int, str], dict[int, list[Any]]]:
+def _progress(upload_id: uuid.UUID, indexes: Collection[int]) -> tuple[dict[int, str], dict[int, list[Any]]]:
     rows = FileBatch.objects.filter(upload=upload_id)
-    if indexes is not None:
+    if isinstance(indexes, range):
+        rows = rows.filter(number__gte=indexes.start // BATCH, number__lt=-(-indexes.stop // BATCH))
+    else:
         rows = rows.filter(number__in=_numbers(indexes))
     begun: dict[int, str] = {}
     found: dict[int, list[Any]] = {}

@@ -49,6 +49,8 @@ class Upload(models.Model):
     key_prefix = models.CharField(max_length=200, unique=True)
     part_size = models.BigIntegerField()
     file_count = models.PositiveIntegerField()
+    is_sorted = models.BooleanField(default=False)
+    """Its files were announced in the order of their paths, so that more may follow."""
     example = models.CharField(max_length=512, blank=True)
     """The path of its first file, for lists."""
     held = models.BigIntegerField()
@@ -99,20 +101,28 @@ class Upload(models.Model):
         return self.writable_until is not None and self.writable_until > now
 
 
-class Manifest(models.Model):
-    """The files of an upload, all in one row (`yardmaster.storage.file_list`): beginning one of 20,000 files costs the
-    database no more than one of a single file. It is the manifest of what the upload becomes, too."""
+class FileBlock(models.Model):
+    """Some files of an upload (`apps.uploads.file_blocks.BLOCK` of them, packed by `yardmaster.storage.file_list`): a
+    page of a million is read without the others. They are the manifest of what the upload becomes, too."""
 
-    upload = models.OneToOneField(Upload, primary_key=True, on_delete=models.CASCADE, related_name="+")
+    upload = models.ForeignKey(Upload, on_delete=models.CASCADE, related_name="+", db_index=False)
+    number = models.PositiveIntegerField()
+    first_path = models.BinaryField(max_length=512)
+    """In UTF-8, since collations of databases differ. It bounds the block where the files are in the order of their
+    paths."""
     packed = models.BinaryField()
 
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["upload", "number"], name="one_block_per_number")]
+        indexes = [models.Index(fields=["upload", "first_path"], name="block_by_path")]
+
     def __str__(self) -> str:
-        return f"files of {self.upload_id}"
+        return f"block {self.number} of {self.upload_id}"
 
 
 class FileBatch(models.Model):
     """What has become of some files (`apps.uploads.manifest.BATCH` of them) while the upload is not complete. Gone when
-    it is: then the manifest holds all."""
+    it is: then the blocks hold all."""
 
     upload = models.ForeignKey(Upload, on_delete=models.CASCADE, related_name="+", db_index=False)
     number = models.PositiveIntegerField()

@@ -10,16 +10,16 @@ from rest_framework.parsers import BaseParser
 
 from apps.api.parsers import check_value
 from apps.errors import Invalid, TooLarge
-from apps.uploads.manifest import FILE_LIST_BYTES, MAX_FILES
+from apps.uploads.announcing import too_many_at_once
+from apps.uploads.manifest import FILE_LIST_BYTES, FILES_AT_ONCE
 from apps.uploads.serializers import DeclaredFilesField, listed_file
-from apps.uploads.services import too_many_files
 from yardmaster.errors import Problem
 from yardmaster.storage.file_list import ListedFile, NotJson, read_object
 
 
 class FileListParser(BaseParser):
     """A JSON object whose `files` are taken one by one: the first that is none ends the reading, and so does one more
-    than an upload may have. Otherwise refuses what `apps.api.parsers.JSONParser` does."""
+    than a request may announce. Otherwise refuses what `apps.api.parsers.JSONParser` does."""
 
     media_type = "application/json"
 
@@ -39,8 +39,8 @@ def _is_read(files: Any) -> bool:
 
 
 def _file(index: int, entry: Any) -> ListedFile:
-    if index >= MAX_FILES:
-        raise too_many_files("more")
+    if index >= FILES_AT_ONCE:
+        raise too_many_at_once("more")
     file = listed_file(entry)
     if file is None:
         raise Invalid([Problem(f"files.{index}", "invalid", str(DeclaredFilesField.default_error_messages["entry"]))])

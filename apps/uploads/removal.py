@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -19,11 +20,11 @@ from django.utils import timezone
 
 from apps.stores import storage
 from apps.uploads import storage_ledger
-from apps.uploads.manifest import ADDRESS_LIFE, manifest_of, manifest_replace, sent_files
+from apps.uploads.file_blocks import manifest_of, manifest_replace
+from apps.uploads.manifest import ADDRESS_LIFE, sent_in_blocks
 from apps.uploads.models import State, Tombstone, Upload
 from yardmaster.errors import Unavailable
 from yardmaster.storage.base import key_join
-from yardmaster.storage.file_list import pack
 
 _AGAIN_AFTER = (timedelta(minutes=1), timedelta(minutes=10), 2 * ADDRESS_LIFE, timedelta(hours=24))
 """After the removal: a signed address is good for a quarter of an hour, a lease of a worker for a minute."""
@@ -86,7 +87,7 @@ def remove(upload_id: uuid.UUID) -> None:
     upload = Upload.objects.filter(pk=upload_id, state=State.DELETING).first()
     if upload is None:
         return
-    for file in sent_files(upload.pk).values():
+    for file in chain.from_iterable(sent_in_blocks(upload)):
         if file.sha256:
             continue
         if file.multipart_id:
@@ -123,12 +124,11 @@ def files_remove(upload_id: uuid.UUID, paths: Collection[str]) -> None:
         row = Upload.objects.select_for_update().filter(pk=upload_id, state=State.COMPLETE).first()
         if row is None:
             return
-        left = [file for file in manifest_of(upload_id) if file.path not in paths]
+        left, size = manifest_replace(upload_id, (one for one in manifest_of(upload_id) if one.path not in paths))
         if left:
-            freed = row.held - sum(file.size for file in left)
-            manifest_replace(upload_id, pack(left))
+            freed = row.held - size
             storage_ledger.give_back(row.namespace_id, used=freed, reserved=0)
-            Upload.objects.filter(pk=upload_id).update(held=row.held - freed, file_count=len(left))
+            Upload.objects.filter(pk=upload_id).update(held=size, file_count=left)
         elif mark_for_removal(Upload.objects.filter(pk=upload_id)):
             transaction.on_commit(partial(remove_now, upload_id))
 

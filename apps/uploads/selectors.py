@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -16,7 +17,8 @@ from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible, require_role
 from apps.stores import storage
 from apps.uploads import storage_ledger
-from apps.uploads.manifest import SentFile, manifest_by_path, part_count, sent_files
+from apps.uploads.file_blocks import manifest_of
+from apps.uploads.manifest import FILES_AT_ONCE, SentFile, part_count, sent_files
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.storage_ledger import StorageUse
 from yardmaster.storage.base import UploadMissing, key_join
@@ -93,21 +95,30 @@ def upload_for_job(job_id: uuid.UUID, upload_id: uuid.UUID) -> Upload:
     return upload
 
 
-def files_progress(upload: Upload) -> list[FileProgress]:
-    """Every file with the parts that have arrived: all that is needed to continue."""
-    files = sent_files(upload.pk).values()
+def files_progress(upload: Upload, first: int = 0, most: int = FILES_AT_ONCE) -> list[FileProgress]:
+    """The files from number `first` on with the parts that have arrived: all that is needed to continue."""
+    files = list(sent_files(upload.pk, range(first, min(first + most, upload.file_count))).values())
     objects: dict[str, int] = {}
     if not upload.is_complete and any(not file.multipart_id for file in files):  # perhaps sent as whole objects
-        objects = {one.key: one.size for one in storage().list_prefix(upload.key_prefix)}
+        objects = _objects_of(upload, files)
     return [_progress(upload, file, objects) for file in files]
 
 
-def stored_files(upload: Upload) -> list[StoredFile]:
+def _objects_of(upload: Upload, files: Sequence[SentFile]) -> dict[str, int]:
+    """The sizes of what lies where these files belong. A large upload is in the order of its paths."""
+    if upload.file_count <= FILES_AT_ONCE:
+        return {one.key: one.size for one in storage().list_prefix(upload.key_prefix)}
+    first, last = files[0].key(upload), files[-1].key(upload)
+    listed = storage().list_prefix(upload.key_prefix, first)
+    if storage().is_near:  # a folder has no order, and costs no request
+        return {one.key: one.size for one in listed if one.key <= last}
+    return {one.key: one.size for one in takewhile(lambda one: one.key <= last, listed)}
+
+
+def stored_files(upload: Upload) -> Iterator[StoredFile]:
     """The files of a complete upload, by path."""
-    return [
-        StoredFile(file.path, file.size, file.sha256, key_join(upload.key_prefix, file.path))
-        for file in manifest_by_path(upload.pk)
-    ]
+    for file in manifest_of(upload.pk):
+        yield StoredFile(file.path, file.size, file.sha256, key_join(upload.key_prefix, file.path))
 
 
 def expires_at(upload: Upload) -> datetime:

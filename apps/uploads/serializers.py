@@ -11,7 +11,7 @@ from rest_framework import serializers
 from apps.api.problems import problem_of
 from apps.api.serializers import StrictSerializer
 from apps.errors import error_from_json
-from apps.uploads.manifest import MAX_FILE_SIZE, MAX_FILES, PARTS_AT_ONCE
+from apps.uploads.manifest import FILES_AT_ONCE, MAX_FILE_SIZE, MAX_FILES, PARTS_AT_ONCE
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.part_addresses import SignedPart, WantedPart
 from apps.uploads.selectors import expires_at, files_progress
@@ -31,7 +31,7 @@ _FILE = {
 }
 
 
-@extend_schema_field({"type": "array", "items": _FILE, "minItems": 1, "maxItems": MAX_FILES})
+@extend_schema_field({"type": "array", "items": _FILE, "minItems": 1, "maxItems": FILES_AT_ONCE})
 class DeclaredFilesField(serializers.Field[Any, Any, Any, Any]):
     """The files as their sender announces them. By hand, since a nested serializer takes seconds for 20,000."""
 
@@ -73,6 +73,22 @@ class NewUploadSerializer(StrictSerializer):
     namespace = serializers.CharField(required=False, max_length=63)
     kind = serializers.ChoiceField(choices=[Kind.DATASET, Kind.CODE])
     files = DeclaredFilesField()
+
+
+class MoreFilesSerializer(StrictSerializer):
+    """Files that follow those that were announced, in the order of their paths (of the UTF-8 bytes). `after` is how
+    many were announced before: a request that is repeated changes nothing."""
+
+    after = serializers.IntegerField(min_value=1, max_value=MAX_FILES)
+    files = DeclaredFilesField()
+
+
+class WhichFilesSerializer(serializers.Serializer[Any]):
+    """Which page of an upload's files."""
+
+    first = serializers.IntegerField(
+        required=False, default=0, min_value=0, max_value=MAX_FILES, help_text="The number of its first file."
+    )
 
 
 class UploadProblemSerializer(serializers.Serializer[Any]):
@@ -122,11 +138,20 @@ class FileProgressSerializer(serializers.Serializer[Any]):
 class UploadSerializer(UploadSummarySerializer):
     """An upload with all that is needed to continue with it."""
 
-    files = serializers.SerializerMethodField()
+    files = serializers.SerializerMethodField(
+        help_text=f"Its files; none where it has more than {FILES_AT_ONCE}: its `files/` address has those by page."
+    )
 
     @extend_schema_field(FileProgressSerializer(many=True))
     def get_files(self, upload: Upload) -> list[dict[str, Any]]:
-        return [vars(file) for file in files_progress(upload)]
+        return [] if upload.file_count > FILES_AT_ONCE else [vars(file) for file in files_progress(upload)]
+
+
+class FilesProgressSerializer(serializers.Serializer[Any]):
+    """Some files of an upload, in the order in which they were announced."""
+
+    next = serializers.IntegerField(allow_null=True, help_text="The number of the file that follows (`first`).")
+    results = FileProgressSerializer(many=True)
 
 
 _PART = {
@@ -134,7 +159,7 @@ _PART = {
     "required": ["file", "part", "sha256"],
     "additionalProperties": False,
     "properties": {
-        "file": {"type": "integer", "minimum": 0, "maximum": MAX_FILES},
+        "file": {"type": "integer", "minimum": 0, "maximum": MAX_FILES - 1},
         "part": {"type": "integer", "minimum": 1, "maximum": MAX_PARTS},
         "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
     },

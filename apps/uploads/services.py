@@ -1,12 +1,12 @@
 """The life of an upload: begin, parts, complete, abort, expire. Every function may be called again without harm.
 
-Quota is reserved before the first byte is sent. Not here: how files are put together and checked (`finishing`), zips
-(`unpacking`), and what an upload becomes (datasets, code, checkpoints, models).
+Quota is reserved before the first byte is sent. Not here: which files may be announced (`announcing`), how they are put
+together and checked (`finishing`), archives (`unpacking`), and what an upload becomes (datasets, code, checkpoints,
+models).
 """
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -24,26 +24,17 @@ from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import refuse_closed
 from apps.stores import storage
 from apps.uploads import storage_ledger
+from apps.uploads.announcing import check_files, is_in_order
+from apps.uploads.file_blocks import manifest_append
 from apps.uploads.finishing import upload_finish
-from apps.uploads.manifest import (
-    INLINE_BYTES,
-    INLINE_FILES,
-    INLINE_ZIP_BYTES,
-    MAX_FILE_SIZE,
-    MAX_FILES,
-    manifest_create,
-    part_size_for,
-)
+from apps.uploads.manifest import INLINE_BYTES, INLINE_FILES, INLINE_ZIP_BYTES, part_size_for
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.removal import mark_for_removal, remove, remove_now, tombstones_sweep
 from yardmaster.errors import Problem, Unavailable
 from yardmaster.ids import folder_of
 from yardmaster.logs.volume import Refusal
-from yardmaster.storage.file_list import ListedFile, pack
-from yardmaster.storage.paths import path_problems
-from yardmaster_runner.checksums import part_size_of
+from yardmaster.storage.file_list import ListedFile
 
-_SHA256 = re.compile(r"[0-9a-f]{64}(-[0-9]{1,5})?")
 _CLEARED_AT_ONCE = 50
 _MARKED_AT_ONCE = 500
 _FOLDERS = {Kind.DATASET: "datasets", Kind.CODE: "code", Kind.MODEL: "models"}
@@ -67,7 +58,7 @@ def upload_begin(
     not outlive, and raises where that is gone. Without it the namespace and the actor are locked.
     """
     kind = Kind(kind)
-    _check_files(files)
+    check_files(files)
     if key_prefix is not None:
         _clear_the_way(key_prefix)
     now = timezone.now()
@@ -77,7 +68,7 @@ def upload_begin(
     upload.file_count = len(files)
     upload.held = sum(file.size for file in files)
     upload.example = files[0].path
-    packed = pack(files)
+    upload.is_sorted = is_in_order(files)
     storage().prepare(upload.key_prefix)
     try:
         with transaction.atomic():
@@ -88,7 +79,7 @@ def upload_begin(
             storage_ledger.reserve(namespace, upload.held)  # and so of two in one namespace
             _check_open(namespace, actor, job_id)
             upload.save(force_insert=True)
-            manifest_create(upload, packed)
+            manifest_append(upload.pk, 0, files)
     except IntegrityError as error:
         raise Conflict("Another upload for the same name has just started.") from error
     return upload
@@ -253,34 +244,6 @@ def _check_open(namespace: Namespace, actor: User | None, job_id: uuid.UUID | No
                 "too_many_open_uploads",
                 remedy="Complete one and make a version of it, or discard one: GET /api/v1/uploads/ lists them.",
             )
-
-
-def too_many_files(count: int | str) -> Invalid:
-    """An upload of so many files is refused; also one of none."""
-    message = f"An upload has 1 to {MAX_FILES} files, this one {count}."
-    return Invalid([Problem("files", "invalid", message, "Pack many small files into a zip or into TFRecord shards.")])
-
-
-def _check_files(files: Sequence[ListedFile]) -> None:
-    if not 1 <= len(files) <= MAX_FILES:
-        raise too_many_files(len(files))
-    problems = path_problems(file.path for file in files)
-    for index, file in enumerate(files):
-        if not 0 <= file.size <= MAX_FILE_SIZE:
-            message = f"A file has 0 to {MAX_FILE_SIZE} bytes."
-            problems.append(_problem(f"files.{index}.size", "invalid", message, file.size))
-        if file.declared and not _is_checksum(file):
-            message = "A SHA-256 has 64 lower-case hexadecimal digits; that of a file's parts their number behind it."
-            problems.append(_problem(f"files.{index}.sha256", "invalid", message, file.declared))
-    if problems:
-        raise Invalid(problems[:20])
-
-
-def _is_checksum(file: ListedFile) -> bool:
-    try:
-        return bool(_SHA256.fullmatch(file.declared)) and part_size_of(file.size, file.declared) >= 0
-    except ValueError:
-        return False
 
 
 def _clear_the_way(key_prefix: str) -> None:

@@ -15,13 +15,14 @@ from django.db.models import F
 from apps.errors import Unprocessable
 from apps.stores import storage
 from apps.uploads import storage_ledger
+from apps.uploads.file_blocks import manifest_of, manifest_replace
 from apps.uploads.leases import Lease, LeaseLost
-from apps.uploads.manifest import LONGEST_FAULT, MAX_FILES, manifest_of, manifest_replace
+from apps.uploads.manifest import LONGEST_FAULT, MAX_FILES
 from apps.uploads.models import Kind, State, Upload
 from yardmaster.storage.assembly import crc_budgets, in_parallel
 from yardmaster.storage.base import ObjectMissing, Readable, key_join, read_chunks
 from yardmaster.storage.facts import FactFinder, FileFacts
-from yardmaster.storage.file_list import ListedFile, pack
+from yardmaster.storage.file_list import ListedFile
 from yardmaster.storage.reader import ObjectReader
 from yardmaster.storage.zips import ZipEntry, ZipRefused, open_zip, read_entry
 
@@ -116,9 +117,8 @@ def _replace_files(upload: Upload, lease: Lease, entries: Sequence[ZipEntry], fo
         ListedFile(entry.path, facts.size, "", facts.sha256, facts.records, facts.fault[:LONGEST_FAULT])
         for entry, facts in zip(entries, found, strict=True)
     ]
-    packed = pack(files)
     with transaction.atomic():
         mine = Upload.objects.filter(pk=upload.pk, lease=lease.token, state=State.COMPLETING)
         if not mine.update(unpacked=True, file_count=len(files)):
             raise LeaseLost
-        manifest_replace(upload.pk, packed)
+        manifest_replace(upload.pk, files)

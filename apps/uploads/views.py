@@ -14,17 +14,22 @@ from apps.api.idempotency import IdempotentPosts
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
 from apps.uploads import selectors, services
+from apps.uploads.announcing import upload_extend
 from apps.uploads.parsers import FileListParser
 from apps.uploads.part_addresses import parts_sign
 from apps.uploads.serializers import (
     CompletionSerializer,
+    FilesProgressSerializer,
+    MoreFilesSerializer,
     NewUploadSerializer,
     SignedPartsSerializer,
     UploadSerializer,
     UploadSummarySerializer,
     WantedPartsSerializer,
+    WhichFilesSerializer,
 )
 
+PROGRESS_AT_ONCE = 1_000
 _NAMESPACE = OpenApiParameter("namespace", str, description="Only this namespace, by id or slug.")
 
 
@@ -64,6 +69,29 @@ class UploadView(ApiView):
         return Response(status=204)
 
 
+class UploadFilesView(IdempotentPosts, ApiView):
+    """The files of an upload by page, and announcing more of them."""
+
+    scope = "data"
+    parser_classes = [FileListParser]
+
+    @extend_schema(parameters=[WhichFilesSerializer], responses=FilesProgressSerializer)
+    def get(self, request: Request, upload_id: UUID) -> Response:
+        upload = selectors.upload_for(self.user, upload_id, at_least=Role.VIEWER)
+        which = WhichFilesSerializer(data=request.query_params)
+        which.is_valid(raise_exception=True)
+        first = which.validated_data["first"]
+        results = selectors.files_progress(upload, first, PROGRESS_AT_ONCE)
+        following = first + len(results) if first + len(results) < upload.file_count else None
+        return Response(FilesProgressSerializer({"next": following if results else None, "results": results}).data)
+
+    @extend_schema(request=MoreFilesSerializer, responses=UploadSummarySerializer)
+    def post(self, request: Request, upload_id: UUID) -> Response:
+        upload = selectors.upload_for(self.user, upload_id)
+        data = self.read(MoreFilesSerializer).validated_data
+        return Response(UploadSummarySerializer(upload_extend(upload, data["files"], after=data["after"])).data)
+
+
 class UploadPartsView(IdempotentPosts, ApiView):
     """Signed URLs for the upload of parts."""
 
@@ -94,6 +122,7 @@ class UploadCompleteView(IdempotentPosts, ApiView):
 urlpatterns: list[URLPattern | URLResolver] = [
     path("uploads/", UploadsView.as_view(), name="uploads"),
     path("uploads/<uuid:upload_id>/", UploadView.as_view(), name="upload"),
+    path("uploads/<uuid:upload_id>/files/", UploadFilesView.as_view(), name="upload_files"),
     path("uploads/<uuid:upload_id>/parts/", UploadPartsView.as_view(), name="upload_parts"),
     path("uploads/<uuid:upload_id>/complete/", UploadCompleteView.as_view(), name="upload_complete"),
 ]

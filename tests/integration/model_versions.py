@@ -13,10 +13,10 @@ from apps.registry.models import ModelVersion
 from apps.registry.services import model_version_create
 from apps.stores import storage
 from apps.uploads import storage_ledger
-from apps.uploads.manifest import manifest_create
+from apps.uploads.file_blocks import manifest_append
 from apps.uploads.models import Kind, State, Upload
 from yardmaster.storage.base import key_join
-from yardmaster.storage.file_list import ListedFile, pack
+from yardmaster.storage.file_list import ListedFile
 
 SAVED_MODEL = {"saved_model.pb": b"weights"}
 
@@ -38,7 +38,7 @@ def version_of(
     for path, data in content.items():
         storage().put(key_join(upload.key_prefix, path), data)
     listed = [ListedFile(path, len(data), "", hashlib.sha256(data).hexdigest()) for path, data in content.items()]
-    manifest_create(upload, pack(listed))
+    manifest_append(upload.pk, 0, sorted(listed, key=lambda file: file.path))
     storage_ledger.reserve(job.namespace, size)
     storage_ledger.reservation_use(job.namespace_id, reserved=size, used=size)
     columns = {"job": job, "source_job": job.pk, "job_name": job.name, "attempt": job.attempt} | facts

@@ -220,7 +220,7 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         attempts=_attempts(job),
         checkpoints=_checkpoints(job) if may_have_results else [],
         model=model,
-        first_model_files=[] if model is None else files_in(model)[:MODEL_FILES_SHOWN],
+        first_model_files=[] if model is None else list(islice(files_in(model), MODEL_FILES_SHOWN)),
         outputs=outputs,
         first_outputs=[] if outputs is None else list(outputs_of(job.pk, outputs.attempt)[:OUTPUTS_SHOWN]),
         code=_code(user, spec.code_version),

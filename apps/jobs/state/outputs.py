@@ -27,7 +27,7 @@ from apps.errors import Conflict, Invalid, QuotaExceeded
 from apps.jobs.models import Job, JobOutput, OutputUpload, ReplacedOutputs
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.results import lock_job, results_folder
-from apps.uploads.manifest import manifest_of
+from apps.uploads.file_blocks import manifest_of
 from apps.uploads.models import State, Upload
 from apps.uploads.removal import files_remove
 from apps.uploads.selectors import stored_files
@@ -159,7 +159,7 @@ def outputs_settle(upload_id: uuid.UUID, now: datetime) -> None:
 
 def _show(row: OutputUpload, upload: Upload, now: datetime) -> Mapping[uuid.UUID, set[str]]:
     """Write the files' rows. Returns what no file consists of any more, by upload."""
-    files = stored_files(upload)
+    files = list(stored_files(upload))
     names = [name_of(row.task, file.path) for file in files]
     known = {one.name: one for one in JobOutput.objects.filter(job=row.job, attempt=row.attempt, name__in=names)}
     replaced: dict[uuid.UUID, set[str]] = defaultdict(set)

@@ -29,7 +29,7 @@ from apps.errors import DomainError, Invalid
 from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import may, quota_of
-from apps.uploads.manifest import MAX_FILES
+from apps.uploads.announcing import most_files
 from apps.uploads.models import Upload
 from apps.uploads.selectors import own_uploads, storage_used, upload_for
 from apps.uploads.services import upload_abort
@@ -242,7 +242,7 @@ class UploadPage(VersionStorePage):
             "may_upload": may(self.user, namespace, Role.MEMBER),
             "storage": storage_row(namespace),
             "open_uploads": own_uploads(self.user, self.store.kind),
-            "max_files": MAX_FILES,
+            "max_files": most_files(self.store.kind),
             "portal": settings.PUBLIC_URL,
             "command": self._command(item),
             "breadcrumbs": self.way_to(item),

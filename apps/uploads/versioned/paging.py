@@ -4,49 +4,70 @@ from __future__ import annotations
 
 import base64
 import binascii
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 from apps.api.paging import ByCursor, not_a_cursor
+from apps.uploads.file_blocks import files_after, files_before
+from apps.uploads.versioned.models import Version
 from yardmaster.storage.file_list import ListedFile
 
 _USUAL_PAGE = 100
 
 
+MOST_SEARCHED = 100_000
+"""Files that are looked at for one page of those that are wanted: about half a second."""
+
+
 @dataclass(frozen=True)
 class FilesPage:
-    """Some files of a version, in the order of their paths, and the cursors of the pages beside it (None: none)."""
+    """Some files of a version, in the order of their paths, and the cursors of the pages beside it (None: none).
+    `is_short`: the search ended before the page was full, and goes on at its cursor."""
 
     rows: list[ListedFile]
     previous: str | None
     next: str | None
+    is_short: bool = False
 
 
-def files_page(files: Sequence[ListedFile], cursor: str, size: int = _USUAL_PAGE) -> FilesPage:
-    """The page of these files, which are in the order of their paths, that begins at the cursor (empty: the first).
-    Raises `Invalid` for what is no cursor."""
+def files_page(
+    version: Version, cursor: str, size: int = _USUAL_PAGE, wanted: Callable[[ListedFile], bool] | None = None
+) -> FilesPage:
+    """The page of the version's files that begins at the cursor (empty: the first); of those that are wanted, which are
+    looked for among some at a time. Raises `Invalid` for what is no cursor."""
     back, at = _read_cursor(cursor)
-    path_of = attrgetter("path")
+    files = (files_before if back else files_after)(version.upload_id, at)
+    rows, last, more = _some(files, size, wanted)
+    is_short = more and len(rows) < size
+    going_on = _cursor("p" if back else "n", last) if more else None
     if back:
-        end = bisect_left(files, at, key=path_of)
-        page = list(files[max(0, end - size) : end])
-        has_next, has_previous = bool(page), end > size
-    else:
-        start = bisect_right(files, at, key=path_of)
-        page = list(files[start : start + size])
-        has_next, has_previous = len(files) > start + size, bool(at and page)
+        rows.reverse()
+        following = _cursor("n", rows[-1].path) if rows else _cursor("n", last) if last else None
+        return FilesPage(rows, previous=going_on, next=following, is_short=is_short)
     return FilesPage(
-        page,
-        previous=_cursor("p", page[0].path) if has_previous else None,
-        next=_cursor("n", page[-1].path) if has_next else None,
+        rows, previous=_cursor("p", rows[0].path) if at and rows else None, next=going_on, is_short=is_short
     )
 
 
+def _some(
+    files: Iterator[ListedFile], size: int, wanted: Callable[[ListedFile], bool] | None
+) -> tuple[list[ListedFile], str, bool]:
+    """Up to `size` of those that are wanted, the path up to which they were looked for, and whether there are more to
+    look at."""
+    rows: list[ListedFile] = []
+    last = ""
+    for count, file in enumerate(files):
+        if len(rows) == size or count == MOST_SEARCHED:
+            return rows, last, True
+        last = file.path
+        if wanted is None or wanted(file):
+            rows.append(file)
+    return rows, last, False
+
+
 class ByPath(ByCursor):
-    """In the order of the paths."""
+    """The files of a version, in the order of their paths."""
 
     usual_page = _USUAL_PAGE
 

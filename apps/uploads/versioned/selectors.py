@@ -5,10 +5,13 @@ between two versions. A foreign id is a 404. What differs inside a file: `apps.c
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Collection as Some
 from dataclasses import dataclass
 from datetime import timedelta
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
@@ -18,7 +21,7 @@ from apps.errors import NotFound
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespaces_visible, reading_note, require_role
 from apps.stores import storage
-from apps.uploads.manifest import manifest_by_path
+from apps.uploads import file_blocks
 from apps.uploads.models import Kind
 from apps.uploads.selectors import StoredFile
 from apps.uploads.versioned.models import Collection, Version
@@ -29,7 +32,7 @@ C = TypeVar("C", bound=Collection)
 V = TypeVar("V", bound=Version)
 
 ALL = Q()
-VersionFields = Callable[[Sequence[ListedFile]], dict[str, Any]]
+VersionFields = Callable[[Iterable[ListedFile]], dict[str, Any]]
 
 
 def nothing_more(_: Any) -> dict[str, Any]:
@@ -53,24 +56,31 @@ class VersionStore(Generic[C, V]):
 
 @dataclass(frozen=True)
 class Changes:
-    """Paths, each list in order."""
+    """Paths, each list in order, of very many the first; and how many there are."""
 
     added: list[str]
     changed: list[str]
     removed: list[str]
+    counts: Mapping[str, int]
 
     def __bool__(self) -> bool:
-        return bool(self.added or self.changed or self.removed)
+        return any(self.counts.values())
 
 
-def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> Changes:
-    """Of two manifests (path: SHA-256)."""
-    common = before.keys() & after.keys()
-    return Changes(
-        added=sorted(after.keys() - common),
-        changed=sorted(path for path in common if before[path] != after[path]),
-        removed=sorted(before.keys() - common),
-    )
+def changes_between(before: Iterable[ListedFile], after: Iterable[ListedFile], most: int | None = None) -> Changes:
+    """Of two lists of files, each in the order of its paths; up to `most` paths of a kind. Holds neither of them."""
+    paths: dict[str, list[str]] = {"added": [], "changed": [], "removed": []}
+    counts = dict.fromkeys(paths, 0)
+    both = merge(((one.path, 0, one.sha256) for one in before), ((one.path, 1, one.sha256) for one in after))
+    for path, found in groupby(both, key=itemgetter(0)):
+        sides = {side: sha256 for _, side, sha256 in found}
+        if len(sides) == 2 and sides[0] == sides[1]:
+            continue
+        kind = "changed" if len(sides) == 2 else "added" if 1 in sides else "removed"
+        counts[kind] += 1
+        if most is None or counts[kind] <= most:
+            paths[kind].append(path)
+    return Changes(**paths, counts=counts)
 
 
 DOWNLOAD_LIFE = timedelta(minutes=10)
@@ -157,24 +167,20 @@ def version_before(store: VersionStore[C, V], version: V) -> V | None:
     return rows.order_by("-number").first()
 
 
-def changes_in(before: Version | None, after: Version) -> Changes:
-    """Which files differ between two versions; without an earlier one all are new."""
-    return changes_between(checksums_of(before) if before else {}, checksums_of(after))
+def changes_in(before: Version | None, after: Version, most: int | None = None) -> Changes:
+    """Which files differ between two versions, up to `most` paths of a kind; without an earlier one all are new."""
+    return changes_between(files_in(before) if before else (), files_in(after), most)
 
 
-def checksums_of(version: Version) -> dict[str, str]:
-    """Path: SHA-256."""
-    return {file.path: file.sha256 for file in files_in(version)}
+def files_in(version: Version, after: str = "") -> Iterator[ListedFile]:
+    """The version's files behind a path, by path, with what was found in them; read as they are needed."""
+    return file_blocks.files_after(version.upload_id, after)
 
 
-def files_in(version: Version) -> list[ListedFile]:
-    """The version's files, by path, with what was found in them."""
-    return manifest_by_path(version.upload_id)
-
-
-def files_of(version: Version) -> list[StoredFile]:
-    """The version's files, by path, with where they lie."""
-    return [StoredFile(file.path, file.size, file.sha256, file_key(version, file.path)) for file in files_in(version)]
+def files_of(version: Version, after: str = "") -> Iterator[StoredFile]:
+    """The same with where they lie."""
+    for file in files_in(version, after):
+        yield StoredFile(file.path, file.size, file.sha256, file_key(version, file.path))
 
 
 def file_for(version: Version, path: str) -> ListedFile:
@@ -187,8 +193,7 @@ def file_for(version: Version, path: str) -> ListedFile:
 
 def files_at(version: Version, paths: Some[str]) -> dict[str, ListedFile]:
     """Several files by their paths; those that the version has not are left out."""
-    wanted = set(paths)
-    return {file.path: file for file in files_in(version) if file.path in wanted}
+    return file_blocks.files_at(version.upload_id, set(paths))
 
 
 def file_key(version: Version, path: str) -> str:

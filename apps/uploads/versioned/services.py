@@ -8,7 +8,6 @@ from __future__ import annotations
 import unicodedata
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -18,11 +17,11 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.errors import Conflict, Invalid, NotFound
 from apps.namespaces.models import Namespace
-from apps.uploads.manifest import manifest_by_path
+from apps.uploads.file_blocks import manifest_of
 from apps.uploads.models import Upload
 from apps.uploads.services import upload_use, uploads_discard
 from apps.uploads.versioned.models import Collection, Version, versions_deleting
-from apps.uploads.versioned.selectors import VersionStore, changes_between, checksums_of
+from apps.uploads.versioned.selectors import VersionStore, changes_between, files_in
 from yardmaster.errors import Problem
 
 C = TypeVar("C", bound=Collection)
@@ -30,21 +29,6 @@ V = TypeVar("V", bound=Version)
 
 MAX_NAME = 100
 _CLEARED_AT_ONCE = 50
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How many files differ from the version before."""
-
-    added: int
-    changed: int
-    removed: int
-
-
-def difference(before: Mapping[str, str], after: Mapping[str, str]) -> Difference:
-    """Of two manifests (path: SHA-256)."""
-    changes = changes_between(before, after)
-    return Difference(len(changes.added), len(changes.changed), len(changes.removed))
 
 
 def collection_create(
@@ -167,24 +151,18 @@ def _version_create(
 ) -> V:
     locked = _lock(store, collection.pk)
     upload_use(upload)
-    files = manifest_by_path(upload.pk)
-    change = difference(_newest_checksums(store, collection.pk), {file.path: file.sha256 for file in files})
+    newest = _versions(store).filter(parent=collection.pk).order_by("-number").first()
+    change = changes_between(files_in(newest) if newest else (), manifest_of(upload.pk), 0).counts
     locked.latest_number += 1
     locked.save(update_fields=["latest_number"])
     made: V = store.versions(
         id=upload.target_id, parent=locked, number=locked.latest_number, note=note, upload_id=upload.pk,
-        key_prefix=upload.key_prefix, size=sum(file.size for file in files), file_count=len(files),
-        added=change.added, changed=change.changed, removed=change.removed, created_by=actor,
-        **store.version_fields(files), **more,
+        key_prefix=upload.key_prefix, size=upload.held, file_count=upload.file_count,
+        added=change["added"], changed=change["changed"], removed=change["removed"], created_by=actor,
+        **store.version_fields(manifest_of(upload.pk)), **more,
     )  # fmt: skip
     made.save(force_insert=True)
     return made
-
-
-def _newest_checksums(store: VersionStore[C, V], collection_id: uuid.UUID) -> dict[str, str]:
-    """Of the newest version's files, by path; empty where there is none."""
-    newest = _versions(store).filter(parent=collection_id).order_by("-number").first()
-    return {} if newest is None else checksums_of(newest)
 
 
 def _lock(store: VersionStore[C, V], collection_id: uuid.UUID) -> C:

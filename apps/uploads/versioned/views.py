@@ -14,7 +14,7 @@ from rest_framework.serializers import BaseSerializer
 from apps.accounts.api_view import ApiView
 from apps.api.idempotency import IdempotentPosts
 from apps.audit.services import download_record
-from apps.errors import Invalid
+from apps.errors import Invalid, Unprocessable
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
 from apps.uploads.delivery import archive_response, content_type_of
@@ -34,6 +34,10 @@ from yardmaster.errors import Problem
 NAMESPACE = OpenApiParameter("namespace", str, description="Only this namespace, by id or slug.")
 SEARCH = OpenApiParameter("search", str, description="Only names that contain this, in any case.")
 PATH = OpenApiParameter("path", str, required=True, description="The file's path within the version.")
+
+
+MOST_ARCHIVED = 100_000
+"""Files of a ZIP that is made while it is sent: its directory is held in memory until the end."""
 
 
 class VersionStoreView(ApiView):
@@ -143,7 +147,7 @@ class FilesView(VersionStoreView):
     pagination_class = ByPath
 
     def get(self, request: Request, version_id: UUID) -> Response:
-        return self.page(selectors.files_in(self.version(version_id)), self.answers_with)
+        return self.page(self.version(version_id), self.answers_with)
 
 
 class ContentView(VersionStoreView):
@@ -162,6 +166,11 @@ class ArchiveView(VersionStoreView):
 
     def get(self, request: Request, version_id: UUID) -> StreamingHttpResponse:
         version = self.version(version_id)
+        if version.file_count > MOST_ARCHIVED:
+            message = f"A ZIP is made of up to {MOST_ARCHIVED} files; this version has {version.file_count}."
+            remedy = "Use the command line: yardmaster datasets download."
+            raise Unprocessable(message, "too_many_files", remedy=remedy)
         name = f"{selectors.parent_of(version).name}-{version.number}.zip"
         self.note_download(version)
-        return archive_response(request._request, name, selectors.files_of(version))
+        # As a whole: what is made while it is sent must not touch the database.
+        return archive_response(request._request, name, list(selectors.files_of(version)))

@@ -56,9 +56,8 @@ def _result(future: Future[R], beat: Callable[[], None]) -> R:
             beat()
 
 
-def crc_budgets(sizes: Iterable[int]) -> Iterator[int]:
-    """For each file, how many bytes of its records may have their checksums verified."""
-    left = CRC_BUDGET
+def crc_budgets(sizes: Iterable[int], left: int = CRC_BUDGET) -> Iterator[int]:
+    """For each file, how many bytes of its records may have their checksums verified, of those that are left."""
     for size in sizes:
         yield left
         left = max(0, left - size)

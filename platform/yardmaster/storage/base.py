@@ -166,8 +166,9 @@ class Storage(Protocol):
         """Everything below the folder. Nothing there: success."""
         ...
 
-    def list_prefix(self, prefix: str) -> Iterator[ObjectStat]:
-        """Everything below the folder, in no promised order."""
+    def list_prefix(self, prefix: str, first: str = "") -> Iterator[ObjectStat]:
+        """Everything below the folder, in no promised order; without keys that stand before `first` in the order of
+        their characters."""
         ...
 
     def multipart_begin(self, key: str, part_size: int) -> str:

@@ -1,6 +1,6 @@
-"""The files of an upload as one value: packed for one row of the database, and read from a request piece by piece.
+"""Files of an upload as one value: packed for one row of the database, and read from a request piece by piece.
 
-A list may have 20,000 files, so neither costs more memory than the files themselves. Pure.
+A request may have 20,000 files, so it costs no more memory than the files themselves. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any
 
 from yardmaster.storage.base import Readable
@@ -46,7 +45,7 @@ def pack(files: Sequence[ListedFile]) -> bytes:
     return zlib.compress(json.dumps(columns, separators=(",", ":")).encode(), 1)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def unpack(packed: bytes) -> tuple[ListedFile, ...]:
     """The list, in its order. Remembered for a while: a client that sends many files asks for each of them."""
     columns = json.loads(zlib.decompress(packed))
@@ -56,11 +55,6 @@ def unpack(packed: bytes) -> tuple[ListedFile, ...]:
         ListedFile(path, size, declared.get(at := str(index), sha256), sha256, records.get(at), faults.get(at, ""))
         for index, (path, size, sha256) in enumerate(rows)
     )
-
-
-def by_path(files: Sequence[ListedFile]) -> list[ListedFile]:
-    """In the order of their paths."""
-    return sorted(files, key=attrgetter("path"))
 
 
 _PIECE = 64 << 10

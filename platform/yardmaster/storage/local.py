@@ -128,7 +128,7 @@ class LocalStorage:
                 prune(place.parent, self._objects)
                 shutil.rmtree(old, ignore_errors=True)
 
-    def list_prefix(self, prefix: str) -> Iterator[ObjectStat]:
+    def list_prefix(self, prefix: str, first: str = "") -> Iterator[ObjectStat]:
         folders = [place_of(self._objects, prefix)]
         while folders:
             folder = folders.pop()
@@ -141,7 +141,8 @@ class LocalStorage:
                     folders.append(Path(entry.path))
                 elif entry.is_file(follow_symlinks=False):
                     key = Path(entry.path).relative_to(self._objects).as_posix()
-                    yield _stat(key, entry.stat(follow_symlinks=False))
+                    if key >= first:
+                        yield _stat(key, entry.stat(follow_symlinks=False))
 
     # --- Uploads in parts ------------------------------------------------------------------------------------------
 

@@ -76,14 +76,15 @@ def _problems(paths: list[str], field: str) -> Iterator[Problem]:
             message = f"This path is the same as that of file {earlier}."
             yield Problem(name, "path_doubled", message, "Send each file once.", path)
     for path, index in seen.items():
-        for folder in _folders_of(path):
+        for folder in folders_of(path):
             if folder in seen:
                 message = f"{folder!r} is a file of this upload, so it cannot be a folder as well."
                 yield Problem(field.format(index=index), "path_conflict", message, "Rename one of the two.", path)
                 break
 
 
-def _folders_of(path: str) -> Iterator[str]:
+def folders_of(path: str) -> Iterator[str]:
+    """The folders that it lies in, the outermost first."""
     position = path.find("/")
     while position != -1:
         yield path[:position]

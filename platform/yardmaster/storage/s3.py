@@ -177,11 +177,14 @@ class S3Storage:
                 self._ready.discard(bucket)
                 self._objects.remove_bucket(bucket)
 
-    def list_prefix(self, prefix: str) -> Iterator[ObjectStat]:
+    def list_prefix(self, prefix: str, first: str = "") -> Iterator[ObjectStat]:
         bucket, folder = self._folder(prefix)
+        before = self._place(first)[1][:-1] if first else None
         with errors_translated("Listing a folder"), _nothing_without_bucket():
-            for one in self._objects.list_objects(bucket, prefix=folder, recursive=True):
+            for one in self._objects.list_objects(bucket, prefix=folder, recursive=True, start_after=before):
                 key = f"{prefix}/{(one.object_name or '')[len(folder) :]}"
+                if key < first:
+                    continue
                 yield ObjectStat(key, one.size or 0, one.etag or "", _whole_seconds(one.last_modified))
 
     # --- Uploads in parts ------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from apps.jobs.worker.queue_pass import admit_queue
 from apps.jobs.worker.reconcile import reconcile
 from apps.namespaces.models import Namespace
 from apps.stores import storage
-from apps.uploads.manifest import manifest_create
+from apps.uploads.file_blocks import manifest_append
 from apps.uploads.models import Kind, State, Upload
 from yardmaster.engines.base import Capacity, TaskAccess
 from yardmaster.engines.fake import PLENTY, FakeEngine
@@ -28,7 +28,7 @@ from yardmaster.ids import JobKey
 from yardmaster.job.spec import Resources, Role, TrainingSpec
 from yardmaster.job.spec_json import spec_from_json
 from yardmaster.lifecycle.phases import Observation, TaskPhase
-from yardmaster.storage.file_list import ListedFile, pack
+from yardmaster.storage.file_list import ListedFile
 
 
 class StagedEngine(FakeEngine):
@@ -131,7 +131,7 @@ class World:
         )  # fmt: skip
         upload.key_prefix = f"code/{upload.target_id}"
         upload.save(force_insert=True)
-        manifest_create(upload, pack(listed))
+        manifest_append(upload.pk, 0, sorted(listed, key=lambda file: file.path))
         version = CodeVersion(
             id=upload.target_id, parent=code, number=1, upload_id=upload.pk, key_prefix=upload.key_prefix, size=1,
             file_count=1, added=1, changed=0, removed=0,

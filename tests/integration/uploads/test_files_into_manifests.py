@@ -12,7 +12,9 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
-from apps.uploads.manifest import manifest_of, sent_files
+from apps.uploads.file_blocks import files_at, manifest_of
+from apps.uploads.manifest import sent_files
+from apps.uploads.models import Upload
 from portal.env import sqlite as database_of
 from tests.real.postgres import default_database, running_cluster
 from yardmaster.storage.file_list import ListedFile
@@ -82,12 +84,14 @@ def test_files_move_into_manifests(before):
         version=_version(before, "code", namespace, code), path="train.py", size=2, sha256=HASH
     )
     MigrationExecutor(connection).migrate(MigrationExecutor(connection).loader.graph.leaf_nodes())
-    sent = sent_files(underway.pk)
+    sent = sent_files(underway.pk, range(1200))
     assert [one.path for one in sent.values()] == [f"f{index}" for index in range(1200)]
     assert (sent[3].sha256, sent[3].multipart_id, sent[3].declared) == (HASH, "m", OTHER)
     assert (sent[1198].multipart_id, sent[1199].multipart_id) == ("", "m")
-    assert manifest_of(complete.pk) == (
-        ListedFile("z", 1, "", HASH, 7, "bad"), ListedFile("a", 1, OTHER, OTHER)
-    )  # fmt: skip
-    assert manifest_of(used.pk) == (ListedFile("d", 2, "", HASH, 9),)
-    assert manifest_of(code.pk) == (ListedFile("train.py", 2, "", HASH),)
+    assert list(manifest_of(complete.pk)) == [
+        ListedFile("a", 1, OTHER, OTHER), ListedFile("z", 1, "", HASH, 7, "bad")
+    ]  # fmt: skip
+    assert set(files_at(complete.pk, {"a", "b", "z"})) == {"a", "z"}
+    assert list(manifest_of(used.pk)) == [ListedFile("d", 2, "", HASH, 9)]
+    assert list(manifest_of(code.pk)) == [ListedFile("train.py", 2, "", HASH)]
+    assert not Upload.objects.get(pk=underway.pk).is_sorted

@@ -11,9 +11,9 @@ from django.utils import timezone
 from apps.errors import Conflict
 from apps.namespaces.selectors import namespace_for
 from apps.uploads import finishing, services
+from apps.uploads.file_blocks import manifest_of
 from apps.uploads.finishing import upload_finish
 from apps.uploads.leases import LeaseLost, lease_claim
-from apps.uploads.manifest import manifest_by_path
 from apps.uploads.models import State, Tombstone, Upload
 from apps.uploads.removal import mark_for_removal
 from apps.uploads.selectors import storage_used, stored_files
@@ -186,7 +186,7 @@ def test_records_are_counted_and_damage_is_noted_for_datasets(client):
         "e.png": b"\x89PNG",
     }
     uploaded(client, content)
-    found = {file.path: (file.records, file.fault) for file in manifest_by_path(Upload.objects.get().pk)}
+    found = {file.path: (file.records, file.fault) for file in manifest_of(Upload.objects.get().pk)}
     assert found["a.tfrecord"] == (2, "")
     assert found["b.tfrecord"] == (1, "record 1 at byte 19: the file ends 3 bytes too early")
     assert (found["c.csv"], found["d.jsonl"], found["e.png"]) == ((1, ""), (2, ""), (None, ""))
@@ -194,7 +194,7 @@ def test_records_are_counted_and_damage_is_noted_for_datasets(client):
 
 def test_records_of_code_are_not_counted(client):
     uploaded(client, {"a.csv": b"x,y\n1,2\n"}, "code")
-    assert manifest_by_path(Upload.objects.get().pk)[0].records is None
+    assert next(manifest_of(Upload.objects.get().pk)).records is None
 
 
 def test_an_upload_is_good_for_one_use(client):
@@ -272,7 +272,7 @@ def test_finishing_takes_few_statements_however_many_files_there_are(ada, django
     with django_assert_max_num_queries(60):
         upload_finish(upload.pk)
     assert Upload.objects.get().is_complete
-    assert {file.sha256 for file in manifest_by_path(upload.pk)} == {sha256(b"")}
+    assert {file.sha256 for file in manifest_of(upload.pk)} == {sha256(b"")}
 
 
 def test_many_uploads_are_discarded_in_few_statements(ada, client, django_assert_max_num_queries):

@@ -11,8 +11,8 @@ import pytest
 
 from apps.namespaces.selectors import namespace_for, quota_of
 from apps.uploads import services, unpacking
+from apps.uploads.file_blocks import manifest_of
 from apps.uploads.finishing import upload_finish
-from apps.uploads.manifest import manifest_by_path
 from apps.uploads.models import State, Upload
 from apps.uploads.selectors import storage_used, stored_files
 from tests.integration.sending import begin, complete, send, sha256, zipped
@@ -53,7 +53,7 @@ def test_the_files_of_the_zip_take_its_place(ada, client, tmp_path):
     assert [(file.path, file.size, file.sha256) for file in stored_files(found)] == [
         (path, len(data), sha256(data)) for path, data in sorted(CONTENT.items())
     ]
-    assert {file.path: file.records for file in manifest_by_path(found.pk)}["train/a.csv"] == 1
+    assert {file.path: file.records for file in manifest_of(found.pk)}["train/a.csv"] == 1
     assert _disk(tmp_path) == ["a.csv", "b", "big.bin", "upload.zip"]
     assert _use(ada) == (sum(map(len, CONTENT.values())), 0)
 
@@ -153,4 +153,4 @@ def test_a_zip_of_thousands_of_files_is_unpacked(client):
     upload = _sent(client, zipped(content))
     answer = complete(client, upload, unpack=True)
     assert answer.json()["file_count"] == 1500
-    assert len(stored_files(Upload.objects.get())) == 1500
+    assert len(list(stored_files(Upload.objects.get()))) == 1500
