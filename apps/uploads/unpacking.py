@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from django.db import transaction
 from django.db.models import F
@@ -121,4 +122,4 @@ def _replace_files(upload: Upload, lease: Lease, entries: Sequence[ZipEntry], fo
         mine = Upload.objects.filter(pk=upload.pk, lease=lease.token, state=State.COMPLETING)
         if not mine.update(unpacked=True, file_count=len(files)):
             raise LeaseLost
-        manifest_replace(upload.pk, files)
+        manifest_replace(upload.pk, sorted(files, key=attrgetter("path")))
