@@ -18,7 +18,7 @@ from apps.stores import storage
 from apps.uploads import storage_ledger
 from apps.uploads.file_blocks import manifest_of, manifest_replace
 from apps.uploads.leases import Lease, LeaseLost
-from apps.uploads.manifest import LONGEST_FAULT, MAX_FILES
+from apps.uploads.manifest import LONGEST_FAULT, MAX_FILES, progress_forget
 from apps.uploads.models import Kind, State, Upload
 from yardmaster.storage.assembly import crc_budgets, in_parallel
 from yardmaster.storage.base import ObjectMissing, Readable, key_join, read_chunks
@@ -122,4 +122,5 @@ def _replace_files(upload: Upload, lease: Lease, entries: Sequence[ZipEntry], fo
         mine = Upload.objects.filter(pk=upload.pk, lease=lease.token, state=State.COMPLETING)
         if not mine.update(unpacked=True, file_count=len(files)):
             raise LeaseLost
+        progress_forget(upload.pk)
         manifest_replace(upload.pk, sorted(files, key=attrgetter("path")))

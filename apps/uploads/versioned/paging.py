@@ -23,7 +23,7 @@ MOST_SEARCHED = 100_000
 @dataclass(frozen=True)
 class FilesPage:
     """Some files of a version, in the order of their paths, and the cursors of the pages beside it (None: none).
-    `is_short`: the search ended before the page was full, and goes on at its cursor."""
+    `is_short`: the search ended before the page was full, and continues at its cursor."""
 
     rows: list[ListedFile]
     previous: str | None
