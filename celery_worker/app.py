@@ -34,6 +34,7 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "probes": {"task": "yardmaster.probe_engines", "schedule": 5.0, "options": {"expires": 5.0}},
     "uploads": {"task": "yardmaster.sweep_uploads", "schedule": 30.0, "options": {"expires": 30.0}},
     "results": {"task": "yardmaster.settle_results", "schedule": 30.0, "options": {"expires": 30.0}},
+    "models": {"task": "yardmaster.sweep_models", "schedule": 60.0, "options": {"expires": 60.0}},
     "notices": {"task": "yardmaster.sweep_notices", "schedule": 30.0, "options": {"expires": 30.0}},
     "browsers": {"task": "yardmaster.clean_browsers", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "stores": {"task": "yardmaster.clean_stores", "schedule": 3600.0, "options": {"expires": 3600.0}},

@@ -21,6 +21,7 @@ from apps.dispatch.messages import (
     DELIVER_EVENTS,
     FINISH_UPLOAD,
     KEEP_NAMESPACE,
+    READ_MODEL,
     RECONCILE,
     SEND_NOTICE,
 )
@@ -35,6 +36,8 @@ from apps.jobs.worker.reconcile import reconcile
 from apps.jobs.worker.sweep import sweep
 from apps.notifications.services import verdicts_note
 from apps.notifications.worker import notice_send, notices_sweep
+from apps.registry.contents import contents_read, contents_sweep
+from apps.registry.deletion import deleted_sweep
 from apps.removals.worker import removal_carry_out, removals_sweep
 from apps.stores import log_store, storage
 from apps.uploads.finishing import upload_finish_quietly
@@ -83,6 +86,19 @@ def finish_upload(upload_id: str) -> None:
             outputs_settle(uuid.UUID(upload_id), timezone.now())
     finally:
         _upload_slots.release()
+
+
+@shared_task(name=READ_MODEL)  # type: ignore[untyped-decorator]
+def read_model(version_id: str) -> None:
+    """Read what a version of a model says of itself."""
+    contents_read(uuid.UUID(version_id))
+
+
+@shared_task(name="yardmaster.sweep_models")  # type: ignore[untyped-decorator]
+def sweep_models() -> None:
+    """Read models whose message was lost, and remove deleted ones whose grace period is over."""
+    contents_sweep()
+    deleted_sweep(timezone.now())
 
 
 @shared_task(name="yardmaster.sweep_uploads")  # type: ignore[untyped-decorator]

@@ -1,5 +1,5 @@
-"""Messages to Celery workers, each with one id: reconcile a job, decide a queue, finish an upload, send a mail. The one
-module beside `celery_worker` that knows Celery.
+"""Messages to Celery workers, each with one id: reconcile a job, decide a queue, finish an upload, read a model, send a
+mail. The one module beside `celery_worker` that knows Celery.
 
 A message is a hint. Its sender has written before, in the database, when the work is due, so that a sweep finds it when
 the message is lost: a broker that is away costs time, never a job and never the request.
@@ -27,6 +27,7 @@ SEND_NOTICE = "yardmaster.send_notice"
 KEEP_NAMESPACE = "yardmaster.keep_namespace"
 CARRY_OUT_REMOVAL = "yardmaster.carry_out_removal"
 ADMIT = "yardmaster.admit"
+READ_MODEL = "yardmaster.read_model"
 DELIVER_EVENTS = "yardmaster.deliver_events"
 TIMEOUT = 0.5
 """Seconds that one attempt to reach the broker may take."""

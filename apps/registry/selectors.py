@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import User
-from apps.errors import NotFound
+from apps.errors import Invalid, NotFound
 from apps.namespaces.models import Namespace, Role
-from apps.namespaces.selectors import namespace_for
-from apps.registry.models import Model, ModelVersion
+from apps.namespaces.selectors import namespace_for, namespaces_visible, require_role
+from apps.registry.models import Model, ModelVersion, StageChange
 from apps.uploads.models import Kind
 from apps.uploads.versioned.selectors import (
     VersionStore,
@@ -20,6 +20,9 @@ from apps.uploads.versioned.selectors import (
     version_for,
     versions_of,
 )
+from yardmaster.errors import Problem
+
+MOST_COMPARED = 5
 
 MODELS = VersionStore(
     Kind.MODEL,
@@ -45,6 +48,57 @@ def model_for(user: User, model_id: uuid.UUID, *, at_least: Role = Role.VIEWER) 
 def model_version_for(user: User, version_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> ModelVersion:
     """The version, if the user may see it. Raises as above."""
     return version_for(MODELS, user, version_id, at_least=at_least)
+
+
+def deleted_models(user: User, *, namespace: str | None = None) -> QuerySet[Model]:
+    """Models that can still be restored, those deleted last first."""
+    rows = Model.objects.filter(namespace__in=namespaces_visible(user), deleted_at__isnull=False)
+    if namespace:
+        rows = rows.filter(namespace=namespace_for(user, namespace))
+    return rows.select_related("namespace", "deleted_by")
+
+
+def deleted_versions(model: Model) -> QuerySet[ModelVersion]:
+    """Versions of a model that can still be restored."""
+    return model.versions.filter(deleted_at__isnull=False).select_related("deleted_by").order_by("-number")
+
+
+def any_model_for(user: User, model_id: uuid.UUID, *, at_least: Role) -> Model:
+    """The model, deleted or not. Raises like `model_for`."""
+    rows = Model.objects.select_related("namespace").filter(namespace__in=namespaces_visible(user))
+    found = rows.filter(pk=model_id).first()
+    if found is None:
+        raise NotFound()
+    require_role(user, found.namespace, at_least)
+    return found
+
+
+def any_version_for(user: User, version_id: uuid.UUID, *, at_least: Role) -> ModelVersion:
+    """The version, deleted or not. Raises like `model_for`."""
+    rows = ModelVersion.objects.select_related("parent__namespace", "created_by")
+    found = rows.filter(pk=version_id, parent__namespace__in=namespaces_visible(user)).first()
+    if found is None:
+        raise NotFound()
+    require_role(user, found.parent.namespace, at_least)
+    return found
+
+
+def versions_numbered(model: Model, numbers: Sequence[str]) -> list[ModelVersion]:
+    """The versions with these numbers, in their order. Raises `Invalid` for what are no two to five numbers, 404 where
+    one is not there."""
+    wanted = list(dict.fromkeys(int(one) for one in numbers if one.isascii() and one.isdigit() and len(one) <= 9))
+    if not 2 <= len(wanted) <= MOST_COMPARED or len(wanted) != len(set(numbers)):
+        message = f"Two to {MOST_COMPARED} versions can be compared."
+        raise Invalid([Problem("version", "invalid", message, "Add ?version=1&version=2, for instance.")])
+    found = {one.number: one for one in model_versions(model).filter(number__in=wanted)}
+    if missing := [one for one in wanted if one not in found]:
+        raise NotFound(f"There is no version {missing[0]} of this model.", remedy="It may have been deleted.")
+    return [found[one] for one in wanted]
+
+
+def stage_changes(model: Model) -> QuerySet[StageChange]:
+    """The history of the model's stages, the newest first."""
+    return model.stage_changes.select_related("by").order_by("-pk")
 
 
 def model_versions(model: Model) -> QuerySet[ModelVersion]:

@@ -7,11 +7,13 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.api.serializers import StrictSerializer
 from apps.registry.models import ModelVersion, Stage
 from apps.stores import storage
 from apps.uploads.manifest import ADDRESS_LIFE
 from apps.uploads.versioned.selectors import files_of, newest_of
 from apps.uploads.versioned.serializers import CollectionSerializer, FileSerializer
+from yardmaster.formats.model_files import ModelFormat
 
 
 class MetricSerializer(serializers.Serializer[Any]):
@@ -39,6 +41,7 @@ class ModelVersionSerializer(serializers.Serializer[Any]):
     stopped = serializers.BooleanField(help_text="Written after the job was asked to stop.")
     created_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
     created_at = serializers.DateTimeField()
+    deleted_at = serializers.DateTimeField(allow_null=True)
 
     def get_job_exists(self, version: ModelVersion) -> bool:
         return version.job_id is not None
@@ -48,6 +51,7 @@ class ModelSerializer(CollectionSerializer):
     """A named model with its newest version."""
 
     updated_at = serializers.DateTimeField()
+    deleted_at = serializers.DateTimeField(allow_null=True)
     latest = serializers.SerializerMethodField()
 
     @extend_schema_field(ModelVersionSerializer(allow_null=True))
@@ -56,11 +60,85 @@ class ModelSerializer(CollectionSerializer):
         return None if newest is None else ModelVersionSerializer(newest).data
 
 
+class TensorSerializer(serializers.Serializer[Any]):
+    """An input or output."""
+
+    name = serializers.CharField()
+    dtype = serializers.CharField(allow_blank=True)
+    shape = serializers.ListField(
+        child=serializers.IntegerField(allow_null=True),
+        allow_null=True,
+        help_text="Null: of unknown rank. A dimension that is null has any length.",
+    )
+
+
+class SignatureSerializer(serializers.Serializer[Any]):
+    """A way to call the model."""
+
+    name = serializers.CharField()
+    method = serializers.CharField(allow_blank=True)
+    inputs = TensorSerializer(many=True)
+    outputs = TensorSerializer(many=True)
+
+
+class ContentsSerializer(serializers.Serializer[Any]):
+    """What the files say of themselves. `path`: the file that was read."""
+
+    format = serializers.ChoiceField(choices=[one.value for one in ModelFormat])
+    path = serializers.CharField(allow_blank=True)
+    framework = serializers.CharField(allow_blank=True)
+    framework_version = serializers.CharField(allow_blank=True)
+    tags = serializers.ListField(child=serializers.CharField())
+    signatures = SignatureSerializer(many=True)
+    problem = serializers.CharField(allow_blank=True, help_text="Why it cannot be read; empty where it can.")
+
+
 class ModelVersionDetailSerializer(ModelVersionSerializer):
     """A version with what it was made of and what its job measured."""
 
+    contents = ContentsSerializer(allow_null=True, help_text="Null: not read yet.")
     source = serializers.JSONField()  # type: ignore[assignment]  # a field of that name, not the argument
     metrics = MetricSerializer(many=True)
+
+
+class StageChangeSerializer(serializers.Serializer[Any]):
+    """A version was given a stage, or lost it."""
+
+    version = serializers.IntegerField(source="number")
+    before = serializers.ChoiceField(choices=Stage.choices)
+    after = serializers.ChoiceField(choices=Stage.choices)
+    by = serializers.CharField(source="by.username", default=None, allow_null=True)
+    at = serializers.DateTimeField()
+    note = serializers.CharField()
+
+
+class NewStageSerializer(StrictSerializer):
+    """The stage that a version gets; empty: none."""
+
+    stage = serializers.ChoiceField(choices=Stage.choices, allow_blank=True)
+    note = serializers.CharField(required=False, default="", allow_blank=True, max_length=1_000)
+
+
+class ComparedRowSerializer(serializers.Serializer[Any]):
+    """One property; `values` in the order of the versions, empty where a version has none."""
+
+    name = serializers.CharField()
+    values = serializers.ListField(child=serializers.CharField(allow_blank=True))
+    differs = serializers.BooleanField()
+
+
+class ComparedPartSerializer(serializers.Serializer[Any]):
+    """Properties of one kind."""
+
+    title = serializers.CharField()
+    rows = ComparedRowSerializer(many=True)
+
+
+class ComparisonSerializer(serializers.Serializer[Any]):
+    """Versions side by side."""
+
+    versions = ModelVersionSerializer(many=True)
+    parts = ComparedPartSerializer(many=True)
 
 
 class ModelFileSerializer(FileSerializer):

@@ -16,12 +16,13 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.services import record
+from apps.dispatch.messages import READ_MODEL, enqueue
 from apps.namespaces.models import Namespace
 from apps.registry.models import Model, ModelVersion, Stage
 from apps.registry.selectors import MODELS, models_in
 from apps.uploads.models import Upload
 from apps.uploads.services import uploads_discard
-from apps.uploads.versioned.services import MAX_NAME, version_add
+from apps.uploads.versioned.services import MAX_NAME, version_add, versions_in_use
 
 _CLEARED_AT_ONCE = 50
 
@@ -45,13 +46,16 @@ def model_version_create(
             record(actor, "model.create", f"model:{model.pk}", namespace=namespace, name=model.name)
         made = version_add(MODELS, model, actor=actor, upload=upload, more=facts)
         Model.objects.filter(pk=model.pk).update(updated_at=timezone.now())
+        enqueue(READ_MODEL, made.pk)
     return made
 
 
 def exports_replace(job_id: uuid.UUID, attempt: int, *, by: ModelVersion) -> None:
-    """Remove what the same attempt exported before: its task ran once more. One that was given a stage stays."""
+    """Remove what the same attempt exported before: its task ran once more. One that was given a stage, or that a
+    job uses, stays."""
     earlier = ModelVersion.objects.filter(source_job=job_id, attempt=attempt, stage=Stage.NONE).exclude(pk=by.pk)
-    versions_remove(earlier)
+    used = versions_in_use(MODELS, earlier.values_list("pk", flat=True))
+    versions_remove(earlier.exclude(pk__in=used))
 
 
 def versions_remove(versions: QuerySet[ModelVersion]) -> int:

@@ -269,6 +269,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "MemberRole": "apps.namespaces.models.Role",
+        "ModelStage": "apps.registry.models.Stage",
         "TaskRole": "apps.jobs.api.serializers.ROLES",
         "UploadKind": "apps.uploads.models.Kind",
         "UploadState": "apps.uploads.models.State",
@@ -317,6 +318,8 @@ YARDMASTER_DEFAULT_ENGINE = env.text("YARDMASTER_DEFAULT_ENGINE", "local")
 YARDMASTER_LOCAL_ENGINE_FOR_ALL = env.flag("YARDMASTER_LOCAL_ENGINE_FOR_ALL")
 """The local engine does not isolate users: by default only administrators may launch on it."""
 YARDMASTER_UPLOAD_TTL = timedelta(seconds=env.number("YARDMASTER_UPLOAD_TTL", 86_400, least=60))
+YARDMASTER_MODEL_GRACE = timedelta(seconds=env.number("YARDMASTER_MODEL_GRACE", 7 * 86_400, least=0))
+"""How long a deleted model can be restored. It counts against its namespace's quota until then."""
 YARDMASTER_WEB_THREADS = env.number("YARDMASTER_WEB_THREADS", 32, least=2)
 """Requests that one web process works on at a time; each thread keeps a connection to the database."""
 YARDMASTER_OPEN_UPLOADS_PER_NAMESPACE = env.number("YARDMASTER_OPEN_UPLOADS_PER_NAMESPACE", 64, least=1)

@@ -7,13 +7,16 @@ The version repeats what it was made of and what the job measured, so that it ca
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Max, Q
 
+from apps.code.models import CodeVersion
+from apps.datasets.models import DatasetVersion
 from apps.errors import Gone
 from apps.jobs.models import Job, JobAttempt, JobEvent, ScalarPoint
 from apps.jobs.state.nudges import job_changed
@@ -97,14 +100,33 @@ def _complete(pending: ModelUpload, upload: Upload, now: datetime) -> None:
 
 def source_of(job: Job, spec: TrainingSpec) -> dict[str, Any]:
     """What the model was made of, as it stays when the job is deleted."""
+    ids = [one.dataset_version for one in spec.inputs]
+    data = {one.pk: one for one in DatasetVersion.objects.select_related("parent").filter(pk__in=ids)}
+    versions = CodeVersion.objects.select_related("parent")
+    code = None if spec.code_version is None else versions.filter(pk=spec.code_version).first()
     return {
         "engine": job.engine,
+        "image": _image_of(job.engine),
         "strategy": spec.strategy.value,
-        "code": None if spec.code_version is None else {"version": str(spec.code_version)},
+        "code": None if spec.code_version is None else {"version": str(spec.code_version)} | _named(code),
         "entry_point": spec.entry_point,
         "arguments": list(spec.arguments),
-        "inputs": [{"version": str(one.dataset_version), "as": one.name} for one in spec.inputs],
+        "inputs": [
+            {"version": str(one.dataset_version), "as": one.name} | _named(data.get(one.dataset_version))
+            for one in spec.inputs
+        ],
     }
+
+
+def _named(version: CodeVersion | DatasetVersion | None) -> dict[str, Any]:
+    return {} if version is None else {"name": version.parent.name, "number": version.number}
+
+
+def _image_of(engine: str) -> str:
+    """The image of the engine's tasks; empty where they run without one."""
+    engines: Mapping[str, Any] = settings.YARDMASTER_ENGINES
+    tasks = engines.get(engine, {}).get("options", {}).get("tasks")
+    return str(tasks.get("image", "") if isinstance(tasks, Mapping) else getattr(tasks, "image", ""))
 
 
 def last_values(job: Job, attempt: int) -> list[dict[str, Any]]:

@@ -98,7 +98,7 @@ def collection_delete(store: VersionStore[C, V], collection: C, *, actor: User |
     with transaction.atomic():
         _lock(store, collection.pk)
         versions = list(_versions(store).filter(parent=collection.pk))
-        _refuse_in_use(store, versions)
+        refuse_in_use(store, versions)
         collection.delete()
         record(
             actor, f"{store.noun}.delete", f"{store.noun}:{collection.pk}",
@@ -120,7 +120,7 @@ def version_delete(store: VersionStore[C, V], collection: C, version: V, *, acto
     """Delete one version. Raises `Conflict` while an unfinished job uses it."""
     with transaction.atomic():
         _lock(store, collection.pk)
-        _refuse_in_use(store, [version])
+        refuse_in_use(store, [version])
         subject = f"{store.noun}_version:{version.pk}"
         upload_id, number = version.upload_id, version.number
         version.delete()
@@ -186,10 +186,16 @@ def _check_upload(store: VersionStore[C, V], upload: Upload, namespace: Namespac
         raise Invalid([Problem("upload", "invalid", message, f"Upload the files into {namespace.slug}.")])
 
 
-def _refuse_in_use(store: VersionStore[C, V], versions: Iterable[V]) -> None:
+def versions_in_use(store: VersionStore[C, V], version_ids: Iterable[uuid.UUID]) -> set[uuid.UUID]:
+    """Which of these versions unfinished jobs need."""
+    answers = versions_deleting.send(store.versions, version_ids=set(version_ids))
+    return {one for _, in_use in answers for one in in_use or ()}
+
+
+def refuse_in_use(store: VersionStore[C, V], versions: Iterable[V]) -> None:
+    """Raise `Conflict` where an unfinished job needs one of these versions."""
     numbers = {version.pk: version.number for version in versions}
-    answers = versions_deleting.send(store.versions, version_ids=set(numbers))
-    used: set[Any] = {one for _, in_use in answers for one in in_use or ()}
+    used = versions_in_use(store, numbers)
     if used:
         raise Conflict(
             f"An unfinished job uses version {min(numbers[one] for one in used)} of this {store.noun}.",

@@ -1,0 +1,115 @@
+"""An export becomes a version that knows what it was made of, and stays when its job is deleted."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from apps.jobs.models import Job, ScalarPoint
+from apps.jobs.state.exports import METRICS_KEPT, last_values
+from apps.jobs.worker.removal import remove
+from apps.registry.models import Model, ModelVersion, Stage
+from apps.registry.services import exports_replace, usable_name
+from apps.registry.stages import stage_set
+from apps.stores import storage
+from apps.uploads.removal import tombstones_sweep
+from apps.uploads.selectors import storage_used
+from apps.uploads.versioned.selectors import file_key
+from tests.integration.jobs.conftest import engine_settings, stores, world
+from tests.integration.jobs.test_task_api import sent
+from tests.integration.jobs.world import task_of
+from tests.integration.model_versions import job_of, version_of
+
+pytestmark = pytest.mark.django_db
+
+__all__ = ["engine_settings", "stores", "world"]
+
+
+def points(job: Job, tag: str, *values: float, run: str = "") -> None:
+    rows = [
+        ScalarPoint(job=job, attempt=1, run=run, tag=tag, step=step, time=0.0, value=value)
+        for step, value in enumerate(values)
+    ]
+    ScalarPoint.objects.bulk_create(rows)
+
+
+def test_a_version_knows_what_it_was_made_of(world, ada, signed_in):
+    job = world.launch(ada, model={"name": "sentiment"}, arguments=["--lr=0.1"])
+    world.until_running(job)
+    points(job, "loss", 3.0, 2.0, 1.5)
+    points(job, "accuracy", 0.1, 0.9, run="eval")
+    sent(task_of(job), "model")
+    version = ModelVersion.objects.get(job=job)
+    shown = signed_in(ada).get(f"/api/v1/model-versions/{version.pk}/").json()
+    assert (version.parent.name, shown["number"], shown["created_by"]) == ("sentiment", 1, "ada")
+    assert shown["metrics"] == [
+        {"run": "", "tag": "loss", "step": 2, "value": 1.5},
+        {"run": "eval", "tag": "accuracy", "step": 1, "value": 0.9},
+    ]  # fmt: skip
+    source = shown["source"]
+    assert (source["arguments"], source["engine"], source["strategy"]) == (["--lr=0.1"], job.engine, job.strategy)
+    assert source["code"]["version"] == job.spec["code"]
+    assert (source["code"]["name"].startswith("code"), source["code"]["number"]) == (True, 1)
+
+
+def test_of_very_many_scalars_some_are_kept(ada, django_assert_max_num_queries):
+    job = job_of(ada)
+    for tag in range(METRICS_KEPT + 5):
+        points(job, f"t{tag:04}", 1.0, 2.0)
+    with django_assert_max_num_queries(1 + METRICS_KEPT // 50):
+        found = last_values(job, 1)
+    assert len(found) == METRICS_KEPT
+    assert {one["value"] for one in found} == {2.0}
+
+
+@pytest.mark.parametrize("prefix", ["", "namespaces/{namespace}/jobs/{job}/1/model", "jobs/{job}/1/model.1"])
+def test_a_model_outlives_its_job_wherever_it_lies(ada, django_capture_on_commit_callbacks, prefix):
+    job = job_of(ada, deleted_at=timezone.now())
+    place = prefix.format(namespace=job.namespace_id, job=job.pk)
+    version = version_of(job, prefix=place)
+    rest = f"namespaces/{job.namespace_id}/jobs/{job.pk}/1/checkpoints/5/late"
+    storage().put(rest, b"late")
+    with django_capture_on_commit_callbacks(execute=True):
+        assert remove(job)
+        tombstones_sweep(timezone.now() + timedelta(days=2))
+    version.refresh_from_db()
+    assert (version.job_id, version.job_name) == (None, "digits")
+    with storage().open_range(file_key(version, "saved_model.pb")) as body:
+        assert body.read() == b"weights"
+    left = {one.key for place in ("namespaces", "jobs") for one in storage().list_prefix(place)}
+    assert left == {file_key(version, "saved_model.pb")}
+    assert storage_used(ada.personal_namespace).used == version.size
+
+
+def test_a_replaced_export_goes_unless_it_has_a_stage(ada, django_capture_on_commit_callbacks):
+    job = job_of(ada)
+    first, second, third = (version_of(job) for _ in range(3))
+    stage_set(first, Stage.STAGING, actor=ada)
+    with django_capture_on_commit_callbacks(execute=True):
+        exports_replace(job.pk, 1, by=third)
+    assert set(ModelVersion.objects.values_list("number", flat=True)) == {1, 3}
+    assert not ModelVersion.objects.filter(pk=second.pk).exists()
+    assert storage_used(ada.personal_namespace).used == 2 * first.size
+
+
+def test_numbers_are_not_given_again(ada):
+    versions = [version_of(job_of(ada), name="digits") for _ in range(2)]
+    versions[1].delete()
+    assert version_of(job_of(ada), name="digits").number == 3
+    assert Model.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("digits", "digits"),
+        ("  a\u0000b\u200b ", "ab"),
+        ("e\u0301", "\u00e9"),
+        ("x" * 300, "x" * 100),
+        ("\u200b", "model"),
+    ],
+)
+def test_a_name_becomes_one_that_a_model_may_have(name, kept):
+    assert usable_name(name) == kept
