@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from apps.dispatch.messages import READ_MODEL, enqueue
 from apps.registry.models import ModelVersion
 from apps.stores import storage
-from apps.uploads.versioned.selectors import file_key, files_in
+from apps.uploads.versioned.selectors import file_for, file_key, files_in
 from yardmaster.errors import Unavailable
 from yardmaster.formats.model_files import FRAMEWORKS, FoundModel, find_model
 from yardmaster.sandbox.function import NoResult, Sandbox
@@ -58,12 +58,11 @@ def contents_read(version_id: uuid.UUID) -> None:
 def contents_of(version: ModelVersion) -> dict[str, Any]:
     """`format`, `path`, `framework`, `framework_version`, `tags`, `signatures` and `problem`. Raises `Unavailable`,
     and `NoResult` where too many are read already."""
-    files = files_in(version)
-    found = find_model(one.path for one in files)
+    found = find_model(one.path for one in files_in(version))
     known = _contents(found, {})
     if not found.is_read:
         return known
-    size = next(one.size for one in files if one.path == found.path)
+    size = file_for(version, found.path).size
     try:
         with tempfile.NamedTemporaryFile() as copy:
             _copy(file_key(version, found.path), size, copy)  # type: ignore[arg-type]  # the wrapper of a BinaryIO

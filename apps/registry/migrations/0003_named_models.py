@@ -82,6 +82,8 @@ class Migration(migrations.Migration):
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
+    run_before = [("uploads", "0008_files_in_blocks")]  # which puts the lists of files elsewhere
+
     operations = [
         migrations.RemoveIndex("model", "model_list"),
         migrations.RenameModel("Model", "KeptModel"),

@@ -189,7 +189,8 @@ def _check_upload(store: VersionStore[C, V], upload: Upload, namespace: Namespac
 def versions_in_use(store: VersionStore[C, V], version_ids: Iterable[uuid.UUID]) -> set[uuid.UUID]:
     """Which of these versions unfinished jobs need."""
     answers = versions_deleting.send(store.versions, version_ids=set(version_ids))
-    return {one for _, in_use in answers for one in in_use or ()}
+    used: set[Any] = {one for _, in_use in answers for one in in_use or ()}
+    return used
 
 
 def refuse_in_use(store: VersionStore[C, V], versions: Iterable[V]) -> None:
