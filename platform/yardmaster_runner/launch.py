@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Dict, List, Mapping
 
-from yardmaster_runner import own_python
+from yardmaster_runner import offered, own_python
 from yardmaster_runner.cluster import classic_flags, distribution_environment, tf_config
 from yardmaster_runner.order import Order
 from yardmaster_runner.settings import Settings
@@ -84,7 +84,10 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
     result = {**inherited, **own, **order.environment}
     result.pop("YARDMASTER_TOKEN_FILE", None)
     result.update(_folder_variables(order, folders))
-    result["PYTHONPATH"] = os.pathsep.join([folders.code, *_foreign_paths(result.get("PYTHONPATH", ""))])
+    ours = [] if order.runs_server else [offered.folder_in(settings.work_dir)]
+    result["PYTHONPATH"] = os.pathsep.join([folders.code, *ours, *_foreign_paths(result.get("PYTHONPATH", ""))])
+    if ours:
+        result[offered.VARIABLE] = offered.inputs_file_in(settings.work_dir)
     replicas = sum(order.replicas.values())
     config = tf_config(order.strategy, settings.cluster, settings.role, settings.index, replicas)
     if config is not None:
@@ -94,6 +97,7 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
 
 
 def _foreign_paths(path: str) -> List[str]:
-    """The module search path without the folder that the runner was found in: its neighbours are not the script's."""
+    """The module search path without the folder that the runner was found in: its neighbours are not the script's.
+    What the script may import of the runner lies in a folder of its own (`offered`)."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return [one for one in path.split(os.pathsep) if one and os.path.abspath(one) != here]

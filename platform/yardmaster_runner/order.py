@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Dict, Mapping, Optional, Tuple
 
 from yardmaster_runner.cluster import IN_GRAPH
@@ -27,6 +27,12 @@ class Bundle:
     version: str
     name: str
     files: Tuple[RemoteFile, ...]
+    dataset: str = ""
+    """What the dataset is called at the portal, where it is one."""
+    is_streamed: bool = False
+    """Its shards come when the script reads them."""
+    is_divided: bool = False
+    """Each task that trains reads a part of the shards."""
 
     @property
     def size(self) -> int:
@@ -39,6 +45,8 @@ class Limits:
     spool_bytes: int = 64 << 20
     away_seconds: float = AWAY_AFTER
     """How long the portal must not have answered before lines that do not fit into the spool are dropped."""
+    stream_bytes: int = 10 << 30
+    """Of shards that the tasks of a machine keep, all inputs together."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,14 @@ class Order:
     def is_decided_by(self, role: str, index: int) -> bool:
         """Whether this task keeps the checkpoints and the model: the chief, or worker 0 where there is no chief."""
         return role == "chief" or (role == "worker" and index == 0 and not self.replicas.get("chief"))
+
+    def part_of(self, role: str, index: int) -> Optional[Tuple[int, int]]:
+        """Which part of how many this task reads of an input that is divided: the chief has the first one, the workers
+        follow. None for a task that does not train: it reads all."""
+        chiefs = self.replicas.get("chief", 0)
+        if role not in ("chief", "worker"):
+            return None
+        return (index + (chiefs if role == "worker" else 0), chiefs + self.replicas.get("worker", 0))
 
 
 DEFAULT_PATHS = {
@@ -105,9 +121,9 @@ def _order(answer: Mapping[str, Any]) -> Order:
         replicas={str(role): int(one.get("replicas", 1)) for role, one in spec["roles"].items()},
         grace_period=float(spec.get("grace_period", 30)),
         code=_bundle(answer["code"], "") if spec["strategy"] != IN_GRAPH else None,
-        inputs=tuple(_bundle(one, str(one.get("name") or "")) for one in answer.get("inputs") or ()),
+        inputs=tuple(_input(one) for one in answer.get("inputs") or ()),
         checkpoint=_checkpoint(answer) if answer.get("checkpoint") else None,
-        limits=Limits(**{k: int(limits[k]) for k in ("line_bytes", "spool_bytes", "away_seconds") if limits.get(k)}),
+        limits=Limits(**{k: int(limits[k]) for k in Limits.__dataclass_fields__ if limits.get(k)}),
         was_cut_off=bool(answer.get("was_cut_off")),
     )
 
@@ -116,6 +132,15 @@ def _checkpoint(answer: Mapping[str, Any]) -> Bundle:
     found = answer["checkpoint"]
     version = "checkpoint-%s-%d-%d" % (answer["job"], answer["attempt"], found["step"])
     return _bundle({**found, "version": version}, "the checkpoint of step %d" % found["step"])
+
+
+def _input(value: Mapping[str, Any]) -> Bundle:
+    return replace(
+        _bundle(value, str(value.get("name") or "")),
+        dataset=str(value.get("dataset") or ""),
+        is_streamed=value.get("mode") == "stream",
+        is_divided=value.get("share") == "shards",
+    )
 
 
 def _bundle(value: Mapping[str, Any], name: str) -> Bundle:

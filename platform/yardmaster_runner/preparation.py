@@ -6,16 +6,22 @@ import errno
 import os
 import shutil
 import time
+from dataclasses import replace
+from typing import Optional
 
-from yardmaster_runner import own_python
+from yardmaster_runner import offered, own_python
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.cache import inside
 from yardmaster_runner.checkpoints import has_checkpoint, put_back
+from yardmaster_runner.data.description import is_shard
+from yardmaster_runner.data_service import DataService
 from yardmaster_runner.exits import PORTAL_UNREACHABLE, STAGE_IN_FAILED, TOKEN_REFUSED, CannotRun
 from yardmaster_runner.launch import Folders
 from yardmaster_runner.order import Bundle, Order, read_order
 from yardmaster_runner.patience import Backoff
 from yardmaster_runner.settings import Settings
+from yardmaster_runner.shard_fetching import ShardFetching
+from yardmaster_runner.shard_folder import ShardFolder
 from yardmaster_runner.stage import Stager
 from yardmaster_runner.task_api import TaskApi
 
@@ -29,6 +35,7 @@ class Preparation:
         self._settings = settings
         self._api = api
         self._folders = folders
+        self._data_service: Optional[DataService] = None
 
     def get_order(self) -> Order:
         """What the portal wants of this task; a portal that is away is waited for."""
@@ -79,9 +86,28 @@ class Preparation:
         if order.code is not None:
             stager.place(order.code, self._folders.code, is_copied=True)
         for bundle in order.inputs:
-            stager.place(bundle, self._folders.of_input(bundle.name), is_copied=False)
+            stager.place(placed_before(bundle), self._folders.of_input(bundle.name), is_copied=False)
+        if not order.runs_server:
+            self._offer_data(order, stager)
         if order.checkpoint is not None and self._settings.role != "ps":
             self._restore(stager, order.checkpoint)
+
+    def _offer_data(self, order: Order, stager: Stager) -> None:
+        """What the script may import of ours, and the socket where it asks for shards that are streamed."""
+        streamed = [one for one in order.inputs if one.is_streamed]
+        if streamed:
+            folder = ShardFolder(os.path.join(self._settings.cache_dir, "shards"), order.limits.stream_bytes)
+            fetching = ShardFetching(folder, stager.fetch)
+            self._data_service = DataService(self._settings.work_dir, streamed, folder, fetching)
+        offered.make(self._settings.work_dir)
+        folders = {one.name: self._folders.of_input(one.name) for one in order.inputs}
+        socket = None if self._data_service is None else self._data_service.address
+        offered.describe_inputs(self._settings, order, folders, socket)
+
+    def end(self) -> None:
+        """The script has ended."""
+        if self._data_service is not None:
+            self._data_service.close()
 
     def _restore(self, stager: Stager, checkpoint: Bundle) -> None:
         """Into a log directory that has none: what is there is newer than what the portal has."""
@@ -91,6 +117,13 @@ class Preparation:
         stager.place(checkpoint, staged, is_copied=False)
         put_back(staged, self._folders.log, [file.path for file in checkpoint.files])
         shutil.rmtree(staged, ignore_errors=True)
+
+
+def placed_before(bundle: Bundle) -> Bundle:
+    """What of an input is put in place before the script starts: all but the shards that are streamed."""
+    if not bundle.is_streamed:
+        return bundle
+    return replace(bundle, files=tuple(file for file in bundle.files if not is_shard(file.path)))
 
 
 def _failed(error: OSError) -> CannotRun:

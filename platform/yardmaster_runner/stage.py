@@ -92,13 +92,17 @@ class Stager:
         return failures[0] if failures else None
 
     def _fetch(self, version: CachedVersion, bundle: Bundle, file: RemoteFile) -> None:
+        self.fetch(bundle, file, version.path_of(file), version.incoming)
+
+    def fetch(self, bundle: Bundle, file: RemoteFile, destination: str, incoming: str) -> None:
+        """One file of `bundle`, checked, at `destination`. Raises `CannotRun` where trying again will not help."""
         backoff, until = Backoff(), time.monotonic() + self._patience
         was_corrupt, refusals = False, 0
         while True:
             url = self._fresh.get((bundle.version, file.path), file.url)
             generation = self._renewed
             try:
-                return download(self._hosts, file, url, version.path_of(file), version.incoming)
+                return download(self._hosts, file, url, destination, incoming)
             except DiskFull as error:
                 raise CannotRun(STAGE_IN_FAILED, "DiskFull", str(error)) from error
             except Corrupt as error:

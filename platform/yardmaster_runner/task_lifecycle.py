@@ -79,6 +79,7 @@ class TaskLifecycle:
                 self._preparation.stage(order)
             run = ScriptRun(self._settings, order, self._folders, self._api, self._facts, self._upload_haste)
             ending = run.to_its_end(self._inherited, self._switch, spool, shipping)
+            self._preparation.end()
             write_ending(self._settings.work_dir, ending)
             shipping.no_more_lines()
             farewell.worked()

@@ -30,7 +30,7 @@ from apps.jobs.launch.parts import (
     select,
 )
 from yardmaster.errors import Problem
-from yardmaster.job.spec import Paths, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec import DatasetInput, InputMode, InputShare, Paths, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.job.spec_rules import DEFAULT_LIMITS, shorten
 from yardmaster.job.strategy import ROLES, RoleRule, only_serves
 from yardmaster.quantity import exact_bytes, format_cpu, format_duration, parse_duration
@@ -248,7 +248,7 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "arguments": "\n".join(as_line(one) for one in spec.arguments),
         "environment": [{"name": name, "value": as_line(text)} for name, text in spec.environment.items()],
         "roles": {role.value: _of_role(one) for role, one in spec.roles.items()},
-        "inputs": [{"dataset_version": str(one.dataset_version), "name": one.name} for one in spec.inputs],
+        "inputs": [_of_input(one) for one in spec.inputs],
         "paths": {name: getattr(spec.paths, name) for name in Paths.__dataclass_fields__},
         "success": {"rule": spec.success_rule.value, "percent": str(spec.success_percent)},
         "retries": str(spec.retries),
@@ -308,6 +308,12 @@ def _of_role(one: RoleSpec) -> Values:
         "gpus": str(asked.gpus) if asked.gpus else "",
         "extended": ", ".join(f"{name}={amount}" for name, amount in asked.extended.items()),
     }
+
+
+def _of_input(one: DatasetInput) -> Values:
+    mode = "" if one.mode is InputMode.FOLDER else one.mode.value
+    share = "" if one.share is InputShare.ALL else one.share.value
+    return {"dataset_version": str(one.dataset_version), "name": one.name, "mode": mode, "share": share}
 
 
 def _of_duration(duration: Any) -> str:

@@ -33,6 +33,7 @@ _DEFAULTS = spec_to_json(TrainingSpec("job", Strategy.SINGLE, {Role.WORKER: Role
 _ALWAYS = ("name", "strategy", "roles", "code", "entry_point")
 _OF_SCRIPT = ("code", "entry_point")
 _WITHOUT_SCRIPT = [one.value for one in Strategy if only_serves(one)]
+_INPUT_DEFAULTS = {"name": "", "mode": "folder", "share": "all"}
 _WIDTH = 1_000
 
 
@@ -139,7 +140,7 @@ def _written(key: str, value: Any, names: Mapping[str, str]) -> Any:
 
 def _input(one: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
     version = one.get("dataset_version", "")
-    rest = {"name": one["name"]} if one.get("name") else {}
+    rest = {key: one[key] for key, default in _INPUT_DEFAULTS.items() if one.get(key, default) != default}
     return ({"dataset": names[version]} if version in names else {"dataset_version": version}) | rest
 
 

@@ -81,6 +81,11 @@ class SpecForm(forms.Form):
             attrs["class"] = f"{kind} {attrs.get('class', '')}".strip()
             attrs |= {"autocomplete": "off", "spellcheck": "false"}
 
+    @property
+    def is_filled(self) -> bool:
+        """Whether something stands in it: an empty row is passed over."""
+        return any(self.texts().values())
+
     def texts(self) -> Values:
         """What stands in each field, or would at first."""
         found = {name: self[name].value() for name in self.fields}
@@ -171,11 +176,23 @@ class RoleForm(SpecForm):
         return not self.is_optional or self.texts()["replicas"].strip() not in ("", "0")
 
 
+MODES = (("", "Copied before the start"), ("stream", "Streamed while reading"))
+"""The first is the default, so that a job file does not repeat it."""
+SHARES = (("", "Every worker reads all"), ("shards", "Workers divide the shards"))
+
+
 class InputForm(SpecForm):
     dataset_version = forms.CharField(label="Dataset", required=False, widget=forms.Select)
     name = forms.CharField(
         label="folder", required=False, widget=forms.TextInput(attrs={"placeholder": "folder, such as train"})
     )
+    mode = forms.CharField(label="reading", required=False, widget=forms.Select(choices=MODES))
+    share = forms.CharField(label="share", required=False, widget=forms.Select(choices=SHARES))
+
+    @property
+    def is_filled(self) -> bool:
+        texts = self.texts()
+        return bool(texts["dataset_version"] or texts["name"])
 
     def clean(self) -> Values:
         if self.cleaned_data.get("name") and not self.cleaned_data.get("dataset_version"):
@@ -204,7 +221,7 @@ class Rows(forms.BaseFormSet):  # type: ignore[type-arg]  # not generic at run t
     }
 
     def filled(self) -> list[Any]:
-        return [form for form in self.forms if any(form.texts().values())]
+        return [form for form in self.forms if form.is_filled]
 
     @property
     def faults(self) -> list[Fault]:

@@ -137,6 +137,7 @@ def _flat(spec: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
     for number, one in enumerate(spec.get("inputs", [])):
         version = str(one.get("dataset_version", ""))
         found[f"input {one.get('name') or number}"] = names.get(version, version)
+        found |= {f"input {one.get('name') or number} {key}": one[key] for key in ("mode", "share") if key in one}
     found |= {key: str(spec[key]) for key in ("retries", "priority") if key in spec}
     found |= {key: "no limit" if spec[key] is None else format_duration(spec[key]) for key in _SECONDS if key in spec}
     if success := spec.get("success"):

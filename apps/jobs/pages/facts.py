@@ -28,7 +28,7 @@ from apps.namespaces.selectors import namespaces_visible
 from apps.registry.models import ModelVersion
 from apps.registry.selectors import versions_of_jobs
 from apps.uploads.versioned.selectors import files_in
-from yardmaster.job.spec import Strategy, TrainingSpec, known_role
+from yardmaster.job.spec import DatasetInput, InputMode, InputShare, Strategy, TrainingSpec, known_role
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.lifecycle.failures import Blame, Verdict
 from yardmaster.lifecycle.phases import Phase, Wanted
@@ -50,6 +50,8 @@ class Input:
     id: uuid.UUID
     name: str
     version: DatasetVersion | None
+    reading: str = ""
+    """How its files reach the tasks, where that is not the ordinary way."""
 
 
 @dataclass(frozen=True)
@@ -277,4 +279,10 @@ def _inputs(user: User, spec: TrainingSpec) -> list[Input]:
     ids = [one.dataset_version for one in spec.inputs]
     visible = DatasetVersion.objects.filter(pk__in=ids, parent__namespace__in=namespaces_visible(user))
     known = {one.pk: one for one in visible.select_related("parent")}
-    return [Input(one.dataset_version, one.name, known.get(one.dataset_version)) for one in spec.inputs]
+    return [Input(one.dataset_version, one.name, known.get(one.dataset_version), _reading(one)) for one in spec.inputs]
+
+
+def _reading(one: DatasetInput) -> str:
+    streamed = ["streamed while reading"] if one.mode is InputMode.STREAM else []
+    divided = ["shards divided among the workers"] if one.share is InputShare.SHARDS else []
+    return ", ".join(streamed + divided)

@@ -46,6 +46,7 @@ def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
             "line_bytes": LINE_BYTES,
             "spool_bytes": SPOOL_BYTES,
             "away_seconds": settings.YARDMASTER_LOG_WAIT,
+            "stream_bytes": settings.YARDMASTER_STREAM_CACHE,
         },
         "was_cut_off": _was_cut_off(StreamKey(job.pk, job.attempt, Role(role), index)),
     }
@@ -77,10 +78,17 @@ def _code(version_id: UUID) -> dict[str, Any]:
 
 
 def _input(one: DatasetInput) -> dict[str, Any]:
-    version = DatasetVersion.objects.filter(pk=one.dataset_version).first()
+    version = DatasetVersion.objects.filter(pk=one.dataset_version).select_related("parent").first()
     if version is None:
         raise NotFound(f"The dataset version {one.dataset_version} no longer exists.")
-    return {"version": str(one.dataset_version), "name": one.name, "files": _files(files_of(version))}
+    return {
+        "version": str(one.dataset_version),
+        "name": one.name,
+        "dataset": version.parent.name,
+        "mode": one.mode.value,
+        "share": one.share.value,
+        "files": _files(files_of(version)),
+    }
 
 
 def _checkpoint(job: Job) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from apps.jobs.state.outputs import OUTPUTS_AT_ONCE
 from apps.uploads.serializers import DeclaredFilesField, UploadSerializer
-from yardmaster.job.spec import Role
+from yardmaster.job.spec import InputMode, InputShare, Role
 
 _ROLES = [(one.value, one.value) for one in Role]
 _LARGEST = 2**63 - 1
@@ -38,6 +38,9 @@ class CodeOrderSerializer(serializers.Serializer[Any]):
 
 class InputOrderSerializer(CodeOrderSerializer):
     name = serializers.CharField()
+    dataset = serializers.CharField(help_text="What the dataset is called.")
+    mode = serializers.ChoiceField(choices=[one.value for one in InputMode])
+    share = serializers.ChoiceField(choices=[one.value for one in InputShare])
 
 
 class CheckpointOrderSerializer(serializers.Serializer[Any]):
@@ -49,6 +52,7 @@ class LimitsSerializer(serializers.Serializer[Any]):
     line_bytes = serializers.IntegerField()
     spool_bytes = serializers.IntegerField()
     away_seconds = serializers.IntegerField()
+    stream_bytes = serializers.IntegerField(help_text="Of streamed shards that the tasks of a machine keep.")
 
 
 class OrderSerializer(serializers.Serializer[Any]):

@@ -109,12 +109,29 @@ class RoleSpec:
     resources: Resources = Resources()
 
 
+class InputMode(StrEnum):
+    """How the files of an input reach a task. `FOLDER`: all of them before the script starts. `STREAM`: TFRecord shards
+    while the script reads them (`yardmaster_runner.data`), everything else before it starts."""
+
+    FOLDER = "folder"
+    STREAM = "stream"
+
+
+class InputShare(StrEnum):
+    """Which shards of an input a task that trains reads: `ALL` of them, or a part of its own (`SHARDS`)."""
+
+    ALL = "all"
+    SHARDS = "shards"
+
+
 @dataclass(frozen=True)
 class DatasetInput:
     """A dataset version that every task finds under `<data dir>/<name>` (one unnamed input: `<data dir>` itself)."""
 
     dataset_version: uuid.UUID
     name: str = ""
+    mode: InputMode = InputMode.FOLDER
+    share: InputShare = InputShare.ALL
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from yardmaster.errors import Problem, SpecRejected
 from yardmaster.job.spec import (
     VERSION,
     DatasetInput,
+    InputMode,
+    InputShare,
     Paths,
     Resources,
     Role,
@@ -43,7 +45,7 @@ _TOP = (
     "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "priority", "success",
 )  # fmt: skip
 _ROLE = ("replicas", "cpu", "memory", "gpus", "extended")
-_INPUT = ("dataset_version", "name")
+_INPUT = ("dataset_version", "name", "mode", "share")
 _PATHS = tuple(Paths.__dataclass_fields__)
 _MODEL = ("name",)
 _SUCCESS = ("rule", "percent")
@@ -94,7 +96,7 @@ def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
         "entry_point": spec.entry_point,
         "arguments": list(spec.arguments),
         "environment": dict(spec.environment),
-        "inputs": [{"dataset_version": str(one.dataset_version), "name": one.name} for one in spec.inputs],
+        "inputs": [_input_to_json(one) for one in spec.inputs],
         "paths": {key: getattr(spec.paths, key) for key in _PATHS},
         "model": {"name": spec.model_name},
         "retries": spec.retries,
@@ -144,6 +146,11 @@ def _role_to_json(one: RoleSpec) -> dict[str, Any]:
         "gpus": asked.gpus,
         "extended": dict(asked.extended),
     }
+
+
+def _input_to_json(one: DatasetInput) -> dict[str, str]:
+    version = str(one.dataset_version)
+    return {"dataset_version": version, "name": one.name, "mode": one.mode.value, "share": one.share.value}
 
 
 def _seconds(duration: timedelta) -> int:
@@ -248,7 +255,10 @@ class _Reading:
             field = f"inputs.{index}"
             keys = self.keys(field, one, _INPUT, required=("dataset_version",))
             version = self.id(f"{field}.dataset_version", keys.get("dataset_version", str(_NO_ID)))
-            found.append(DatasetInput(version, self.text(f"{field}.name", keys.get("name", ""))))
+            name = self.text(f"{field}.name", keys.get("name", ""))
+            mode = self.word(f"{field}.mode", keys.get("mode", "folder"), InputMode, InputMode.FOLDER)
+            share = self.word(f"{field}.share", keys.get("share", "all"), InputShare, InputShare.ALL)
+            found.append(DatasetInput(version, name, mode, share))
         return found
 
     def paths(self, value: object) -> Paths:

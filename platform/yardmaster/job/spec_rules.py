@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from yardmaster.errors import Problem
-from yardmaster.job.spec import Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.spec import InputMode, InputShare, Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
 from yardmaster.job.strategy import ROLES, never_ending_roles, only_serves
 from yardmaster.quantity import format_bytes, format_cpu
 
@@ -149,6 +149,10 @@ def _no_script(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
     if spec.success_rule is not SuccessRule.WORKERS:
         message = f"{why}, which run until they are stopped."
         yield Problem("success.rule", "conflict", message, "Remove success.", spec.success_rule.value)
+    for index, one in enumerate(spec.inputs):
+        for name, value, default in (("mode", one.mode, InputMode.FOLDER), ("share", one.share, InputShare.ALL)):
+            if value is not default:
+                yield Problem(f"inputs.{index}.{name}", "conflict", f"{why}.", f"Remove {name}.", value.value)
 
 
 def _entry_point(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:

@@ -20,6 +20,8 @@ from yardmaster.errors import SpecUnreadable
 from yardmaster.job.spec import (
     VERSION,
     DatasetInput,
+    InputMode,
+    InputShare,
     Paths,
     Resources,
     Role,
@@ -140,7 +142,12 @@ def _role(value: object) -> RoleSpec:
 
 def _input(value: object) -> DatasetInput:
     one = _Object("", value)
-    return DatasetInput(one.required("dataset_version", _id), one.value("name", _text, ""))
+    return DatasetInput(
+        one.required("dataset_version", _id),
+        one.value("name", _text, ""),
+        one.value("mode", _word(InputMode), InputMode.FOLDER),
+        one.value("share", _word(InputShare), InputShare.ALL),
+    )
 
 
 def _paths(top: _Object) -> Paths:

@@ -7,6 +7,7 @@ portal's pages show it, and `yardmaster_runner.data` reads the records by it. Pu
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
@@ -19,6 +20,15 @@ KINDS = ("int64", "float", "bytes")
 RAW_TYPES = ("uint8", "int8", "uint16", "int16", "int32", "int64", "float16", "float32", "float64", "bool")
 ENCODINGS = ("", "utf8", "image", *("raw:" + one for one in RAW_TYPES))
 COMPRESSIONS = ("", "GZIP")
+
+
+_SHARD = re.compile(r"[^/]\.tfrecords?(?:\.gz)?\Z", re.IGNORECASE)
+
+
+def is_shard(path: str) -> bool:
+    """Whether a file of this name is taken for a TFRecord shard: what is streamed to a reader. All else is small, or
+    cannot be read that way."""
+    return _SHARD.search(path) is not None
 
 
 class BadDescription(ValueError):

@@ -1,0 +1,73 @@
+"""What a script may import of ours: `yardmaster_runner.data`, copied into a folder of its own in the work folder.
+
+The folder that the runner itself was found in stays out of the script's module path, since its neighbours are not the
+script's (`launch`), and the runner may be one file. Beside the package lies a file that tells the script where its data
+is, and what `fsspec` needs to find our file system for `s3://`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pkgutil
+from typing import Any, Dict, Optional
+
+import yardmaster_runner.data
+from yardmaster_runner.order import Order
+from yardmaster_runner.settings import Settings
+
+VARIABLE = "YARDMASTER_DATA"
+"""Names the file that says which inputs there are."""
+METADATA = {
+    "METADATA": "Metadata-Version: 2.1\nName: yardmaster-data\nVersion: 1\n",
+    "entry_points.txt": "[fsspec.specs]\n"
+    "s3 = yardmaster_runner.data.s3:MappedFileSystem\n"
+    "s3a = yardmaster_runner.data.s3:MappedFileSystem\n",
+}
+INIT = '"""The part of Yardmaster\'s runner that scripts may use: `yardmaster_runner.data`."""\n'
+
+
+def folder_in(work_dir: str) -> str:
+    """What stands in the script's `PYTHONPATH`."""
+    return os.path.join(work_dir, "offered")
+
+
+def inputs_file_in(work_dir: str) -> str:
+    return os.path.join(work_dir, "inputs.json")
+
+
+def make(work_dir: str) -> None:
+    """Copy the package. Raises `OSError`."""
+    top = folder_in(work_dir)
+    _write(os.path.join(top, "yardmaster_runner", "__init__.py"), INIT)
+    names = [one.name for one in pkgutil.iter_modules(yardmaster_runner.data.__path__)]
+    for name in ("__init__", *names):
+        source = pkgutil.get_data("yardmaster_runner.data", name + ".py") or b""
+        _write(os.path.join(top, "yardmaster_runner", "data", name + ".py"), source.decode())
+    for name, text in METADATA.items():
+        _write(os.path.join(top, "yardmaster_data-1.dist-info", name), text)
+
+
+def describe_inputs(settings: Settings, order: Order, folders: Dict[str, str], socket: Optional[str]) -> None:
+    """Write the file that `VARIABLE` names; `folders` are the inputs' own, by name. Raises `OSError`."""
+    part = order.part_of(settings.role, settings.index)
+    inputs = [
+        {
+            "name": one.name,
+            "dataset": one.dataset,
+            "folder": folders[one.name],
+            "mode": "stream" if one.is_streamed else "folder",
+            "share": "shards" if one.is_divided else "all",
+        }
+        for one in order.inputs
+    ]
+    limit = order.limits.stream_bytes
+    said: Dict[str, Any] = {"socket": socket, "stream_bytes": limit, "part": part, "inputs": inputs}
+    _write(inputs_file_in(settings.work_dir), json.dumps(said))
+
+
+def _write(path: str, text: str) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(path + ".new", path)
