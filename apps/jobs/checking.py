@@ -36,10 +36,11 @@ from yardmaster.code.bounded import preflight_bounded
 from yardmaster.code.preflight import Finding, Severity, preflight
 from yardmaster.engines.base import Capacity
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
-from yardmaster.job.spec import TrainingSpec
+from yardmaster.job.spec import InputMode, TrainingSpec
 from yardmaster.queueing.admission import Decision, Fit, never_fits
 from yardmaster.queueing.fitting import check, largest_fit
 from yardmaster.queueing.ledger import Candidate, EngineCapacity, Ledger, Quota
+from yardmaster_runner.data.description import is_shard
 
 MOST_SOURCE = 2 << 20
 """Bytes of source that are read before a launch. Of larger code only a part is looked at."""
@@ -174,8 +175,19 @@ def _missing(user: User, spec: TrainingSpec) -> list[Problem]:
         found.append(_problem_of(user, spec.code_version, "code", "code", CODE))
     for index, one in enumerate(spec.inputs):
         field = f"inputs.{index}.dataset_version"
-        found.append(_problem_of(user, one.dataset_version, field, "dataset", DATASETS))
+        problem = _problem_of(user, one.dataset_version, field, "dataset", DATASETS)
+        if problem is None and one.mode is InputMode.STREAM:
+            problem = _not_streamable(user, one.dataset_version, f"inputs.{index}.mode")
+        found.append(problem)
     return [problem for problem in found if problem is not None]
+
+
+def _not_streamable(user: User, version_id: uuid.UUID, field: str) -> Problem | None:
+    """Only TFRecord shards come while a script reads: without any, all would be copied before it starts."""
+    if any(is_shard(file.path) for file in files_of(version_for(DATASETS, user, version_id))):
+        return None
+    message = "This dataset version has no TFRecord files (.tfrecord, .tfrecord.gz), so it cannot be streamed."
+    return Problem(field, "no_shards", message, "Prepare it, or copy it before the start (folder).", "stream")
 
 
 def _problem_of(

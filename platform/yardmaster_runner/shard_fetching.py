@@ -105,7 +105,7 @@ class ShardFetching:
                 if time.monotonic() > until:
                     message = "%s of %d bytes are full of shards that readers have open: %s"
                     message = message % (self._folder.folder, self._folder.limit, error)
-                    raise CannotRun(STAGE_IN_FAILED, "StreamCacheTooSmall", message) from error
+                    raise CannotRun(STAGE_IN_FAILED, "StageInFailed", message) from error
             time.sleep(POLL)
         if reservation is None:
             return

@@ -4,7 +4,7 @@ What is there is kept for later epochs. Where space is needed, the shards that w
 that a reader has open stays. A shard that was fetched ahead and not read yet goes only for a reader that waits, so that
 no task can hold up another with what it does not need yet.
 
-Locks are `flock`: a reader holds a shared one on the shard, whoever fetches holds one on a sparse file of the shard's
+Locks are `flock`: a reader holds a shared one on the shard, a task that fetches holds one on a sparse file of the same
 size beside it, which counts as used. Both end with their process.
 """
 
@@ -97,7 +97,7 @@ class ShardFolder:
         path = self.path_of(version, file)
         if file.size > self.limit:
             message = "%s has %d bytes, and the folder for shards holds %d (YARDMASTER_STREAM_CACHE of the portal)"
-            raise CannotRun(STAGE_IN_FAILED, "StreamCacheTooSmall", message % (file.path, file.size, self.limit))
+            raise CannotRun(STAGE_IN_FAILED, "StageInFailed", message % (file.path, file.size, self.limit))
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with self._locked():
             if self.has(version, file):

@@ -224,7 +224,7 @@ def _foreign_paths(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     found = 0
     for text, place in facts.texts:
         sign = _FOREIGN.match(text)
-        if sign is None or (text, place) in overridden or "\n" in text:
+        if sign is None or (text, place) in overridden or "\n" in text or _S3.match(text):
             continue
         found += 1
         if found > _MOST_OF_ONE_KIND:
@@ -237,6 +237,47 @@ def _foreign_paths(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
         if sign["result"]:
             remedy = f"Write it below {spec.paths.model_flag or spec.paths.model_env or 'the working directory'}."
         yield _warn("foreign_path", message, remedy, place)
+
+
+_S3 = re.compile(r"s3a?://")
+_READ_BY_FSSPEC = ("fsspec", "pandas", "dask", "datasets", "xarray")
+"""Libraries that open `s3://` through fsspec, for which a task maps such paths to its inputs."""
+
+
+def _s3_paths(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
+    """What TensorFlow would open itself cannot be mapped to an input; what Python code opens through fsspec is."""
+    overridden, by_tensorflow = _overridden_defaults(spec, facts), _given_to_tensorflow(facts)
+    is_mapped = bool(spec.inputs) and facts.imports_any(*_READ_BY_FSSPEC) is not None
+    found = 0
+    for text, place in facts.texts:
+        reader = by_tensorflow.get((text, place), "")
+        if not _S3.match(text) or (text, place) in overridden or (is_mapped and not reader) or "\n" in text:
+            continue
+        found += 1
+        if found > _MOST_OF_ONE_KIND:
+            return
+        ours = 'yardmaster_runner.data.dataset("NAME")'
+        remedy = f"Attach the data as a dataset and write {ours}, or read it below {_where(spec)}."
+        message = f"{shorten(text)} is in a store that TensorFlow cannot read in the task environment."
+        if reader:
+            message = f"{shorten(reader)} opens {shorten(text)} itself, which TensorFlow cannot do in a task."
+        elif facts.imports_any(*_READ_BY_FSSPEC):
+            message = f"{shorten(text)} maps to no input: the job has none."
+            remedy = "Attach the data as a dataset whose input has the name of the bucket, or of a folder in the path."
+        yield _warn("s3_path", message, remedy, place)
+
+
+def _given_to_tensorflow(facts: Facts) -> dict[tuple[str, Location], str]:
+    """Texts among the arguments of TensorFlow's functions, with the function's name."""
+    found = {}
+    for call in facts.calls:
+        if call.name.startswith("tensorflow."):
+            for argument in [*call.node.args, *(one.value for one in call.node.keywords)]:
+                for node in ast.walk(argument):
+                    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                        name = f"tf.{call.name.partition('.')[2]}"
+                        found[(node.value, Location(call.place.file, node.lineno))] = name
+    return found
 
 
 _FOREIGN_VARIABLE = re.compile(r"(?:SM|KAGGLE|AIP)_[A-Z][A-Z_]+")
@@ -323,6 +364,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
     _flags,
     _doubled_flags,
     _foreign_paths,
+    _s3_paths,
     _foreign_variables,
     _old_tensorflow,
     _not_in_a_task,

@@ -149,10 +149,6 @@ def _no_script(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
     if spec.success_rule is not SuccessRule.WORKERS:
         message = f"{why}, which run until they are stopped."
         yield Problem("success.rule", "conflict", message, "Remove success.", spec.success_rule.value)
-    for index, one in enumerate(spec.inputs):
-        for name, value, default in (("mode", one.mode, InputMode.FOLDER), ("share", one.share, InputShare.ALL)):
-            if value is not default:
-                yield Problem(f"inputs.{index}.{name}", "conflict", f"{why}.", f"Remove {name}.", value.value)
 
 
 def _entry_point(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
@@ -253,6 +249,21 @@ def _inputs(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
         seen.add(one.name.casefold())
 
 
+def _reading(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
+    """Where no script of the task reads its inputs, shards can neither be asked for nor divided."""
+    if only_serves(spec.strategy):
+        why = f"{spec.strategy.value} runs no script that could read that way."
+    elif spec.strategy is Strategy.PARAMETER_SERVER:
+        why = "With parameter_server, the workers read in graphs that the chief makes, which can read plain files only."
+    else:
+        return
+    for index, one in enumerate(spec.inputs):
+        for name, value, default in (("mode", one.mode, InputMode.FOLDER), ("share", one.share, InputShare.ALL)):
+            if value is not default:
+                remedy = f"Write {default.value}, or remove {name}."
+                yield Problem(f"inputs.{index}.{name}", "conflict", why, remedy, value.value)
+
+
 def _paths(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
     for keys, check in ((_FLAG_KEYS, _flag), (_ENV_KEYS, _variable)):
         seen: set[str] = set()
@@ -340,6 +351,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
     _arguments,
     _environment,
     _inputs,
+    _reading,
     _paths,
     _model,
     _limits,

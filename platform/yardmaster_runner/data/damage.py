@@ -86,14 +86,16 @@ def found_in(text: str, seen: Iterable[Tuple[Iterable[str], str]], seconds: floa
     if sign is None:
         return None
     until = time.monotonic() + seconds
-    for shards, compression in seen:
-        for path in shards:
-            what = ""
-            if sign.group(1):
-                what = corrupt_record(path, compression, int(sign.group(1)), until)
-            what = what or explain(path, compression, until)
-            if what:
-                return "the shard %s is damaged: %s" % (path, what)
+    files = [(path, compression) for shards, compression in seen for path in shards if os.path.isfile(path)]
+    position = sign.group(1)
+    for path, compression in files if position else ():
+        what = corrupt_record(path, compression, int(position), until)
+        if what:
+            return "the shard %s is damaged: %s" % (path, what)
+    for path, compression in files:
+        what = explain(path, compression, until)
+        if what:
+            return "the shard %s is damaged: %s" % (path, what)
     return None
 
 

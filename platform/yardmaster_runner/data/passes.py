@@ -1,7 +1,7 @@
 """Passes over shards that are streamed: the script's side of the socket that the task's runner serves.
 
 One pass is one iteration over a dataset: an order of shards, and a connection over which they are asked for. A
-connection that is gone is made again, so closing one is never wrong; it only lets go of what the pass had open.
+connection that is gone is made again, so closing one is never wrong; it only releases what the pass had open.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import json
 import random
 import socket
 import threading
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from collections import deque
+from typing import Any, Deque, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from yardmaster_runner.data.inputs import DataError, DataUnavailable, Input
 
@@ -124,6 +125,7 @@ class Passes:
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._passes: Dict[int, Pass] = {}
+        self._recent: Deque[str] = deque(maxlen=16)
 
     def one(self) -> Iterator[Tuple[int, int]]:
         """The shards of one pass, as (pass, shard)."""
@@ -162,7 +164,7 @@ class Passes:
             current = self._passes.get(int(number))
             if current is None:
                 return
-            current.open.pop(int(shard), None)
+            self._recent.append(current.open.pop(int(shard), ""))
             current.left -= 1
         if not current.left:
             self._end(int(number))
@@ -170,12 +172,13 @@ class Passes:
             current.connection.ask(op="release", shard=int(shard))
 
     def open_shards(self) -> List[str]:
-        """The paths of those that are being read."""
+        """The paths of those that are being read, or were just now: TensorFlow goes on behind an error."""
         with self._lock:
-            return [path for one in self._passes.values() for path in list(one.open.values())]
+            return [path for one in self._passes.values() for path in list(one.open.values())] + list(self._recent)
 
     def _end(self, number: int) -> None:
         with self._lock:
             current = self._passes.pop(number, None)
         if current is not None:
+            self._recent.extend(list(current.open.values()))
             current.connection.close()

@@ -150,15 +150,15 @@ def _files_in(folder: str) -> List[Tuple[str, int]]:
 
 def _records(tf: Any, source: Source, *, shuffle: bool, seed: Optional[int], interleave: Optional[int]) -> Any:
     """Serialized records, by TensorFlow's own reader."""
-    together = interleave or (INTERLEAVED if shuffle else 1)
+    at_once = interleave or (INTERLEAVED if shuffle else 1)
     found = source.found
     if found.is_streamed:
         # A reader that looks ahead opens up to twice as many.
         most = found.stream_bytes // (3 * max([1, *source.sizes]))
-        together = max(1, min(together, most))
+        at_once = max(1, min(at_once, most))
         passes = Passes(found, source.paths, shuffle=shuffle, seed=seed)
         watch(passes.open_shards, source.compression)
-        return _interleaved(tf, _tickets(tf, passes), _reader_of_ticket(tf, passes, source), together, seed)
+        return _interleaved(tf, _tickets(tf, passes), _reader_of_ticket(tf, passes, source), at_once, seed)
     where = [os.path.join(found.folder, path) for path in source.paths]
     watch(lambda: where, source.compression)
     files = tf.data.Dataset.from_tensor_slices(where)
@@ -168,15 +168,15 @@ def _records(tf: Any, source: Source, *, shuffle: bool, seed: Optional[int], int
     def reader(path: Any) -> Any:
         return tf.data.TFRecordDataset(path, source.compression)
 
-    return _interleaved(tf, files, reader, together, seed)
+    return _interleaved(tf, files, reader, at_once, seed)
 
 
-def _interleaved(tf: Any, files: Any, reader: Callable[..., Any], together: int, seed: Optional[int]) -> Any:
-    if together == 1:
+def _interleaved(tf: Any, files: Any, reader: Callable[..., Any], at_once: int, seed: Optional[int]) -> Any:
+    if at_once == 1:
         return files.flat_map(reader)
     return files.interleave(
         reader,
-        cycle_length=together,
+        cycle_length=at_once,
         block_length=16,
         num_parallel_calls=tf.data.AUTOTUNE,
         deterministic=seed is not None,

@@ -97,7 +97,7 @@ def test_the_script_gets_flags_variables_folders_and_its_own_arguments_last(task
     assert json.loads(variables["TF_CONFIG"])["task"] == {"type": "worker", "index": 1}
     assert variables["YARDMASTER_TOKEN_FILE"] is None
     assert variables["YARDMASTER_ROLE"] == "worker"
-    assert variables["PYTHONPATH"] == f"{task.work}/code"
+    assert variables["PYTHONPATH"] == f"{task.work}/code:{task.work}/offered"
     assert directory == f"{task.work}/code"
 
 

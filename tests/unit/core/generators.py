@@ -10,7 +10,18 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from yardmaster.job.spec import DatasetInput, Paths, Resources, Role, RoleSpec, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.spec import (
+    DatasetInput,
+    InputMode,
+    InputShare,
+    Paths,
+    Resources,
+    Role,
+    RoleSpec,
+    Strategy,
+    SuccessRule,
+    TrainingSpec,
+)
 from yardmaster.job.strategy import ROLES, never_ending_roles, only_serves
 from yardmaster.lifecycle.phases import Observation, Refused, TaskPhase, TaskState
 from yardmaster.queueing.placement import Tasks
@@ -98,6 +109,13 @@ def plain_specs(draw: st.DrawFn, most: int = 4) -> TrainingSpec:
     )
 
 
+def _reading(strategy: Strategy) -> st.SearchStrategy[tuple[InputMode, InputShare]]:
+    """How an input may be read with this strategy."""
+    if strategy in (Strategy.PARAMETER_SERVER, Strategy.IN_GRAPH):
+        return st.just((InputMode.FOLDER, InputShare.ALL))
+    return st.tuples(st.sampled_from(InputMode), st.sampled_from(InputShare))
+
+
 @st.composite
 def specs(draw: st.DrawFn) -> TrainingSpec:
     """Any valid spec, with all its texts and amounts."""
@@ -113,7 +131,7 @@ def specs(draw: st.DrawFn) -> TrainingSpec:
         roles={role: RoleSpec(one.replicas, draw(resources())) for role, one in plain.roles.items()},
         **script,
         environment=draw(st.dictionaries(_variable, _text, max_size=3)),
-        inputs=tuple(DatasetInput(DATA, name) for name in names),
+        inputs=tuple(DatasetInput(DATA, name, *draw(_reading(plain.strategy))) for name in names),
         paths=draw(st.sampled_from([Paths(), Paths(data_flag="", log_env="", model_flag="--model_dir")])),
         priority=draw(st.integers(-1000, 1000)),
     )

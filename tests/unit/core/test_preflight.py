@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.core.generators import make_spec
+from tests.unit.core.generators import DATA, make_spec
 from yardmaster.code.preflight import Finding, Severity, preflight
 from yardmaster.code.script_facts import read_script
-from yardmaster.job.spec import Paths, Strategy
+from yardmaster.job.spec import DatasetInput, Paths, Strategy
 from yardmaster.job.strategy import only_serves
 
 BG, PS, MW, SINGLE = (
@@ -267,7 +267,6 @@ def test_a_flag_that_is_given_twice() -> None:
         "/home/me/data",
         "/Users/me/data",
         "~/data",
-        "s3://bucket/x",
         "gs://bucket/x",
         "hdfs://host/x",
         "dbfs:/x",
@@ -277,6 +276,24 @@ def test_a_path_of_another_machine_leads_nowhere(path: str) -> None:
     (found,) = find(SINGLE, f'import pandas\nx = pandas.read_csv("{path}")\n')
     assert (found.severity, found.code, found.line) == (Severity.WARNING, "foreign_path", 2)
     assert "--data_dir" in found.remedy
+
+
+def test_an_s3_path_that_tensorflow_would_open_itself_is_told_what_to_write_instead() -> None:
+    script = 'import pandas, tensorflow as tf\nx = tf.data.TFRecordDataset(["s3://bucket/x.tfrecord"])\n'
+    (found,) = find(SINGLE, script, inputs=(DatasetInput(DATA),))
+    assert (found.severity, found.code, found.line) == (Severity.WARNING, "s3_path", 2)
+    assert "tf.data.TFRecordDataset opens s3://bucket/x.tfrecord itself" in found.message
+    assert 'yardmaster_runner.data.dataset("NAME")' in found.remedy
+    (found,) = find(SINGLE, 'import tensorflow as tf\npath = "s3a://bucket/x"\n', inputs=(DatasetInput(DATA),))
+    assert found.code == "s3_path"
+
+
+def test_an_s3_path_read_through_fsspec_is_mapped_where_the_job_has_inputs() -> None:
+    script = 'import pandas\nx = pandas.read_csv("s3://bucket/x.csv")\n'
+    assert find(SINGLE, script, inputs=(DatasetInput(DATA),)) == []
+    (found,) = find(SINGLE, script)
+    assert found.code == "s3_path"
+    assert "has none" in found.message
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.generators import DATA, make_spec, specs
-from yardmaster.job.spec import DatasetInput, Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.spec import (
+    DatasetInput,
+    InputMode,
+    InputShare,
+    Paths,
+    Resources,
+    Role,
+    Strategy,
+    SuccessRule,
+    TrainingSpec,
+)
 from yardmaster.job.spec_rules import check_spec, path_is_inside, shorten
 
 BG, PS, MW, SINGLE = (
@@ -155,6 +165,7 @@ def test_each_rule_names_its_field_and_says_what_to_do(changes: dict[str, Any], 
         {"arguments": ("--data_dir2=x", "positional", "", "ünïcode")},
         {"environment": {"_A1": "", "DATA_DIRS": "x"}},
         {"inputs": (DatasetInput(DATA),)},
+        {"inputs": (DatasetInput(DATA, "", InputMode.STREAM, InputShare.SHARDS),)},
         {"inputs": (DatasetInput(DATA, "train"), DatasetInput(DATA, "v1.2_test-set"))},
         {"paths": Paths("", "", "", "", "", "")},
         {"max_runtime": timedelta(days=365), "grace_period": timedelta(0), "reclaim_delay": timedelta(0)},
@@ -164,6 +175,19 @@ def test_each_rule_names_its_field_and_says_what_to_do(changes: dict[str, Any], 
 )
 def test_what_looks_unusual_but_works_is_accepted(changes: dict[str, Any]) -> None:
     assert found_in(make_spec(**changes)) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "field"),
+    [
+        (DatasetInput(DATA, mode=InputMode.STREAM), "inputs.0.mode"),
+        (DatasetInput(DATA, share=InputShare.SHARDS), "inputs.0.share"),
+    ],
+)
+def test_where_no_script_reads_shards_are_neither_streamed_nor_divided(one: DatasetInput, field: str) -> None:
+    ps = make_spec(PS, {CHIEF: 1, WORKER: 1, SERVER: 1}, inputs=(one,))
+    assert found_in(ps) == [(field, "conflict")]
+    assert found_in(make_spec(MW, {WORKER: 2}, inputs=(one,))) == []
 
 
 def test_classic_flags_are_only_reserved_where_tasks_get_them() -> None:

@@ -20,7 +20,7 @@ from apps.jobs.launch.job_file import command_of, job_as_yaml, job_of_yaml
 from apps.jobs.launch.preview import cluster_words, summaries
 from tests.unit.core.generators import CODE, DATA, make_spec, specs
 from yardmaster.errors import Problem, SpecRejected
-from yardmaster.job.spec import DatasetInput, Strategy
+from yardmaster.job.spec import DatasetInput, InputMode, InputShare, Strategy
 from yardmaster.job.spec_json import spec_from_json, spec_to_json
 from yardmaster.quantity import exact_bytes, format_duration, parse_duration, parse_memory
 
@@ -253,6 +253,13 @@ class TestFile:
             "inputs:",
             "  - {dataset: mnist@1, name: train}",
         ]
+
+    def test_it_says_how_an_input_is_read_where_that_is_not_the_ordinary_way(self):
+        one = DatasetInput(DATA, "", InputMode.STREAM, InputShare.SHARDS)
+        form = said(values_of_spec(make_spec(inputs=(one,))))
+        text = job_as_yaml(form, names={str(DATA): "mnist@1"})
+        assert "  - {dataset: mnist@1, mode: stream, share: shards}" in text.splitlines()
+        assert spec_from_json(form).inputs == (one,)
 
     def test_the_command_holds_the_whole_file_whatever_is_in_it(self):
         command = command_of("name: a\nJOB\n")

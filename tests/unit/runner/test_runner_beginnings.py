@@ -103,7 +103,7 @@ def test_the_environment_is_the_engines_then_the_users_then_ours():
     assert result["PATH"] == "/bin"
     assert result["LOG_DIR"] == "/work/log"
     assert result["TF_USE_LEGACY_KERAS"] == "0"
-    assert result["PYTHONPATH"] == "/work/code:/lib"
+    assert result["PYTHONPATH"] == "/work/code:/work/offered:/lib"
     assert result["YARDMASTER_INDEX"] == "1"
     assert "YARDMASTER_TOKEN_FILE" not in result
     assert json.loads(result["TF_CONFIG"])["task"] == {"type": "worker", "index": 1}
