@@ -172,7 +172,7 @@ class Passes:
             current.connection.ask(op="release", shard=int(shard))
 
     def open_shards(self) -> List[str]:
-        """The paths of those that are being read, or were just now: TensorFlow goes on behind an error."""
+        """The paths of those that are being read, or were just now: TensorFlow reads on after an error."""
         with self._lock:
             return [path for one in self._passes.values() for path in list(one.open.values())] + list(self._recent)
 
