@@ -14,7 +14,8 @@ from apps.administration.usage import usage_of
 from apps.api.serializers import StrictSerializer
 from apps.jobs.api.detail_serializers import ShareByNameSerializer
 from apps.namespaces.models import Membership, Namespace, Role
-from yardmaster.job.spec_rules import is_extended_name, shorten
+from yardmaster.job.spec_limits import shorten
+from yardmaster.job.spec_rules import is_extended_name
 from yardmaster.quantity import NotAQuantity, parse_cpu, parse_memory
 
 _AMOUNT = {"oneOf": [{"type": "number", "minimum": 0}, {"type": "string"}, {"type": "null"}]}

@@ -213,6 +213,8 @@ def _findings(user: User, spec: TrainingSpec) -> list[Finding]:
         return preflight(spec, {})
     version = version_for(CODE, user, spec.code_version)
     sources = sources_of(version, MOST_SOURCE)
+    if spec.program:
+        return preflight(spec, sources | dict.fromkeys((one.path for one in files_of(version)), ""))
     if spec.entry_point not in sources and any(one.path == spec.entry_point for one in files_of(version)):
         return []  # it is there, but too large to be read here, or no text
     return preflight_bounded(spec, sources)

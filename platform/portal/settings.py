@@ -16,7 +16,7 @@ import structlog
 from portal import env, object_stores
 from portal.client_errors import ClientErrors, bounded
 from portal.timing import timing
-from yardmaster.job.spec_rules import SpecLimits
+from yardmaster.job.spec_limits import SpecLimits
 from yardmaster.quantity import parse_cpu, parse_memory
 
 BASE_DIR = Path(__file__).resolve().parents[2]

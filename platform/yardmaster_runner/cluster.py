@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 BETWEEN_GRAPH = "between_graph"
 PARAMETER_SERVER = "parameter_server"
 MULTI_WORKER_MIRRORED = "multi_worker_mirrored"
+BATCH = "batch"
 IN_GRAPH = "in_graph"
 """The tasks run a server of ours in the place of a script."""
 

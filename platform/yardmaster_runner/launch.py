@@ -9,10 +9,10 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from typing import Dict, List, Mapping
+from typing import Dict, List, Mapping, Tuple
 
-from yardmaster_runner import offered, own_python
-from yardmaster_runner.cluster import classic_flags, distribution_environment, tf_config
+from yardmaster_runner import offered, own_programs, own_python
+from yardmaster_runner.cluster import BATCH, classic_flags, distribution_environment, tf_config
 from yardmaster_runner.order import Order
 from yardmaster_runner.settings import Settings
 
@@ -30,13 +30,16 @@ class Folders:
     data: str
     log: str
     model: str
+    output: str
 
     @classmethod
     def of(cls, settings: Settings) -> "Folders":
         def below(name: str) -> str:
             return os.path.join(settings.work_dir, name)
 
-        return cls(code=below("code"), data=below("data"), log=settings.log_dir, model=below("model"))
+        return cls(
+            code=below("code"), data=below("data"), log=settings.log_dir, model=below("model"), output=below("output")
+        )
 
     def of_input(self, name: str) -> str:
         """A named input has a folder below the data folder; one without a name is the data folder."""
@@ -45,12 +48,14 @@ class Folders:
 
 def command(settings: Settings, order: Order, folders: Folders) -> List[str]:
     """`python -u entry_point [paths] [classic flags] [arguments]`. The user's own arguments come last and so win.
-    Where there is no script, the server program of ours: it learns all from its environment."""
+    Where there is no script, a program of ours: it learns all from its environment."""
     if order.runs_server:
         return [settings.python, "-u", SERVER_PROGRAM]
+    if order.program:
+        return [settings.python, "-u", "-m", own_programs.MODULES[order.program]]
     paths = [
         "%s=%s" % (order.paths[kind + "_flag"], folder)
-        for kind, folder in (("data", folders.data), ("log", folders.log), ("model", folders.model))
+        for kind, folder in _given(order, folders)
         if order.paths[kind + "_flag"]
     ]
     flags = classic_flags(order.strategy, settings.cluster, settings.role, settings.index)
@@ -74,8 +79,14 @@ def with_folders(argument: str, known: Mapping[str, str]) -> str:
 
 def _folder_variables(order: Order, folders: Folders) -> Dict[str, str]:
     """The variables that tell the script its folders, by the names that the job gives them."""
-    given = (("data", folders.data), ("log", folders.log), ("model", folders.model))
+    given = _given(order, folders)
     return {order.paths[kind + "_env"]: folder for kind, folder in given if order.paths[kind + "_env"]}
+
+
+def _given(order: Order, folders: Folders) -> List[Tuple[str, str]]:
+    """The folders that the script is told of; one for what is published only where something is."""
+    given = [("data", folders.data), ("log", folders.log), ("model", folders.model)]
+    return [*given, ("output", folders.output)] if order.publishes else given
 
 
 def environment(settings: Settings, order: Order, folders: Folders, inherited: Mapping[str, str]) -> Dict[str, str]:
@@ -88,12 +99,31 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
     result["PYTHONPATH"] = os.pathsep.join([folders.code, *ours, *_foreign_paths(result.get("PYTHONPATH", ""))])
     if ours:
         result[offered.VARIABLE] = offered.inputs_file_in(settings.work_dir)
+    if order.program:
+        result["PYTHONPATH"] = os.pathsep.join([own_programs.runner_root(), result["PYTHONPATH"]])
+        result.update(_orders_of_program(settings, order, folders))
     replicas = sum(order.replicas.values())
+    if order.strategy == BATCH:
+        result["YARDMASTER_TASKS"] = str(replicas)
     config = tf_config(order.strategy, settings.cluster, settings.role, settings.index, replicas)
     if config is not None:
         result["TF_CONFIG"] = json.dumps(config)
     result.update(distribution_environment(order.strategy, order.environment))
     return result
+
+
+def _orders_of_program(settings: Settings, order: Order, folders: Folders) -> Dict[str, str]:
+    orders = own_programs.Orders(
+        options=dict(order.options),
+        data_dir=folders.data,
+        code_dir=folders.code if order.code is not None else "",
+        log_dir=folders.log,
+        model_dir=folders.model,
+        output_dir=folders.output,
+        task=settings.index,
+        tasks=order.replicas.get(settings.role, 1),
+    )
+    return own_programs.to_variable(orders)
 
 
 def _foreign_paths(path: str) -> List[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Mapping, Optional, Tuple
 
-from yardmaster_runner.cluster import IN_GRAPH
+from yardmaster_runner.cluster import BATCH, IN_GRAPH
 from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun
+from yardmaster_runner.own_programs import MODULES
 from yardmaster_runner.patience import AWAY_AFTER
 
 
@@ -67,6 +68,11 @@ class Order:
     inputs: Tuple[Bundle, ...]
     checkpoint: Optional[Bundle]
     limits: Limits
+    program: str = ""
+    """One of the portal's own programs (`own_programs`) in the place of a script, with its options."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    publishes: bool = False
+    """What lies in the output folder at the end is uploaded."""
     was_cut_off: bool = False
     """The task has lines of an earlier start at the portal, which never said that they were all."""
 
@@ -76,7 +82,10 @@ class Order:
         return self.strategy == IN_GRAPH
 
     def is_decided_by(self, role: str, index: int) -> bool:
-        """Whether this task keeps the checkpoints and the model: the chief, or worker 0 where there is no chief."""
+        """Whether this task keeps the checkpoints and the model: the chief, or worker 0 where there is no chief. None
+        does where the tasks are independent."""
+        if self.strategy == BATCH:
+            return False
         return role == "chief" or (role == "worker" and index == 0 and not self.replicas.get("chief"))
 
     def part_of(self, role: str, index: int) -> Optional[Tuple[int, int]]:
@@ -92,9 +101,11 @@ DEFAULT_PATHS = {
     "data_flag": "--data_dir",
     "log_flag": "--log_dir",
     "model_flag": "",
+    "output_flag": "",
     "data_env": "DATA_DIR",
     "log_env": "LOG_DIR",
     "model_env": "MODEL_DIR",
+    "output_env": "OUTPUT_DIR",
 }
 
 
@@ -120,12 +131,29 @@ def _order(answer: Mapping[str, Any]) -> Order:
         paths={**DEFAULT_PATHS, **{str(k): str(v) for k, v in (spec.get("paths") or {}).items()}},
         replicas={str(role): int(one.get("replicas", 1)) for role, one in spec["roles"].items()},
         grace_period=float(spec.get("grace_period", 30)),
-        code=_bundle(answer["code"], "") if spec["strategy"] != IN_GRAPH else None,
+        code=_bundle(answer["code"], "") if _has_code(answer) else None,
         inputs=tuple(_input(one) for one in answer.get("inputs") or ()),
         checkpoint=_checkpoint(answer) if answer.get("checkpoint") else None,
         limits=Limits(**{k: int(limits[k]) for k in Limits.__dataclass_fields__ if limits.get(k)}),
+        program=_program(spec),
+        options=dict(spec.get("options") or {}),
+        publishes=bool(spec.get("publishes")),
         was_cut_off=bool(answer.get("was_cut_off")),
     )
+
+
+def _has_code(answer: Mapping[str, Any]) -> bool:
+    """A script needs it; a program may have some beside it."""
+    if answer["spec"].get("program"):
+        return answer.get("code") is not None
+    return bool(answer["spec"]["strategy"] != IN_GRAPH)
+
+
+def _program(spec: Mapping[str, Any]) -> str:
+    name = str(spec.get("program") or "")
+    if name and name not in MODULES:
+        raise ValueError("this runner has no program %r: it is older than the portal" % name)
+    return name
 
 
 def _checkpoint(answer: Mapping[str, Any]) -> Bundle:

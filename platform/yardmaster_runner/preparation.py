@@ -67,7 +67,7 @@ class Preparation:
             self._place_all(order)
         except OSError as error:
             raise _failed(error) from error
-        if order.code is not None:
+        if order.code is not None and not order.program:
             self._find_script(order.code, order.entry_point)
         if shutil.which(self._settings.python) is None:
             message = "YARDMASTER_PYTHON is %s, which cannot be run" % self._settings.python
@@ -80,6 +80,8 @@ class Preparation:
             raise CannotRun(STAGE_IN_FAILED, "ScriptNotFound", message)
 
     def _place_all(self, order: Order) -> None:
+        if order.publishes:  # of an earlier start, which did not end well
+            shutil.rmtree(self._folders.output, ignore_errors=True)
         for folder in (self._settings.cache_dir, *vars(self._folders).values()):
             os.makedirs(folder, exist_ok=True)
         stager = Stager(self._api.portal.hosts, self._settings.cache_dir, self.get_order)

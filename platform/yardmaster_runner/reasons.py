@@ -16,6 +16,8 @@ from yardmaster_runner.exits import Ending
 from yardmaster_runner.uncaught import Uncaught, uncaught_in
 
 LONGEST_MESSAGE = 1000
+BAD_DATA = 65
+"""With this exit code (EX_DATAERR) a program of ours says that it cannot read its input."""
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 NO_MEMORY = re.compile(r"MemoryError|std::bad_alloc|OOM when allocating|Cannot allocate memory|Unable to allocate")
 NO_SPACE = re.compile(r"No space left on device|\[Errno 28\]|Disk quota exceeded")
@@ -65,6 +67,11 @@ def explain_end_of_server(ending: Ending) -> Ending:
     """The same ending where the script was our own server program, which neither fails nor ends as scripts do."""
     word = {"ImportFailed": "NoTensorFlow", "ScriptFailed": "ServerEnded"}.get(ending.reason, ending.reason)
     return replace(ending, reason=word)
+
+
+def explain_end_of_program(ending: Ending) -> Ending:
+    """The same ending where what ran was one of our own programs: its exit code says that its data is at fault."""
+    return replace(ending, reason="BadData") if ending.exit_code == BAD_DATA else ending
 
 
 def _word(exit_code: int, lines: List[str], found: Optional[Uncaught], reached: int, given: Sequence[str]) -> str:

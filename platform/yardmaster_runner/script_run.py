@@ -16,7 +16,7 @@ from yardmaster_runner.order import Order
 from yardmaster_runner.output_keeper import OutputKeeper
 from yardmaster_runner.patience import AWAY_AFTER, PORTAL_MAY_BE_AWAY, Haste, Patience
 from yardmaster_runner.progress import Progress
-from yardmaster_runner.reasons import explain_end, explain_end_of_server, memory_kills
+from yardmaster_runner.reasons import explain_end, explain_end_of_program, explain_end_of_server, memory_kills
 from yardmaster_runner.reporter import Facts
 from yardmaster_runner.script import Script
 from yardmaster_runner.settings import Settings
@@ -118,6 +118,8 @@ class ScriptRun:
         given = (self._folders.code, self._folders.data)
         reached = self._progress.reached
         ending = explain_end(exit_code, tail, was_out_of_memory, was_asked_to_stop, reached, given)
+        if self._order.program:
+            return explain_end_of_program(ending)
         return explain_end_of_server(ending) if self._order.runs_server else ending
 
     def _start(self, inherited: Mapping[str, str], output: int, spool: Spool) -> Script:

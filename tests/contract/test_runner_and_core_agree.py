@@ -31,6 +31,8 @@ SHAPES = [
     (Strategy.MULTI_WORKER_MIRRORED, {Role.WORKER: 3}),
     (Strategy.MULTI_WORKER_MIRRORED, {Role.WORKER: 1}),
     (Strategy.MULTI_WORKER_MIRRORED, {Role.CHIEF: 1, Role.WORKER: 1, Role.EVALUATOR: 1}),
+    (Strategy.BATCH, {Role.WORKER: 1}),
+    (Strategy.BATCH, {Role.WORKER: 3}),
     (Strategy.IN_GRAPH, {Role.WORKER: 2, Role.PS: 1}),
     (Strategy.IN_GRAPH, {Role.CHIEF: 1, Role.WORKER: 1, Role.PS: 2}),
 ]
@@ -85,7 +87,7 @@ def test_a_task_gets_the_flags_and_variables_that_the_core_foretells(
         given = environment(settings, order, folders, {})
         foretold = task_environment(spec, role, index, cluster)
         assert foretold.items() <= given.items()
-        assert ("TF_CONFIG" in given) == ("TF_CONFIG" in foretold) == (len(spec.tasks()) > 1)
+        assert ("TF_CONFIG" in given) == ("TF_CONFIG" in foretold) == (len(spec.tasks()) > 1 and bool(cluster))
         assert given["TF_USE_LEGACY_KERAS"] == "0"
         flags = classic_flags(spec, cluster, role, index)
         words = command(settings, order, folders)
@@ -97,7 +99,8 @@ def test_a_task_gets_the_flags_and_variables_that_the_core_foretells(
 def test_both_take_the_same_task_for_the_one_that_keeps_checkpoints(strategy: Strategy, shape: dict[Role, int]) -> None:
     spec = spec_of(strategy, shape)
     order = order_of(spec)
-    assert [task for task in spec.tasks() if order.is_decided_by(task[0].value, task[1])] == [leading_task(spec)]
+    leading = [] if strategy is Strategy.BATCH else [leading_task(spec)]
+    assert [task for task in spec.tasks() if order.is_decided_by(task[0].value, task[1])] == leading
 
 
 def test_roles_paths_and_exit_codes_are_the_same_words_on_both_sides() -> None:

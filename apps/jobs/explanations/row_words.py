@@ -20,8 +20,10 @@ STRATEGY_WORDS = {
     "parameter_server": "ParameterServerStrategy",
     "multi_worker_mirrored": "MultiWorkerMirroredStrategy",
     "in_graph": "TensorFlow servers only (in-graph)",
+    "batch": "Independent tasks (batch)",
 }
-_SHAPE_ENDINGS = {Strategy.MULTI_WORKER_MIRRORED.value: ", mirrored", Strategy.IN_GRAPH.value: ", in-graph"}
+_SHAPE_ENDINGS = {Strategy.MULTI_WORKER_MIRRORED.value: ", mirrored", Strategy.IN_GRAPH.value: ", in-graph",
+                  Strategy.BATCH.value: ", independent"}  # fmt: skip
 """Where the roles alone do not tell the strategy."""
 _PLURALS = {"worker": "workers", "ps": "parameter servers", "chief": "chiefs", "evaluator": "evaluators"}
 _SINGULARS = {"ps": "parameter server"}

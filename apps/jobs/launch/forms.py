@@ -31,7 +31,7 @@ from apps.jobs.launch.parts import (
 )
 from yardmaster.errors import Problem
 from yardmaster.job.spec import DatasetInput, InputMode, InputShare, Paths, Role, RoleSpec, Strategy, TrainingSpec
-from yardmaster.job.spec_rules import DEFAULT_LIMITS, shorten
+from yardmaster.job.spec_limits import DEFAULT_LIMITS, shorten
 from yardmaster.job.strategy import ROLES, RoleRule, only_serves
 from yardmaster.quantity import exact_bytes, format_cpu, format_duration, parse_duration
 
@@ -47,6 +47,7 @@ _SHAPES: Mapping[Strategy, Mapping[Role, int]] = {
     Strategy.PARAMETER_SERVER: {Role.CHIEF: 1, Role.WORKER: 2, Role.PS: 1},
     Strategy.MULTI_WORKER_MIRRORED: {Role.WORKER: 2},
     Strategy.IN_GRAPH: {Role.WORKER: 2, Role.PS: 1},
+    Strategy.BATCH: {Role.WORKER: 2},
 }
 """What each strategy begins with. Together 2 cores at most, so that a first job fits a small machine."""
 

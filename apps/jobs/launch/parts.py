@@ -16,7 +16,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from yardmaster.job.spec import Paths, Role
-from yardmaster.job.spec_rules import DEFAULT_LIMITS, shorten
+from yardmaster.job.spec_limits import DEFAULT_LIMITS, shorten
 from yardmaster.job.strategy import RoleRule
 from yardmaster.quantity import NotAQuantity, parse_cpu, parse_memory
 

@@ -132,6 +132,12 @@ PRESETS = (
         "No script: plain TensorFlow servers for a program of your own, such as a notebook.",
         icon="terminal-2",
     ),
+    Preset(
+        "batch",
+        "Independent tasks (batch)",
+        "Each worker does its own part: no servers, and all of them must complete.",
+        icon="stack-2",
+    ),
 )
 
 
@@ -153,6 +159,8 @@ def cluster_words(form: LaunchForm) -> str:
             return f"{everything}: after every step all of them average their gradients."
         case "in_graph":
             return f"{everything}: they serve until they are stopped, and your own program drives them."
+        case "batch":
+            return f"{everything}: each runs the script with its own YARDMASTER_INDEX, and none knows of the others."
     return f"{everything}."
 
 

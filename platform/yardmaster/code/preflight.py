@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from yardmaster.code.script_facts import Call, Facts, Location, Unreadable, read_script
+from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import Strategy, TrainingSpec
-from yardmaster.job.spec_rules import CLASSIC_FLAGS, shorten
-from yardmaster.job.strategy import only_serves
+from yardmaster.job.spec_limits import shorten
+from yardmaster.job.spec_rules import CLASSIC_FLAGS
+from yardmaster.job.strategy import only_serves, runs_script
 
 _MOST_OF_ONE_KIND = 5
 _LONGEST_GUESS, _MOST_GUESSES = 100, 500
@@ -49,6 +51,8 @@ def preflight(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
     Never raises, whatever the files hold."""
     if only_serves(spec.strategy):
         return _of_servers(spec)
+    if not runs_script(spec):
+        return _of_program(spec, files)
     if spec.entry_point not in files:
         return [_entry_point_missing(spec, files)]
     facts = read_script(files, spec.entry_point)
@@ -64,6 +68,18 @@ def _of_servers(spec: TrainingSpec) -> list[Finding]:
         return []
     message = "The servers use quota until they are stopped."
     return [_warn("no_end", message, "Set a time limit (max_runtime).")]
+
+
+def _of_program(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
+    """Of the code beside a program of the portal's own: is the file there that it is to import?"""
+    program = PROGRAMS.get(spec.program)
+    path = str(spec.options.get(program.needs_code, "")) if program and program.needs_code else ""
+    if not path or spec.code_version is None or path in files:
+        return []
+    message = f"{shorten(path)} is not in the code version."
+    near = difflib.get_close_matches(path, [one for one in files if one.endswith(".py")], 1)
+    remedy = f"Did you mean {near[0]}?" if near else "Choose the code version that has it."
+    return [Finding(Severity.ERROR, "step_missing", message, remedy)]
 
 
 def _warn(code: str, message: str, remedy: str, place: Location | None = None) -> Finding:

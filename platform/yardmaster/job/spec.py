@@ -27,6 +27,7 @@ class Strategy(StrEnum):
     PARAMETER_SERVER = "parameter_server"
     MULTI_WORKER_MIRRORED = "multi_worker_mirrored"
     IN_GRAPH = "in_graph"
+    BATCH = "batch"
 
 
 class Role(StrEnum):
@@ -46,6 +47,10 @@ def known_role(name: str) -> Role | None:
         return None
 
 
+Option = str | int | float | bool
+"""The value of an option of a program (`programs`)."""
+
+
 class SuccessRule(StrEnum):
     """Which workers must end well for the job to have succeeded.
 
@@ -57,7 +62,7 @@ class SuccessRule(StrEnum):
     WORKERS = "workers"
 
 
-def _frozen(value: Mapping[str, int] | Mapping[str, str]) -> Mapping:  # type: ignore[type-arg]
+def _frozen(value: Mapping[str, int] | Mapping[str, str] | Mapping[str, Option]) -> Mapping:  # type: ignore[type-arg]
     return MappingProxyType(dict(sorted(value.items())))
 
 
@@ -139,15 +144,27 @@ class Paths:
     """How the script learns where things are. An empty flag or variable is not set at all.
 
     The data directory holds the inputs; the log directory is shared by all tasks and holds checkpoints and event
-    files; what the script leaves in the model directory is kept as the job's model.
+    files; what the script leaves in the model directory is kept as the job's model. The output directory is there where
+    the job publishes what is written into it (`Publishes`).
     """
 
     data_flag: str = "--data_dir"
     log_flag: str = "--log_dir"
     model_flag: str = ""
+    output_flag: str = ""
     data_env: str = "DATA_DIR"
     log_env: str = "LOG_DIR"
     model_env: str = "MODEL_DIR"
+    output_env: str = "OUTPUT_DIR"
+
+
+@dataclass(frozen=True)
+class Publishes:
+    """Once the job has succeeded, what all of its tasks left in their output directories is one version of the dataset
+    of this name in the job's namespace, which is created where there is none."""
+
+    dataset: str
+    note: str = ""
 
 
 def time_to_end(grace: timedelta) -> timedelta:
@@ -163,7 +180,8 @@ class TrainingSpec:
     strategy: Strategy
     roles: Mapping[Role, RoleSpec]
     code_version: uuid.UUID | None
-    """None where no script of the user runs (`in_graph`); then `entry_point` is empty, too."""
+    """None where no script of the user runs (`in_graph`, `program`); then `entry_point` is empty, too. A program
+    may have code beside it."""
     entry_point: str
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -182,8 +200,13 @@ class TrainingSpec:
     priority: int = 0
     success_rule: SuccessRule = SuccessRule.WORKERS
     success_percent: int = 100
+    program: str = ""
+    """A program of the portal's own (`programs`) in the place of the script, with its `options`."""
+    options: Mapping[str, Option] = field(default_factory=dict)
+    publishes: Publishes | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "options", _frozen(self.options))
         object.__setattr__(self, "roles", MappingProxyType({r: self.roles[r] for r in Role if r in self.roles}))
         object.__setattr__(self, "environment", _frozen(self.environment))
 

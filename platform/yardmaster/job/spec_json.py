@@ -9,22 +9,21 @@ Not here: what makes a spec valid (`spec_rules`, which is asked at the end), and
 
 from __future__ import annotations
 
-import difflib
 import json
-import re
-import uuid
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Mapping
 from datetime import timedelta
-from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
 from yardmaster.errors import Problem, SpecRejected
+from yardmaster.job.programs import MOST_OPTIONS
 from yardmaster.job.spec import (
     VERSION,
     DatasetInput,
     InputMode,
     InputShare,
+    Option,
     Paths,
+    Publishes,
     Resources,
     Role,
     RoleSpec,
@@ -32,23 +31,23 @@ from yardmaster.job.spec import (
     SuccessRule,
     TrainingSpec,
 )
-from yardmaster.job.spec_rules import DEFAULT_LIMITS, DEPENDS_ON_STRATEGY, SpecLimits, check_spec, shorten
+from yardmaster.job.spec_limits import DEFAULT_LIMITS, SpecLimits, shorten
+from yardmaster.job.spec_reading import HUGE, MOST_PROBLEMS, NO_ID, Reading
+from yardmaster.job.spec_rules import DEPENDS_ON_STRATEGY, check_spec
 from yardmaster.job.strategy import only_serves
-from yardmaster.quantity import NotAQuantity, format_bytes, parse_cpu, parse_memory
-
-MOST_PROBLEMS = 100
-"""More are counted, not listed: an absurd input must not make an absurd answer."""
-_HUGE = 10**15
+from yardmaster.quantity import format_bytes, parse_cpu, parse_memory
 
 _TOP = (
     "version", "name", "strategy", "roles", "code", "entry_point", "arguments", "environment", "inputs", "paths",
-    "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "priority", "success",
+    "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "priority", "success", "program",
+    "options", "publishes",
 )  # fmt: skip
 _ROLE = ("replicas", "cpu", "memory", "gpus", "extended")
 _INPUT = ("dataset_version", "name", "mode", "share")
 _PATHS = tuple(Paths.__dataclass_fields__)
 _MODEL = ("name",)
 _SUCCESS = ("rule", "percent")
+_PUBLISHES = ("dataset", "note")
 _LEVELS = {
     "the top level": _TOP,
     "roles.<role>": _ROLE,
@@ -56,15 +55,10 @@ _LEVELS = {
     "paths": _PATHS,
     "model": _MODEL,
     "success": _SUCCESS,
+    "publishes": _PUBLISHES,
 }
-_ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_NO_ID = uuid.UUID(int=0)
-_STAND_IN = TrainingSpec("job", Strategy.SINGLE, {Role.WORKER: RoleSpec()}, _NO_ID, "train.py")
-_ABSENT = object()
+_STAND_IN = TrainingSpec("job", Strategy.SINGLE, {Role.WORKER: RoleSpec()}, NO_ID, "train.py")
 _WITHOUT_SCRIPT = tuple(one.value for one in Strategy if only_serves(one))
-
-Word = TypeVar("Word", bound=StrEnum)
-Amount = TypeVar("Amount", int, float)
 
 
 def spec_from_json(data: object, limits: SpecLimits = DEFAULT_LIMITS) -> TrainingSpec:
@@ -105,6 +99,9 @@ def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
         "reclaim_delay": _seconds(spec.reclaim_delay),
         "priority": spec.priority,
         "success": {"rule": spec.success_rule.value, "percent": spec.success_percent},
+        "program": spec.program,
+        "options": dict(spec.options),
+        "publishes": spec.publishes and {"dataset": spec.publishes.dataset, "note": spec.publishes.note},
     }
 
 
@@ -159,57 +156,41 @@ def _seconds(duration: timedelta) -> int:
 
 def _required_of(data: object) -> tuple[str, ...]:
     always = ("name", "strategy", "roles")
-    runs_script = not isinstance(data, Mapping) or data.get("strategy") not in _WITHOUT_SCRIPT
-    return (*always, "code", "entry_point") if runs_script else always
+    return always if isinstance(data, Mapping) and _is_without_script(data) else (*always, "code", "entry_point")
 
 
-def show(value: object) -> str:
-    """Any value, shortened for a message. Never walks into it, so that its depth and size do not matter."""
-    if isinstance(value, str):
-        return shorten(value)
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "null"}[value]
-    if isinstance(value, int):
-        return str(value) if abs(value) < _HUGE else "a huge number"
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, Mapping):
-        return f"an object with {len(value)} keys"
-    if isinstance(value, (list, tuple)):
-        return f"a list of {len(value)}"
-    return f"a {type(value).__name__}"
+def _is_without_script(data: Mapping[Any, Any]) -> bool:
+    return data.get("strategy") in _WITHOUT_SCRIPT or bool(data.get("program"))
 
 
-class _Reading:
-    """One reading: collects problems, and puts something harmless in the place of what could not be read, so that the
-    rest can be judged too."""
+class _Reading(Reading):
+    """One reading of a specification."""
 
     def __init__(self, limits: SpecLimits) -> None:
-        self.problems: list[Problem] = []
+        super().__init__(_LEVELS)
         self._limits = limits
-        self._unread: list[str] = []
 
     def is_real(self, found: Problem) -> bool:
         """Whether a rule's problem is about what was written, not about what stands in for something unreadable."""
-        if found.code in DEPENDS_ON_STRATEGY and "strategy" in self._unread:
+        if found.code in DEPENDS_ON_STRATEGY and "strategy" in self.unread:
             return False
-        return not any(_is_within(found.field, field) or _is_within(field, found.field) for field in self._unread)
+        return self.is_read(found.field)
 
     def spec(self, data: object) -> TrainingSpec:
         """The spec, with stand-ins for what is in `problems`."""
         if isinstance(data, Mapping) and not self._version_is_known(data.get("version", VERSION)):
             return _STAND_IN
         top = self.keys("", data, _TOP, required=_required_of(data))
-        is_served = top.get("strategy") in _WITHOUT_SCRIPT
+        has_no_script = _is_without_script(top)
         success = self.keys("success", top.get("success", {}), _SUCCESS)
         return TrainingSpec(
             name=self.text("name", top.get("name", _STAND_IN.name)),
             strategy=self.word("strategy", top.get("strategy", _STAND_IN.strategy.value), Strategy, _STAND_IN.strategy),
             roles=self.roles(top.get("roles", {})),
             code_version=None
-            if is_served and top.get("code") is None
-            else self.id("code", top.get("code", str(_NO_ID))),
-            entry_point=self.text("entry_point", top.get("entry_point", "" if is_served else _STAND_IN.entry_point)),
+            if has_no_script and top.get("code") is None
+            else self.id("code", top.get("code", str(NO_ID))),
+            entry_point=self.text("entry_point", top.get("entry_point", "" if has_no_script else "train.py")),
             arguments=tuple(self.texts("arguments", top.get("arguments", []), self._limits.arguments)),
             environment=self.environment(top.get("environment", {})),
             inputs=tuple(self.inputs(top.get("inputs", []))),
@@ -222,6 +203,9 @@ class _Reading:
             priority=self.whole("priority", top.get("priority", _STAND_IN.priority)),
             success_rule=self.word("success.rule", success.get("rule", "workers"), SuccessRule, SuccessRule.WORKERS),
             success_percent=self.whole("success.percent", success.get("percent", 100), stand_in=100),
+            program=self.text("program", top.get("program", "")),
+            options=self.options(top.get("options", {})),
+            publishes=None if top.get("publishes") is None else self.publishes(top["publishes"]),
         )
 
     # Parts.
@@ -230,8 +214,8 @@ class _Reading:
         if value == VERSION and isinstance(value, int) and not isinstance(value, bool):
             return True
         message = f"Unknown specification version. This portal supports version {VERSION}."
-        self._refuse("version", "unsupported_version", message, f"Write {VERSION}, or leave it out.", value)
-        self._unread.append("")
+        self.refuse("version", "unsupported_version", message, f"Write {VERSION}, or leave it out.", value)
+        self.unread.append("")
         return False
 
     def roles(self, value: object) -> dict[Role, RoleSpec]:
@@ -254,7 +238,7 @@ class _Reading:
         for index, one in enumerate(self.items("inputs", value, self._limits.inputs)):
             field = f"inputs.{index}"
             keys = self.keys(field, one, _INPUT, required=("dataset_version",))
-            version = self.id(f"{field}.dataset_version", keys.get("dataset_version", str(_NO_ID)))
+            version = self.id(f"{field}.dataset_version", keys.get("dataset_version", str(NO_ID)))
             name = self.text(f"{field}.name", keys.get("name", ""))
             mode = self.word(f"{field}.mode", keys.get("mode", "folder"), InputMode, InputMode.FOLDER)
             share = self.word(f"{field}.share", keys.get("share", "all"), InputShare, InputShare.ALL)
@@ -265,126 +249,23 @@ class _Reading:
         found = self.keys("paths", value, _PATHS)
         return Paths(**{str(key): self.text(f"paths.{key}", one) for key, one in found.items()})
 
+    def options(self, value: object) -> dict[str, Option]:
+        found: dict[str, Option] = {}
+        for name, one in self.mapping("options", value, MOST_OPTIONS).items():
+            if isinstance(one, (str, bool)) or (isinstance(one, (int, float)) and abs(one) < HUGE):
+                found[name] = one
+            else:
+                remedy = "Write a text, a number, true or false."
+                message = "Expected a text, a number, true or false."
+                self.unreadable(f"options.{shorten(name)}", "wrong_type", message, remedy, one)
+        return found
+
+    def publishes(self, value: object) -> Publishes:
+        found = self.keys("publishes", value, _PUBLISHES, required=("dataset",))
+        dataset = self.text("publishes.dataset", found.get("dataset", "dataset"))
+        return Publishes(dataset, self.text("publishes.note", found.get("note", "")))
+
     def environment(self, value: object) -> dict[str, str]:
         found = self.mapping("environment", value, self._limits.variables)
         # A variable may be a secret: its value is not repeated in the problem.
         return {name: self.text(f"environment.{shorten(name)}", one, secret=True) for name, one in found.items()}
-
-    # Values. Each returns a stand-in after it has noted the problem.
-
-    def keys(
-        self, field: str, value: object, known: tuple[str, ...], required: tuple[str, ...] = ()
-    ) -> dict[str, object]:
-        """The known keys of an object."""
-        if not isinstance(value, Mapping):
-            self._unreadable(
-                field, "wrong_type", "Expected an object.", f"Write an object with {_any_of(known)}.", value
-            )
-            return {}
-        prefix = f"{field}." if field else ""
-        unknown = [key for key in value if not isinstance(key, str) or key not in known]
-        for key in unknown[:MOST_PROBLEMS]:
-            message = f"{show(key)} is not a known field."
-            self._refuse(f"{prefix}{show(key)}", "unknown_key", message, _hint(key, known), value[key], secret=True)
-        for key in required:
-            if key not in value:
-                self._unreadable(f"{prefix}{key}", "missing", f"{key} is required.", f"Add {key}.")
-        return {key: value[key] for key in known if key in value}
-
-    def mapping(self, field: str, value: object, most: int) -> dict[str, object]:
-        """An object whose keys are free."""
-        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-            self._unreadable(field, "wrong_type", "Expected an object with text keys.", 'Write {"name": …}.', value)
-            return {}
-        return dict(value) if self._is_short(field, value, most) else {}
-
-    def items(self, field: str, value: object, most: int) -> Sequence[object]:
-        if not isinstance(value, (list, tuple)):
-            self._unreadable(field, "wrong_type", "Expected a list.", "Write a list: […].", value)
-            return ()
-        return value if self._is_short(field, value, most) else ()
-
-    def _is_short(self, field: str, value: Sized, most: int) -> bool:
-        if len(value) > most:
-            self._unreadable(field, "too_long", f"{field} has at most {most} entries.", "Use fewer.", value)
-        return len(value) <= most
-
-    def texts(self, field: str, value: object, most: int) -> list[str]:
-        return [self.text(f"{field}.{index}", one) for index, one in enumerate(self.items(field, value, most))]
-
-    def text(self, field: str, value: object, *, secret: bool = False) -> str:
-        if isinstance(value, str):
-            return value
-        remedy = f'Put it in quotes: "{show(value)}".' if isinstance(value, (int, float)) and not secret else ""
-        self._unreadable(
-            field, "wrong_type", "Expected a text.", remedy or "Write a text in quotes.", value, secret=secret
-        )
-        return ""
-
-    def whole(self, field: str, value: object, stand_in: int = 0) -> int:
-        if isinstance(value, int) and not isinstance(value, bool):
-            if abs(value) < _HUGE:
-                return value
-            self._unreadable(field, "out_of_range", "The number is too large.", "Write a smaller one.", value)
-        else:
-            self._unreadable(field, "wrong_type", "Expected a whole number.", "Write digits without quotes.", value)
-        return stand_in
-
-    def duration(self, field: str, value: object) -> timedelta:
-        # Clamped so that timedelta can hold it; where the bounds are is the rules' matter.
-        seconds = self.whole(field, value)
-        return timedelta(seconds=max(-(10**9), min(seconds, 10**9)))
-
-    def quantity(self, field: str, value: object, parse: Callable[[object], Amount], stand_in: Amount) -> Amount:
-        try:
-            return parse(value)
-        except NotAQuantity as error:
-            self._unreadable(field, "wrong_type", str(error), "Correct the amount.", value)
-            return stand_in
-
-    def word(self, field: str, value: object, words: type[Word], stand_in: Word) -> Word:
-        known = tuple(one.value for one in words)
-        if isinstance(value, str) and value in known:
-            return words(value)
-        self._unreadable(
-            field, "bad_value", f"Expected {_any_of(known)}.", _nearest(value, known) or "Choose one.", value
-        )
-        return stand_in
-
-    def id(self, field: str, value: object) -> uuid.UUID:
-        if isinstance(value, str) and _ID.fullmatch(value):
-            return uuid.UUID(value)
-        message = "Expected an ID such as 0193e5a4-7c1b-7abc-8def-0123456789ab."
-        self._unreadable(field, "bad_value", message, "Choose a version, or copy its ID from its page.", value)
-        return _NO_ID
-
-    def _unreadable(
-        self, field: str, code: str, message: str, remedy: str, value: object = _ABSENT, *, secret: bool = False
-    ) -> None:
-        self._unread.append(field)
-        self._refuse(field, code, message, remedy, value, secret=secret)
-
-    def _refuse(
-        self, field: str, code: str, message: str, remedy: str, value: object = _ABSENT, *, secret: bool = False
-    ) -> None:
-        shown = "" if value is _ABSENT or (secret and isinstance(value, str)) else show(value)
-        self.problems.append(Problem(field, code, message, remedy, shown))
-
-
-def _is_within(field: str, outer: str) -> bool:
-    return not outer or field == outer or field.startswith(f"{outer}.")
-
-
-def _any_of(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-def _nearest(value: object, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(value.lower(), known, 1) if isinstance(value, str) and len(value) <= 64 else []
-    return f"Did you mean {near[0]}?" if near else ""
-
-
-def _hint(key: object, known: tuple[str, ...]) -> str:
-    """What to do about an unknown key: the level where it belongs, else the near miss, else what is known here."""
-    level = next((level for level, names in _LEVELS.items() if key in names), None)
-    return f"It belongs to {level}." if level else _nearest(key, known) or f"Known here: {', '.join(known)}."

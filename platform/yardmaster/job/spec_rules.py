@@ -9,44 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 
 from yardmaster.errors import Problem
+from yardmaster.job.program_rules import program_problems, publishing_problems
 from yardmaster.job.spec import InputMode, InputShare, Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
-from yardmaster.job.strategy import ROLES, never_ending_roles, only_serves
+from yardmaster.job.spec_limits import DEFAULT_LIMITS, SpecLimits, is_text, shorten
+from yardmaster.job.strategy import ROLES, never_ending_roles, only_serves, runs_script
 from yardmaster.quantity import format_bytes, format_cpu
 
-
-@dataclass(frozen=True)
-class SpecLimits:
-    """How much a specification may ask for and hold. The strictest that was ever in force says nothing about what is
-    stored already: that is decoded (`spec_stored`), never checked again."""
-
-    size: int = 256 << 10
-    """Bytes of its JSON form, as it is stored."""
-    tasks: int = 1000
-    arguments: int = 1000
-    variables: int = 500
-    inputs: int = 100
-    extended: int = 50
-    """Extended resources of one role."""
-    name: int = 100
-    path: int = 255
-    text: int = 32_768
-    """Of one argument or one variable. Linux takes 128 KiB each; a manifest all together 1 MiB."""
-    least_memory: int = 64 << 20
-    memory: int = 1 << 46
-    cpu: float = 4096.0
-    devices: int = 10_000
-    """GPUs, or an extended resource, of one task."""
-    retries: int = 100
-    runtime: timedelta = timedelta(days=365)
-    grace: timedelta = timedelta(hours=1)
-    reclaim_delay: timedelta = timedelta(days=1)
-
-
-DEFAULT_LIMITS = SpecLimits()
 RESERVED_VARIABLES = ("TF_CONFIG",)
 RESERVED_PREFIX = "YARDMASTER_"
 CLASSIC_FLAGS = ("--ps_hosts", "--worker_hosts", "--job_name", "--task_index")
@@ -62,11 +33,6 @@ _EXTENDED = re.compile(r"(?:[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?/)?[A-Za-z0-9](
 def check_spec(spec: TrainingSpec, limits: SpecLimits = DEFAULT_LIMITS) -> list[Problem]:
     """Every problem of the spec, in the order of its fields; empty when it is valid."""
     return [problem for check in _CHECKS for problem in check(spec, limits)]
-
-
-def is_text(value: str) -> bool:
-    """Whether a program can be given this: no NUL, and no half of a surrogate pair, which UTF-8 cannot write."""
-    return "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _name(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
@@ -152,7 +118,7 @@ def _no_script(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
 
 
 def _entry_point(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
-    if only_serves(spec.strategy):
+    if not runs_script(spec):
         return
     path = spec.entry_point
     remedy = "Write its path from the top of the code, such as train.py or src/train.py."
@@ -203,7 +169,7 @@ def _environment(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
         message = f"There are at most {limits.variables} variables."
         yield Problem("environment", "too_long", message, "Put them into a file in the code version.")
         return
-    ours = {getattr(spec.paths, key): key for key in ("data_env", "log_env", "model_env")}
+    ours = {getattr(spec.paths, key): key for key in _path_keys(spec, "_env")}
     for name, value in spec.environment.items():
         field = f"environment.{shorten(name)}"
         yield from _variable(field, name)
@@ -265,9 +231,9 @@ def _reading(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
 
 
 def _paths(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
-    for keys, check in ((_FLAG_KEYS, _flag), (_ENV_KEYS, _variable)):
+    for ending, check in (("_flag", _flag), ("_env", _variable)):
         seen: set[str] = set()
-        for key in keys:
+        for key in _path_keys(spec, ending):
             field, value = f"paths.{key}", getattr(spec.paths, key)
             if not value:
                 continue
@@ -296,8 +262,10 @@ def _flag(field: str, flag: str) -> Iterator[Problem]:
         yield Problem(field, "reserved", f"{flag} is reserved: it identifies the task.", "Choose another flag.", flag)
 
 
-_FLAG_KEYS = tuple(key for key in Paths.__dataclass_fields__ if key.endswith("_flag"))
-_ENV_KEYS = tuple(key for key in Paths.__dataclass_fields__ if key.endswith("_env"))
+def _path_keys(spec: TrainingSpec, ending: str) -> tuple[str, ...]:
+    """The paths that the tasks of this job have: an output directory only where it is published."""
+    keys = (key for key in Paths.__dataclass_fields__ if key.endswith(ending))
+    return tuple(key for key in keys if spec.publishes or not key.startswith("output_"))
 
 
 def _limits(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
@@ -330,16 +298,16 @@ def _success(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
         yield Problem(
             "success.percent", "conflict", 'A percentage belongs to the rule "workers".', remedy, str(percent)
         )
+    elif spec.strategy is Strategy.BATCH and spec.success_rule is SuccessRule.CHIEF:
+        message = "batch has no leading task: all workers must succeed."
+        yield Problem("success.rule", "conflict", message, "Remove success.", spec.success_rule.value)
+    elif percent != 100 and spec.strategy is Strategy.BATCH:
+        message = "In batch each worker does a part of the work: all must succeed."
+        yield Problem("success.percent", "conflict", message, "Remove percent.", str(percent))
     elif percent != 100 and Role.WORKER in never_ending_roles(spec.strategy):
         who = "no task decides" if only_serves(spec.strategy) else "only the chief decides"
         message = f"The workers of {spec.strategy.value} never end by themselves: {who}."
         yield Problem("success.percent", "conflict", message, "Remove percent.", str(percent))
-
-
-def shorten(value: str, most: int = 60) -> str:
-    """A text as it may be shown: control characters and the like written out, the end cut off."""
-    text = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in value[: most + 1])
-    return text if len(value) <= most and len(text) <= most else text[: most - 1] + "…"
 
 
 _CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
@@ -347,6 +315,8 @@ _CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
     _roles,
     _resources,
     _no_script,
+    program_problems,
+    publishing_problems,
     _entry_point,
     _arguments,
     _environment,

@@ -22,7 +22,9 @@ from yardmaster.job.spec import (
     DatasetInput,
     InputMode,
     InputShare,
+    Option,
     Paths,
+    Publishes,
     Resources,
     Role,
     RoleSpec,
@@ -65,6 +67,9 @@ def stored_spec(data: object) -> TrainingSpec:
         priority=top.value("priority", _whole, _DEFAULTS.priority),
         success_rule=success.value("rule", _word(SuccessRule), _DEFAULTS.success_rule),
         success_percent=success.value("percent", _whole, _DEFAULTS.success_percent),
+        program=top.value("program", _text, ""),
+        options=top.value("options", _table_of(_option), {}),
+        publishes=top.value("publishes", _or_none(_publishes), None),
     )
 
 
@@ -148,6 +153,17 @@ def _input(value: object) -> DatasetInput:
         one.value("mode", _word(InputMode), InputMode.FOLDER),
         one.value("share", _word(InputShare), InputShare.ALL),
     )
+
+
+def _publishes(value: object) -> Publishes:
+    one = _Object("", value)
+    return Publishes(one.required("dataset", _text), one.value("note", _text, ""))
+
+
+def _option(value: object) -> Option:
+    if not isinstance(value, (str, int, float)):
+        raise _unreadable("", "is no option")
+    return value
 
 
 def _paths(top: _Object) -> Paths:

@@ -74,6 +74,8 @@ ROLES: Mapping[Strategy, Mapping[Role, RoleRule]] = MappingProxyType(
             Role.WORKER: RoleRule(least=1, never_ends=True),
             Role.PS: _ENDLESS_PS,
         },
+        # Independent tasks, each with its part of the work: one that is lost starts its part again.
+        Strategy.BATCH: {Role.WORKER: RoleRule(least=1, has_server=False)},
     }
 )
 
@@ -81,6 +83,11 @@ ROLES: Mapping[Strategy, Mapping[Role, RoleRule]] = MappingProxyType(
 def only_serves(strategy: Strategy) -> bool:
     """Whether all that runs are servers that a program outside drives: no script, and only a stop ends them."""
     return all(rule.never_ends for rule in ROLES[strategy].values())
+
+
+def runs_script(spec: TrainingSpec) -> bool:
+    """Whether a script of the user's code is what runs: no server, and no program of the portal's own."""
+    return not only_serves(spec.strategy) and not spec.program
 
 
 def never_ending_roles(strategy: Strategy) -> frozenset[Role]:

@@ -127,6 +127,20 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "Add the file to the code version, or attach the dataset that has it, then edit and relaunch.",
             permanent=True,
         ),
+        "BadData": Reason(
+            _USER,
+            "The data cannot be read",
+            "{task} cannot read its input ({said}). Restarting cannot help.",
+            "Correct the file and row that are named and upload a new version; or relaunch with bad records skipped.",
+            permanent=True,
+        ),
+        "NotPublished": Reason(
+            _LIMIT,
+            "The output was not uploaded",
+            "{task} ended well, but its output could not be uploaded ({said}).",
+            "Free storage in the namespace or ask for more, then relaunch: without all of it nothing is published.",
+            permanent=True,
+        ),
         "SameFailure": Reason(
             _USER,
             "Failed the same way twice",

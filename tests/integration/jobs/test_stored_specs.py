@@ -14,7 +14,7 @@ from apps.jobs.state import ledger
 from apps.jobs.worker.queue_pass import admit_queue
 from yardmaster.errors import SpecRejected, SpecUnreadable
 from yardmaster.job.spec import Role
-from yardmaster.job.spec_rules import SpecLimits
+from yardmaster.job.spec_limits import SpecLimits
 from yardmaster.lifecycle.phases import TaskPhase
 
 STRICT = SpecLimits(size=256 << 10, tasks=1, arguments=0, variables=0, retries=0, memory=1 << 20)

@@ -35,6 +35,7 @@ SHAPES: Mapping[Strategy, dict[Role, int]] = {
     Strategy.PARAMETER_SERVER: {Role.CHIEF: 1, Role.WORKER: 2, Role.PS: 1},
     Strategy.MULTI_WORKER_MIRRORED: {Role.WORKER: 2},
     Strategy.IN_GRAPH: {Role.WORKER: 2, Role.PS: 1},
+    Strategy.BATCH: {Role.WORKER: 2},
 }
 
 
@@ -94,8 +95,13 @@ def shapes(draw: st.DrawFn, strategy: Strategy, most: int = 4) -> dict[Role, int
 def plain_specs(draw: st.DrawFn, most: int = 4) -> TrainingSpec:
     """Any valid spec as far as its life is concerned: strategy, shape, limits and success rule."""
     strategy = draw(st.sampled_from(Strategy))
-    rule = SuccessRule.WORKERS if only_serves(strategy) else draw(st.sampled_from(SuccessRule))
-    has_percent = rule is SuccessRule.WORKERS and Role.WORKER not in never_ending_roles(strategy)
+    all_decide = only_serves(strategy) or strategy is Strategy.BATCH
+    rule = SuccessRule.WORKERS if all_decide else draw(st.sampled_from(SuccessRule))
+    has_percent = (
+        rule is SuccessRule.WORKERS
+        and strategy is not Strategy.BATCH
+        and Role.WORKER not in never_ending_roles(strategy)
+    )
     return make_spec(
         strategy,
         draw(shapes(strategy, most)),

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from tests.unit.core.generators import CODE, DATA, specs
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.job.spec import Role, Strategy, SuccessRule, TrainingSpec
-from yardmaster.job.spec_json import MOST_PROBLEMS, spec_from_json, spec_to_json, stored_size
-from yardmaster.job.spec_rules import SpecLimits
+from yardmaster.job.spec_json import spec_from_json, spec_to_json, stored_size
+from yardmaster.job.spec_limits import SpecLimits
+from yardmaster.job.spec_reading import MOST_PROBLEMS
 
 ABSENT = object()
 

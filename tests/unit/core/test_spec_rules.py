@@ -22,7 +22,8 @@ from yardmaster.job.spec import (
     SuccessRule,
     TrainingSpec,
 )
-from yardmaster.job.spec_rules import check_spec, path_is_inside, shorten
+from yardmaster.job.spec_limits import shorten
+from yardmaster.job.spec_rules import check_spec, path_is_inside
 
 BG, PS, MW, SINGLE = (
     Strategy.BETWEEN_GRAPH,

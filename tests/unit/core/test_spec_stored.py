@@ -13,7 +13,7 @@ from tests.unit.core.generators import CODE, specs
 from yardmaster.errors import SpecRejected, SpecUnreadable
 from yardmaster.job.spec import Paths, Role, Strategy, SuccessRule, TrainingSpec
 from yardmaster.job.spec_json import spec_from_json, spec_to_json
-from yardmaster.job.spec_rules import SpecLimits
+from yardmaster.job.spec_limits import SpecLimits
 from yardmaster.job.spec_stored import remains_of, stored_spec
 
 LEAST: dict[str, Any] = {"strategy": "single", "roles": {"worker": {}}}

@@ -21,7 +21,7 @@ from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, Strategy, TrainingSpec
-from yardmaster.job.spec_rules import DEFAULT_LIMITS
+from yardmaster.job.spec_limits import DEFAULT_LIMITS
 from yardmaster.job.strategy import ROLES, task_environment
 
 FULL_NAMES = replace(OPTIONS, namespace_prefix="y" * 20, service_domain="training.example.internal")

@@ -37,7 +37,7 @@ from yardmaster.engines.kubernetes.render.record import RECORD, RunShape, in_ord
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec
-from yardmaster.job.strategy import only_serves
+from yardmaster.job.strategy import only_serves, server_roles
 from yardmaster.lifecycle.failures import EXIT_STAGE_IN_FAILED, EXIT_TOKEN_REFUSED
 
 Manifest = dict[str, Any]
@@ -128,8 +128,8 @@ def token(key: JobKey, access: TaskAccess, options: TaskOptions, owner_uid: str)
 
 def policies(spec: TrainingSpec, key: JobKey, options: TaskOptions, owner_uid: str) -> list[dict[str, Any]]:
     """What lets the tasks of the run speak to each other, and to no other pod: one, or none where a task is
-    alone. The namespace's own policies let them speak to the portal."""
-    if len(spec.tasks()) == 1 and not only_serves(spec.strategy):
+    alone or none has a server. The namespace's own policies let them speak to the portal."""
+    if not server_roles(spec) or (len(spec.tasks()) == 1 and not only_serves(spec.strategy)):
         return []
     return [policy(key, options, owner_uid)]
 

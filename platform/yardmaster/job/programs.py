@@ -1,0 +1,125 @@
+"""The programs of the portal's own that a job can run in the place of a user's script, and the options that each takes.
+
+The runner starts them (`yardmaster_runner.own_programs`, which names the module of each). Who adds a program adds a row
+here and one there. Not here: the other rules of a specification (`spec_rules`, which asks `option_problems`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from yardmaster.errors import Problem
+from yardmaster.job.spec import Option, Strategy
+
+MOST_OPTIONS = 50
+PREPARE = "prepare"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text of at most `most` characters; one of `choices`, where there are any; what `accepts` says yes to."""
+
+    most: int = 255
+    choices: tuple[str, ...] = ()
+    accepts: Callable[[str], bool] | None = None
+    expected: str = ""
+    """What is expected, for the problem of a text that `accepts` refuses."""
+
+    def problem(self, value: Option) -> str:
+        """What is expected instead; empty where the value is one."""
+        if not isinstance(value, str):
+            return "Expected a text."
+        if self.choices and value not in self.choices:
+            return f"Expected one of {', '.join(one or 'an empty text' for one in self.choices)}."
+        if len(value) > self.most or not all(letter.isprintable() for letter in value):
+            return f"Expected at most {self.most} printable characters."
+        return "" if self.accepts is None or self.accepts(value) else f"Expected {self.expected}."
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number from `least` to `most`."""
+
+    least: int
+    most: int
+
+    def problem(self, value: Option) -> str:
+        """What is expected instead; empty where the value is one."""
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if is_whole and self.least <= value <= self.most:  # type: ignore[operator]
+            return ""
+        return f"Expected a whole number from {self.least} to {self.most}."
+
+
+@dataclass(frozen=True)
+class YesNo:
+    """True or false."""
+
+    def problem(self, value: Option) -> str:
+        """What is expected instead; empty where the value is one."""
+        return "" if isinstance(value, bool) else "Expected true or false."
+
+
+@dataclass(frozen=True)
+class Program:
+    """One program. `needs_code` is an option that names a file of the code: with it the job needs `code`."""
+
+    title: str
+    strategies: frozenset[Strategy]
+    options: Mapping[str, Text | Whole | YesNo] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    needs_input: bool = True
+    needs_code: str = ""
+    publishes: bool = False
+    """What it writes is nothing but a dataset: a job without `publishes` would do nothing."""
+
+
+def _is_split(text: str) -> bool:
+    parts = text.split("/")
+    if len(parts) not in (2, 3) or not all(part.isascii() and part.isdecimal() and len(part) <= 3 for part in parts):
+        return False
+    return sum(int(part) for part in parts) == 100
+
+
+def _is_script(text: str) -> bool:
+    return not text or text.endswith(".py")
+
+
+PROGRAMS: Mapping[str, Program] = MappingProxyType(
+    {
+        PREPARE: Program(
+            title="Prepare data",
+            strategies=frozenset({Strategy.BATCH}),
+            options={
+                "format": Text(choices=("auto", "images", "text", "csv", "jsonl", "numpy")),
+                "split": Text(accepts=_is_split, expected="percentages that add up to 100, such as 90/10 or 80/10/10"),
+                "seed": Whole(0, 2**31 - 1),
+                "label": Text(),
+                "shard_bytes": Whole(1_000_000, 10_000_000_000),
+                "records_per_shard": Whole(0, 10**9),
+                "compression": Text(choices=("none", "gzip")),
+                "on_bad_record": Text(choices=("fail", "skip")),
+                "step": Text(accepts=_is_script, expected="the path of a Python file in the code, such as step.py"),
+            },
+            needs_code="step",
+            publishes=True,
+        ),
+    }
+)
+
+
+def option_problems(name: str, options: Mapping[str, Option]) -> Iterator[Problem]:
+    """What is wrong with these options of a program."""
+    program = PROGRAMS[name]
+    for key, value in options.items():
+        if key not in program.options:
+            message = f"{name} has no such option."
+            known = ", ".join(program.options) or "none"
+            yield Problem(f"options.{key[:60]}", "unknown_key", message, f"Known here: {known}.")
+        elif expected := program.options[key].problem(value):
+            yield Problem(f"options.{key}", "bad_value", expected, "Correct it, or leave it out.", str(value)[:60])
+    for key in program.required:
+        if key not in options:
+            yield Problem(f"options.{key}", "missing", f"{name} needs the option {key}.", f"Add options.{key}.")

@@ -1,0 +1,47 @@
+"""The portal's own programs that run in the place of a script, in the task's Python: which module each one is, and how
+it learns what to do. Who adds a program adds its module here, and its options to `yardmaster.job.programs`.
+
+A program is run as `python -m <module>` and reads its orders with `orders`. Not here: what it does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from typing import Any, Dict, Mapping
+
+MODULES = {
+    "prepare": "yardmaster_runner.prepare.task",
+}
+VARIABLE = "YARDMASTER_PROGRAM"
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What a program is to do. `task` of `tasks` is this one's number, from 0; `code_dir` has the code beside it, or is
+    empty. What is left in `output_dir` is published where the job publishes something."""
+
+    options: Mapping[str, Any]
+    data_dir: str
+    code_dir: str
+    log_dir: str
+    model_dir: str
+    output_dir: str
+    task: int
+    tasks: int
+
+
+def to_variable(orders: Orders) -> Dict[str, str]:
+    """The orders as a variable of the program's environment."""
+    return {VARIABLE: json.dumps(asdict(orders))}
+
+
+def orders(environment: Mapping[str, str] = os.environ) -> Orders:
+    """What `to_variable` wrote. Raises KeyError where the process was not started by the runner."""
+    return Orders(**json.loads(environment[VARIABLE]))
+
+
+def runner_root() -> str:
+    """What has to be on the module search path so that `yardmaster_runner` is found: a folder, or the runner's file."""
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
