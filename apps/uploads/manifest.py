@@ -39,6 +39,8 @@ INLINE_FILES = 500
 """Up to here `complete` does its work within the request, a second or two; beyond, a worker does it."""
 INLINE_ZIP_BYTES = 16 << 20
 """The same for a zip that is unpacked: it may hold many times its own size."""
+INLINE_ARCHIVE_BYTES = 1 << 20
+"""The same for other archives: what they hold is known at their end."""
 
 
 def part_size_for(largest: int) -> int:

@@ -220,6 +220,6 @@ class SignedPartsSerializer(serializers.Serializer[Any]):
 
 
 class CompletionSerializer(StrictSerializer):
-    """`unpack`: the upload is one zip, which is extracted."""
+    """`unpack`: the upload is one archive (ZIP or tar, also compressed), which is extracted."""
 
     unpack = serializers.BooleanField(required=False, default=False)

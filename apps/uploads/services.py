@@ -27,7 +27,7 @@ from apps.uploads import storage_ledger
 from apps.uploads.announcing import check_files, is_in_order
 from apps.uploads.file_blocks import manifest_append
 from apps.uploads.finishing import upload_finish
-from apps.uploads.manifest import INLINE_BYTES, INLINE_FILES, INLINE_ZIP_BYTES, part_size_for
+from apps.uploads.manifest import INLINE_ARCHIVE_BYTES, INLINE_BYTES, INLINE_FILES, INLINE_ZIP_BYTES, part_size_for
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.removal import mark_for_removal, remove, remove_now, tombstones_sweep
 from yardmaster.errors import Problem, Unavailable
@@ -90,7 +90,7 @@ def upload_complete(upload: Upload, *, unpack: bool = False) -> Upload:
     the state is `completing` until it is done. What is wrong with the upload is raised, and kept in `problem`.
     """
     if unpack and upload.file_count != 1:
-        message = f"Only an upload of one zip file can be unpacked; this one has {upload.file_count} files."
+        message = f"Only an upload of one archive can be unpacked; this one has {upload.file_count} files."
         raise Invalid([_problem("unpack", "invalid", message, "true")])
     now = timezone.now()
     rows = Upload.objects.filter(pk=upload.pk, state=State.OPEN)
@@ -99,7 +99,7 @@ def upload_complete(upload: Upload, *, unpack: bool = False) -> Upload:
     if state in (None, State.DELETING):
         raise NotFound()
     if state == State.COMPLETING:  # of this call, or of one before that was interrupted
-        if upload.file_count <= INLINE_FILES and upload.held <= (INLINE_ZIP_BYTES if unpack else INLINE_BYTES):
+        if upload.file_count <= INLINE_FILES and upload.held <= _inline_bytes(upload, unpack):
             upload_finish(upload.pk)
         else:
             enqueue(FINISH_UPLOAD, upload.pk)
@@ -109,6 +109,12 @@ def upload_complete(upload: Upload, *, unpack: bool = False) -> Upload:
     if found.state == State.FAILED:
         raise problem_of(found)
     return found
+
+
+def _inline_bytes(upload: Upload, unpack: bool) -> int:
+    if not unpack:
+        return INLINE_BYTES
+    return INLINE_ZIP_BYTES if upload.example.lower().endswith(".zip") else INLINE_ARCHIVE_BYTES
 
 
 def problem_of(upload: Upload) -> DomainError | Unavailable:

@@ -1,34 +1,44 @@
-"""Unpacking one uploaded zip into files of the upload. Its unpacked size is reserved before a byte is written.
+"""Unpacking one uploaded archive into files of the upload, in one pass. What it holds is reserved before it is written,
+and nothing of it is seen before all is there.
 
-Not here: what makes a zip unacceptable (`yardmaster.storage.zips`).
+Not here: what makes an archive unacceptable (`yardmaster.storage.zips`, `tars`, `compressed`).
 """
 
 from __future__ import annotations
 
 import io
-import zipfile
-from collections.abc import Iterator, Sequence
-from operator import attrgetter
+from collections.abc import Iterable, Iterator
+from typing import IO
 
 from django.db import transaction
 from django.db.models import F
 
-from apps.errors import Unprocessable
+from apps.errors import QuotaExceeded, Unprocessable
 from apps.stores import storage
 from apps.uploads import storage_ledger
+from apps.uploads.announcing import most_files
 from apps.uploads.file_blocks import manifest_of, manifest_replace
 from apps.uploads.leases import Lease, LeaseLost
-from apps.uploads.manifest import LONGEST_FAULT, MAX_FILES, progress_forget
+from apps.uploads.manifest import LONGEST_FAULT, progress_forget
 from apps.uploads.models import Kind, State, Upload
-from yardmaster.storage.assembly import crc_budgets, in_parallel
-from yardmaster.storage.base import ObjectMissing, Readable, key_join, read_chunks
-from yardmaster.storage.facts import FactFinder, FileFacts
+from yardmaster.storage.archives import ArchiveRefused
+from yardmaster.storage.assembly import CRC_BUDGET, in_parallel
+from yardmaster.storage.base import ObjectMissing, Readable, StorageFull, key_join, read_chunks
+from yardmaster.storage.compressed import Decompressed, decompressor_for
+from yardmaster.storage.facts import FactFinder
 from yardmaster.storage.file_list import ListedFile
 from yardmaster.storage.reader import ObjectReader
-from yardmaster.storage.zips import ZipEntry, ZipRefused, open_zip, read_entry
+from yardmaster.storage.sorted_files import SortedFiles
+from yardmaster.storage.tars import BLOCK, TarReader, is_tar
+from yardmaster.storage.zips import MOST_ZIPPED, open_zip, read_entry
 
 _BUFFER = 1 << 18
 _SMALL = 1 << 20
+_RESERVED_AHEAD = 64 << 20
+"""So that not each small file is a change of the namespace's account."""
+
+Entry = tuple[str, int, Readable]
+"""Path, size, and the bytes, which are read before the next entry is asked for."""
 
 
 class UploadRefused(Unprocessable):
@@ -36,30 +46,38 @@ class UploadRefused(Unprocessable):
 
 
 def archive_unpack(upload: Upload, lease: Lease) -> None:
-    """Replace the upload's one file by what the zip holds. Interrupted, it starts again; done before, there is nothing
-    to do.
+    """Replace the upload's one file by what the archive holds. Interrupted, it starts again and writes to the same
+    places; done before, there is nothing to do.
 
-    Raises `UploadRefused` for a zip that will never do, and `QuotaExceeded` where its content does not fit now.
+    Raises `UploadRefused` for an archive that will never do. Where its content does not fit now (`QuotaExceeded`,
+    `StorageFull`), nothing of it stays and what was reserved for it is returned.
     """
     if upload.unpacked:
         return
-    [zip_file] = manifest_of(upload.pk)
+    [archive] = manifest_of(upload.pk)
     aside = f"uploads/{upload.pk}/archive.zip"  # out of the way: an entry may have its name
-    _step_aside(key_join(upload.key_prefix, zip_file.path), aside)
-    with io.BufferedReader(ObjectReader(storage(), aside, zip_file.size), _BUFFER) as file:
-        try:
-            archive, entries = open_zip(file, zip_file.size, max_files=MAX_FILES)
-            with archive:
-                _reserve(upload, zip_file.size + sum(entry.size for entry in entries))
-                found = _write_entries(upload, archive, entries, lease)
-        except ZipRefused as error:
-            raise UploadRefused(error.message, error.code, remedy=error.remedy, errors=error.problems) from error
-    _replace_files(upload, lease, entries, found)
+    _step_aside(key_join(upload.key_prefix, archive.path), aside)
+    try:
+        with (
+            io.BufferedReader(ObjectReader(storage(), aside, archive.size), _BUFFER) as file,
+            SortedFiles() as found,
+        ):
+            entries = _entries(upload, archive, file, lease)
+            for one in in_parallel(_Arriving.write, _written(upload, lease, entries), lease.beat):
+                found.add(one)
+            _replace_files(upload, lease, found)
+    except ArchiveRefused as error:
+        raise UploadRefused(error.message, error.code, remedy=error.remedy, errors=error.problems) from error
+    except (QuotaExceeded, StorageFull):
+        storage().delete_prefix(upload.key_prefix)
+        _give_back(upload, archive.size)
+        raise
     storage().delete(aside)
 
 
 def _step_aside(key: str, aside: str) -> None:
-    """Move the zip away, once: after a try that was interrupted, what lies at `key` may be an entry of that name."""
+    """Move the archive away, once: after a try that was interrupted, what lies at `key` may be an entry of that
+    name."""
     try:
         storage().stat(aside)
     except ObjectMissing:
@@ -68,59 +86,138 @@ def _step_aside(key: str, aside: str) -> None:
         storage().delete(key)
 
 
-def _reserve(upload: Upload, needed: int) -> None:
+def _entries(upload: Upload, archive: ListedFile, file: IO[bytes], lease: Lease) -> Iterator[Entry]:
+    """What the archive holds, by what it is and not by its name. The bytes are reserved before they are given."""
+    start = file.read(BLOCK)
+    file.seek(0)
+    make = decompressor_for(start)
+    if make is not None:
+        return _tar_entries(upload, archive, _checked_tar(Decompressed(file, archive.size, make)), lease)
+    if is_tar(start):
+        return _tar_entries(upload, archive, file, lease)
+    if start.startswith(b"PK") or archive.path.lower().endswith(".zip"):
+        return _zip_entries(upload, archive, file)
+    message = "The file is no archive that can be extracted."
+    remedy = "Send a .zip, .tar, .tar.gz, .tar.bz2, .tar.xz or .tar.zst, or complete without extracting."
+    raise ArchiveRefused("not_an_archive", message, remedy)
+
+
+def _zip_entries(upload: Upload, archive: ListedFile, file: IO[bytes]) -> Iterator[Entry]:
+    opened, entries = open_zip(file, archive.size, max_files=min(MOST_ZIPPED, most_files(upload.kind)))
+    with opened:
+        _Reserved(upload).cover(archive.size + sum(entry.size for entry in entries), 0)
+        for entry in entries:
+            yield entry.path, entry.size, read_entry(opened, entry)
+
+
+def _tar_entries(upload: Upload, archive: ListedFile, source: Readable, lease: Lease) -> Iterator[Entry]:
+    reserved, needed = _Reserved(upload), archive.size
+    for entry in TarReader(source, most_files=most_files(upload.kind), beat=lease.beat).entries():
+        needed += entry.size
+        reserved.cover(needed, _RESERVED_AHEAD)
+        yield entry.path, entry.size, entry
+
+
+def _checked_tar(source: Decompressed) -> Readable:
+    """The decompressed bytes, which begin as a tar does."""
+    start = b""
+    while len(start) < BLOCK and (more := source.read(BLOCK - len(start))):
+        start += more
+    if start.strip(b"\0") and not is_tar(start):
+        message = "The compressed file holds no tar archive."
+        raise ArchiveRefused("not_a_tar", message, "Send a tar archive, or complete without extracting.")
+    return _Continued(start, source)
+
+
+class _Continued:
+    """Bytes that were read ahead, and what follows."""
+
+    def __init__(self, start: bytes, rest: Readable) -> None:
+        self._start = start
+        self._rest = rest
+
+    def read(self, size: int = -1, /) -> bytes:
+        if not self._start:
+            return self._rest.read(size)
+        most = len(self._start) if size < 0 else size
+        piece, self._start = self._start[:most], self._start[most:]
+        return piece
+
+
+class _Reserved:
+    """What is set aside for the upload, which grows with what is unpacked."""
+
+    def __init__(self, upload: Upload) -> None:
+        self._upload = upload
+        self._held = Upload.objects.values_list("held", flat=True).get(pk=upload.pk)
+
+    def cover(self, needed: int, ahead: int) -> None:
+        """Have at least `needed` bytes, and some more where there are. Raises `QuotaExceeded`."""
+        if needed <= self._held:
+            return
+        try:
+            self._grow(needed + ahead)
+        except QuotaExceeded:
+            self._grow(needed)
+
+    def _grow(self, needed: int) -> None:
+        with transaction.atomic():
+            self._held = Upload.objects.select_for_update().get(pk=self._upload.pk).held
+            more = needed - self._held
+            if more > 0:
+                storage_ledger.reserve(self._upload.namespace, more)
+                Upload.objects.filter(pk=self._upload.pk).update(held=F("held") + more)
+                self._held = needed
+
+
+def _give_back(upload: Upload, needed: int) -> None:
+    """Only the archive is left."""
     with transaction.atomic():
-        more = needed - Upload.objects.select_for_update().get(pk=upload.pk).held
-        if more > 0:
-            storage_ledger.reserve(upload.namespace, more)
-            Upload.objects.filter(pk=upload.pk).update(held=F("held") + more)
+        row = Upload.objects.select_for_update().filter(pk=upload.pk, state=State.COMPLETING).first()
+        if row is not None and row.held > needed:
+            storage_ledger.give_back(row.namespace_id, used=0, reserved=row.held - needed)
+            Upload.objects.filter(pk=upload.pk).update(held=needed)
 
 
-def _write_entries(
-    upload: Upload, archive: zipfile.ZipFile, entries: Sequence[ZipEntry], lease: Lease
-) -> list[FileFacts]:
+def _written(upload: Upload, lease: Lease, entries: Iterable[Entry]) -> Iterator[_Arriving]:
     """Read one after the other, written side by side where they are small."""
-
-    def pieces() -> Iterator[_Entry]:
-        for entry, budget in zip(entries, crc_budgets(entry.size for entry in entries), strict=True):
-            source: Readable = read_entry(archive, entry)
-            if entry.size <= _SMALL:
-                source = io.BytesIO(b"".join(read_chunks(source)))
-            count_as = entry.path if upload.kind == Kind.DATASET else None
-            finder = FactFinder(source, count_as=count_as, crc_budget=budget, beat=lease.passed)
-            one = _Entry(key_join(upload.key_prefix, entry.path), finder)
-            if entry.size > _SMALL:
-                one.write()  # here: the zip is read by one at a time
-            lease.beat()
-            yield one
-
-    return list(in_parallel(_Entry.write, pieces(), lease.beat))
+    budget = CRC_BUDGET
+    for path, size, source in entries:
+        if size <= _SMALL:
+            source = io.BytesIO(b"".join(read_chunks(source)))
+        count_as = path if upload.kind == Kind.DATASET else None
+        finder = FactFinder(source, count_as=count_as, crc_budget=budget, beat=lease.passed)
+        budget = max(0, budget - size)
+        one = _Arriving(path, key_join(upload.key_prefix, path), finder)
+        if size > _SMALL:
+            one.write()  # here: the archive is read by one at a time
+        lease.beat()
+        yield one
 
 
-class _Entry:
-    """One file on its way from the zip into the store."""
+class _Arriving:
+    """One file on its way from the archive into the store."""
 
-    def __init__(self, key: str, finder: FactFinder) -> None:
+    def __init__(self, path: str, key: str, finder: FactFinder) -> None:
+        self._path = path
         self._key = key
         self._finder = finder
-        self._written = False
+        self._is_written = False
 
-    def write(self) -> FileFacts:
+    def write(self) -> ListedFile:
         """Written once, however often it is called."""
-        if not self._written:
+        if not self._is_written:
             storage().put(self._key, self._finder)
-            self._written = True
-        return self._finder.facts()
+            self._is_written = True
+        facts = self._finder.facts()
+        return ListedFile(self._path, facts.size, "", facts.sha256, facts.records, facts.fault[:LONGEST_FAULT])
 
 
-def _replace_files(upload: Upload, lease: Lease, entries: Sequence[ZipEntry], found: Sequence[FileFacts]) -> None:
-    files = [
-        ListedFile(entry.path, facts.size, "", facts.sha256, facts.records, facts.fault[:LONGEST_FAULT])
-        for entry, facts in zip(entries, found, strict=True)
-    ]
+def _replace_files(upload: Upload, lease: Lease, files: Iterable[ListedFile]) -> None:
     with transaction.atomic():
         mine = Upload.objects.filter(pk=upload.pk, lease=lease.token, state=State.COMPLETING)
-        if not mine.update(unpacked=True, file_count=len(files)):
+        if not mine.update(unpacked=True, is_sorted=True):
             raise LeaseLost
         progress_forget(upload.pk)
-        manifest_replace(upload.pk, sorted(files, key=attrgetter("path")))
+        count, _ = manifest_replace(upload.pk, files)
+        mine.update(file_count=count)

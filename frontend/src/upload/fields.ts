@@ -1,4 +1,4 @@
-// What is typed about an upload: its name, words about it, its namespace, and whether a zip is unpacked.
+// What is typed about an upload: its name, words about it, its namespace, and whether an archive is unpacked.
 import { byId, el, fill } from "../dom";
 import type { Remembered } from "./memory";
 

@@ -15,7 +15,7 @@ import { showStorage } from "./quota";
 import { Sender, Unreadable } from "./sender";
 
 const REDRAW = 250;
-const ZIP = /\.zip$/i;
+const ARCHIVE = /\.(zip|tar|t[abgx]z|tbz2|tzst|tar\.(gz|bz2|xz|zst))$/i;
 const TRY_AGAIN = "Uploaded parts are kept. Try again once the portal is back.";
 const CHANGED = "This file changed after the upload started. Cancel the upload and start again.";
 
@@ -106,7 +106,7 @@ export class UploadPage {
     const count = this.choice.files.length;
     if (count > this.about.mostFiles) {
       const many = `Too many files: ${count.toLocaleString()}. An upload has at most ${this.about.mostFiles.toLocaleString()}.`;
-      this.complain(new Refusal(400, many, "Pack small files into one ZIP or into TFRecord shards."));
+      this.complain(new Refusal(400, many, "Pack small files into one archive or into TFRecord shards."));
     }
     for (const path of this.upload ? match(this.upload.files, this.choice.files, this.times).changed : []) this.faults.set(path, CHANGED);
     this.show();
@@ -190,8 +190,8 @@ export class UploadPage {
     byId("pause").hidden = byId("cancel").hidden = true;
     if (upload.state !== "complete") {
       this.progress.say("Upload complete. The portal is assembling and verifying the files …");
-      const isZip = upload.files.length === 1 && ZIP.test(upload.files[0]?.path ?? "");
-      await complete(upload.id, isZip && this.fields.typed().unpack, (checked, of) => {
+      const isArchive = upload.files.length === 1 && ARCHIVE.test(upload.files[0]?.path ?? "");
+      await complete(upload.id, isArchive && this.fields.typed().unpack, (checked, of) => {
         if (checked) this.progress.say(`Upload complete. Verified: ${bytes(checked)} of ${bytes(of)} …`);
       });
       upload.state = "complete";
@@ -257,7 +257,7 @@ export class UploadPage {
       if (path !== undefined) this.faults.set(path, `${one.message} ${one.remedy}`.trim());
     }
     const [only] = paths;
-    if (only !== undefined && paths.length === 1 && /zip|path_|link_/.test(refusal.code)) this.faults.set(only, `${refusal.message} ${refusal.remedy}`.trim());
+    if (only !== undefined && paths.length === 1 && /zip|archive|tar|path_|link_|sparse_|special_/.test(refusal.code)) this.faults.set(only, `${refusal.message} ${refusal.remedy}`.trim());
   }
 
   /** The upload as the portal has it now. One that failed or is gone holds nothing: the next try starts from the beginning. */
@@ -303,7 +303,7 @@ export class UploadPage {
     byId("cancel").hidden = !this.upload;
     byId("clear").hidden = this.isBusy || !this.all.length;
     this.fields.lock(this.isBusy, this.upload !== null);
-    this.fields.offerUnpacking(this.choice.files.length === 1 && ZIP.test(this.choice.files[0]?.path ?? ""));
+    this.fields.offerUnpacking(this.choice.files.length === 1 && ARCHIVE.test(this.choice.files[0]?.path ?? ""));
     lockPickers(this.isBusy);
     this.tell(this.chosenWords());
     showStorage(this.storage, this.upload ? 0 : sizeOf(this.choice.files));

@@ -14,12 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from yardmaster.errors import Problem, YardmasterError
+from yardmaster.storage.archives import MAX_RATIO, RATIO_MATTERS_FROM, ArchiveRefused
 from yardmaster.storage.paths import path_problems
-
-MAX_RATIO = 200
-RATIO_MATTERS_FROM = 64 << 20
-"""Below so many bytes a zip is unpacked whatever its ratio: it does no harm."""
 
 _DIRECTORY_ENTRY = 46 + 512 + 128
 """What an entry takes in the directory, at most: fixed part, longest path, some extras."""
@@ -37,14 +33,14 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runtim
 """What the library raises for zips that are not whole; NotImplementedError: packed in a way that it does not know."""
 
 
-class ZipRefused(YardmasterError):
-    """The zip will never be unpacked. `problems` names entries where single ones are at fault."""
+MOST_ZIPPED = 100_000
+"""Files of a zip: its directory is read into memory as a whole."""
+
+
+class ZipRefused(ArchiveRefused):
+    """The zip will never be unpacked."""
 
     code = "zip_refused"
-
-    def __init__(self, code: str, message: str, remedy: str = "", problems: tuple[Problem, ...] = ()) -> None:
-        super().__init__(message, code=code, remedy=remedy)
-        self.problems = problems
 
 
 @dataclass(frozen=True)
@@ -216,7 +212,7 @@ def _check_overlap(infos: list[zipfile.ZipInfo], size: int) -> None:
 
 def _too_many(count: int, most: int) -> ZipRefused:
     message = f"The zip has about {count} entries; at most {most} files are unpacked."
-    return ZipRefused("zip_too_many_files", message, "Pack many small files into TFRecord shards.")
+    return ZipRefused("zip_too_many_files", message, "Send a tar archive: .tar.gz or .tar.zst.")
 
 
 def _damaged(what: str) -> ZipRefused:

@@ -105,12 +105,12 @@ def _add_changing(app: typer.Typer, kind: str) -> None:
 
     @app.command()
     def upload(
-        paths: Annotated[list[Path], typer.Argument(help="Files, folders, or one zip with --unpack.")],
+        paths: Annotated[list[Path], typer.Argument(help="Files, folders, or one archive (zip, tar, tar.gz, tar.zst …) with --unpack.")],
         name: Annotated[str | None, typer.Option(help="Default: the name of the first path.")] = None,
         namespace: Namespace = None,
         note: Annotated[str, typer.Option(help="A note for this version.")] = "",
         description: Annotated[str, typer.Option(help="A description, for a new item.")] = "",
-        unpack: Annotated[bool, typer.Option("--unpack", help="Extract the ZIP on the portal.")] = False,
+        unpack: Annotated[bool, typer.Option("--unpack", help="Extract the archive on the portal.")] = False,
         as_json: Json = False,
     ) -> None:
         """Upload files as a new version. If interrupted, the same command resumes."""

@@ -1,0 +1,124 @@
+"""The bytes that a compressed stream stands for, read piece by piece; the memory that takes is bounded whatever the
+stream says. Recognized by its first bytes, not by a name.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from backports import zstd
+
+from yardmaster.storage.archives import MAX_RATIO, RATIO_MATTERS_FROM, ArchiveRefused, bomb
+from yardmaster.storage.base import Readable
+
+LARGEST_WINDOW = 27
+"""As a power of two: 128 MiB, what `zstd --long` writes at most. `xz -9` needs half of it."""
+_PIECE = 1 << 18
+_BROKEN = (zlib.error, lzma.LZMAError, zstd.ZstdError, OSError, EOFError, MemoryError, ValueError)
+
+
+class Decompressor(Protocol):
+    """One stream of bytes, up to its end; then `unused_data` is what followed."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _Gzip:
+    """`zlib`'s, in the form of the others. It checks length and CRC at the end."""
+
+    def __init__(self) -> None:
+        self._inner = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inner.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        return self._inner.decompress(self._inner.unconsumed_tail + data, max(max_length, 0))
+
+
+def _zstd() -> Any:
+    return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: LARGEST_WINDOW})
+
+
+_KINDS: tuple[tuple[bytes, Callable[[], Any]], ...] = (
+    (b"\x1f\x8b", _Gzip),
+    (b"BZh", bz2.BZ2Decompressor),
+    (b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=1 << LARGEST_WINDOW)),
+    (b"\x28\xb5\x2f\xfd", _zstd),
+)
+
+
+def decompressor_for(start: bytes) -> Callable[[], Decompressor] | None:
+    """What reads a stream that begins so; None: it is none that is known here."""
+    return next((make for magic, make in _KINDS if start.startswith(magic)), None)
+
+
+class Decompressed:
+    """A reader of what `source` stands for, of `size` bytes. Streams that follow each other are one. Raises
+    `ArchiveRefused` for one that is broken, ends too early, or stands for improbably much."""
+
+    def __init__(self, source: Readable, size: int, make: Callable[[], Decompressor]) -> None:
+        self._source = source
+        self._size = size
+        self._make = make
+        self._stream: Decompressor | None = None
+        self._rest = b""
+        self._given = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Up to `size` bytes; empty at the end."""
+        most = _PIECE if size < 0 else min(size, _PIECE)
+        try:
+            piece = self._next(most)
+        except _BROKEN as error:
+            raise damaged(f"its compressed data is broken ({error})") from error
+        self._given += len(piece)
+        if self._given > RATIO_MATTERS_FROM and self._given > MAX_RATIO * self._size:
+            raise bomb(self._given, self._size)
+        return piece
+
+    def _next(self, most: int) -> bytes:
+        while True:
+            stream = self._stream
+            if stream is not None and stream.eof:
+                self._rest, self._stream = stream.unused_data + self._rest, None
+                continue
+            if stream is None or stream.needs_input:
+                self._rest = self._rest or self._source.read(_PIECE)
+            if stream is None:
+                self._rest = self._rest.lstrip(b"\0") if self._given else self._rest  # padding between streams
+                if not self._rest:
+                    if not (more := self._source.read(_PIECE)):
+                        return b""
+                    self._rest = more
+                    continue
+                stream = self._stream = self._make()
+            elif stream.needs_input and not self._rest:
+                raise EOFError("it ends too early")
+            data, self._rest = self._rest, b""
+            if piece := stream.decompress(data, most):
+                return piece
+
+
+def damaged(what: str) -> ArchiveRefused:
+    """It is not whole."""
+    return ArchiveRefused("archive_damaged", f"The archive is damaged: {what}.", "Create it again and send it again.")

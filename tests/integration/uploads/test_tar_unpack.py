@@ -1,0 +1,197 @@
+"""Unpacking an uploaded tar into files, in one pass, or leaving nothing of it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import uuid
+
+import pytest
+
+from apps.namespaces.selectors import namespace_for, quota_of
+from apps.uploads import services, unpacking
+from apps.uploads.file_blocks import manifest_of
+from apps.uploads.finishing import upload_finish
+from apps.uploads.models import State, Upload
+from apps.uploads.selectors import storage_used, stored_files
+from tests.integration.sending import begin, complete, send, sha256
+from yardmaster.storage.base import StorageFull
+
+CONTENT = {"b/big.bin": b"0123456789" * 200_000, "train/pos/0_9.txt": b"good", "a.csv": b"x,y\n1,2\n", "empty": b""}
+MODES = ["w", "w:gz", "w:bz2", "w:xz"]
+
+
+def tarred(content, mode: str = "w:gz") -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=mode) as archive:
+        for path, data in content.items():
+            info = tarfile.TarInfo(path)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def reviews(count: int) -> dict[str, bytes]:
+    """Short texts by split and class, laid out as a well-known set of reviews is."""
+    return {
+        f"reviews/{split}/{label}/{number}_{number % 10}.txt": f"Film {number}: {label}, seen in {split}. ".encode() * 9
+        for split in ("train", "test")
+        for label in ("neg", "pos", "unsup")
+        for number in range(count // 6)
+    }
+
+
+@pytest.fixture
+def client(ada, signed_in):
+    return signed_in(ada)
+
+
+def _sent(client, data: bytes, path: str = "data.tar.gz", kind: str = "dataset") -> str:
+    upload = begin(client, {path: data}, kind)
+    send(client, upload, {path: data})
+    return upload["id"]
+
+
+def _disk(tmp_path) -> list[str]:
+    return sorted(path.name for path in (tmp_path / "objects").rglob("*") if path.is_file())
+
+
+def _use(ada) -> tuple[int, int]:
+    use = storage_used(namespace_for(ada, None))
+    return use.used, use.reserved
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_files_of_the_tar_take_its_place_whatever_it_is_called(ada, client, tmp_path, mode, monkeypatch):
+    monkeypatch.setattr(services, "INLINE_ARCHIVE_BYTES", 1 << 30)
+    upload = _sent(client, tarred(CONTENT, mode), "anything")
+    answer = complete(client, upload, unpack=True)
+    assert (answer.status_code, answer.json()["file_count"]) == (200, 4)
+    found = Upload.objects.get()
+    assert [(file.path, file.size, file.sha256) for file in stored_files(found)] == [
+        (path, len(data), sha256(data)) for path, data in sorted(CONTENT.items())
+    ]
+    assert {file.path: file.records for file in manifest_of(found.pk)}["a.csv"] == 1
+    assert _disk(tmp_path) == ["0_9.txt", "a.csv", "big.bin", "empty"]
+    assert _use(ada) == (sum(map(len, CONTENT.values())), 0)
+
+
+def test_thousands_of_reviews_are_unpacked_and_listed_by_page(client):
+    content = reviews(1_200)
+    upload = _sent(client, tarred(content), "reviews.tar.gz")
+    assert complete(client, upload, unpack=True).json()["file_count"] == 1_200
+    dataset = client.post("/api/v1/datasets/", {"name": "reviews", "upload": upload}).json()
+    address, seen = f"/api/v1/dataset-versions/{dataset['latest']['id']}/files/?page_size=200", []
+    while address:
+        page = client.get(address).json()
+        seen += [one["path"] for one in page["results"]]
+        address = page["next"]
+    assert seen == sorted(content)
+
+
+@pytest.mark.slow
+def test_fifty_thousand_reviews_are_unpacked(client):
+    content = reviews(50_000)
+    upload = _sent(client, tarred(content), "reviews.tar.gz")
+    complete(client, upload, unpack=True)
+    upload_finish(uuid.UUID(upload))
+    found = Upload.objects.get()
+    assert (found.state, found.file_count) == (State.COMPLETE, len(content))
+    assert {file.path: file.sha256 for file in stored_files(found)} == {
+        path: sha256(data) for path, data in content.items()
+    }
+
+
+def _with_link() -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("fine"))
+        link = tarfile.TarInfo("evil")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    return out.getvalue()
+
+
+REFUSED = {
+    "link_refused": _with_link,
+    "path_escape": lambda: tarred({"fine": b"x", "../../evil": b"x"}),
+    "path_conflict": lambda: tarred({"a": b"x", "a/b": b"x"}),
+    "path_doubled": lambda: tarred({"caf\u00e9": b"x", "cafe\u0301": b"x"}),
+    "archive_damaged": lambda: tarred(CONTENT)[:-300],
+    "archive_bomb": lambda: tarred({"fine": b"x", "zeros": b"\0" * (70 << 20)}),
+    "archive_empty": lambda: tarred({}),
+    "not_a_tar": lambda: gzip.compress(b"a text " * 1000),
+    "not_an_archive": lambda: b"just a text",
+}
+
+
+@pytest.mark.parametrize("code", REFUSED)
+def test_a_hostile_tar_is_refused_with_a_code_and_leaves_nothing(ada, client, tmp_path, code):
+    upload = _sent(client, REFUSED[code]())
+    answer = complete(client, upload, unpack=True)
+    assert (answer.status_code, answer.json()["code"]) == (422, code)
+    assert client.get(f"/api/v1/uploads/{upload}/").json()["state"] == "failed"
+    assert _disk(tmp_path) == []
+    assert _use(ada) == (0, 0)
+
+
+def test_a_quota_that_is_reached_half_way_leaves_the_archive_alone(ada, client, tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacking, "_RESERVED_AHEAD", 0)
+    content = {f"{number}.bin": bytes([number]) * 300_000 for number in range(10)}
+    data = tarred(content)
+    quota = quota_of(namespace_for(ada, None))
+    quota.storage = 1_000_000
+    quota.save()
+    upload = _sent(client, data)
+    answer = complete(client, upload, unpack=True)
+    assert (answer.status_code, answer.json()["code"]) == (409, "quota_full")
+    assert (_use(ada), _disk(tmp_path)) == ((0, len(data)), ["archive.zip"])
+    quota.storage = None
+    quota.save()
+    assert complete(client, upload, unpack=True).status_code == 200
+    assert (_use(ada), len(_disk(tmp_path))) == ((3_000_000, 0), 10)
+
+
+def test_a_store_that_is_full_half_way_leaves_the_archive_alone(ada, client, tmp_path, store, monkeypatch):
+    data = tarred(CONTENT)
+    upload = _sent(client, data)
+    with monkeypatch.context() as patched:
+        put = type(store).put
+        patched.setattr(type(store), "put", lambda self, key, body: _full(key) or put(self, key, body))
+        answer = complete(client, upload, unpack=True)
+    assert (answer.status_code, answer.json()["code"]) == (503, "storage_full")
+    assert (_use(ada), _disk(tmp_path)) == ((0, len(data)), ["archive.zip"])
+    assert complete(client, upload, unpack=True).status_code == 200
+
+
+def _full(key: str) -> None:
+    if key.endswith("empty"):
+        raise StorageFull("The object store is full.")
+
+
+def test_a_worker_that_is_killed_half_way_leaves_nothing_for_the_next(ada, client, tmp_path, monkeypatch):
+    upload = uuid.UUID(_sent(client, tarred(CONTENT)))
+    monkeypatch.setattr(services, "upload_finish", lambda upload_id: None)
+    complete(client, str(upload), unpack=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(unpacking, "_replace_files", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            upload_finish(upload)
+    Upload.objects.update(leased_until=None)
+    upload_finish(upload)
+    assert Upload.objects.get().state == State.COMPLETE
+    assert _use(ada) == (sum(map(len, CONTENT.values())), 0)
+    assert _disk(tmp_path) == ["0_9.txt", "a.csv", "big.bin", "empty"]
+
+
+def _killed(*args):
+    raise KeyboardInterrupt
+
+
+def test_a_large_tar_is_unpacked_by_a_worker(client, monkeypatch):
+    monkeypatch.setattr(services, "INLINE_ARCHIVE_BYTES", 10)
+    upload = _sent(client, tarred(CONTENT))
+    assert complete(client, upload, unpack=True).status_code == 202
+    upload_finish(uuid.UUID(upload))
+    assert Upload.objects.get().state == State.COMPLETE
