@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import time
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, Sequence
 
 from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun, note
 from yardmaster_runner.order import Bundle, RemoteFile
@@ -31,7 +31,8 @@ class CachedVersion:
             raise CannotRun(STAGE_IN_FAILED, "StageInFailed", "%r is no version's id" % bundle.version)
         self.folder = os.path.join(cache_dir, bundle.version)
         self.incoming = self.folder + ".incoming"
-        self._bundle = bundle
+        self._files: Sequence[RemoteFile] = bundle.files
+        self._notes = self.folder + ".checked"
         self._checked: Dict[str, List[object]] = {}
 
     @contextlib.contextmanager
@@ -55,9 +56,16 @@ class CachedVersion:
         finally:
             os.close(guard)
 
+    def turn_to(self, number: int, files: Sequence[RemoteFile]) -> None:
+        """Work on this page of its files, counted from 0. Each page has notes of its own."""
+        self._files = files
+        if number:
+            self._notes = "%s.checked-%d" % (self.folder, number)
+            self._checked = self._read_notes()
+
     def missing(self) -> List[RemoteFile]:
         """The files that are not here as they were when checked."""
-        return [file for file in self._bundle.files if not self._is_good(file)]
+        return [file for file in self._files if not self._is_good(file)]
 
     def prepare(self) -> None:
         """An empty folder for what is being fetched; what an interrupted task left there goes."""
@@ -72,10 +80,10 @@ class CachedVersion:
         for file in files:
             state = os.stat(self.path_of(file))
             self._checked[file.path] = [state.st_size, state.st_mtime_ns, file.sha256]
-        temporary = self.folder + ".checked.new"
+        temporary = self._notes + ".new"
         with open(temporary, "w", encoding="utf-8") as notes:
             json.dump(self._checked, notes)
-        os.replace(temporary, self.folder + ".checked")
+        os.replace(temporary, self._notes)
 
     def _is_good(self, file: RemoteFile) -> bool:
         try:
@@ -87,7 +95,7 @@ class CachedVersion:
 
     def _read_notes(self) -> Dict[str, List[object]]:
         try:
-            with open(self.folder + ".checked", encoding="utf-8") as notes:
+            with open(self._notes, encoding="utf-8") as notes:
                 return dict(json.load(notes))
         except (OSError, ValueError, TypeError):
             return {}  # none yet, or unreadable: everything is fetched again

@@ -34,10 +34,20 @@ class Bundle:
     """Its shards come when the script reads them."""
     is_divided: bool = False
     """Each task that trains reads a part of the shards."""
+    next: str = ""
+    """Where not empty, `files` are the first ones alone, and the others stand behind this path: they come by page."""
 
     @property
     def size(self) -> int:
         return sum(file.size for file in self.files)
+
+
+@dataclass(frozen=True)
+class FilesPage:
+    """Some files of a version, and the path behind which more stand."""
+
+    files: Tuple[RemoteFile, ...]
+    next: str
 
 
 @dataclass(frozen=True)
@@ -118,6 +128,15 @@ def read_order(answer: Mapping[str, Any]) -> Order:
         raise CannotRun(STAGE_IN_FAILED, "StageInFailed", message) from error
 
 
+def read_page(answer: Mapping[str, Any]) -> FilesPage:
+    """The page from the portal's JSON; `CannotRun` as above."""
+    try:
+        return FilesPage(read_files(answer), next_of(answer))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        message = "the portal's list of files is not understood (%s: %s)" % (type(error).__name__, error)
+        raise CannotRun(STAGE_IN_FAILED, "StageInFailed", message) from error
+
+
 def _order(answer: Mapping[str, Any]) -> Order:
     spec = answer["spec"]
     limits = answer.get("limits") or {}
@@ -172,7 +191,17 @@ def _input(value: Mapping[str, Any]) -> Bundle:
 
 
 def _bundle(value: Mapping[str, Any], name: str) -> Bundle:
-    return Bundle(version=str(value["version"]), name=name, files=tuple(_file(one) for one in value["files"]))
+    return Bundle(version=str(value["version"]), name=name, files=read_files(value), next=next_of(value))
+
+
+def read_files(value: Mapping[str, Any]) -> Tuple[RemoteFile, ...]:
+    """The files of a bundle, or of a page of it."""
+    return tuple(_file(one) for one in value["files"])
+
+
+def next_of(value: Mapping[str, Any]) -> str:
+    """The path behind which more files stand; empty: there are no more."""
+    return str(value.get("next") or "")
 
 
 def _file(value: Dict[str, Any]) -> RemoteFile:

@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 from dataclasses import replace
-from typing import Optional
+from typing import Any, Callable, Dict, Optional
 
 from yardmaster_runner import offered, own_python
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
@@ -17,7 +17,7 @@ from yardmaster_runner.data.description import is_shard
 from yardmaster_runner.data_service import DataService
 from yardmaster_runner.exits import PORTAL_UNREACHABLE, STAGE_IN_FAILED, TOKEN_REFUSED, CannotRun
 from yardmaster_runner.launch import Folders
-from yardmaster_runner.order import Bundle, Order, read_order
+from yardmaster_runner.order import Bundle, FilesPage, Order, read_order, read_page
 from yardmaster_runner.patience import Backoff
 from yardmaster_runner.settings import Settings
 from yardmaster_runner.shard_fetching import ShardFetching
@@ -39,10 +39,17 @@ class Preparation:
 
     def get_order(self) -> Order:
         """What the portal wants of this task; a portal that is away is waited for."""
+        return read_order(self._answered(self._api.order))
+
+    def get_files(self, version: str, after: str) -> FilesPage:
+        """More files of a version that the order names; waits as well."""
+        return read_page(self._answered(lambda: self._api.files(version, after)))
+
+    def _answered(self, ask: Callable[[], Dict[str, Any]]) -> Dict[str, Any]:
         backoff, until = Backoff(), time.monotonic() + ORDER_PATIENCE
         while True:
             try:
-                return read_order(self._api.order())
+                return ask()
             except PortalRefused as error:
                 raise CannotRun(TOKEN_REFUSED, "TokenRefused", str(error)) from error
             except PortalRejected as error:
@@ -84,7 +91,7 @@ class Preparation:
             shutil.rmtree(self._folders.output, ignore_errors=True)
         for folder in (self._settings.cache_dir, *vars(self._folders).values()):
             os.makedirs(folder, exist_ok=True)
-        stager = Stager(self._api.portal.hosts, self._settings.cache_dir, self.get_order)
+        stager = Stager(self._api.portal.hosts, self._settings.cache_dir, self.get_order, self.get_files)
         if order.code is not None:
             stager.place(order.code, self._folders.code, is_copied=True)
         for bundle in order.inputs:

@@ -13,13 +13,13 @@ import queue
 import shutil
 import threading
 import time
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from yardmaster_runner.cache import CachedVersion, inside
 from yardmaster_runner.download import AddressRefused, Corrupt, DiskFull, download
 from yardmaster_runner.exits import PORTAL_UNREACHABLE, STAGE_IN_FAILED, CannotRun
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
-from yardmaster_runner.order import Bundle, Order, RemoteFile
+from yardmaster_runner.order import Bundle, FilesPage, Order, RemoteFile
 from yardmaster_runner.patience import Backoff
 
 THREADS = 6
@@ -29,12 +29,22 @@ NEW_ADDRESS_TRIES = 3
 
 
 class Stager:
-    """Fetches bundles into the cache and puts them in place. `renew` gives the order again, with fresh read URLs."""
+    """Fetches bundles into the cache and puts them in place, page by page. `renew` gives the order again, with fresh
+    read URLs; `more` the files of a version behind a path."""
 
-    def __init__(self, hosts: Hosts, cache_dir: str, renew: Callable[[], Order], patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        hosts: Hosts,
+        cache_dir: str,
+        renew: Callable[[], Order],
+        more: Callable[[str, str], FilesPage],
+        patience: float = PATIENCE,
+    ) -> None:
         self._hosts = hosts
         self._cache_dir = cache_dir
         self._renew = renew
+        self._more = more
+        self._after = ""
         self._patience = patience
         self._renewing = threading.Lock()
         self._fresh: Dict[Tuple[str, str], str] = {}
@@ -44,10 +54,24 @@ class Stager:
         """Everything of `bundle` is in `folder` afterwards. Files of the same content already there are left alone."""
         version = CachedVersion(self._cache_dir, bundle)
         with version.locked():
-            self._fill(version, bundle)
             os.makedirs(folder, exist_ok=True)
-            for file in bundle.files:
-                _put(version.path_of(file), inside(folder, file.path), is_copied=is_copied)
+            for number, files in enumerate(self._pages(bundle)):
+                version.turn_to(number, files)
+                self._fill(version, bundle)
+                for file in files:
+                    _put(version.path_of(file), inside(folder, file.path), is_copied=is_copied)
+
+    def _pages(self, bundle: Bundle) -> Iterator[Sequence[RemoteFile]]:
+        """All files, some at a time: of many, the list is never here as a whole."""
+        self._after = ""
+        yield bundle.files
+        following = bundle.next
+        while following:
+            self._after = following
+            page = self._more(bundle.version, following)
+            self._fresh = {}
+            yield page.files
+            following = page.next
 
     def _fill(self, version: CachedVersion, bundle: Bundle) -> None:
         missing = version.missing()
@@ -115,21 +139,25 @@ class Stager:
                 if refusals >= NEW_ADDRESS_TRIES:
                     message = "%s cannot be fetched: %s" % (_name(bundle, file), error)
                     raise CannotRun(STAGE_IN_FAILED, "StageInFailed", message) from error
-                self._renew_addresses(generation)
+                self._renew_addresses(bundle, generation)
             except NetworkTrouble as error:
                 if time.monotonic() > until:
                     message = "%s cannot be fetched: %s" % (_name(bundle, file), error)
                     raise CannotRun(PORTAL_UNREACHABLE, "PortalUnreachable", message) from error
                 time.sleep(backoff.next())
 
-    def _renew_addresses(self, generation: int) -> None:
-        """Ask for the order again, once for all threads that were refused with the same addresses."""
+    def _renew_addresses(self, bundle: Bundle, generation: int) -> None:
+        """Ask for the order or the page again, once for all threads that were refused with the same addresses."""
         with self._renewing:
             if self._renewed != generation:
                 return
-            order = self._renew()
-            bundles = [one for one in (order.code, *order.inputs, order.checkpoint) if one is not None]
-            self._fresh = {(bundle.version, file.path): file.url for bundle in bundles for file in bundle.files}
+            if self._after:
+                page = self._more(bundle.version, self._after)
+                self._fresh = {(bundle.version, file.path): file.url for file in page.files}
+            else:
+                order = self._renew()
+                bundles = [one for one in (order.code, *order.inputs, order.checkpoint) if one is not None]
+                self._fresh = {(one.version, file.path): file.url for one in bundles for file in one.files}
             self._renewed += 1
 
 

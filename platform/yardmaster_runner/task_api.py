@@ -24,6 +24,13 @@ class TaskApi:
         _field(answer, "spec", dict)
         return answer
 
+    def files(self, version: str, after: str) -> Dict[str, Any]:
+        """The files of a version behind this path, as many as are given at once, with fresh read URLs."""
+        query = {**self.who, "after": after}
+        answer = self.portal.call("GET", "task/versions/%s/files/" % version, query, timeout=self.timeout)
+        _field(answer, "files", list)
+        return answer
+
     def report(self, facts: Mapping[str, Any]) -> bool:
         """Tell the portal how the task is; whether the portal wants it to stop."""
         answer = self.portal.call("POST", "task/report/", body={**self.who, **facts}, timeout=self.timeout)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +17,8 @@ from apps.jobs.state.results import newest_checkpoint
 from apps.jobs.state.task_auth import TaskIdentity
 from apps.stores import log_store, storage
 from apps.uploads.manifest import ADDRESS_LIFE
+from apps.uploads.selectors import StoredFile
+from apps.uploads.versioned.models import Version
 from apps.uploads.versioned.selectors import files_of
 from yardmaster.errors import Unavailable
 from yardmaster.job.spec import DatasetInput, Role
@@ -25,6 +29,8 @@ from yardmaster.storage.base import Audience
 
 LINE_BYTES = 65_536
 SPOOL_BYTES = 64 << 20
+FILES_AT_ONCE = 1_000
+"""With signed addresses; half a megabyte."""
 
 
 def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
@@ -39,8 +45,8 @@ def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
         "job": str(job.pk),
         "attempt": identity.attempt,
         "spec": spec_to_json(spec),
-        "code": None if spec.code_version is None else _code(spec.code_version),
-        "inputs": [_input(one) for one in spec.inputs],
+        "code": None if spec.code_version is None else _first_page(_code(spec.code_version)),
+        "inputs": [_first_page(_input(one)) for one in spec.inputs],
         "checkpoint": _checkpoint(job),
         "limits": {
             "line_bytes": LINE_BYTES,
@@ -50,6 +56,28 @@ def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
         },
         "was_cut_off": _was_cut_off(StreamKey(job.pk, job.attempt, Role(role), index)),
     }
+
+
+def files_for(identity: TaskIdentity, version_id: UUID, after: str) -> dict[str, Any]:
+    """The files behind this path of a version that the job uses, and the path behind which more stand. Raises a 404
+    problem for any other version."""
+    job = job_of(identity)
+    spec = stored_spec(JobAttempt.objects.get(job=job, number=identity.attempt).spec)
+    if version_id not in {spec.code_version, *(one.dataset_version for one in spec.inputs)}:
+        raise NotFound("The job has no such version.")
+    kinds: tuple[type[Version], ...] = (DatasetVersion, CodeVersion)
+    found = (one for kind in kinds if (one := kind._default_manager.filter(pk=version_id).first()) is not None)
+    version = next(found, None)
+    if version is None:
+        raise NotFound("The version no longer exists.")
+    return _first_page({"files": _files(files_of(version, after))})
+
+
+def _first_page(bundle: dict[str, Any]) -> dict[str, Any]:
+    """As many files as are given at once, and the path behind which the others stand: of a million files neither the
+    portal nor the task holds the list."""
+    files = bundle["files"][:FILES_AT_ONCE]
+    return bundle | {"files": files, "next": files[-1]["path"] if len(bundle["files"]) > len(files) else None}
 
 
 def _was_cut_off(stream: StreamKey) -> bool:
@@ -99,8 +127,10 @@ def _checkpoint(job: Job) -> dict[str, Any] | None:
     return {"step": newest.step, "files": [{k: v for k, v in one.items() if k != "key"} for one in files]}
 
 
-def _files(files: Any) -> list[dict[str, Any]]:
-    return [{"path": one.path, "size": one.size, "sha256": one.sha256, "url": _url(one.key)} for one in files]
+def _files(files: Iterable[StoredFile]) -> list[dict[str, Any]]:
+    """The first of them, and one more where there are more."""
+    some = islice(files, FILES_AT_ONCE + 1)
+    return [{"path": one.path, "size": one.size, "sha256": one.sha256, "url": _url(one.key)} for one in some]
 
 
 def _url(key: str) -> str:

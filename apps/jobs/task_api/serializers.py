@@ -24,6 +24,12 @@ class WhichTaskSerializer(serializers.Serializer[Any]):
     index = serializers.IntegerField(min_value=0, max_value=2**31 - 1)
 
 
+class WhichFilesSerializer(WhichTaskSerializer):
+    """Which files of a version: those behind this path."""
+
+    after = serializers.CharField(required=False, default="", allow_blank=True, max_length=512, trim_whitespace=False)
+
+
 class RemoteFileSerializer(serializers.Serializer[Any]):
     path = serializers.CharField()
     size = serializers.IntegerField()
@@ -31,9 +37,15 @@ class RemoteFileSerializer(serializers.Serializer[Any]):
     url = serializers.CharField()
 
 
-class CodeOrderSerializer(serializers.Serializer[Any]):
-    version = serializers.UUIDField()
+class FilesPageSerializer(serializers.Serializer[Any]):
+    """Some files of a version, by path."""
+
     files = RemoteFileSerializer(many=True)
+    next = serializers.CharField(allow_null=True, help_text="The path behind which more files stand (`after`).")
+
+
+class CodeOrderSerializer(FilesPageSerializer):
+    version = serializers.UUIDField()
 
 
 class InputOrderSerializer(CodeOrderSerializer):

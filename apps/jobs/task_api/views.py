@@ -21,17 +21,19 @@ from apps.jobs.state import outputs
 from apps.jobs.state.exports import export_settle, model_begin
 from apps.jobs.state.results import checkpoint_begin, result_settle
 from apps.jobs.state.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
-from apps.jobs.task_api.orders import job_of, order_for
+from apps.jobs.task_api.orders import files_for, job_of, order_for
 from apps.jobs.task_api.reports import report_take
 from apps.jobs.task_api.serializers import (
     BegunUploadSerializer,
     EventFilesSerializer,
+    FilesPageSerializer,
     NewCheckpointSerializer,
     NewModelSerializer,
     NewOutputsSerializer,
     OrderSerializer,
     ReportAnswerSerializer,
     ReportSerializer,
+    WhichFilesSerializer,
     WhichTaskSerializer,
     WhoseOutputsSerializer,
 )
@@ -84,6 +86,15 @@ class TaskOrderView(TaskView):
     def get(self, request: Request) -> Response:
         which = self.read(WhichTaskSerializer, request.query_params)
         return Response(order_for(self.task, which["role"], which["index"]))
+
+
+class TaskFilesView(TaskView):
+    """The files of a dataset or code version that the job uses, by page: those that the order does not list."""
+
+    @extend_schema(parameters=[WhichFilesSerializer], responses=FilesPageSerializer)
+    def get(self, request: Request, version_id: UUID) -> Response:
+        which = self.read(WhichFilesSerializer, request.query_params)
+        return Response(files_for(self.task, version_id, which["after"]))
 
 
 class TaskReportView(TaskView):
@@ -187,6 +198,7 @@ class TaskUploadCompleteView(TaskUploadAddress):
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("task/order/", TaskOrderView.as_view(), name="task_order"),
+    path("task/versions/<uuid:version_id>/files/", TaskFilesView.as_view(), name="task_files"),
     path("task/report/", TaskReportView.as_view(), name="task_report"),
     path("task/checkpoints/", TaskCheckpointsView.as_view(), name="task_checkpoints"),
     path("task/model/", TaskModelView.as_view(), name="task_model"),

@@ -105,7 +105,7 @@ def _add_changing(app: typer.Typer, kind: str) -> None:
 
     @app.command()
     def upload(
-        paths: Annotated[list[Path], typer.Argument(help="Files, folders, or one archive (zip, tar, tar.gz, tar.zst …) with --unpack.")],
+        paths: Annotated[list[Path], typer.Argument(help="Files, folders, or one archive with --unpack.")],
         name: Annotated[str | None, typer.Option(help="Default: the name of the first path.")] = None,
         namespace: Namespace = None,
         note: Annotated[str, typer.Option(help="A note for this version.")] = "",

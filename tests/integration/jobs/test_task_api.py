@@ -13,6 +13,7 @@ from apps.jobs.services import job_retry
 from apps.jobs.state.exports import exports_settle
 from apps.jobs.state.results import newest_checkpoint, results_settle
 from apps.jobs.state.task_auth import AFTER_CLEANUP, identity_of, token_of
+from apps.jobs.task_api import orders
 from apps.jobs.task_api import reports as task_reports
 from apps.registry.models import ModelUpload, ModelVersion
 from apps.stores import storage
@@ -64,6 +65,22 @@ def test_the_engine_is_given_the_token_and_it_opens_the_order(world, job):
     (file,) = order["code"]["files"]
     assert file["path"] == "train.py"
     assert file["url"].startswith("http")
+
+
+def test_files_that_the_order_does_not_list_come_by_page(world, ada, bob, monkeypatch):
+    monkeypatch.setattr(orders, "FILES_AT_ONCE", 2)
+    version = world.code_version(ada, {"train.py": "print()\n"} | {f"lib/{number}.py": "" for number in range(4)})
+    client = task_of(world.launch(ada, code=str(version.pk)))
+    who = {"role": "worker", "index": 0}
+    page = client.get(f"{TASK}order/", who).json()["code"]
+    seen = list(page["files"])
+    while page["next"]:
+        page = client.get(f"{TASK}versions/{version.pk}/files/", who | {"after": page["next"]}).json()
+        seen += page["files"]
+    assert [one["path"] for one in seen] == [*(f"lib/{number}.py" for number in range(4)), "train.py"]
+    assert all(one["url"].startswith("http") for one in seen)
+    other = world.code_version(bob)
+    assert client.get(f"{TASK}versions/{other.pk}/files/", who).status_code == 404
 
 
 def test_progress_wakes_nobody_who_waits_for_the_end(job, monkeypatch):

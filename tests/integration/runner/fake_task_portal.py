@@ -42,6 +42,8 @@ class FakeTaskPortal:
         """Objects that the first request takes away."""
         self.served: list[str] = []
         self.order: dict = {}
+        self.pages: dict[str, dict] = {}
+        """Further files of inputs, by the path that they stand behind."""
         self.event_files: list[dict] = []
         """What it says it has of event files."""
         self.stop = False
@@ -235,6 +237,8 @@ class _Handler(BaseHTTPRequestHandler):
         stream = f"{self.query.get('role')}-{self.query.get('index')}"
         if path == "order/":
             return 200, portal.order
+        if path.startswith("versions/"):
+            return 200, portal.pages[self.query["after"]]
         if path == "report/":
             portal.reports.append(json.loads(self.body))
             portal.report_times.append(time.monotonic())

@@ -120,6 +120,20 @@ def test_one_input_without_a_name_is_the_data_folder(task, portal):
     assert portal.lines() == [b"content"]
 
 
+def test_inputs_of_many_files_come_by_page_and_are_fetched_once(task, portal):
+    portal.orders("import os\nprint(sorted(os.listdir(os.environ['DATA_DIR'])))\n")
+    files = [portal.add_file(f"{number}.bin", bytes([number])) for number in range(5)]
+    portal.order["inputs"] = [{"version": "d1", "name": "", "files": files[:2], "next": "1.bin"}]
+    portal.pages = {
+        "1.bin": {"files": files[2:4], "next": "3.bin"},
+        "3.bin": {"files": files[4:], "next": None},
+    }
+    assert task.run() == 0
+    assert portal.lines() == [b"['0.bin', '1.bin', '2.bin', '3.bin', '4.bin']"]
+    assert task.run() == 0
+    assert sorted(portal.served) == ["0.bin", "1.bin", "2.bin", "3.bin", "4.bin", "train.py"]
+
+
 @pytest.mark.parametrize(
     ("text", "exit_code", "reason", "message"),
     [

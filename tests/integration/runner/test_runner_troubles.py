@@ -303,6 +303,24 @@ def test_a_file_that_came_corrupt_once_is_fetched_again(task, portal):
     assert portal.served.count("t.bin") == 2
 
 
+def test_addresses_of_a_page_that_have_expired_are_asked_for_again(task, portal):
+    portal.orders("import os\nprint(sorted(os.listdir(os.environ['DATA_DIR'])))\n")
+    files = [portal.add_file(f"{number}.bin", bytes([number])) for number in range(4)]
+    expired = [{**file, "url": file["url"].replace("/objects/", "/expired/")} for file in files]
+    portal.order["inputs"] = [{"version": "d1", "name": "", "files": files[:1], "next": "0.bin"}]
+    portal.pages = {"0.bin": {"files": expired[1:], "next": None}}
+
+    def renew(method, path):
+        if path.startswith("/expired/"):
+            portal.pages["0.bin"] = {"files": files[1:], "next": None}
+            return 403
+        return None
+
+    portal.trouble = renew
+    assert task.run() == 0
+    assert portal.lines() == [b"['0.bin', '1.bin', '2.bin', '3.bin']"]
+
+
 @pytest.mark.parametrize("served", [b"evil", b"short"[:3], b"too long"])
 def test_a_corrupt_input_is_named_and_nothing_of_it_is_left(task, portal, served):
     portal.orders("print('never')\n")
