@@ -95,7 +95,8 @@ class Preparation:
         if order.code is not None:
             stager.place(order.code, self._folders.code, is_copied=True)
         for bundle in order.inputs:
-            stager.place(placed_before(bundle), self._folders.of_input(bundle.name), is_copied=False)
+            whole = stager.whole(bundle) if bundle.is_streamed else bundle
+            stager.place(placed_before(whole), self._folders.of_input(bundle.name), is_copied=False)
         if not order.runs_server:
             self._offer_data(order, stager)
         if order.checkpoint is not None and self._settings.role != "ps":
@@ -103,7 +104,7 @@ class Preparation:
 
     def _offer_data(self, order: Order, stager: Stager) -> None:
         """What the script may import of ours, and the socket where it asks for shards that are streamed."""
-        streamed = [one for one in order.inputs if one.is_streamed]
+        streamed = [stager.whole(one) for one in order.inputs if one.is_streamed]
         if streamed:
             folder = ShardFolder(os.path.join(self._settings.cache_dir, "shards"), order.limits.stream_bytes)
             fetching = ShardFetching(folder, stager.fetch)
@@ -132,7 +133,7 @@ def placed_before(bundle: Bundle) -> Bundle:
     """What of an input is put in place before the script starts: all but the shards that are streamed."""
     if not bundle.is_streamed:
         return bundle
-    return replace(bundle, files=tuple(file for file in bundle.files if not is_shard(file.path)))
+    return replace(bundle, files=tuple(file for file in bundle.files if not is_shard(file.path)), next="")
 
 
 def _failed(error: OSError) -> CannotRun:

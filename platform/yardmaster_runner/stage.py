@@ -13,6 +13,7 @@ import queue
 import shutil
 import threading
 import time
+from dataclasses import replace
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from yardmaster_runner.cache import CachedVersion, inside
@@ -44,7 +45,8 @@ class Stager:
         self._cache_dir = cache_dir
         self._renew = renew
         self._more = more
-        self._after = ""
+        self._after: Optional[str] = None
+        """Of the page that is being put in place, the path that it stands behind."""
         self._patience = patience
         self._renewing = threading.Lock()
         self._fresh: Dict[Tuple[str, str], str] = {}
@@ -63,15 +65,18 @@ class Stager:
 
     def _pages(self, bundle: Bundle) -> Iterator[Sequence[RemoteFile]]:
         """All files, some at a time: of many, the list is never here as a whole."""
-        self._after = ""
-        yield bundle.files
-        following = bundle.next
-        while following:
-            self._after = following
-            page = self._more(bundle.version, following)
-            self._fresh = {}
+        if not bundle.next:
+            yield bundle.files
+            return
+        page, self._after = FilesPage(bundle.files, bundle.next), ""
+        try:
             yield page.files
-            following = page.next
+            while page.next:
+                self._after = page.next
+                page, self._fresh = self._more(bundle.version, page.next), {}
+                yield page.files
+        finally:
+            self._after = None
 
     def _fill(self, version: CachedVersion, bundle: Bundle) -> None:
         missing = version.missing()
@@ -139,26 +144,41 @@ class Stager:
                 if refusals >= NEW_ADDRESS_TRIES:
                     message = "%s cannot be fetched: %s" % (_name(bundle, file), error)
                     raise CannotRun(STAGE_IN_FAILED, "StageInFailed", message) from error
-                self._renew_addresses(bundle, generation)
+                self._renew_addresses(bundle, file, generation)
             except NetworkTrouble as error:
                 if time.monotonic() > until:
                     message = "%s cannot be fetched: %s" % (_name(bundle, file), error)
                     raise CannotRun(PORTAL_UNREACHABLE, "PortalUnreachable", message) from error
                 time.sleep(backoff.next())
 
-    def _renew_addresses(self, bundle: Bundle, generation: int) -> None:
+    def whole(self, bundle: Bundle) -> Bundle:
+        """The bundle with all of its files, also those that come by page."""
+        files, following = list(bundle.files), bundle.next
+        while following:
+            page = self._more(bundle.version, following)
+            files += page.files
+            following = page.next
+        return replace(bundle, files=tuple(files))
+
+    def _renew_addresses(self, bundle: Bundle, file: RemoteFile, generation: int) -> None:
         """Ask for the order or the page again, once for all threads that were refused with the same addresses."""
         with self._renewing:
             if self._renewed != generation:
                 return
-            if self._after:
-                page = self._more(bundle.version, self._after)
-                self._fresh = {(bundle.version, file.path): file.url for file in page.files}
+            if bundle.next:
+                page = self._more(bundle.version, just_before(file.path) if self._after is None else self._after)
+                self._fresh.update({(bundle.version, one.path): one.url for one in page.files})
             else:
                 order = self._renew()
                 bundles = [one for one in (order.code, *order.inputs, order.checkpoint) if one is not None]
                 self._fresh = {(one.version, file.path): file.url for one in bundles for file in one.files}
             self._renewed += 1
+
+
+def just_before(path: str) -> str:
+    """A text that stands before this path and behind the one before it, in the order of characters; or some before."""
+    last = ord(path[-1]) - 1
+    return path[:-1] + ("" if last < 1 or 0xD800 <= last <= 0xDFFF else chr(last) + chr(0x10FFFF))
 
 
 def _name(bundle: Bundle, file: RemoteFile) -> str:
