@@ -30,6 +30,7 @@ from apps.jobs.state.specs import asked_spec
 from apps.namespaces.models import Namespace, limits_of
 from apps.namespaces.models import Quota as QuotaRow
 from apps.namespaces.selectors import quota_of
+from apps.secrets.checking import secret_problems
 from apps.stores import storage
 from apps.uploads.versioned.selectors import VersionStore, files_of, version_for
 from yardmaster.code.bounded import preflight_bounded
@@ -145,9 +146,9 @@ def _quotas(namespace_id: uuid.UUID) -> dict[uuid.UUID, Quota]:
     return {} if row is None else {namespace_id: limits_of(row)}
 
 
-def checked_spec(user: User, spec: TrainingSpec) -> list[Finding]:
+def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec) -> list[Finding]:
     """The warnings about this spec's code. Raises `SpecRejected` with everything that makes it impossible."""
-    problems = _missing(user, spec)
+    problems = _missing(user, spec) + secret_problems(namespace, spec)
     findings = [] if any(problem.field == "code" for problem in problems) else _findings(user, spec)
     problems += [_as_problem(one) for one in findings if one.severity is Severity.ERROR]
     if problems:
@@ -157,7 +158,7 @@ def checked_spec(user: User, spec: TrainingSpec) -> list[Finding]:
 
 def launch_warnings(user: User, namespace: Namespace, spec: TrainingSpec) -> list[Finding]:
     """What will not work as meant in this namespace: in the code, and its priority. Raises as `checked_spec` does."""
-    found = checked_spec(user, spec)
+    found = checked_spec(user, namespace, spec)
     ceiling = quota_of(namespace).priority_ceiling
     if spec.priority <= ceiling:
         return found

@@ -176,7 +176,7 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None, accept_
     engine_chosen(user, job.engine)
     spec = asked_again(spec or stored_spec(job.spec))
     refuse_unrunnable(job.engine, spec)
-    checked_spec(user, spec)
+    checked_spec(user, job.namespace, spec)
     _require_over(job, "retried")
     now = timezone.now()
     columns = columns_of(spec) | accepted_or_refused(spec, job.namespace, job.engine, now, accept=accept_never_fits)

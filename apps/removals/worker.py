@@ -34,6 +34,7 @@ from apps.namespaces.services import engine_namespaces_give_up
 from apps.registry.selectors import models_in
 from apps.registry.services import models_clear
 from apps.removals.models import Data, Removal
+from apps.secrets.services import secrets_clear
 from apps.stores import storage
 from apps.uploads.selectors import storage_used, uploads_in
 from apps.uploads.services import uploads_clear
@@ -170,6 +171,8 @@ def _end(removal: Removal, namespace: Namespace | None, actor: User | None) -> L
     user = User.objects.filter(pk=removal.user_id).first() if removal.user_id else None
     try:
         with _still_closed(removal):
+            if namespace is not None:
+                secrets_clear(namespace, actor)
             if namespace is not None and (kept := _kept(namespace)):
                 return kept
             if user is not None:

@@ -89,6 +89,7 @@ INSTALLED_APPS = [
     "apps.accounts",
     "apps.namespaces",
     "apps.audit",
+    "apps.secrets",
     "apps.uploads",
     "apps.datasets",
     "apps.code",
@@ -271,6 +272,7 @@ SPECTACULAR_SETTINGS = {
         "MemberRole": "apps.namespaces.models.Role",
         "ModelStage": "apps.registry.models.Stage",
         "TaskRole": "apps.jobs.api.serializers.ROLES",
+        "SecretKind": "apps.secrets.models.Kind",
         "UploadKind": "apps.uploads.models.Kind",
         "UploadState": "apps.uploads.models.State",
     },
@@ -331,6 +333,11 @@ YARDMASTER_OUTPUT_LIMIT = env.size("YARDMASTER_OUTPUT_LIMIT", "10Gi", least=1 <<
 YARDMASTER_TIMING = timing()
 YARDMASTER_JOB_LEASE = timedelta(seconds=env.number("YARDMASTER_JOB_LEASE", 60, least=5))
 """Longer than any look at a job takes; how long a job rests after the worker that looked at it was killed."""
+YARDMASTER_EARLIER_SECRET_KEYS = env.words("YARDMASTER_EARLIER_SECRET_KEYS", "")
+"""Earlier values of the secret key: what they encrypted is still read, until `manage.py rotate_secrets` has run."""
+YARDMASTER_SECRETS_PER_NAMESPACE = env.number("YARDMASTER_SECRETS_PER_NAMESPACE", 200, least=1)
+YARDMASTER_SECRET_CHANGES = env.number("YARDMASTER_SECRET_CHANGES", 60, least=1)
+"""How often a user may set a secret in a minute."""
 YARDMASTER_SPEC_LIMITS = SpecLimits(size=env.number("YARDMASTER_SPEC_BYTES", SpecLimits.size, least=1024))
 """What people may launch. What is stored already is under no rule any more."""
 YARDMASTER_QUEUED_JOBS = env.number("YARDMASTER_QUEUED_JOBS", 1000, least=1)

@@ -3,7 +3,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from apps.accounts import pages as accounts
-from apps.administration import audit_pages, namespace_pages
+from apps.administration import audit_pages, namespace_pages, secret_pages
 from apps.api.outside import unknown_address
 from apps.api.readiness import healthz, readyz
 from apps.code import pages as code
@@ -19,6 +19,7 @@ API = (
     "api.views",
     "accounts.views",
     "administration.namespace_views",
+    "administration.secret_views",
     "administration.usage_views",
     "administration.audit_views",
     "uploads.views",
@@ -34,7 +35,19 @@ API = (
     "removals.views",
 )
 
-PAGES = (accounts, namespace_pages, audit_pages, notifications, jobs, logs, datasets, code, registry, removals)
+PAGES = (
+    accounts,
+    namespace_pages,
+    secret_pages,
+    audit_pages,
+    notifications,
+    jobs,
+    logs,
+    datasets,
+    code,
+    registry,
+    removals,
+)
 """Each has its own addresses; below are those that belong to none."""
 
 urlpatterns: list[URLPattern | URLResolver] = [

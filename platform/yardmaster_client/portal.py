@@ -77,6 +77,17 @@ class Yardmaster:
         """`{"hard", "used", "reserved"}` of one namespace."""
         return dict(self.transport.get(f"namespaces/{namespace_id}/quota/"))
 
+    def secrets(self, namespace_id: str) -> Iterator[dict[str, Any]]:
+        """What is known of a namespace's secrets. Their values are not."""
+        return (dict(row) for row in self.transport.pages(f"namespaces/{namespace_id}/secrets/"))
+
+    def secret_set(self, namespace_id: str, name: str, secret: Mapping[str, Any]) -> dict[str, Any]:
+        """Create the secret or replace it: `{"value"}`, or `{"kind": "s3", "access_key", "secret_key"}`."""
+        return dict(self.transport.put(f"namespaces/{namespace_id}/secrets/{name}/", secret))
+
+    def secret_delete(self, namespace_id: str, name: str, *, force: bool = False) -> None:
+        self.transport.delete(f"namespaces/{namespace_id}/secrets/{name}/" + ("?force=1" if force else ""))
+
     def usage(self, **query: str) -> dict[str, Any]:
         """Hours used by namespace, user and engine. `query`: `namespace`, `from`, `to` (times as ISO 8601)."""
         return dict(self.transport.get("usage/", **query))

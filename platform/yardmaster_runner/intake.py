@@ -13,7 +13,7 @@ import select
 import threading
 import time
 import traceback
-from typing import Callable, Iterable, Optional, Tuple
+from typing import Callable, Optional, Tuple
 
 from yardmaster_runner.exits import note
 from yardmaster_runner.lines import LineCutter
@@ -32,7 +32,7 @@ class Intake(threading.Thread):
 
     Where the spool is full, the pipe is left full and the script waits, as long as `may_wait` says that it may:
     lines are dropped only after that. `watch` is given the end of a chunk now and then (at most every second), to look
-    for progress. `tokens` are taken out of all that it keeps.
+    for progress. What `mask` knows is taken out of all that it keeps.
     """
 
     def __init__(
@@ -42,14 +42,14 @@ class Intake(threading.Thread):
         line_bytes: int,
         may_wait: Callable[[], bool],
         watch: Optional[Callable[[bytes], None]] = None,
-        tokens: Callable[[], Iterable[str]] = tuple,
+        mask: Optional[TokenMask] = None,
     ) -> None:
         super().__init__(name="intake", daemon=True)
         self._pipe = pipe
         self._spool = spool
         self._cutter = LineCutter(line_bytes)
         self._may_wait = may_wait
-        self._mask = TokenMask(tokens)
+        self._mask = mask or TokenMask(tuple)
         self._watch = watch
         self._watched_at = 0.0
         self._tail = b""

@@ -19,6 +19,7 @@ from yardmaster_runner.settings import Settings
 SERVER_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "serve.py")
 """In a folder of its own, which becomes the first place to import from: no module of the runner may be found there."""
 
+SECRETS_DIR = "SECRETS_DIR"
 VARIABLE = re.compile(r"(?P<escape>\$)?\$(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\})")
 
 
@@ -31,15 +32,21 @@ class Folders:
     log: str
     model: str
     output: str
+    secrets: str
+    """Only there while the script runs, and only where it has files of secrets."""
 
     @classmethod
     def of(cls, settings: Settings) -> "Folders":
         def below(name: str) -> str:
             return os.path.join(settings.work_dir, name)
 
-        return cls(
-            code=below("code"), data=below("data"), log=settings.log_dir, model=below("model"), output=below("output")
-        )
+        code, data, model, output, secrets = (below(one) for one in ("code", "data", "model", "output", "secrets"))
+        return cls(code=code, data=data, log=settings.log_dir, model=model, output=output, secrets=secrets)
+
+    @property
+    def of_script(self) -> Tuple[str, ...]:
+        """Those that are made before it starts."""
+        return (self.code, self.data, self.log, self.model, self.output)
 
     def of_input(self, name: str) -> str:
         """A named input has a folder below the data folder; one without a name is the data folder."""
@@ -80,7 +87,16 @@ def with_folders(argument: str, known: Mapping[str, str]) -> str:
 def _folder_variables(order: Order, folders: Folders) -> Dict[str, str]:
     """The variables that tell the script its folders, by the names that the job gives them."""
     given = _given(order, folders)
-    return {order.paths[kind + "_env"]: folder for kind, folder in given if order.paths[kind + "_env"]}
+    found = {order.paths[kind + "_env"]: folder for kind, folder in given if order.paths[kind + "_env"]}
+    return {**found, SECRETS_DIR: folders.secrets} if any(one.file for one in order.secrets) else found
+
+
+def _secret_variables(order: Order, folders: Folders) -> Dict[str, str]:
+    return {
+        one.env: os.path.join(folders.secrets, *one.file.split("/")) if one.file else one.value
+        for one in order.secrets
+        if one.env
+    }
 
 
 def _given(order: Order, folders: Folders) -> List[Tuple[str, str]]:
@@ -94,6 +110,7 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
     own = own_python.variables(settings.work_dir, inherited) if settings.has_own_python else {}
     result = {**inherited, **own, **order.environment}
     result.pop("YARDMASTER_TOKEN_FILE", None)
+    result.update(_secret_variables(order, folders))
     result.update(_folder_variables(order, folders))
     ours = [] if order.runs_server else [offered.folder_in(settings.work_dir)]
     result["PYTHONPATH"] = os.pathsep.join([folders.code, *ours, *_foreign_paths(result.get("PYTHONPATH", ""))])

@@ -51,6 +51,17 @@ class FilesPage:
 
 
 @dataclass(frozen=True)
+class Secret:
+    """A value for the variable `env`, or for the file `file` of the secrets folder; with both, the variable has the
+    file's path. Shown without its value."""
+
+    name: str
+    env: str
+    file: str
+    value: str = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Limits:
     line_bytes: int = 65536
     spool_bytes: int = 64 << 20
@@ -83,6 +94,7 @@ class Order:
     options: Mapping[str, Any] = field(default_factory=dict)
     publishes: bool = False
     """What lies in the output folder at the end is uploaded."""
+    secrets: Tuple[Secret, ...] = ()
     was_cut_off: bool = False
     """The task has lines of an earlier start at the portal, which never said that they were all."""
 
@@ -152,6 +164,7 @@ def _order(answer: Mapping[str, Any]) -> Order:
         grace_period=float(spec.get("grace_period", 30)),
         code=_bundle(answer["code"], "") if _has_code(answer) else None,
         inputs=tuple(_input(one) for one in answer.get("inputs") or ()),
+        secrets=tuple(_secret(one) for one in answer.get("secrets") or ()),
         checkpoint=_checkpoint(answer) if answer.get("checkpoint") else None,
         limits=Limits(**{k: int(limits[k]) for k in Limits.__dataclass_fields__ if limits.get(k)}),
         program=_program(spec),
@@ -173,6 +186,10 @@ def _program(spec: Mapping[str, Any]) -> str:
     if name and name not in MODULES:
         raise ValueError("this runner has no program %r: it is older than the portal" % name)
     return name
+
+
+def _secret(value: Mapping[str, Any]) -> Secret:
+    return Secret(str(value["name"]), str(value.get("env") or ""), str(value.get("file") or ""), str(value["value"]))
 
 
 def _checkpoint(answer: Mapping[str, Any]) -> Bundle:

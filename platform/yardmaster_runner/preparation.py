@@ -9,13 +9,13 @@ import time
 from dataclasses import replace
 from typing import Any, Callable, Dict, Optional
 
-from yardmaster_runner import offered, own_python
+from yardmaster_runner import offered, own_python, secret_files
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.cache import inside
 from yardmaster_runner.checkpoints import has_checkpoint, put_back
 from yardmaster_runner.data.description import is_shard
 from yardmaster_runner.data_service import DataService
-from yardmaster_runner.exits import PORTAL_UNREACHABLE, STAGE_IN_FAILED, TOKEN_REFUSED, CannotRun
+from yardmaster_runner.exits import PORTAL_UNREACHABLE, SECRET_CODES, STAGE_IN_FAILED, TOKEN_REFUSED, CannotRun
 from yardmaster_runner.launch import Folders
 from yardmaster_runner.order import Bundle, FilesPage, Order, read_order, read_page
 from yardmaster_runner.patience import Backoff
@@ -53,7 +53,9 @@ class Preparation:
             except PortalRefused as error:
                 raise CannotRun(TOKEN_REFUSED, "TokenRefused", str(error)) from error
             except PortalRejected as error:
-                raise CannotRun(STAGE_IN_FAILED, "StageInFailed", str(error)) from error
+                is_secret = error.answer.get("code") in SECRET_CODES
+                reason = "SecretUnavailable" if is_secret else "StageInFailed"
+                raise CannotRun(STAGE_IN_FAILED, reason, str(error)) from error
             except PortalAway as error:
                 if time.monotonic() >= until:
                     message = "no answer from %s for 10 minutes: %s" % (self._settings.url, error)
@@ -72,6 +74,7 @@ class Preparation:
             if self._settings.has_own_python:
                 own_python.make(self._settings.work_dir)
             self._place_all(order)
+            secret_files.write(self._folders.secrets, order.secrets)
         except OSError as error:
             raise _failed(error) from error
         if order.code is not None and not order.program:
@@ -89,7 +92,7 @@ class Preparation:
     def _place_all(self, order: Order) -> None:
         if order.publishes:  # of an earlier start, which did not end well
             shutil.rmtree(self._folders.output, ignore_errors=True)
-        for folder in (self._settings.cache_dir, *vars(self._folders).values()):
+        for folder in (self._settings.cache_dir, *self._folders.of_script):
             os.makedirs(folder, exist_ok=True)
         stager = Stager(self._api.portal.hosts, self._settings.cache_dir, self.get_order, self.get_files)
         if order.code is not None:

@@ -31,6 +31,8 @@ class Facts:
         self._lock = threading.Lock()
         self._facts: Dict[str, Any] = {"restart": restart, "state": "staging"}
         self._scalars: Dict[Tuple[str, str, int], Scalar] = {}
+        self.masked: Callable[[str], str] = str
+        """Takes secrets out of messages; set once the task's order is known."""
         self.changed = threading.Event()
         self.changed.set()
 
@@ -50,7 +52,7 @@ class Facts:
     def unsaved(self, what: str, problem: str) -> None:
         """Why `outputs` or the `model` are not saved; an empty text when they are."""
         with self._lock:
-            self._facts["unsaved"] = {**self._facts.get("unsaved", {}), what: problem[:LONGEST_PROBLEM]}
+            self._facts["unsaved"] = {**self._facts.get("unsaved", {}), what: self.masked(problem)[:LONGEST_PROBLEM]}
         self.changed.set()
 
     def usage(self, cpu_seconds: float, memory: int, peak_memory: int) -> None:

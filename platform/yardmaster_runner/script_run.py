@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Callable, Mapping, Optional
+from typing import Callable, Mapping, Optional, Sequence
 
 from yardmaster_runner import launch
 from yardmaster_runner.events import EventFiles
 from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun, Ending
 from yardmaster_runner.intake import Intake, now_ms, open_pipe
 from yardmaster_runner.keeper import CheckpointKeeper, keep_model
+from yardmaster_runner.masking import TokenMask
 from yardmaster_runner.observer import Observer
 from yardmaster_runner.order import Order
 from yardmaster_runner.output_keeper import OutputKeeper
@@ -19,6 +20,7 @@ from yardmaster_runner.progress import Progress
 from yardmaster_runner.reasons import explain_end, explain_end_of_program, explain_end_of_server, memory_kills
 from yardmaster_runner.reporter import Facts
 from yardmaster_runner.script import Script
+from yardmaster_runner.secret_patterns import Pattern
 from yardmaster_runner.settings import Settings
 from yardmaster_runner.shipper import ShipperThread
 from yardmaster_runner.spool import Spool
@@ -35,7 +37,14 @@ class ScriptRun:
     """`to_its_end`, then `keep_results`, each once and from the main thread."""
 
     def __init__(
-        self, settings: Settings, order: Order, folders: launch.Folders, api: TaskApi, facts: Facts, haste: Haste
+        self,
+        settings: Settings,
+        order: Order,
+        folders: launch.Folders,
+        api: TaskApi,
+        facts: Facts,
+        haste: Haste,
+        patterns: Sequence[Pattern] = (),
     ) -> None:
         self._settings = settings
         self._order = order
@@ -50,6 +59,7 @@ class ScriptRun:
         self._keeper: Optional[CheckpointKeeper] = None
         self._outputs: Optional[OutputKeeper] = self._output_keeper() if self._keeps_outputs() else None
         self._was_stopped = self._is_finished = False
+        self._patterns = patterns
         self._explain: Callable[[], Ending] = lambda: Ending(0, "")
         if self._decides:
             scratch = os.path.join(settings.work_dir, "checkpoint-out")
@@ -62,8 +72,8 @@ class ScriptRun:
         kills = memory_kills()
         reader, writer = open_pipe()
         line_bytes = min(self._order.limits.line_bytes, LONGEST_LINE)
-        may_wait, tokens = lambda: _may_wait(shipping, switch), lambda: self._api.portal.tokens
-        intake = Intake(reader, spool, line_bytes, may_wait, self._progress.see_output, tokens)
+        mask = TokenMask(lambda: self._api.portal.tokens, self._patterns)
+        intake = Intake(reader, spool, line_bytes, lambda: _may_wait(shipping, switch), self._progress.see_output, mask)
         script = self._start(inherited, writer, spool)
         switch.started(script, self._order.grace_period)
         for thread in (intake, self._observer, self._keeper, self._outputs):

@@ -5,8 +5,10 @@ Every part is its own module; here is only who comes when, and what ends whom.
 
 from __future__ import annotations
 
-from typing import Mapping
+from dataclasses import replace
+from typing import List, Mapping
 
+from yardmaster_runner import secret_files
 from yardmaster_runner.exits import (
     CUT_OFF,
     STAGE_IN_FAILED,
@@ -20,6 +22,7 @@ from yardmaster_runner.exits import (
 from yardmaster_runner.flush import remember_address
 from yardmaster_runner.intake import now_ms
 from yardmaster_runner.launch import Folders
+from yardmaster_runner.masking import TokenMask
 from yardmaster_runner.order import Order
 from yardmaster_runner.patience import PORTAL_MAY_BE_AWAY, Haste, Patience
 from yardmaster_runner.portal import Portal
@@ -27,6 +30,7 @@ from yardmaster_runner.preparation import Preparation
 from yardmaster_runner.processes import adopt_orphans
 from yardmaster_runner.reporter import Facts, Reporter
 from yardmaster_runner.script_run import ScriptRun
+from yardmaster_runner.secret_patterns import Pattern, is_too_short, patterns_of
 from yardmaster_runner.settings import Settings
 from yardmaster_runner.shipper import ShipperThread
 from yardmaster_runner.spool import Spool
@@ -68,6 +72,8 @@ class TaskLifecycle:
 
     def _live_with(self, order: Order, spool: Spool) -> Ending:
         """The part of its life in which the portal hears of it."""
+        patterns = self._secret_patterns(order, spool)
+        self._facts.masked = TokenMask(lambda: self._api.portal.tokens, patterns).text
         reporter = Reporter(self._facts, self._api, self._switch.throw)
         patience = Patience(PORTAL_MAY_BE_AWAY, self._haste)
         shipping = ShipperThread(spool, self._api, patience, order.limits.away_seconds)
@@ -77,16 +83,18 @@ class TaskLifecycle:
         try:
             with self._switch.interruptible():
                 self._preparation.stage(order)
-            run = ScriptRun(self._settings, order, self._folders, self._api, self._facts, self._upload_haste)
-            ending = run.to_its_end(self._inherited, self._switch, spool, shipping)
+            run = ScriptRun(self._settings, order, self._folders, self._api, self._facts, self._upload_haste, patterns)
+            ending = self._masked(run.to_its_end(self._inherited, self._switch, spool, shipping))
+            secret_files.remove(self._folders.secrets)
             self._preparation.end()
             write_ending(self._settings.work_dir, ending)
             shipping.no_more_lines()
             farewell.worked()
-            ending = run.keep_results()
+            ending = self._masked(run.keep_results())
         except (CannotRun, StoppedEarly) as error:
             self._switch.ended()
-            ending = error.ending
+            secret_files.remove(self._folders.secrets)
+            ending = self._masked(error.ending)
             spool.append(("yardmaster: %s\n" % ending.message).encode("utf-8", "replace"), now_ms())
             shipping.no_more_lines()
             farewell.worked()
@@ -96,6 +104,18 @@ class TaskLifecycle:
         reporter.finish(farewell)
         reporter.join()
         return ending
+
+    def _secret_patterns(self, order: Order, spool: Spool) -> List[Pattern]:
+        """What is taken out of the log; the log says what cannot be."""
+        patterns, partly = patterns_of(order.secrets)
+        words = [(one.name, "is too short to be masked here") for one in order.secrets if is_too_short(one)]
+        words += [(name, "has too many lines to be masked here in all of its forms") for name in partly]
+        for name, why in dict.fromkeys(words):
+            spool.append(("yardmaster: the secret %s %s\n" % (name, why)).encode(), now_ms())
+        return patterns
+
+    def _masked(self, ending: Ending) -> Ending:
+        return replace(ending, message=self._facts.masked(ending.message))
 
     def _open_spool(self, order: Order) -> Spool:
         try:

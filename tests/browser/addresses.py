@@ -80,6 +80,7 @@ ADDRESSES = (
     Address("sign-out", "/accounts/logout/", "account_logout"),
     Address("namespaces", "/namespaces/", "namespaces_page", is_list=True),
     Address("namespace", "/namespaces/{team}/", "namespace_page"),
+    Address("secrets", "/namespaces/{team}/secrets/", "secrets_page", is_list=True),
     Address("audit", "/audit/", "audit_page", is_list=True),
     Address("audit-none", "/audit/?person=nobody-is-called-so", "audit_page", is_list=True),
     Address("removals", "/removals/", "removals_page"),

@@ -25,6 +25,8 @@ SOURCES = [
     "apps/logs/serializers.py",
     "apps/logs/task_views.py",
     "apps/jobs/state/log_charges.py",
+    "apps/secrets/delivery.py",
+    "apps/secrets/sealing.py",
     "apps/uploads/delivery.py",
     "apps/uploads/finishing.py",
     "apps/uploads/parsers.py",

@@ -20,6 +20,7 @@ from apps.jobs.launch.parts import (
     PathsForm,
     RoleForm,
     Rows,
+    SecretRows,
     SpecForm,
     SuccessForm,
     Values,
@@ -109,11 +110,18 @@ class LaunchForm(SpecForm):
             form.words = SERVER_WORDS[form.role]
         self.inputs = self._rows(InputRows, "inputs", "Data", data, at_first, add)
         self.environment = self._rows(VariableRows, "environment", "Environment variables", data, at_first, add)
+        self.secrets = self._rows(SecretRows, "secrets", "Secrets", data, at_first, add)
         for number, form in enumerate(self.inputs.forms, 1):
             form.title = f"Dataset {number}"
 
     @staticmethod
     def _rows(kind: type[Rows], prefix: str, title: str, data: Any, at_first: Values, add: str) -> Rows:
+        if prefix == "secrets" and data is not None and f"{prefix}-TOTAL_FORMS" not in data:  # an older page
+            data = {
+                **data,
+                f"{prefix}-TOTAL_FORMS": "0",
+                f"{prefix}-INITIAL_FORMS": "0",
+            }
         rows = kind(data, prefix=prefix, initial=at_first.get(prefix), auto_id="f-%s")
         rows.title, rows.extra = title, 2 if add == prefix else 1
         return rows
@@ -127,7 +135,7 @@ class LaunchForm(SpecForm):
     @property
     def parts(self) -> list[SpecForm | Rows]:
         """The forms within this one that are meant."""
-        of_script = [self.paths, self.success] if self.runs_script else []
+        of_script: list[SpecForm | Rows] = [self.secrets, self.paths, self.success] if self.runs_script else []
         return [*self.roles, self.inputs, self.environment, *of_script]
 
     def is_valid(self) -> bool:
@@ -143,6 +151,7 @@ class LaunchForm(SpecForm):
             "roles": {form.role: form.texts() for form in self.all_roles},
             "inputs": [form.texts() for form in self.inputs.filled()],
             "environment": [form.texts() for form in self.environment.filled()],
+            "secrets": [form.texts() for form in self.secrets.filled()],
         }
 
     @cached_property
@@ -157,11 +166,12 @@ class LaunchForm(SpecForm):
             },
             "environment": {one["name"]: one.get("value", "") for one in variables if "name" in one},
             "inputs": [{"dataset_version": ""} | form.said() for form in self.inputs.filled()],
+            "secrets": [form.said() for form in self.secrets.filled()],
             "paths": self.paths.said(),
             "success": self.success.said(),
         }
         # What only a script needs stays in the form, should another strategy be chosen, and is not meant meanwhile.
-        unmeant = () if self.runs_script else ("code", "entry_point", "arguments", "success")
+        unmeant = () if self.runs_script else ("code", "entry_point", "arguments", "secrets", "success")
         return {name: value for name, value in spec.items() if value not in ({}, []) and name not in unmeant}
 
     def add_problems(self, problems: Iterable[Problem]) -> None:
@@ -192,6 +202,9 @@ class LaunchForm(SpecForm):
             return role, field if field in role.fields else "replicas"
         if head in ("paths", "success") and rest in (part := getattr(self, head)).fields:
             return part, rest
+        if head == "secrets":
+            row = self.secrets.filled()[int(key) : int(key) + 1] if key.isdecimal() else []
+            return (row[0], name if name in row[0].fields else "name") if row else (self.secrets, None)
         if head == "inputs":
             row = self.inputs.filled()[int(key) : int(key) + 1] if key.isdecimal() else []
             return (row[0], name if name in row[0].fields else "dataset_version") if row else (self.inputs, None)
@@ -215,6 +228,7 @@ class LaunchForm(SpecForm):
         found = {
             "resources": any(set(form.errors) - {"replicas"} for form in self.roles),
             "script": "arguments" in wrong or self.environment.faults,
+            "secrets": self.secrets.faults,
             "limits": wrong & set(_LIMITS),
             "success": self.success.errors,
             "paths": self.paths.errors,
@@ -250,6 +264,7 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "environment": [{"name": name, "value": as_line(text)} for name, text in spec.environment.items()],
         "roles": {role.value: _of_role(one) for role, one in spec.roles.items()},
         "inputs": [_of_input(one) for one in spec.inputs],
+        "secrets": [{"name": one.name, "env": one.env, "file": one.file} for one in spec.secrets],
         "paths": {name: getattr(spec.paths, name) for name in Paths.__dataclass_fields__},
         "success": {"rule": spec.success_rule.value, "percent": str(spec.success_percent)},
         "retries": str(spec.retries),
@@ -296,7 +311,7 @@ def as_data(values: Values) -> dict[str, str]:
         else:
             data[prefix] = str(one)
 
-    add("", {"inputs": [], "environment": []} | values)
+    add("", {"inputs": [], "environment": [], "secrets": []} | values)
     return data
 
 

@@ -133,6 +133,8 @@ def _written(key: str, value: Any, names: Mapping[str, str]) -> Any:
             return {role: _OnOneLine(one) for role, one in value.items()}
         case "inputs":
             return [_OnOneLine(_input(one, names)) for one in value]
+        case "secrets":
+            return [_OnOneLine(one) for one in value]
         case "paths" | "success":
             return {one: text for one, text in value.items() if text != _DEFAULTS[key].get(one)}
     return value

@@ -49,6 +49,7 @@ from apps.jobs.state.specs import asked_spec
 from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
+from apps.secrets.selectors import secret_names
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
@@ -266,6 +267,8 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         "scripts": scripts,
         "launchable": _launchable(request),
         "here": namespace.slug,
+        "here_id": namespace.pk,
+        "secret_names": secret_names(namespace),
         "yaml": text if answer.yaml is None else answer.yaml,
         "yaml_is_own": answer.yaml is not None,
         "yaml_problems": answer.yaml_problems,

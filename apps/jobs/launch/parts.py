@@ -211,6 +211,27 @@ class VariableForm(SpecForm):
         return self.cleaned_data
 
 
+class SecretForm(SpecForm):
+    title = "Secret"
+    name = forms.CharField(
+        label="Secret",
+        required=False,
+        widget=forms.TextInput(attrs={"placeholder": "SECRET", "list": "launch-secrets"}),
+    )
+    env = forms.CharField(
+        label="Variable", required=False, widget=forms.TextInput(attrs={"placeholder": "variable, such as TOKEN"})
+    )
+    file = forms.CharField(
+        label="File", required=False, widget=forms.TextInput(attrs={"placeholder": "or file, such as .netrc"})
+    )
+
+    def clean(self) -> Values:
+        given = self.cleaned_data
+        if (given.get("env") or given.get("file")) and not given.get("name"):
+            self.add_error("name", "Choose a secret, or clear its variable and file.")
+        return given
+
+
 class Rows(forms.BaseFormSet):  # type: ignore[type-arg]  # not generic at run time
     """Rows of which empty ones are passed over."""
 
@@ -248,6 +269,7 @@ def _rows(form: type[SpecForm], formset: type[Rows], most: int) -> type[Rows]:
 
 
 InputRows = _rows(InputForm, Rows, DEFAULT_LIMITS.inputs)
+SecretRows = _rows(SecretForm, Rows, DEFAULT_LIMITS.secrets)
 VariableRows = _rows(VariableForm, Variables, DEFAULT_LIMITS.variables)
 
 

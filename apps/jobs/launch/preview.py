@@ -179,6 +179,8 @@ def summaries(form: LaunchForm) -> dict[str, str]:
         "place": f"in {texts['namespace']}" + (f", on {texts['engine']}" if texts["engine"] else ""),
     }
     if form.runs_script:
+        named = [row.texts()["name"] for row in form.secrets.filled()]
+        said["secrets"] = ", ".join(named[:3]) + (" …" if len(named) > 3 else "") if named else "none"
         said["paths"] = ", ".join(paths[:3]) + (" …" if len(paths) > 3 else "") if paths else "none"
     return said
 

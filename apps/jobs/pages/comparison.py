@@ -119,7 +119,7 @@ def tags_of(jobs: Sequence[Job]) -> list[str]:
 
 
 _ORDER = (
-    "strategy", "roles", "code", "entry_point", "argument", "variable", "input", "retries", "max_runtime",
+    "strategy", "roles", "code", "entry_point", "argument", "variable", "input", "secret", "retries", "max_runtime",
     "grace_period", "reclaim_delay", "priority", "success", "paths",
 )  # fmt: skip
 
@@ -138,11 +138,17 @@ def _flat(spec: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
         version = str(one.get("dataset_version", ""))
         found[f"input {one.get('name') or number}"] = names.get(version, version)
         found |= {f"input {one.get('name') or number} {key}": one[key] for key in ("mode", "share") if key in one}
+    found |= {f"secret {one.get('name')}": _secret(one) for one in spec.get("secrets", [])}
     found |= {key: str(spec[key]) for key in ("retries", "priority") if key in spec}
     found |= {key: "no limit" if spec[key] is None else format_duration(spec[key]) for key in _SECONDS if key in spec}
     if success := spec.get("success"):
         found["success"] = f"{success.get('rule')} {success.get('percent')} %"
     return found | {f"paths {key}": value or _ABSENT for key, value in spec.get("paths", {}).items()}
+
+
+def _secret(one: Mapping[str, str]) -> str:
+    """Where tasks find the value; the value itself is in no specification."""
+    return ", ".join(f"{key} {one[key]}" for key in ("env", "file") if one.get(key))
 
 
 def _amount(key: str, value: Any) -> str:

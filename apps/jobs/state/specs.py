@@ -13,6 +13,7 @@ from django.conf import settings
 
 from apps.jobs.models import Job, JobAttempt, JobInput, TaskFact
 from apps.jobs.state import ledger
+from apps.secrets.delivery import secrets_of_job_write
 from yardmaster.errors import SpecUnreadable
 from yardmaster.job.spec import Role, Strategy, TrainingSpec
 from yardmaster.job.spec_json import spec_from_json, spec_to_json
@@ -44,12 +45,13 @@ def columns_of(spec: TrainingSpec) -> dict[str, Any]:
 
 
 def inputs_write(job: Job, spec: TrainingSpec) -> None:
-    """Write which code and data the job's specification names, in the place of those of an earlier one."""
+    """Write which code, data and secrets the job's specification names, in the place of those of an earlier one."""
     named = {one.dataset_version for one in spec.inputs}
     if spec.code_version is not None:
         named.add(spec.code_version)
     JobInput.objects.filter(job=job).exclude(version__in=named).delete()
     JobInput.objects.bulk_create([JobInput(job=job, version=one) for one in named], ignore_conflicts=True)
+    secrets_of_job_write(job.namespace, job.pk, [one.name for one in spec.secrets])
 
 
 def asked_again(spec: TrainingSpec) -> TrainingSpec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -15,13 +15,14 @@ from apps.errors import Conflict, NotFound
 from apps.jobs.models import Job, JobAttempt
 from apps.jobs.state.results import newest_checkpoint
 from apps.jobs.state.task_auth import TaskIdentity
+from apps.secrets.delivery import values_for_job
 from apps.stores import log_store, storage
 from apps.uploads.manifest import ADDRESS_LIFE
 from apps.uploads.selectors import StoredFile
 from apps.uploads.versioned.models import Version
 from apps.uploads.versioned.selectors import files_of
 from yardmaster.errors import Unavailable
-from yardmaster.job.spec import DatasetInput, Role
+from yardmaster.job.spec import DatasetInput, Role, SecretInput
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.job.spec_stored import stored_spec
 from yardmaster.logs.keys import StreamKey
@@ -47,6 +48,7 @@ def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
         "spec": spec_to_json(spec),
         "code": None if spec.code_version is None else _first_page(_code(spec.code_version)),
         "inputs": [_first_page(_input(one)) for one in spec.inputs],
+        "secrets": _secrets(job, spec.secrets),
         "checkpoint": _checkpoint(job),
         "limits": {
             "line_bytes": LINE_BYTES,
@@ -117,6 +119,14 @@ def _input(one: DatasetInput) -> dict[str, Any]:
         "share": one.share.value,
         "files": _files(files_of(version)),
     }
+
+
+def _secrets(job: Job, wanted: Sequence[SecretInput]) -> list[dict[str, str]]:
+    """With their values: the one place where these leave the portal. They are in no row of the job and in no log."""
+    if not wanted:
+        return []
+    values = values_for_job(job.namespace, job.pk, sorted({one.name for one in wanted}))
+    return [{"name": one.name, "env": one.env, "file": one.file, "value": values[one.name]} for one in wanted]
 
 
 def _checkpoint(job: Job) -> dict[str, Any] | None:

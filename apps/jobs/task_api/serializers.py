@@ -60,6 +60,15 @@ class CheckpointOrderSerializer(serializers.Serializer[Any]):
     files = RemoteFileSerializer(many=True)
 
 
+class SecretOrderSerializer(serializers.Serializer[Any]):
+    """A secret's value, for the variable, the file, or for the file whose path the variable has."""
+
+    name = serializers.CharField()
+    env = serializers.CharField(help_text="May be empty.")
+    file = serializers.CharField(help_text="May be empty.")
+    value = serializers.CharField()
+
+
 class LimitsSerializer(serializers.Serializer[Any]):
     line_bytes = serializers.IntegerField()
     spool_bytes = serializers.IntegerField()
@@ -77,6 +86,7 @@ class OrderSerializer(serializers.Serializer[Any]):
     spec = serializers.DictField()
     code = CodeOrderSerializer()
     inputs = InputOrderSerializer(many=True)
+    secrets = SecretOrderSerializer(many=True)
     checkpoint = CheckpointOrderSerializer(allow_null=True)
     limits = LimitsSerializer()
 

@@ -85,7 +85,8 @@ class TaskOrderView(TaskView):
     @extend_schema(parameters=[WhichTaskSerializer], responses=OrderSerializer)
     def get(self, request: Request) -> Response:
         which = self.read(WhichTaskSerializer, request.query_params)
-        return Response(order_for(self.task, which["role"], which["index"]))
+        order = order_for(self.task, which["role"], which["index"])
+        return Response(order, headers={"Cache-Control": "no-store"})  # it contains the values of secrets
 
 
 class TaskFilesView(TaskView):

@@ -14,6 +14,7 @@ from apps.jobs.models import Checkpoint, Job, JobEvent, JobOutput, ScalarPoint
 from apps.jobs.state.log_charges import log_release
 from apps.jobs.state.results import results_folder
 from apps.registry.models import ModelVersion
+from apps.secrets.delivery import secrets_of_job_forget
 from apps.stores import log_store, storage
 from apps.uploads.removal import tombstones_set
 from apps.uploads.services import uploads_discard, uploads_discard_of_job
@@ -37,6 +38,7 @@ def remove(job: Job) -> bool:
         storage().delete_prefix(place)
     with transaction.atomic():
         tombstones_set(places, timezone.now())
+        secrets_of_job_forget(job.pk)
         job.delete()
     return True
 

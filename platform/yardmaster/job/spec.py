@@ -140,6 +140,16 @@ class DatasetInput:
 
 
 @dataclass(frozen=True)
+class SecretInput:
+    """A secret of the job's namespace, by name, and how tasks get its value: in the variable `env`, or in the file
+    `file` of the secrets folder. With both, the variable holds the file's path."""
+
+    name: str
+    env: str = ""
+    file: str = ""
+
+
+@dataclass(frozen=True)
 class Paths:
     """How the script learns where things are. An empty flag or variable is not set at all.
 
@@ -186,6 +196,8 @@ class TrainingSpec:
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     inputs: tuple[DatasetInput, ...] = ()
+    secrets: tuple[SecretInput, ...] = ()
+    """Names alone: a value is in no specification."""
     paths: Paths = Paths()
     model_name: str = ""
     """The model of which the job's export becomes a version; empty: the one that is called like the job."""

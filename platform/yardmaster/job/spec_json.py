@@ -27,6 +27,7 @@ from yardmaster.job.spec import (
     Resources,
     Role,
     RoleSpec,
+    SecretInput,
     Strategy,
     SuccessRule,
     TrainingSpec,
@@ -38,12 +39,13 @@ from yardmaster.job.strategy import only_serves
 from yardmaster.quantity import format_bytes, parse_cpu, parse_memory
 
 _TOP = (
-    "version", "name", "strategy", "roles", "code", "entry_point", "arguments", "environment", "inputs", "paths",
-    "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "priority", "success", "program",
+    "version", "name", "strategy", "roles", "code", "entry_point", "arguments", "environment", "inputs", "secrets",
+    "paths", "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "priority", "success", "program",
     "options", "publishes",
 )  # fmt: skip
 _ROLE = ("replicas", "cpu", "memory", "gpus", "extended")
 _INPUT = ("dataset_version", "name", "mode", "share")
+_SECRET = ("name", "env", "file")
 _PATHS = tuple(Paths.__dataclass_fields__)
 _MODEL = ("name",)
 _SUCCESS = ("rule", "percent")
@@ -52,6 +54,7 @@ _LEVELS = {
     "the top level": _TOP,
     "roles.<role>": _ROLE,
     "inputs.<n>": _INPUT,
+    "secrets.<n>": _SECRET,
     "paths": _PATHS,
     "model": _MODEL,
     "success": _SUCCESS,
@@ -91,6 +94,7 @@ def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
         "arguments": list(spec.arguments),
         "environment": dict(spec.environment),
         "inputs": [_input_to_json(one) for one in spec.inputs],
+        "secrets": [_secret_to_json(one) for one in spec.secrets],
         "paths": {key: getattr(spec.paths, key) for key in _PATHS},
         "model": {"name": spec.model_name},
         "retries": spec.retries,
@@ -150,6 +154,11 @@ def _input_to_json(one: DatasetInput) -> dict[str, str]:
     return {"dataset_version": version, "name": one.name, "mode": one.mode.value, "share": one.share.value}
 
 
+def _secret_to_json(one: SecretInput) -> dict[str, str]:
+    """Without what is not set: most have one of the two."""
+    return {key: value for key in _SECRET if (value := getattr(one, key))}
+
+
 def _seconds(duration: timedelta) -> int:
     return int(duration.total_seconds())
 
@@ -194,6 +203,7 @@ class _Reading(Reading):
             arguments=tuple(self.texts("arguments", top.get("arguments", []), self._limits.arguments)),
             environment=self.environment(top.get("environment", {})),
             inputs=tuple(self.inputs(top.get("inputs", []))),
+            secrets=tuple(self.secrets(top.get("secrets", []))),
             paths=self.paths(top.get("paths", {})),
             model_name=self.text("model.name", self.keys("model", top.get("model", {}), _MODEL).get("name", "")),
             retries=self.whole("retries", top.get("retries", _STAND_IN.retries)),
@@ -243,6 +253,15 @@ class _Reading(Reading):
             mode = self.word(f"{field}.mode", keys.get("mode", "folder"), InputMode, InputMode.FOLDER)
             share = self.word(f"{field}.share", keys.get("share", "all"), InputShare, InputShare.ALL)
             found.append(DatasetInput(version, name, mode, share))
+        return found
+
+    def secrets(self, value: object) -> list[SecretInput]:
+        found = []
+        for index, one in enumerate(self.items("secrets", value, self._limits.secrets)):
+            field = f"secrets.{index}"
+            keys = self.keys(field, one, _SECRET, required=("name",))
+            texts = {key: self.text(f"{field}.{key}", keys.get(key, "")) for key in _SECRET}
+            found.append(SecretInput(**texts))
         return found
 
     def paths(self, value: object) -> Paths:

@@ -19,6 +19,7 @@ class SpecLimits:
     arguments: int = 1000
     variables: int = 500
     inputs: int = 100
+    secrets: int = 100
     extended: int = 50
     """Extended resources of one role."""
     name: int = 100

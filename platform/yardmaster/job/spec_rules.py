@@ -15,16 +15,15 @@ from yardmaster.errors import Problem
 from yardmaster.job.program_rules import program_problems, publishing_problems
 from yardmaster.job.spec import InputMode, InputShare, Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, SpecLimits, is_text, shorten
+from yardmaster.job.spec_secrets import secrets_problems
+from yardmaster.job.spec_texts import path_is_inside, variable_problems
 from yardmaster.job.strategy import ROLES, never_ending_roles, only_serves, runs_script
 from yardmaster.quantity import format_bytes, format_cpu
 
-RESERVED_VARIABLES = ("TF_CONFIG",)
-RESERVED_PREFIX = "YARDMASTER_"
 CLASSIC_FLAGS = ("--ps_hosts", "--worker_hosts", "--job_name", "--task_index")
 DEPENDS_ON_STRATEGY = frozenset({"role_not_allowed", "role_missing", "too_many_tasks", "conflict"})
 """Codes of problems that another strategy might not have."""
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 _FLAG = re.compile(r"--[A-Za-z][A-Za-z0-9_-]{0,60}", re.ASCII)
 _INPUT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 _EXTENDED = re.compile(r"(?:[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
@@ -130,19 +129,6 @@ def _entry_point(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
         yield Problem("entry_point", "bad_value", "The entry point is a Python file.", remedy, shorten(path))
 
 
-def path_is_inside(path: str, longest: int = DEFAULT_LIMITS.path) -> bool:
-    """Whether a path of the code stays inside it on every system, and cannot be taken for an option."""
-    parts = path.split("/")
-    return (
-        0 < len(path) <= longest
-        and path.isprintable()
-        and "\\" not in path
-        and ":" not in parts[0]
-        and not path.startswith("-")
-        and all(part.strip() and part not in (".", "..") for part in parts)
-    )
-
-
 def _arguments(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
     if len(spec.arguments) > limits.arguments:
         message = f"There are at most {limits.arguments} arguments."
@@ -172,7 +158,7 @@ def _environment(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
     ours = {getattr(spec.paths, key): key for key in _path_keys(spec, "_env")}
     for name, value in spec.environment.items():
         field = f"environment.{shorten(name)}"
-        yield from _variable(field, name)
+        yield from variable_problems(field, name)
         if name and name in ours:
             remedy = f"Remove it, or set paths.{ours[name]} to another name or to an empty text."
             yield Problem(field, "reserved", f"Yardmaster sets {name} itself (paths.{ours[name]}).", remedy, name)
@@ -183,14 +169,6 @@ def _environment(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
             yield Problem(
                 field, "bad_value", "A variable is Unicode text without NUL.", "Remove the invalid character."
             )
-
-
-def _variable(field: str, name: str) -> Iterator[Problem]:
-    if not _VARIABLE.fullmatch(name):
-        message = "A variable's name has letters, digits and _, at most 128, and no digit first."
-        yield Problem(field, "bad_value", message, "Rename it.", shorten(name))
-    elif name in RESERVED_VARIABLES or name.startswith(RESERVED_PREFIX):
-        yield Problem(field, "reserved", f"{name} is reserved for Yardmaster.", "Remove or rename it.", shorten(name))
 
 
 def _inputs(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
@@ -231,7 +209,7 @@ def _reading(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
 
 
 def _paths(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
-    for ending, check in (("_flag", _flag), ("_env", _variable)):
+    for ending, check in (("_flag", _flag), ("_env", variable_problems)):
         seen: set[str] = set()
         for key in _path_keys(spec, ending):
             field, value = f"paths.{key}", getattr(spec.paths, key)
@@ -322,6 +300,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
     _environment,
     _inputs,
     _reading,
+    secrets_problems,
     _paths,
     _model,
     _limits,

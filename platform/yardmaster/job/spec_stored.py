@@ -28,6 +28,7 @@ from yardmaster.job.spec import (
     Resources,
     Role,
     RoleSpec,
+    SecretInput,
     Strategy,
     SuccessRule,
     TrainingSpec,
@@ -58,6 +59,7 @@ def stored_spec(data: object) -> TrainingSpec:
         arguments=top.value("arguments", _list_of(_text), ()),
         environment=top.value("environment", _table_of(_text), {}),
         inputs=top.value("inputs", _list_of(_input), ()),
+        secrets=top.value("secrets", _list_of(_secret), ()),
         paths=_paths(top),
         model_name=top.inner("model").value("name", _text, _DEFAULTS.model_name),
         retries=top.value("retries", _whole, _DEFAULTS.retries),
@@ -164,6 +166,11 @@ def _option(value: object) -> Option:
     if not isinstance(value, (str, int, float)):
         raise _unreadable("", "is no option")
     return value
+
+
+def _secret(value: object) -> SecretInput:
+    one = _Object("", value)
+    return SecretInput(one.required("name", _text), one.value("env", _text, ""), one.value("file", _text, ""))
 
 
 def _paths(top: _Object) -> Paths:

@@ -223,6 +223,13 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "Run the dataset's check, upload the damaged files as a new version and launch with it.",
             permanent=True,
         ),
+        "SecretUnavailable": Reason(
+            _USER,
+            "A secret is not available",
+            "{task} could not start: a secret of the job is not available ({said}).",
+            "Set the secret again on the page of the namespace's secrets, then retry the job.",
+            permanent=True,
+        ),
         "StageInFailed": Reason(
             _PLATFORM,
             "Inputs could not be fetched",

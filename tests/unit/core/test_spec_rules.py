@@ -23,7 +23,8 @@ from yardmaster.job.spec import (
     TrainingSpec,
 )
 from yardmaster.job.spec_limits import shorten
-from yardmaster.job.spec_rules import check_spec, path_is_inside
+from yardmaster.job.spec_rules import check_spec
+from yardmaster.job.spec_texts import path_is_inside
 
 BG, PS, MW, SINGLE = (
     Strategy.BETWEEN_GRAPH,

@@ -166,7 +166,7 @@ class TestReading:
 
     def test_only_the_sections_that_the_form_has_are_summed_up(self):
         trains, serves = ({"strategy": one, "name": "x"} for one in ("single", "in_graph"))
-        assert set(summaries(LaunchForm(trains))) - set(summaries(LaunchForm(serves))) == {"paths"}
+        assert set(summaries(LaunchForm(trains))) - set(summaries(LaunchForm(serves))) == {"paths", "secrets"}
 
     def test_a_percentage_is_not_meant_where_the_chief_decides(self):
         assert said({"success": {"rule": "chief", "percent": "50"}})["success"] == {"rule": "chief"}
