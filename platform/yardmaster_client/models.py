@@ -205,6 +205,8 @@ class ModelVersion:
     source: dict[str, Any] = field(default_factory=dict)
     """What it was made of; empty in a list, like `metrics`."""
     metrics: tuple[dict[str, Any], ...] = ()
+    contents: dict[str, Any] | None = None
+    """What its files say of themselves; None in a list, and until they are read."""
     note: str = ""
     created_by: str | None = None
     created_at: datetime | None = None
