@@ -218,6 +218,18 @@ class ModelVersion:
 
 
 @dataclass(frozen=True)
+class StageChange:
+    """A version was given a stage, or lost it."""
+
+    version: int
+    before: str
+    after: str
+    by: str | None = None
+    at: datetime | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Model:
     id: str
     name: str = ""
@@ -225,6 +237,7 @@ class Model:
     namespace_slug: str = ""
     description: str = ""
     latest: ModelVersion | None = None
+    deleted_at: datetime | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
 
