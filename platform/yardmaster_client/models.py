@@ -262,5 +262,7 @@ class Upload:
     state: str
     part_size: int
     files: tuple[dict[str, Any], ...] = ()
+    """None of one that has more than 20,000."""
+    file_count: int = 0
     problem: dict[str, Any] | None = None
     expires_at: datetime | None = None
