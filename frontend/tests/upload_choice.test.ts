@@ -1,6 +1,6 @@
 // Which chosen files are meant, and what is left to send of an upload.
 import assert from "node:assert/strict";
-import { byCharacters, test } from "node:test";
+import { test } from "node:test";
 import { byCharacters, choose, commonTop, nameFor, type Picked } from "../src/upload/choice";
 import { arrivedOf, lackingOf, match, rangeOf, restAfter, Speed, type ServerFile } from "../src/upload/plan";
 
