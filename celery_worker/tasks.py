@@ -21,6 +21,7 @@ from apps.dispatch.messages import (
     DELIVER_EVENTS,
     FINISH_UPLOAD,
     KEEP_NAMESPACE,
+    PUBLISH,
     READ_MODEL,
     RECONCILE,
     SEND_NOTICE,
@@ -30,7 +31,9 @@ from apps.jobs.engines.namespaces import engine_namespaces_keep, engine_namespac
 from apps.jobs.engines.probes import network_is_due, probes_sweep
 from apps.jobs.state.exports import export_settle, exports_settle
 from apps.jobs.state.outputs import outputs_settle, outputs_sweep
+from apps.jobs.state.publications import part_settle
 from apps.jobs.state.results import result_settle, results_settle
+from apps.jobs.worker.publishing import publications_sweep, publish
 from apps.jobs.worker.queue_pass import admit_queue
 from apps.jobs.worker.reconcile import reconcile
 from apps.jobs.worker.sweep import sweep
@@ -84,8 +87,15 @@ def finish_upload(upload_id: str) -> None:
             result_settle(uuid.UUID(upload_id), timezone.now())
             export_settle(uuid.UUID(upload_id), timezone.now())
             outputs_settle(uuid.UUID(upload_id), timezone.now())
+            part_settle(uuid.UUID(upload_id), timezone.now())
     finally:
         _upload_slots.release()
+
+
+@shared_task(name=PUBLISH, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
+def publish_dataset(job_id: str) -> None:
+    """Make a dataset version of what the tasks of a job have sent, or discard it."""
+    publish(uuid.UUID(job_id))
 
 
 @shared_task(name=READ_MODEL)  # type: ignore[untyped-decorator]
@@ -143,7 +153,8 @@ def network_is_due_again(**_: object) -> None:
 @shared_task(name="yardmaster.settle_results")  # type: ignore[untyped-decorator]
 def settle_results() -> None:
     """Make checkpoints, models and outputs of finished uploads whose own message was lost, and remove replaced
-    outputs."""
+    outputs; and have what is decided published."""
+    publications_sweep(timezone.now())
     results_settle(timezone.now())
     exports_settle(timezone.now())
     outputs_sweep(timezone.now())

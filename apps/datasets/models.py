@@ -18,3 +18,5 @@ class DatasetVersion(Version):
     records = models.BigIntegerField(null=True, blank=True)
     problems = models.JSONField(default=list)
     """Damage that was found when the version was made: `[{"path", "fault"}]`, the first hundred."""
+    source_job = models.UUIDField(null=True, blank=True, db_index=True)
+    """The job that published it, which may have been deleted since. None: people uploaded it."""

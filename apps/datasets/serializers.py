@@ -24,6 +24,7 @@ class DatasetVersionSerializer(VersionSerializer):
     dataset = serializers.UUIDField(source="parent_id")
     records = serializers.IntegerField(allow_null=True)
     problems = FileFaultSerializer(many=True, help_text="Damaged files, the first hundred.")
+    source_job = serializers.UUIDField(allow_null=True, help_text="The job that published it; null: it was uploaded.")
 
 
 class DatasetSerializer(CollectionSerializer):

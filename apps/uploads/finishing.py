@@ -114,7 +114,7 @@ def _assemble_block(
     arrived: Sequence[list[Part] | None],
     crc_budget: int,
 ) -> None:
-    counted = upload.kind == Kind.DATASET and not upload.unpack
+    counted = upload.kind in (Kind.DATASET, Kind.PART) and not upload.unpack
     budgets = crc_budgets((file.size for file in files), crc_budget)
     work = [
         partial(

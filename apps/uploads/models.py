@@ -18,6 +18,8 @@ class Kind(models.TextChoices):
     CHECKPOINT = "checkpoint"
     MODEL = "model"
     OUTPUT = "output"
+    PART = "part"
+    """What one task of a job publishes."""
 
 
 class State(models.TextChoices):

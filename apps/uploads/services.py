@@ -63,7 +63,7 @@ def upload_begin(
         _clear_the_way(key_prefix)
     now = timezone.now()
     upload = Upload(namespace=namespace, created_by=actor, kind=kind, job_id=job_id, created_at=now, touched_at=now)
-    upload.key_prefix = key_prefix or f"{folder_of(namespace.pk)}/{_FOLDERS[kind]}/{upload.target_id}"
+    upload.key_prefix = key_prefix or f"{folder_for(namespace, kind)}/{upload.target_id}"
     upload.part_size = part_size_for(max(file.size for file in files))
     upload.file_count = len(files)
     upload.held = sum(file.size for file in files)
@@ -83,6 +83,11 @@ def upload_begin(
     except IntegrityError as error:
         raise Conflict("Another upload for the same name has just started.") from error
     return upload
+
+
+def folder_for(namespace: Namespace, kind: Kind) -> str:
+    """Where the versions of a kind lie."""
+    return f"{folder_of(namespace.pk)}/{_FOLDERS[kind]}"
 
 
 def upload_complete(upload: Upload, *, unpack: bool = False) -> Upload:

@@ -15,7 +15,8 @@ from typing import Callable, List, Tuple
 from yardmaster_runner.checkpoints import Complete, find_complete, snapshot
 from yardmaster_runner.exits import note
 from yardmaster_runner.exports import find_export
-from yardmaster_runner.upload import AlreadyStored, Uploader, UploadFailed, describe
+from yardmaster_runner.task_api import TaskApi
+from yardmaster_runner.upload import AlreadyStored, Uploader, UploadFailed, describe, files_below
 
 LOOK_EVERY = 3.0
 UPLOAD_EVERY = 30.0
@@ -100,6 +101,19 @@ def keep_model(uploader: Uploader, model_dir: str, *, was_stopped: bool = False,
     except (UploadFailed, OSError) as error:
         return "the model is not kept: %s" % error
     return export.problem
+
+
+def publish_output(uploader: Uploader, api: TaskApi, output_dir: str) -> str:
+    """Upload what lies in the output directory, all of it. Empty when the portal has it; else why it has not."""
+    try:
+        paths = files_below(output_dir)
+        if paths:
+            uploader.send("published", [describe(path, os.path.join(output_dir, path)) for path in paths], api.who)
+        else:
+            uploader.insist(api.nothing_published)
+    except (UploadFailed, OSError) as error:
+        return str(error)
+    return ""
 
 
 def _signature(found: List[Complete]) -> Signature:

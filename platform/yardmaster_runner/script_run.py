@@ -8,9 +8,9 @@ from typing import Callable, Mapping, Optional, Sequence
 
 from yardmaster_runner import launch
 from yardmaster_runner.events import EventFiles
-from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun, Ending
+from yardmaster_runner.exits import NOT_PUBLISHED, STAGE_IN_FAILED, CannotRun, Ending
 from yardmaster_runner.intake import Intake, now_ms, open_pipe
-from yardmaster_runner.keeper import CheckpointKeeper, keep_model
+from yardmaster_runner.keeper import CheckpointKeeper, keep_model, publish_output
 from yardmaster_runner.masking import TokenMask
 from yardmaster_runner.observer import Observer
 from yardmaster_runner.order import Order
@@ -106,7 +106,15 @@ class ScriptRun:
         if self._outputs is not None:
             self._outputs.finish()
             self._outputs.join()
+        if self._order.publishes and ending.exit_code == 0:
+            ending = self._publish(ending)
         return ending
+
+    def _publish(self, ending: Ending) -> Ending:
+        """A job that publishes has not done its work before all of it is uploaded."""
+        self._facts.state("uploading")
+        trouble = publish_output(self._uploader(), self._api, self._folders.output)
+        return Ending(NOT_PUBLISHED, "NotPublished", trouble[:LONGEST_MESSAGE]) if trouble else ending
 
     def _keep_decided(self, keeper: CheckpointKeeper, ending: Ending) -> Ending:
         """The last checkpoint and the model: of a script that ended well, and of one that was asked to stop and

@@ -80,9 +80,13 @@ class TaskApi:
         _field(answer, "next_line", int)
 
     def begin_upload(self, kind: str, facts: Mapping[str, Any]) -> Dict[str, Any]:
-        """`kind` is `checkpoints`, `model` or `outputs`. The upload as section 4 describes it."""
+        """`kind` is `checkpoints`, `model`, `outputs` or `published`. The upload as section 4 describes it."""
         answer = self.portal.call("POST", "task/%s/" % kind, body=facts, timeout=self.timeout)
         return dict(_field(answer, "upload", dict))
+
+    def nothing_published(self) -> None:
+        """Tell the portal that this task has nothing to publish."""
+        self.portal.call("POST", "task/published/", body=self.who, timeout=self.timeout)
 
     def event_files(self, *, is_shared: bool) -> List[Mapping[str, Any]]:
         """The event files that the portal has of this attempt, of this task or of the folder that the tasks share."""

@@ -87,7 +87,8 @@ class TaskLifecycle:
             ending = self._masked(run.to_its_end(self._inherited, self._switch, spool, shipping))
             secret_files.remove(self._folders.secrets)
             self._preparation.end()
-            write_ending(self._settings.work_dir, ending)
+            if ending.exit_code or not order.publishes:  # else it has not ended well before all of it is uploaded
+                write_ending(self._settings.work_dir, ending)
             shipping.no_more_lines()
             farewell.worked()
             ending = self._masked(run.keep_results())

@@ -123,7 +123,7 @@ class Uploader:
         together."""
         self._patience.worked()
         facts: Dict[str, Any] = {"files": [{"path": f.path, "size": f.size} for f in files], **(more or {})}
-        upload = self._insist(lambda: self._api.begin_upload(kind, facts))
+        upload = self.insist(lambda: self._api.begin_upload(kind, facts))
         for some in _calls(_lacking(upload, {file.path: file for file in files})):
             check()
             self._send_parts(str(upload["id"]), some, check)
@@ -133,7 +133,7 @@ class Uploader:
     def _complete(self, upload: str) -> None:
         """A large upload is put together by a worker of the portal, which may take its time."""
         for _ in range(COMPLETE_LOOKS):
-            if self._insist(lambda: self._api.complete_upload(upload)):
+            if self.insist(lambda: self._api.complete_upload(upload)):
                 return
             self._patience.worked()
             self._wait(1.0, WAITING)
@@ -142,14 +142,14 @@ class Uploader:
     def _send_parts(self, upload: str, parts: Sequence[_Part], check: Callable[[], None]) -> None:
         wanted = [(one.index, one.number, hashlib.sha256(one.read()).hexdigest()) for one in parts]
         sign = lambda: self._api.part_urls(upload, wanted)  # noqa: E731
-        addresses = self._insist(sign)
+        addresses = self.insist(sign)
         backoff = Backoff()
         for one in parts:
             body = one.read()
             while not self._put(addresses[one.index, one.number], body):
                 check()
                 self._wait(backoff.next(), "the store does not take part %d of %s" % (one.number, one.file.path))
-                addresses = self._insist(sign)
+                addresses = self.insist(sign)
             backoff.reset()
             self._patience.worked()
 
@@ -166,7 +166,8 @@ class Uploader:
         # Every store names what it has taken. A page to sign in at does not.
         return 200 <= response.status < 300 and bool(response.headers.get("ETag"))
 
-    def _insist(self, call: Callable[[], Any]) -> Any:
+    def insist(self, call: Callable[[], Any]) -> Any:
+        """The answer of a call to the portal, which is waited for. Raises `UploadFailed`."""
         backoff = Backoff()
         while True:
             try:

@@ -11,6 +11,7 @@ from rest_framework import serializers
 from apps.api.serializers import StrictSerializer
 from apps.jobs.explanations.waiting_words import NEVER, WAITING, queue_state
 from apps.jobs.models import Job
+from apps.jobs.published import published_by
 from yardmaster.job.spec import Role, Strategy
 from yardmaster.lifecycle.phases import Phase, Wanted
 
@@ -159,19 +160,47 @@ class ServingSerializer(serializers.Serializer[Any]):
     servers = ServerSerializer(many=True)
 
 
+class PublishedProblemSerializer(serializers.Serializer[Any]):
+    """Why nothing was published."""
+
+    code = serializers.CharField()
+    detail = serializers.CharField()
+    remedy = serializers.CharField()
+
+
+class PublishedSerializer(serializers.Serializer[Any]):
+    """What a job publishes: the dataset, and the version once it is there. `version` is null before, and when it has
+    been deleted since."""
+
+    state = serializers.ChoiceField(choices=["pending", "published", "failed", "dropped"])
+    dataset = serializers.CharField(help_text="The dataset's name.")
+    version = serializers.UUIDField(allow_null=True)
+    number = serializers.IntegerField(allow_null=True)
+    problem = PublishedProblemSerializer(allow_null=True)
+    records = serializers.IntegerField(allow_null=True, help_text="Of a preparation: the records that were written.")
+    skipped = serializers.IntegerField(allow_null=True, help_text="Of a preparation: the bad records left out.")
+    bad = serializers.ListField(child=serializers.CharField(), help_text="The first of them, with file and row.")
+
+
 class JobDetailSerializer(JobSerializer):
     """One job, with what only its engine can tell."""
 
     serving = serializers.SerializerMethodField(help_text="For running `in_graph` jobs: the addresses of the servers.")
+    published = serializers.SerializerMethodField(help_text="What the current attempt publishes; null: nothing.")
 
     class Meta(JobSerializer.Meta):
-        fields = [*JobSerializer.Meta.fields, "serving"]
+        fields = [*JobSerializer.Meta.fields, "serving", "published"]
         read_only_fields = fields
 
     @extend_schema_field(ServingSerializer(allow_null=True))
     def get_serving(self, job: Job) -> dict[str, Any] | None:
         serving = self.context["serving"]
         return None if serving is None else dict(ServingSerializer(serving).data)
+
+    @extend_schema_field(PublishedSerializer(allow_null=True))
+    def get_published(self, job: Job) -> dict[str, Any] | None:
+        published = published_by(job)
+        return None if published is None else dict(PublishedSerializer(published).data)
 
 
 class FindingSerializer(serializers.Serializer[Any]):

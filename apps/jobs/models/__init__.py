@@ -11,6 +11,7 @@ from apps.jobs.models.attempt import (
 )
 from apps.jobs.models.job import Job, JobEvent, JobInput
 from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
+from apps.jobs.models.publication import Publication, PublicationPart
 
 __all__ = [
     "AdmissionLock",
@@ -22,6 +23,8 @@ __all__ = [
     "JobInput",
     "JobOutput",
     "OutputUpload",
+    "Publication",
+    "PublicationPart",
     "QueuePass",
     "ReplacedOutputs",
     "Reservation",

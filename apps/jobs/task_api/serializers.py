@@ -213,6 +213,14 @@ class NewOutputsSerializer(WhoseOutputsSerializer):
     )
 
 
+class NewPublishedSerializer(WhichTaskSerializer):
+    files = DeclaredFilesField(required=False, help_text="Left out: the task wrote nothing.")
+
+
+class PublishedUploadSerializer(serializers.Serializer[Any]):
+    upload = UploadSerializer(allow_null=True)
+
+
 class EventFileSerializer(serializers.Serializer[Any]):
     path = serializers.CharField()
     size = serializers.IntegerField()

@@ -19,6 +19,7 @@ from apps.errors import Gone, NotFound
 from apps.jobs.models import Job
 from apps.jobs.state import outputs
 from apps.jobs.state.exports import export_settle, model_begin
+from apps.jobs.state.publications import part_begin, part_settle
 from apps.jobs.state.results import checkpoint_begin, result_settle
 from apps.jobs.state.task_auth import IsTask, TaskIdentity, TaskTokenAuthentication
 from apps.jobs.task_api.orders import files_for, job_of, order_for
@@ -30,7 +31,9 @@ from apps.jobs.task_api.serializers import (
     NewCheckpointSerializer,
     NewModelSerializer,
     NewOutputsSerializer,
+    NewPublishedSerializer,
     OrderSerializer,
+    PublishedUploadSerializer,
     ReportAnswerSerializer,
     ReportSerializer,
     WhichFilesSerializer,
@@ -160,6 +163,21 @@ class TaskOutputsView(TaskView):
         return "" if which["shared"] else f"{which['role']}-{which['index']}"
 
 
+class TaskPublishedView(TaskView):
+    """Start the upload of what a task publishes, which replaces what the same task sent before."""
+
+    parser_classes = [FileListParser]
+
+    @extend_schema(request=NewPublishedSerializer, responses={201: PublishedUploadSerializer})
+    def post(self, request: Request) -> Response:
+        data = self.read(NewPublishedSerializer)
+        if not self.task.has_task(data["role"], data["index"]):
+            raise NotFound(f"The job has no task {data['role']}-{data['index']}.")
+        task = f"{data['role']}-{data['index']}"
+        upload = part_begin(job=job_of(self.task), attempt=self.task.attempt, task=task, files=data.get("files", []))
+        return Response({"upload": None if upload is None else UploadSerializer(upload).data}, status=201)
+
+
 class TaskUploadAddress(TaskView):
     """Below one upload: one of this job, for a task of its present attempt. An earlier one's must touch nothing."""
 
@@ -194,6 +212,7 @@ class TaskUploadCompleteView(TaskUploadAddress):
         result_settle(upload.pk, timezone.now())
         export_settle(upload.pk, timezone.now())
         outputs.outputs_settle(upload.pk, timezone.now())
+        part_settle(upload.pk, timezone.now())
         return Response(UploadSummarySerializer(upload).data, status=200 if upload.is_complete else 202)
 
 
@@ -204,6 +223,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("task/checkpoints/", TaskCheckpointsView.as_view(), name="task_checkpoints"),
     path("task/model/", TaskModelView.as_view(), name="task_model"),
     path("task/outputs/", TaskOutputsView.as_view(), name="task_outputs"),
+    path("task/published/", TaskPublishedView.as_view(), name="task_published"),
     path("task/uploads/<uuid:upload_id>/", TaskUploadView.as_view(), name="task_upload"),
     path("task/uploads/<uuid:upload_id>/parts/", TaskUploadPartsView.as_view(), name="task_upload_parts"),
     path("task/uploads/<uuid:upload_id>/complete/", TaskUploadCompleteView.as_view(), name="task_upload_complete"),

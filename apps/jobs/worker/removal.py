@@ -10,12 +10,14 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils import timezone
 
-from apps.jobs.models import Checkpoint, Job, JobEvent, JobOutput, ScalarPoint
+from apps.jobs.models import Checkpoint, Job, JobEvent, JobOutput, Publication, ScalarPoint
 from apps.jobs.state.log_charges import log_release
 from apps.jobs.state.results import results_folder
 from apps.registry.models import ModelVersion
 from apps.secrets.delivery import secrets_of_job_forget
 from apps.stores import log_store, storage
+from apps.uploads.joining import prefix_for
+from apps.uploads.models import Kind
 from apps.uploads.removal import tombstones_set
 from apps.uploads.services import uploads_discard, uploads_discard_of_job
 
@@ -26,6 +28,8 @@ _BATCHES_AT_ONCE = 50
 def remove(job: Job) -> bool:
     """Remove a job that is over and marked as deleted. The row goes last: while it is there, the sweep comes back.
     False: it is not done yet."""
+    if _is_being_published(job):
+        return False
     uploads_discard(Checkpoint.objects.filter(job=job).values_list("upload_id", flat=True))
     if not uploads_discard_of_job(job.pk):
         return False
@@ -43,14 +47,26 @@ def remove(job: Job) -> bool:
     return True
 
 
+def _is_being_published(job: Job) -> bool:
+    """What was copied for a version that there will not be is removed; a worker that is at it is waited for."""
+    opened = Publication.objects.filter(job=job, state=Publication.State.COLLECTING)
+    if opened.filter(leased_until__gt=timezone.now()).exists():
+        return True
+    prefixes = [prefix_for(job.namespace, Kind.DATASET, one) for one in opened.values_list("target_id", flat=True)]
+    for prefix in prefixes:
+        storage().delete_prefix(prefix)
+    tombstones_set(prefixes, timezone.now())
+    return False
+
+
 def _places_of(job: Job) -> list[str]:
     """Where everything of the job lies that is to go. Models used to lie there, too: those stay, with their place."""
     places = [results_folder(job), f"jobs/{job.pk}"]  # the second as before namespaces had folders
     kept = ModelVersion.objects.filter(source_job=job.pk).values_list("key_prefix", flat=True)
     if not any(prefix.startswith(f"{place}/") for prefix in kept for place in places):
         return places
-    attempts = range(1, job.attempt + 1)
-    return [f"{place}/{n}/{part}" for place in places for n in attempts for part in ("checkpoints", "outputs")]
+    kinds = ("checkpoints", "outputs", "published")
+    return [f"{place}/{n}/{kind}" for place in places for n in range(1, job.attempt + 1) for kind in kinds]
 
 
 def _rows_removed(job: Job) -> bool:

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
+from apps.dispatch.messages import PUBLISH, enqueue
 from apps.jobs.engines.configured import engine_named
 from apps.jobs.engines.namespaces import engine_namespace_lost, engine_namespace_ready
 from apps.jobs.engines.probes import refuse_unreachable
@@ -103,6 +104,8 @@ def _move(
             task_facts.mark_lost(job, seen, now)
         if phase.is_final:
             queue.ask_for_capacity_of(job)
+            if spec.publishes is not None:
+                enqueue(PUBLISH, job.pk)
 
 
 def _give_back(job: Job, until: datetime, why: Verdict, now: datetime) -> None:

@@ -32,9 +32,18 @@ _CLEARED_AT_ONCE = 50
 
 
 def collection_create(
-    store: VersionStore[C, V], *, namespace: Namespace, actor: User | None, name: str, description: str, upload: Upload
+    store: VersionStore[C, V],
+    *,
+    namespace: Namespace,
+    actor: User | None,
+    name: str,
+    description: str,
+    upload: Upload,
+    note: str = "",
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> C:
-    """Make the thing with its first version. Raises `Conflict` for a taken name, or an upload that is not complete."""
+    """Make the thing with its first version; `note` and `more` are that one's. Raises `Conflict` for a taken name, or
+    an upload that is not complete."""
     _check_upload(store, upload, namespace)
     try:
         with transaction.atomic():
@@ -42,7 +51,7 @@ def collection_create(
                 namespace=namespace, name=checked_name(name), description=description, created_by=actor
             )
             made.save(force_insert=True)
-            _version_create(store, made, actor=actor, upload=upload, note="")
+            _version_create(store, made, actor=actor, upload=upload, note=note, more=more)
             record(actor, f"{store.noun}.create", f"{store.noun}:{made.pk}", namespace=namespace, name=made.name)
     except IntegrityError as error:
         raise _name_taken(name, namespace) from error

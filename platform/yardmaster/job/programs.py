@@ -72,6 +72,8 @@ class Program:
     required: tuple[str, ...] = ()
     needs_input: bool = True
     needs_code: str = ""
+    describes: bool = False
+    """Each of its tasks leaves `part-<n>.json`, and all of them together become `dataset.json`."""
     publishes: bool = False
     """What it writes is nothing but a dataset: a job without `publishes` would do nothing."""
 
@@ -97,13 +99,14 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
                 "split": Text(accepts=_is_split, expected="percentages that add up to 100, such as 90/10 or 80/10/10"),
                 "seed": Whole(0, 2**31 - 1),
                 "label": Text(),
-                "shard_bytes": Whole(1_000_000, 10_000_000_000),
+                "shard_bytes": Whole(1_000_000, 5_000_000_000),
                 "records_per_shard": Whole(0, 10**9),
                 "compression": Text(choices=("none", "gzip")),
                 "on_bad_record": Text(choices=("fail", "skip")),
                 "step": Text(accepts=_is_script, expected="the path of a Python file in the code, such as step.py"),
             },
             needs_code="step",
+            describes=True,
             publishes=True,
         ),
     }

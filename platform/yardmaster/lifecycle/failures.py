@@ -33,6 +33,7 @@ __all__ = [
 EXIT_STAGE_IN_FAILED = 90
 EXIT_PORTAL_UNREACHABLE = 91
 EXIT_TOKEN_REFUSED = 92
+EXIT_NOT_PUBLISHED = 93
 
 
 _LONGEST_SAID = 300
@@ -321,6 +322,7 @@ _OF_THE_RUNNER = {
     EXIT_STAGE_IN_FAILED: "StageInFailed",
     EXIT_PORTAL_UNREACHABLE: "PortalUnreachable",
     EXIT_TOKEN_REFUSED: "TokenRefused",
+    EXIT_NOT_PUBLISHED: "NotPublished",
 }
 _ROLE_NAMES = {
     Role.CHIEF: "The chief",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Dict, List, Mapping, Sequence
 
-from yardmaster_runner.data.description import Description, Feature, Shard
+from yardmaster_runner.data.description import Description, Feature, Shard, from_text, to_text
 from yardmaster_runner.prepare.folder import SPLITS
 from yardmaster_runner.prepare.numbers import Numbers
 from yardmaster_runner.prepare.schema import joined
@@ -44,6 +45,24 @@ def merged(parts: Sequence[Mapping[str, Any]]) -> Description:
         counts={name: dict(sorted(counts[name].items())) for name in SPLITS if name in counts},
         statistics={name: one.facts() for name, one in numbers.items() if one.count},
     )
+
+
+def merged_texts(texts: Sequence[str]) -> Dict[str, Any]:
+    """The description as text with what was counted, or `error`: what is wrong with the results, which may be
+    anything."""
+    try:
+        parts = [json.loads(text) for text in texts]
+        description = merged(parts)
+        records = sum(description.records(split) for split in description.splits)
+        if not records:
+            raise PrepareError("no record was written")
+        bad = [str(one) for part in parts for one in part["bad"]]
+        text = to_text(description)
+        from_text(text)
+        skipped = sum(int(part["bad_count"]) for part in parts)
+        return {"text": text, "records": records, "skipped": skipped, "bad": bad[:100]}
+    except (PrepareError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        return {"error": "the results of the tasks cannot be merged: %s" % error}
 
 
 def _features(members: Mapping[str, Mapping[str, Any]]) -> Dict[str, Feature]:
