@@ -13,6 +13,7 @@ from tests.bench import (
     many_pods,
     object_store,
     pages,
+    reading,
     running,
     running_jobs,
     scaling,
@@ -34,6 +35,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "pages": pages.measure,
     "viewer": log_viewer.measure,
     "store": object_store.measure,
+    "reading": reading.measure,
 }
 
 

@@ -98,6 +98,7 @@ class LaunchForm(SpecForm):
         self.fields["name"].widget.attrs["maxlength"] = DEFAULT_LIMITS.name
         self.fields["entry_point"].widget.attrs["list"] = "launch-scripts"
         self.runs_script = self.texts()["strategy"] not in SERVERS_ONLY
+        self.reads_shards = self.runs_script and self.texts()["strategy"] != Strategy.PARAMETER_SERVER.value
         if not self.runs_script:
             self.fields["code"].required = self.fields["entry_point"].required = False
         self.paths = PathsForm(data, prefix="paths", initial=at_first.get("paths"))
