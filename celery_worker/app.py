@@ -35,6 +35,7 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "uploads": {"task": "yardmaster.sweep_uploads", "schedule": 30.0, "options": {"expires": 30.0}},
     "results": {"task": "yardmaster.settle_results", "schedule": 30.0, "options": {"expires": 30.0}},
     "models": {"task": "yardmaster.sweep_models", "schedule": 60.0, "options": {"expires": 60.0}},
+    "services": {"task": "yardmaster.sweep_services", "schedule": 10.0, "options": {"expires": 10.0}},
     "notices": {"task": "yardmaster.sweep_notices", "schedule": 30.0, "options": {"expires": 30.0}},
     "browsers": {"task": "yardmaster.clean_browsers", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "stores": {"task": "yardmaster.clean_stores", "schedule": 3600.0, "options": {"expires": 3600.0}},

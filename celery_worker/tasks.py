@@ -42,6 +42,7 @@ from apps.notifications.worker import notice_send, notices_sweep
 from apps.registry.contents import contents_read, contents_sweep
 from apps.registry.deletion import deleted_sweep
 from apps.removals.worker import removal_carry_out, removals_sweep
+from apps.serving.worker import services_sweep
 from apps.stores import log_store, storage
 from apps.uploads.finishing import upload_finish_quietly
 from apps.uploads.services import uploads_sweep
@@ -182,6 +183,12 @@ def send_notice(notice_id: str) -> None:
 def sweep_notices() -> None:
     """Have mails sent whose message was lost or whose server was away, and of jobs that wait for long."""
     notices_sweep(timezone.now())
+
+
+@shared_task(name="yardmaster.sweep_services")  # type: ignore[untyped-decorator]
+def sweep_services() -> None:
+    """Stop services that no one uses."""
+    services_sweep(timezone.now())
 
 
 @shared_task(name="yardmaster.clean_stores")  # type: ignore[untyped-decorator]

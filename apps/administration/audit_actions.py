@@ -26,6 +26,8 @@ ACTIONS = {
     "user.removed": "User removed",
     "user.removal_called_off": "User removal cancelled",
     "user.delete": "User deleted",
+    "service.start": "Model served",
+    "service.stop": "Model server stopped",
     "namespace.create": "Namespace created",
     "namespace.change": "Namespace changed",
     "namespace.remove": "Team removal started",

@@ -30,6 +30,7 @@ from apps.jobs.state.specs import asked_spec
 from apps.namespaces.models import Namespace, limits_of
 from apps.namespaces.models import Quota as QuotaRow
 from apps.namespaces.selectors import quota_of
+from apps.registry.selectors import MODELS
 from apps.secrets.checking import secret_problems
 from apps.stores import storage
 from apps.uploads.versioned.selectors import VersionStore, files_of, version_for
@@ -175,10 +176,14 @@ def _missing(user: User, spec: TrainingSpec) -> list[Problem]:
     if spec.code_version is not None:
         found.append(_problem_of(user, spec.code_version, "code", "code", CODE))
     for index, one in enumerate(spec.inputs):
+        if one.model_version is not None:
+            field = f"inputs.{index}.model_version"
+            found.append(_problem_of(user, one.model_version, field, "model", MODELS))
+            continue
         field = f"inputs.{index}.dataset_version"
-        problem = _problem_of(user, one.dataset_version, field, "dataset", DATASETS)
+        problem = _problem_of(user, one.version, field, "dataset", DATASETS)
         if problem is None and one.mode is InputMode.STREAM:
-            problem = _not_streamable(user, one.dataset_version, f"inputs.{index}.mode")
+            problem = _not_streamable(user, one.version, f"inputs.{index}.mode")
         found.append(problem)
     return [problem for problem in found if problem is not None]
 
@@ -197,7 +202,7 @@ def _problem_of(
     try:
         version_for(store, user, version_id)
     except NotFound:
-        command = "code" if what == "code" else "datasets"
+        command = what if what == "code" else f"{what}s"
         remedy = f"Give the id of a {what} version, as `yardmaster {command} list` shows it."
         return Problem(
             field,

@@ -90,6 +90,8 @@ def job_list(user: User, filters: JobFilters) -> JobList:
         jobs = jobs.filter(phase__in=[phase.value for phase in filters.phases])
     if filters.strategy is not None:
         jobs = jobs.filter(strategy=filters.strategy.value)
+    else:
+        jobs = jobs.exclude(strategy=Strategy.SERVICE.value)  # shown with what they serve, and where they are asked for
     if filters.owner:
         jobs = jobs.filter(owner_id__in=_owners(filters.owner))
     if filters.search:

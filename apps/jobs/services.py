@@ -112,6 +112,11 @@ def job_stop(*, user: User, job: Job) -> Job:
     return job
 
 
+def job_stop_unused(job: Job, message: str) -> bool:
+    """Want a job stopped that the portal itself ends because no one uses it. False where it was to stop already."""
+    return _want_stopped(job, timezone.now(), None, message)
+
+
 def jobs_stop_all(*, engines: Collection[str]) -> list[Job]:
     """Want every unfinished job of these engines stopped, for the operator of their machine. Returns those that were
     wanted before."""
@@ -149,14 +154,17 @@ def jobs_delete_in(namespace: Namespace, user: User | None) -> int:
     return Job.objects.filter(namespace=namespace).count()
 
 
-def _want_stopped(job: Job, now: datetime, user: User | None) -> bool:
-    """Write that the job shall stop. False where it has ended, or is to stop already. `user` None: the operator."""
+def _want_stopped(job: Job, now: datetime, user: User | None, message: str = "") -> bool:
+    """Write that the job shall stop. False where it has ended, or is to stop already. `user` None: the operator, or
+    the portal itself, which says why."""
     name = "The portal's operator" if user is None else user.username
     with transaction.atomic():
         running = Job.objects.filter(pk=job.pk, wanted=Wanted.RUN.value).exclude(phase__in=_FINAL)
         if not running.update(wanted=Wanted.STOP.value):
             return False
-        _event(job, now, "stop_asked", f"{name} requested to stop the job.", by=user.username if user else "")
+        _event(
+            job, now, "stop_asked", message or f"{name} requested to stop the job.", by=user.username if user else ""
+        )
         record(user, "job.stop", f"job:{job.pk}", namespace=job.namespace, name=job.name)
         ask_for_look(job.pk, now)
         enqueue(RECONCILE, job.pk)

@@ -17,6 +17,7 @@ from django.conf import settings
 
 from apps.api.problems import ApiProblem, answer_to, unavailable
 from apps.errors import TooLarge
+from apps.serving.dialing import MOST_BODY
 from apps.stores import storage
 from portal.callers import brings_credential, caller_of
 from portal.refusals import Application, Message, Receive, Send, refuse
@@ -29,6 +30,8 @@ FOR_ANYBODY = ("/accounts/", "/sign-in/", "/storage/", "/api/v1/auth/")
 FORM = 64 << 10
 """What a request may carry while it is not known who sends it."""
 LIMITS = {
+    "/api/v1/model-versions/ID/predict/": MOST_BODY,
+    "/model-versions/ID/try/predict/": MOST_BODY,
     "/api/v1/uploads/": 16 << 20,
     "/api/v1/task/checkpoints/": 16 << 20,
     "/api/v1/task/model/": 16 << 20,
@@ -46,6 +49,8 @@ LIMITS = {
 points of curves, a piece of a log, a specification, so that one that is too large is told its largest field, and a form
 with a job file in it, which is longer as a form than as a file. `ID` stands for any id."""
 _ID = re.compile(r"(?<=/)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=/)")
+SERVED = re.compile(r"/api/v1/services/[0-9a-f-]{36}/v1/models/[^/]{1,300}(?:/versions/[0-9]{1,10})?:predict")
+"""TensorFlow Serving's own addresses of a service."""
 _SLOWEST = 4 << 10
 """Bytes per second, beside the patience, that any client can send."""
 _IN_MEMORY = 2_621_440
@@ -158,6 +163,8 @@ def limit_of(path: str, query: bytes = b"") -> int:
     largest: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     if path.startswith(FOR_ANYBODY):
         return min(FORM, largest)
+    if SERVED.fullmatch(path):
+        return min(MOST_BODY, largest)
     return min(LIMITS.get(_ID.sub("ID", path), settings.YARDMASTER_BODY_LIMIT), largest)
 
 

@@ -15,7 +15,7 @@ import structlog
 
 from portal import env, object_stores
 from portal.client_errors import ClientErrors, bounded
-from portal.timing import timing
+from portal.timing import serving, timing
 from yardmaster.job.spec_limits import SpecLimits
 from yardmaster.quantity import parse_cpu, parse_memory
 
@@ -97,6 +97,7 @@ INSTALLED_APPS = [
     "apps.notifications",
     "apps.logs",
     "apps.registry",
+    "apps.serving",
     "apps.administration",
     "apps.removals",
     "portal",
@@ -331,6 +332,7 @@ YARDMASTER_STREAM_CACHE = env.size("YARDMASTER_STREAM_CACHE", "10Gi", least=1 <<
 YARDMASTER_OUTPUT_LIMIT = env.size("YARDMASTER_OUTPUT_LIMIT", "10Gi", least=1 << 20)
 """The most bytes of outputs (event files and other files in the log directory) of one job."""
 YARDMASTER_TIMING = timing()
+YARDMASTER_SERVING = serving()
 YARDMASTER_JOB_LEASE = timedelta(seconds=env.number("YARDMASTER_JOB_LEASE", 60, least=5))
 """Longer than any look at a job takes; how long a job rests after the worker that looked at it was killed."""
 YARDMASTER_EARLIER_SECRET_KEYS = env.words("YARDMASTER_EARLIER_SECRET_KEYS", "")

@@ -1,8 +1,10 @@
-"""The clockwork of jobs, from the environment. What each time means is said by `yardmaster.lifecycle.plan.Timing`."""
+"""The clockwork of jobs and services, from the environment. What each time of jobs means is said by
+`yardmaster.lifecycle.plan.Timing`."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from portal import env
 from yardmaster.lifecycle.plan import Timing
@@ -19,3 +21,13 @@ def timing() -> Timing:
         growth_patience=timedelta(seconds=env.number("YARDMASTER_GROWTH_PATIENCE", 600, least=1)),
         image_patience=timedelta(seconds=env.number("YARDMASTER_IMAGE_PATIENCE", 300, least=1)),
     )
+
+
+def serving() -> dict[str, Any]:
+    """What a model server gets that does not say, and when it is stopped."""
+    return {
+        "CPU": float(env.number("YARDMASTER_SERVICE_CPU", 1, least=1)),
+        "MEMORY": env.size("YARDMASTER_SERVICE_MEMORY", "2Gi", least=64 << 20),
+        "IDLE": timedelta(seconds=env.number("YARDMASTER_SERVICE_IDLE", 900, least=60)),
+        "LONGEST_IDLE": timedelta(seconds=env.number("YARDMASTER_SERVICE_LONGEST_IDLE", 86_400, least=60)),
+    }

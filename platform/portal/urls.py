@@ -13,6 +13,7 @@ from apps.logs import pages as logs
 from apps.notifications import pages as notifications
 from apps.registry import change_pages as registry
 from apps.removals import pages as removals
+from apps.serving import pages as serving
 from portal import find, home
 
 API = (
@@ -33,6 +34,7 @@ API = (
     "logs.views",
     "registry.views",
     "removals.views",
+    "serving.views",
 )
 
 PAGES = (
@@ -46,6 +48,7 @@ PAGES = (
     datasets,
     code,
     registry,
+    serving,
     removals,
 )
 """Each has its own addresses; below are those that belong to none."""

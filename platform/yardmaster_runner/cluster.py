@@ -17,6 +17,8 @@ MULTI_WORKER_MIRRORED = "multi_worker_mirrored"
 BATCH = "batch"
 IN_GRAPH = "in_graph"
 """The tasks run a server of ours in the place of a script."""
+SERVICE = "service"
+"""The one task serves a port for users, through the portal."""
 
 
 def tf_config(

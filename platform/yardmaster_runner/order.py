@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Mapping, Optional, Tuple
 
-from yardmaster_runner.cluster import BATCH, IN_GRAPH
+from yardmaster_runner.cluster import BATCH, IN_GRAPH, SERVICE
 from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun
 from yardmaster_runner.own_programs import MODULES
 from yardmaster_runner.patience import AWAY_AFTER
@@ -103,10 +103,15 @@ class Order:
         """Whether the task is a plain TensorFlow server, in the place of a script."""
         return self.strategy == IN_GRAPH
 
+    @property
+    def is_service(self) -> bool:
+        """Whether the portal connects to its port, for users."""
+        return self.strategy == SERVICE
+
     def is_decided_by(self, role: str, index: int) -> bool:
         """Whether this task keeps the checkpoints and the model: the chief, or worker 0 where there is no chief. None
-        does where the tasks are independent."""
-        if self.strategy == BATCH:
+        does where the tasks are independent, or serve."""
+        if self.strategy in (BATCH, SERVICE):
             return False
         return role == "chief" or (role == "worker" and index == 0 and not self.replicas.get("chief"))
 

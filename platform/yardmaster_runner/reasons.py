@@ -69,9 +69,16 @@ def explain_end_of_server(ending: Ending) -> Ending:
     return replace(ending, reason=word)
 
 
-def explain_end_of_program(ending: Ending) -> Ending:
-    """The same ending where what ran was one of our own programs: its exit code says that its data is at fault."""
-    return replace(ending, reason="BadData") if ending.exit_code == BAD_DATA else ending
+def explain_end_of_program(ending: Ending, *, is_service: bool = False) -> Ending:
+    """The same ending where what ran was one of our own programs: its exit code says that its data is at fault. The
+    data of a service is a model."""
+    if is_service:
+        return explain_end_of_server(replace(ending, reason="ModelNotLoaded") if _is_bad_data(ending) else ending)
+    return replace(ending, reason="BadData") if _is_bad_data(ending) else ending
+
+
+def _is_bad_data(ending: Ending) -> bool:
+    return ending.exit_code == BAD_DATA
 
 
 def _word(exit_code: int, lines: List[str], found: Optional[Uncaught], reached: int, given: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Callable, Mapping, Optional, Sequence
+from typing import Callable, Mapping, Optional, Sequence, Set
 
 from yardmaster_runner import launch
 from yardmaster_runner.events import EventFiles
@@ -21,6 +21,7 @@ from yardmaster_runner.reasons import explain_end, explain_end_of_program, expla
 from yardmaster_runner.reporter import Facts
 from yardmaster_runner.script import Script
 from yardmaster_runner.secret_patterns import Pattern
+from yardmaster_runner.service_token import VARIABLE, service_token
 from yardmaster_runner.settings import Settings
 from yardmaster_runner.shipper import ShipperThread
 from yardmaster_runner.spool import Spool
@@ -72,7 +73,7 @@ class ScriptRun:
         kills = memory_kills()
         reader, writer = open_pipe()
         line_bytes = min(self._order.limits.line_bytes, LONGEST_LINE)
-        mask = TokenMask(lambda: self._api.portal.tokens, self._patterns)
+        mask = TokenMask(self._secrets, self._patterns)
         intake = Intake(reader, spool, line_bytes, lambda: _may_wait(shipping, switch), self._progress.see_output, mask)
         script = self._start(inherited, writer, spool)
         switch.started(script, self._order.grace_period)
@@ -137,7 +138,7 @@ class ScriptRun:
         reached = self._progress.reached
         ending = explain_end(exit_code, tail, was_out_of_memory, was_asked_to_stop, reached, given)
         if self._order.program:
-            return explain_end_of_program(ending)
+            return explain_end_of_program(ending, is_service=self._order.is_service)
         return explain_end_of_server(ending) if self._order.runs_server else ending
 
     def _start(self, inherited: Mapping[str, str], output: int, spool: Spool) -> Script:
@@ -146,6 +147,8 @@ class ScriptRun:
 
         command = launch.command(self._settings, self._order, self._folders)
         environment = launch.environment(self._settings, self._order, self._folders, inherited)
+        if self._order.is_service:
+            environment[VARIABLE] = self._service_token()
         try:
             narrowed = say if self._settings.loopback_only else None
             return Script.start(command, environment, self._folders.code, output, narrowed)
@@ -153,6 +156,15 @@ class ScriptRun:
             raise CannotRun(STAGE_IN_FAILED, "StageInFailed", "it cannot be started: %s" % error) from error
         finally:
             os.close(output)
+
+    def _secrets(self) -> Set[str]:
+        """What no log may show."""
+        known = self._api.portal.tokens
+        return known | {service_token(one) for one in known} if self._order.is_service else known
+
+    def _service_token(self) -> str:
+        with open(self._settings.token_file, encoding="utf-8") as file:
+            return service_token(file.read().strip())
 
     def _reads_events(self) -> bool:
         """In a shared log directory one task, and the evaluator, read the event files for all."""
@@ -162,8 +174,9 @@ class ScriptRun:
         return Uploader(self._api, self._api.portal.hosts, Patience(patience, self._haste))
 
     def _keeps_outputs(self) -> bool:
-        """A parameter server has none, and neither has our own server program."""
-        return not self._order.runs_server and self._settings.role != "ps" and self._reads_events()
+        """A parameter server has none, and neither has a server program of ours."""
+        is_server = self._order.runs_server or self._order.is_service
+        return not is_server and self._settings.role != "ps" and self._reads_events()
 
     def _output_keeper(self) -> OutputKeeper:
         """In a shared log directory one task sends the files of all; the evaluator may outlive it, and sends at its end

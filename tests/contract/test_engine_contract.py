@@ -23,7 +23,7 @@ from tests.contract.engine_harness import (
     task_in,
     wait_until,
 )
-from yardmaster.engines.base import Outputs, Restarts, Serves, Watches
+from yardmaster.engines.base import Dials, Outputs, Restarts, Serves, Watches
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.lifecycle.phases import ABSENT, Observation, TaskPhase
@@ -374,3 +374,35 @@ def at_once(count: int, deed: Callable[[], None]) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def service_spec() -> TrainingSpec:
+    """One task that serves a port."""
+    roles = {Role.WORKER: RoleSpec(1, SMALL)}
+    return spec_of(Strategy.SERVICE, code_version=None, entry_point="", program="model_server", roles=roles)
+
+
+def test_a_service_has_an_address_to_dial_from_its_begin_until_it_is_removed(harness: Harness, key: JobKey):
+    if not isinstance(harness.engine, Dials):
+        pytest.skip("the portal cannot connect to tasks of this engine")
+    spec, other = service_spec(), new_key()
+    assert harness.engine.address(spec, key, Role.WORKER, 0) is None
+    for one in (key, other):
+        harness.engine.submit(spec, one, ACCESS)
+        harness.let_begin(one)
+    found = harness.engine.address(spec, key, Role.WORKER, 0)
+    assert found is not None
+    assert 0 < found.port < 65_536
+    assert harness.engine.address(spec, key, Role.WORKER, 0) == found
+    assert harness.engine.address(spec, key, Role.PS, 0) is None
+    harness.engine.clean_up(key)
+    wait_until(harness.engine, key, lambda seen: not seen.exists)
+    assert harness.engine.address(spec, key, Role.WORKER, 0) is None
+
+
+def test_a_service_is_stopped_like_any_run(harness: Harness, key: JobKey):
+    harness.engine.submit(service_spec(), key, ACCESS)
+    harness.let_begin(key)
+    assert phases(harness, key) == {"worker-0": "RUNNING"}
+    harness.engine.stop(key, SHORT)
+    assert {task.phase for task in wait_until(harness.engine, key, all_ended).tasks} == {TaskPhase.RELEASED}

@@ -15,6 +15,7 @@ from yardmaster.engines.kubernetes.render import names
 
 NODE = "node-1"
 _TICK = 0.01
+POD_ADDRESS = "10.1.2.3"
 
 
 class Cluster:
@@ -165,7 +166,9 @@ class Cluster:
         elif pod["status"]["phase"] == "Pending" and pod["metadata"]["labels"][names.RUN] in self._begun:
             pod["spec"]["nodeName"] = NODE
             status = {"name": names.CONTAINER, "restartCount": 0, "state": {"running": {"startedAt": moment()}}}
-            pod["status"] = {"phase": "Running", "startTime": moment(), "containerStatuses": [status]}
+            pod["status"] = {
+                "phase": "Running", "startTime": moment(), "containerStatuses": [status], "podIP": POD_ADDRESS,
+            }  # fmt: skip
             self._store.write(_place(pod), pod)
 
     def _make(self, job: Object, index: int, failures: int, ignored: int) -> None:

@@ -18,7 +18,7 @@ from yardmaster.errors import YardmasterError
 from yardmaster.job.spec import Role, TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
 from yardmaster.job.starter_notebook import starter_notebook
-from yardmaster.job.strategy import leading_task, only_serves
+from yardmaster.job.strategy import is_cluster, leading_task
 from yardmaster.lifecycle.phases import Phase, Wanted
 
 SERVERS_SHOWN = 50
@@ -69,8 +69,8 @@ class Serving:
 
 
 def is_served(job: Job) -> bool:
-    """Whether the job's tasks are servers that a program outside drives."""
-    return only_serves(strategy_of(job))
+    """Whether the job's tasks are TensorFlow servers that a program outside drives."""
+    return is_cluster(strategy_of(job))
 
 
 def serving_of(job: Job, spec: TrainingSpec | None = None) -> Serving | None:

@@ -21,7 +21,9 @@ STRATEGY_WORDS = {
     "multi_worker_mirrored": "MultiWorkerMirroredStrategy",
     "in_graph": "TensorFlow servers only (in-graph)",
     "batch": "Independent tasks (batch)",
+    "service": "Service",
 }
+_OF_ONE_TASK = (Strategy.SINGLE.value, Strategy.SERVICE.value)
 _SHAPE_ENDINGS = {Strategy.MULTI_WORKER_MIRRORED.value: ", mirrored", Strategy.IN_GRAPH.value: ", in-graph",
                   Strategy.BATCH.value: ", independent"}  # fmt: skip
 """Where the roles alone do not tell the strategy."""
@@ -40,8 +42,8 @@ class Row:
     @property
     def shape(self) -> str:
         """What runs, in words that tell the strategy, too."""
-        if self.job.strategy == Strategy.SINGLE.value:
-            return "Single task"
+        if self.job.strategy in _OF_ONE_TASK:
+            return STRATEGY_WORDS[self.job.strategy]
         words = shape_words(self.job.replicas)
         return words + _SHAPE_ENDINGS.get(self.job.strategy, "")
 

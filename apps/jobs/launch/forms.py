@@ -33,11 +33,12 @@ from apps.jobs.launch.parts import (
 from yardmaster.errors import Problem
 from yardmaster.job.spec import DatasetInput, InputMode, InputShare, Paths, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, shorten
-from yardmaster.job.strategy import ROLES, RoleRule, only_serves
+from yardmaster.job.strategy import ROLES, RoleRule, is_service, only_serves
 from yardmaster.quantity import exact_bytes, format_cpu, format_duration, parse_duration
 
-STRATEGIES = [one.value for one in Strategy]
-SERVERS_ONLY = [one.value for one in Strategy if only_serves(one)]
+STRATEGIES = [one.value for one in Strategy if not is_service(one)]
+"""A service is started where what it serves is shown."""
+SERVERS_ONLY = [one for one in STRATEGIES if only_serves(Strategy(one))]
 DURATIONS = ("max_runtime", "grace_period", "reclaim_delay")
 _ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR)
 _LIMITS = ("retries", *DURATIONS, "priority")
@@ -264,7 +265,7 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "arguments": "\n".join(as_line(one) for one in spec.arguments),
         "environment": [{"name": name, "value": as_line(text)} for name, text in spec.environment.items()],
         "roles": {role.value: _of_role(one) for role, one in spec.roles.items()},
-        "inputs": [_of_input(one) for one in spec.inputs],
+        "inputs": [_of_input(one) for one in spec.inputs if one.dataset_version is not None],
         "secrets": [{"name": one.name, "env": one.env, "file": one.file} for one in spec.secrets],
         "paths": {name: getattr(spec.paths, name) for name in Paths.__dataclass_fields__},
         "success": {"rule": spec.success_rule.value, "percent": str(spec.success_percent)},

@@ -55,7 +55,7 @@ def job_compare(request: HttpRequest) -> HttpResponse:
 def _names(user: User, specs: list[dict[str, Any]]) -> dict[str, str]:
     """What to call the code and data of these jobs."""
     codes = {spec["code"] or "" for spec in specs}
-    data = {one["dataset_version"] for spec in specs for one in spec["inputs"]}
+    data = {one["dataset_version"] for spec in specs for one in spec["inputs"] if "dataset_version" in one}
     found = [*choices.code_named(user, codes), *choices.datasets_named(user, data)]
     return {one.id: f"{one.name}, version {one.number}" for one in found}
 

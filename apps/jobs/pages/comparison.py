@@ -135,7 +135,7 @@ def _flat(spec: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
     found |= _arguments(spec.get("arguments", []))
     found |= {f"variable {name}": value for name, value in spec.get("environment", {}).items()}
     for number, one in enumerate(spec.get("inputs", [])):
-        version = str(one.get("dataset_version", ""))
+        version = str(one.get("dataset_version") or one.get("model_version", ""))
         found[f"input {one.get('name') or number}"] = names.get(version, version)
         found |= {f"input {one.get('name') or number} {key}": one[key] for key in ("mode", "share") if key in one}
     found |= {f"secret {one.get('name')}": _secret(one) for one in spec.get("secrets", [])}

@@ -45,13 +45,14 @@ _HAVE_PARAMETER_SERVERS = {Strategy.BETWEEN_GRAPH.value, Strategy.PARAMETER_SERV
 
 @dataclass(frozen=True)
 class Input:
-    """A dataset version that the job reads. `version` None: deleted, or not the reader's to see."""
+    """A version of a dataset or a model that the job reads. `version` None: deleted, or not the reader's to see."""
 
     id: uuid.UUID
     name: str
-    version: DatasetVersion | None
+    version: DatasetVersion | ModelVersion | None
     reading: str = ""
     """How its files reach the tasks, where that is not the ordinary way."""
+    is_model: bool = False
 
 
 @dataclass(frozen=True)
@@ -276,10 +277,16 @@ def _code(user: User, version_id: uuid.UUID | None) -> CodeVersion | None:
 def _inputs(user: User, spec: TrainingSpec) -> list[Input]:
     if not spec.inputs:
         return []
-    ids = [one.dataset_version for one in spec.inputs]
-    visible = DatasetVersion.objects.filter(pk__in=ids, parent__namespace__in=namespaces_visible(user))
-    known = {one.pk: one for one in visible.select_related("parent")}
-    return [Input(one.dataset_version, one.name, known.get(one.dataset_version), _reading(one)) for one in spec.inputs]
+    ids, mine = [one.version for one in spec.inputs], namespaces_visible(user)
+    data = DatasetVersion.objects.filter(pk__in=ids, parent__namespace__in=mine).select_related("parent")
+    known: dict[uuid.UUID, DatasetVersion | ModelVersion] = {one.pk: one for one in data}
+    if any(one.model_version for one in spec.inputs):
+        models = ModelVersion.objects.filter(pk__in=ids, parent__namespace__in=mine).select_related("parent")
+        known |= {one.pk: one for one in models}
+    return [
+        Input(one.version, one.name, known.get(one.version), _reading(one), one.model_version is not None)
+        for one in spec.inputs
+    ]
 
 
 def _reading(one: DatasetInput) -> str:

@@ -100,7 +100,7 @@ def _complete(pending: ModelUpload, upload: Upload, now: datetime) -> None:
 
 def source_of(job: Job, spec: TrainingSpec) -> dict[str, Any]:
     """What the model was made of, as it stays when the job is deleted."""
-    ids = [one.dataset_version for one in spec.inputs]
+    ids = [one.version for one in spec.inputs]
     data = {one.pk: one for one in DatasetVersion.objects.select_related("parent").filter(pk__in=ids)}
     versions = CodeVersion.objects.select_related("parent")
     code = None if spec.code_version is None else versions.filter(pk=spec.code_version).first()
@@ -112,8 +112,7 @@ def source_of(job: Job, spec: TrainingSpec) -> dict[str, Any]:
         "entry_point": spec.entry_point,
         "arguments": list(spec.arguments),
         "inputs": [
-            {"version": str(one.dataset_version), "as": one.name} | _named(data.get(one.dataset_version))
-            for one in spec.inputs
+            {"version": str(one.version), "as": one.name} | _named(data.get(one.version)) for one in spec.inputs
         ],
     }
 

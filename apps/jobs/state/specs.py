@@ -14,10 +14,11 @@ from django.conf import settings
 from apps.jobs.models import Job, JobAttempt, JobInput, TaskFact
 from apps.jobs.state import ledger
 from apps.secrets.delivery import secrets_of_job_write
-from yardmaster.errors import SpecUnreadable
+from yardmaster.errors import Problem, SpecRejected, SpecUnreadable
 from yardmaster.job.spec import Role, Strategy, TrainingSpec
 from yardmaster.job.spec_json import spec_from_json, spec_to_json
 from yardmaster.job.spec_stored import remains_of, stored_spec
+from yardmaster.job.strategy import is_service
 from yardmaster.lifecycle.failures import Blame, Verdict
 from yardmaster.lifecycle.phases import Phase, Wanted
 from yardmaster.lifecycle.plan import Move
@@ -28,7 +29,11 @@ _STRATEGIES = frozenset(one.value for one in Strategy)
 
 def asked_spec(data: object) -> TrainingSpec:
     """The specification that a user sends, under today's rules. Raises `SpecRejected` with every problem."""
-    return spec_from_json(data, settings.YARDMASTER_SPEC_LIMITS)
+    spec = spec_from_json(data, settings.YARDMASTER_SPEC_LIMITS)
+    if is_service(spec.strategy):
+        message, remedy = "A service is no job of its own.", "Start it with POST /api/v1/services/, or on its page."
+        raise SpecRejected([Problem("strategy", "not_launched", message, remedy, spec.strategy.value)])
+    return spec
 
 
 def columns_of(spec: TrainingSpec) -> dict[str, Any]:
@@ -45,8 +50,9 @@ def columns_of(spec: TrainingSpec) -> dict[str, Any]:
 
 
 def inputs_write(job: Job, spec: TrainingSpec) -> None:
-    """Write which code, data and secrets the job's specification names, in the place of those of an earlier one."""
-    named = {one.dataset_version for one in spec.inputs}
+    """Write which code, data, models and secrets the job's specification names, in the place of those of an earlier
+    one."""
+    named = {one.version for one in spec.inputs}
     if spec.code_version is not None:
         named.add(spec.code_version)
     JobInput.objects.filter(job=job).exclude(version__in=named).delete()
@@ -57,7 +63,7 @@ def inputs_write(job: Job, spec: TrainingSpec) -> None:
 def asked_again(spec: TrainingSpec) -> TrainingSpec:
     """A specification that was stored and is to begin a new attempt. Raises `SpecRejected` with what today's rules say
     of it."""
-    return asked_spec(spec_to_json(spec))
+    return spec_from_json(spec_to_json(spec), settings.YARDMASTER_SPEC_LIMITS)
 
 
 def spec_or_remains(job: Job, attempt: JobAttempt | None = None) -> tuple[TrainingSpec, SpecUnreadable | None]:

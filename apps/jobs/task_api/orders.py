@@ -15,6 +15,8 @@ from apps.errors import Conflict, NotFound
 from apps.jobs.models import Job, JobAttempt
 from apps.jobs.state.results import newest_checkpoint
 from apps.jobs.state.task_auth import TaskIdentity
+from apps.registry.models import ModelVersion
+from apps.registry.selectors import MODELS
 from apps.secrets.delivery import values_for_job
 from apps.stores import log_store, storage
 from apps.uploads.manifest import ADDRESS_LIFE
@@ -65,9 +67,9 @@ def files_for(identity: TaskIdentity, version_id: UUID, after: str) -> dict[str,
     problem for any other version."""
     job = job_of(identity)
     spec = stored_spec(JobAttempt.objects.get(job=job, number=identity.attempt).spec)
-    if version_id not in {spec.code_version, *(one.dataset_version for one in spec.inputs)}:
+    if version_id not in {spec.code_version, *(one.version for one in spec.inputs)}:
         raise NotFound("The job has no such version.")
-    kinds: tuple[type[Version], ...] = (DatasetVersion, CodeVersion)
+    kinds: tuple[type[Version], ...] = (DatasetVersion, CodeVersion, ModelVersion)
     found = (one for kind in kinds if (one := kind._default_manager.filter(pk=version_id).first()) is not None)
     version = next(found, None)
     if version is None:
@@ -108,7 +110,9 @@ def _code(version_id: UUID) -> dict[str, Any]:
 
 
 def _input(one: DatasetInput) -> dict[str, Any]:
-    version = DatasetVersion.objects.filter(pk=one.dataset_version).select_related("parent").first()
+    if one.model_version is not None:
+        return _model(one.model_version, one.name)
+    version = DatasetVersion.objects.filter(pk=one.version).select_related("parent").first()
     if version is None:
         raise NotFound(f"The dataset version {one.dataset_version} no longer exists.")
     return {
@@ -127,6 +131,13 @@ def _secrets(job: Job, wanted: Sequence[SecretInput]) -> list[dict[str, str]]:
         return []
     values = values_for_job(job.namespace, job.pk, sorted({one.name for one in wanted}))
     return [{"name": one.name, "env": one.env, "file": one.file, "value": values[one.name]} for one in wanted]
+
+
+def _model(version_id: UUID, name: str) -> dict[str, Any]:
+    version = ModelVersion.objects.filter(MODELS.live_versions, pk=version_id).first()
+    if version is None:
+        raise NotFound(f"The model version {version_id} no longer exists.")
+    return {"version": str(version_id), "name": name, "files": _files(files_of(version))}
 
 
 def _checkpoint(job: Job) -> dict[str, Any] | None:

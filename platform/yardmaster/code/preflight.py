@@ -19,7 +19,7 @@ from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_limits import shorten
 from yardmaster.job.spec_rules import CLASSIC_FLAGS
-from yardmaster.job.strategy import only_serves, runs_script
+from yardmaster.job.strategy import is_service, only_serves, runs_script
 
 _MOST_OF_ONE_KIND = 5
 _LONGEST_GUESS, _MOST_GUESSES = 100, 500
@@ -64,7 +64,7 @@ def preflight(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
 
 def _of_servers(spec: TrainingSpec) -> list[Finding]:
     """There is no code to read."""
-    if spec.max_runtime is not None:
+    if spec.max_runtime is not None or is_service(spec.strategy):
         return []
     message = "The servers use quota until they are stopped."
     return [_warn("no_end", message, "Set a time limit (max_runtime).")]

@@ -160,6 +160,26 @@ class Serves(Protocol):
         """The servers of this run, whether they answer yet or not; None where they have no addresses (any more)."""
 
 
+@dataclass(frozen=True)
+class Address:
+    """Where the portal connects to reach one port of a task."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@runtime_checkable
+class Dials(Protocol):
+    """Optional: an engine on which the portal itself can connect to the port of a task that has a server."""
+
+    def address(self, spec: TrainingSpec, key: JobKey, role: Role, index: int) -> Address | None:
+        """Where this task's port is now, whether it answers yet or not. None where the task has no server, or no
+        address (yet, or any more). The address proves nothing: the program that listens there asks for a token."""
+
+
 class Probe(StrEnum):
     """What no setting tells of an engine, so that it is tried from where its tasks run."""
 

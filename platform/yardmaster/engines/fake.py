@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from yardmaster.engines.base import Capacity, Remains, Servers, TaskAccess
+from yardmaster.engines.base import Address, Capacity, Remains, Servers, TaskAccess
 from yardmaster.errors import Problem, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import NOTHING, Resources, Role, TrainingSpec
@@ -40,7 +40,7 @@ class FakeEngine:
     """An engine whose tasks go as the test says: PENDING until `begin`, RUNNING until `end`, or until they are stopped.
 
     `calls` lists the verbs that changed something or tried to, as (verb, key), in order. Tasks that are `stubborn`
-    ignore being stopped until `clean_up`.
+    ignore being stopped until `clean_up`. Every port of a task is at `served_at`.
     """
 
     isolates = True
@@ -48,6 +48,7 @@ class FakeEngine:
     def __init__(self, *, name: str = "fake", total: Resources = PLENTY, largest_task: Resources | None = None) -> None:
         self.name = name
         self.calls: list[tuple[str, JobKey]] = []
+        self.served_at = Address("127.0.0.1", 9)
         self.stubborn: set[tuple[Role, int]] = set()
         self._capacity = Capacity(total=total, free=total, largest_task=largest_task or total)
         self._runs: dict[JobKey, _Run] = {}
@@ -159,6 +160,12 @@ class FakeEngine:
             for role in server_roles(spec)
         }
         return Servers(addresses, "From nowhere: this engine runs nothing.", "/data")
+
+    def address(self, spec: TrainingSpec, key: JobKey, role: Role, index: int) -> Address | None:
+        self._fail_if_asked("address")
+        if key not in self._runs or role not in server_roles(spec) or index >= spec.replicas(role):
+            return None
+        return self.served_at
 
     def changes(self) -> Iterator[JobKey]:
         """From this call on, not from the first key asked of it."""

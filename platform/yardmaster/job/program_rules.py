@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from yardmaster.errors import Problem
-from yardmaster.job.programs import PROGRAMS, option_problems
+from yardmaster.job.programs import MODEL_SERVER, PROGRAMS, option_problems
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_limits import SpecLimits, is_text, shorten
+from yardmaster.job.strategy import is_service
 
 
 def program_problems(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
@@ -17,6 +18,9 @@ def program_problems(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
         if spec.options:
             message = "Options belong to a program; a script has arguments."
             yield Problem("options", "conflict", message, "Use arguments, or name a program.")
+        if is_service(spec.strategy):
+            message = "A service runs one of the portal's programs, and the job names none."
+            yield Problem("program", "missing", message, f"Add program, such as {MODEL_SERVER}.")
         return
     if program is None:
         remedy = f"Known: {', '.join(PROGRAMS)}."
@@ -40,7 +44,7 @@ def _beside_program(spec: TrainingSpec) -> Iterator[Problem]:
         message = f"The option {program.needs_code} names a file of the code, and the job has no code."
         yield Problem("code", "missing", message, "Add the code version that has the file.")
     if program.needs_input and not spec.inputs:
-        yield Problem("inputs", "missing", f"The program {name} reads a dataset.", "Add an input.")
+        yield Problem("inputs", "missing", f"The program {name} reads an input.", "Add an input.")
     if program.publishes and spec.publishes is None:
         message = f"What the program {name} writes is a dataset, and the job does not say which."
         yield Problem("publishes", "missing", message, 'Add publishes: {"dataset": name}.')

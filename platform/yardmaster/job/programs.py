@@ -15,6 +15,7 @@ from yardmaster.job.spec import Option, Strategy
 
 MOST_OPTIONS = 50
 PREPARE = "prepare"
+MODEL_SERVER = "model_server"
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,12 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
             needs_code="step",
             describes=True,
             publishes=True,
+        ),
+        MODEL_SERVER: Program(
+            title="Serve a model",
+            strategies=frozenset({Strategy.SERVICE}),
+            options={"name": Text(), "version": Text(most=20)},
+            required=("name", "version"),
         ),
     }
 )

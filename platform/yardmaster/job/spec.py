@@ -28,6 +28,11 @@ class Strategy(StrEnum):
     MULTI_WORKER_MIRRORED = "multi_worker_mirrored"
     IN_GRAPH = "in_graph"
     BATCH = "batch"
+    SERVICE = "service"
+
+
+UPLOADS_NOTHING = frozenset({Strategy.IN_GRAPH, Strategy.SERVICE})
+"""Strategies whose tasks leave nothing to be kept: being stopped, they end at once."""
 
 
 class Role(StrEnum):
@@ -131,12 +136,23 @@ class InputShare(StrEnum):
 
 @dataclass(frozen=True)
 class DatasetInput:
-    """A dataset version that every task finds under `<data dir>/<name>` (one unnamed input: `<data dir>` itself)."""
+    """A version of a dataset, or of a model, that every task finds under `<data dir>/<name>` (one unnamed input:
+    `<data dir>` itself)."""
 
-    dataset_version: uuid.UUID
+    dataset_version: uuid.UUID | None
+    """None: it is a model's."""
     name: str = ""
     mode: InputMode = InputMode.FOLDER
     share: InputShare = InputShare.ALL
+    model_version: uuid.UUID | None = None
+
+    @property
+    def version(self) -> uuid.UUID:
+        """Whichever it is."""
+        found = self.dataset_version or self.model_version
+        if found is None:
+            raise ValueError("an input names a version")
+        return found
 
 
 @dataclass(frozen=True)
@@ -230,7 +246,7 @@ class TrainingSpec:
         """Between SIGTERM to a task and SIGKILL to all of it: the script's grace period, and then what its runner may
         take to upload what the script wrote. A runner that is done ends at once. Servers without a script upload
         nothing."""
-        return self.grace_period if self.strategy is Strategy.IN_GRAPH else time_to_end(self.grace_period)
+        return self.grace_period if self.strategy in UPLOADS_NOTHING else time_to_end(self.grace_period)
 
     def replicas(self, role: Role) -> int:
         """How many tasks of `role` there are; 0 when the spec has none."""

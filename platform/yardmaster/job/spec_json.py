@@ -44,7 +44,7 @@ _TOP = (
     "options", "publishes",
 )  # fmt: skip
 _ROLE = ("replicas", "cpu", "memory", "gpus", "extended")
-_INPUT = ("dataset_version", "name", "mode", "share")
+_INPUT = ("dataset_version", "model_version", "name", "mode", "share")
 _SECRET = ("name", "env", "file")
 _PATHS = tuple(Paths.__dataclass_fields__)
 _MODEL = ("name",)
@@ -150,8 +150,8 @@ def _role_to_json(one: RoleSpec) -> dict[str, Any]:
 
 
 def _input_to_json(one: DatasetInput) -> dict[str, str]:
-    version = str(one.dataset_version)
-    return {"dataset_version": version, "name": one.name, "mode": one.mode.value, "share": one.share.value}
+    kind = "dataset_version" if one.model_version is None else "model_version"
+    return {kind: str(one.version), "name": one.name, "mode": one.mode.value, "share": one.share.value}
 
 
 def _secret_to_json(one: SecretInput) -> dict[str, str]:
@@ -247,12 +247,17 @@ class _Reading(Reading):
         found = []
         for index, one in enumerate(self.items("inputs", value, self._limits.inputs)):
             field = f"inputs.{index}"
-            keys = self.keys(field, one, _INPUT, required=("dataset_version",))
-            version = self.id(f"{field}.dataset_version", keys.get("dataset_version", str(NO_ID)))
+            is_model = isinstance(one, Mapping) and one.get("model_version") is not None
+            kind = "model_version" if is_model else "dataset_version"
+            keys = self.keys(field, one, _INPUT, required=(kind,))
+            if is_model and keys.get("dataset_version") is not None:
+                message = "An input is a version of a dataset or of a model, not both."
+                self.unreadable(field, "conflict", message, "Write two inputs.", one)
+            version = self.id(f"{field}.{kind}", keys.get(kind, str(NO_ID)))
             name = self.text(f"{field}.name", keys.get("name", ""))
             mode = self.word(f"{field}.mode", keys.get("mode", "folder"), InputMode, InputMode.FOLDER)
             share = self.word(f"{field}.share", keys.get("share", "all"), InputShare, InputShare.ALL)
-            found.append(DatasetInput(version, name, mode, share))
+            found.append(DatasetInput(None if is_model else version, name, mode, share, version if is_model else None))
         return found
 
     def secrets(self, value: object) -> list[SecretInput]:

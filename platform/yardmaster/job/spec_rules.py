@@ -17,7 +17,7 @@ from yardmaster.job.spec import InputMode, InputShare, Paths, Resources, Role, S
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, SpecLimits, is_text, shorten
 from yardmaster.job.spec_secrets import secrets_problems
 from yardmaster.job.spec_texts import path_is_inside, variable_problems
-from yardmaster.job.strategy import ROLES, never_ending_roles, only_serves, runs_script
+from yardmaster.job.strategy import ROLES, is_service, never_ending_roles, only_serves, runs_script
 from yardmaster.quantity import format_bytes, format_cpu
 
 CLASSIC_FLAGS = ("--ps_hosts", "--worker_hosts", "--job_name", "--task_index")
@@ -103,7 +103,10 @@ def _no_script(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
     """What only a script could use is refused where none runs: it would silently do nothing."""
     if not only_serves(spec.strategy):
         return
-    why = f"{spec.strategy.value} runs no script: its tasks are plain TensorFlow servers"
+    tasks = (
+        "its task is a server of the portal" if is_service(spec.strategy) else "its tasks are plain TensorFlow servers"
+    )
+    why = f"{spec.strategy.value} runs no script: {tasks}"
     for field, value in (
         ("code", "" if spec.code_version is None else str(spec.code_version)),
         ("entry_point", spec.entry_point),
@@ -112,7 +115,7 @@ def _no_script(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
         if value:
             yield Problem(field, "conflict", f"{why}.", f"Remove {field}.", shorten(value))
     if spec.success_rule is not SuccessRule.WORKERS:
-        message = f"{why}, which run until they are stopped."
+        message = f"{why}, and only a stop ends it."
         yield Problem("success.rule", "conflict", message, "Remove success.", spec.success_rule.value)
 
 

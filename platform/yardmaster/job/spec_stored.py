@@ -149,11 +149,13 @@ def _role(value: object) -> RoleSpec:
 
 def _input(value: object) -> DatasetInput:
     one = _Object("", value)
+    model = one.value("model_version", _or_none(_id), None)
     return DatasetInput(
-        one.required("dataset_version", _id),
+        None if model else one.required("dataset_version", _id),
         one.value("name", _text, ""),
         one.value("mode", _word(InputMode), InputMode.FOLDER),
         one.value("share", _word(InputShare), InputShare.ALL),
+        model,
     )
 
 

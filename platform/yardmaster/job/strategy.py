@@ -76,12 +76,14 @@ ROLES: Mapping[Strategy, Mapping[Role, RoleRule]] = MappingProxyType(
         },
         # Independent tasks, each with its part of the work: one that is lost starts its part again.
         Strategy.BATCH: {Role.WORKER: RoleRule(least=1, has_server=False)},
+        # One program that serves one port, for users: a model server, a TensorBoard, a notebook.
+        Strategy.SERVICE: {Role.WORKER: RoleRule(least=1, most=1, never_ends=True)},
     }
 )
 
 
 def only_serves(strategy: Strategy) -> bool:
-    """Whether all that runs are servers that a program outside drives: no script, and only a stop ends them."""
+    """Whether all that runs are servers: no script, and only a stop ends them."""
     return all(rule.never_ends for rule in ROLES[strategy].values())
 
 
@@ -93,6 +95,16 @@ def runs_script(spec: TrainingSpec) -> bool:
 def never_ending_roles(strategy: Strategy) -> frozenset[Role]:
     """Roles whose tasks only end when they are released."""
     return frozenset(role for role, rule in ROLES[strategy].items() if rule.never_ends)
+
+
+def is_cluster(strategy: Strategy) -> bool:
+    """Whether its servers are TensorFlow's, for a program outside that drives them."""
+    return strategy is Strategy.IN_GRAPH
+
+
+def is_service(strategy: Strategy) -> bool:
+    """Whether its one task serves a port for users, through the portal."""
+    return strategy is Strategy.SERVICE
 
 
 def server_roles(spec: TrainingSpec) -> tuple[Role, ...]:

@@ -155,6 +155,14 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "{task} exited with {exit}, but a server runs until it is stopped.",
             "Read the end of its log. A client's request may have caused it; otherwise relaunch.",
         ),
+        "ModelNotLoaded": Reason(
+            _USER,
+            "The model cannot be loaded",
+            "{task} could not serve the model ({said}). Restarting cannot help.",
+            "Export the model again as a SavedModel with a signature, or as a .keras file, with the TensorFlow of the "
+            "task environment.",
+            permanent=True,
+        ),
         "NoTensorFlow": Reason(
             _PLATFORM,
             "TensorFlow is missing",

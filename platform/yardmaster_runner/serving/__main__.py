@@ -1,27 +1,27 @@
 """`python -m yardmaster_runner.serving`: bind the port, load the model, serve until stopped.
 
-The port answers before the model is loaded, so that it can be seen that it loads. Exits 3 with one line where the model
-cannot be served: no restart helps.
+The port answers before the model is loaded, so that it can be seen that it loads. Exits with `BAD_DATA` and one line
+where the model cannot be served: no restart helps.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
 import threading
 import time
-from typing import List, Optional, Tuple
+from typing import Tuple
 
+from yardmaster_runner import own_programs
+from yardmaster_runner.reasons import BAD_DATA
+from yardmaster_runner.service_token import VARIABLE as TOKEN
 from yardmaster_runner.serving.api import Api
 from yardmaster_runner.serving.http_server import Server
 from yardmaster_runner.serving.loading import NotLoaded, load
 
 ADDRESS = "YARDMASTER_SERVICE_ADDRESS"
 """Where the engine says that this task serves: `host:port`."""
-TOKEN = "YARDMASTER_SERVICE_TOKEN"
-NOT_LOADED = 3
 TIME_TO_DRAIN = 5.0
 """Seconds that requests have which came before the stop."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -37,21 +37,14 @@ def bound(address: str) -> Tuple[str, int]:
     return (host if host in LOOPBACK else "0.0.0.0", int(port))
 
 
-def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(prog="python -m yardmaster_runner.serving", description=__doc__)
-    out.add_argument("--model", required=True, help="the folder with the model's files")
-    out.add_argument("--name", required=True)
-    out.add_argument("--version", default="1")
-    return out
-
-
-def main(arguments: Optional[List[str]] = None) -> int:
-    options = parser().parse_args(arguments)
+def main() -> int:
+    orders = own_programs.orders()
     address, token = os.environ.get(ADDRESS, ""), os.environ.pop(TOKEN, "")
     if not address or not token:
         sys.stderr.write("%s and %s must be set.\n" % (ADDRESS, TOKEN))
         return 2
-    api = Api(options.name, options.version, token, MOST_ANSWER)
+    name, version = str(orders.options["name"]), str(orders.options["version"])
+    api = Api(name, version, token, MOST_ANSWER)
     server = Server(bound(address), api.answer, MOST_BODY)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set() if api.loaded is not None else os._exit(128 + signal.SIGTERM))
@@ -59,11 +52,11 @@ def main(arguments: Optional[List[str]] = None) -> int:
     say("Listening at %s. Loading the model." % address)
     begun = time.monotonic()
     try:
-        api.loaded = load(options.model)
+        api.loaded = load(orders.data_dir)
     except NotLoaded as error:
         sys.stderr.write("The model cannot be served: %s.\n" % str(error).rstrip("."))
-        return NOT_LOADED
-    words = (api.loaded.kind, options.name, options.version, time.monotonic() - begun)
+        return BAD_DATA
+    words = (api.loaded.kind, name, version, time.monotonic() - begun)
     say("Serving the %s %s, version %s; loading took %.1f s." % words)
     for one in api.loaded.signatures.values():
         say("Signature %s: %s" % (one.name, one.words()))

@@ -37,6 +37,7 @@ SHAPES: Mapping[Strategy, dict[Role, int]] = {
     Strategy.MULTI_WORKER_MIRRORED: {Role.WORKER: 2},
     Strategy.IN_GRAPH: {Role.WORKER: 2, Role.PS: 1},
     Strategy.BATCH: {Role.WORKER: 2},
+    Strategy.SERVICE: {Role.WORKER: 1},
 }
 
 
@@ -50,6 +51,9 @@ def make_spec(
     roles = {role: RoleSpec(count, resources) for role, count in (shape or SHAPES[strategy]).items()}
     script = (None, "") if only_serves(strategy) else (CODE, "train.py")
     fields = {"name": "digits", "code_version": script[0], "entry_point": script[1], **fields}
+    if strategy is Strategy.SERVICE:
+        options, model = {"name": "digits", "version": "1"}, DatasetInput(None, model_version=DATA)
+        fields = {"program": "model_server", "options": options, "inputs": (model,), **fields}
     return TrainingSpec(strategy=strategy, roles=roles, **fields)
 
 
@@ -118,7 +122,7 @@ def plain_specs(draw: st.DrawFn, most: int = 4) -> TrainingSpec:
 
 def _reading(strategy: Strategy) -> st.SearchStrategy[tuple[InputMode, InputShare]]:
     """How an input may be read with this strategy."""
-    if strategy in (Strategy.PARAMETER_SERVER, Strategy.IN_GRAPH):
+    if strategy in (Strategy.PARAMETER_SERVER, Strategy.IN_GRAPH, Strategy.SERVICE):
         return st.just((InputMode.FOLDER, InputShare.ALL))
     return st.tuples(st.sampled_from(InputMode), st.sampled_from(InputShare))
 
@@ -139,7 +143,7 @@ def specs(draw: st.DrawFn) -> TrainingSpec:
         roles={role: RoleSpec(one.replicas, draw(resources())) for role, one in plain.roles.items()},
         **script,
         environment=draw(st.dictionaries(_variable, _text, max_size=3)),
-        inputs=tuple(DatasetInput(DATA, name, *draw(_reading(plain.strategy))) for name in names),
+        inputs=tuple(DatasetInput(DATA, name, *draw(_reading(plain.strategy))) for name in names) or plain.inputs,
         paths=draw(st.sampled_from([Paths(), Paths(data_flag="", log_env="", model_flag="--model_dir")])),
         priority=draw(st.integers(-1000, 1000)),
     )

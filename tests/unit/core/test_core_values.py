@@ -109,7 +109,7 @@ def test_every_strategy_says_what_its_roles_mean() -> None:
     for rules in ROLES.values():
         assert Role.WORKER in rules
     endless = [strategy for strategy, rules in ROLES.items() if all(rule.never_ends for rule in rules.values())]
-    assert endless == [Strategy.IN_GRAPH]
+    assert endless == [Strategy.IN_GRAPH, Strategy.SERVICE]
 
 
 def test_errors_say_whether_the_same_call_may_succeed_later() -> None:

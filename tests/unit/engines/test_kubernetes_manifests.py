@@ -75,7 +75,7 @@ def variables(spec, role, options=OPTIONS):
 def test_any_valid_spec_becomes_objects_that_a_cluster_takes(spec):
     for options in (OPTIONS, EVERY_OPTION):
         made = made_for(spec, options)
-        has_peers = len(spec.tasks()) > 1 or spec.strategy is Strategy.IN_GRAPH
+        has_peers = len(spec.tasks()) > 1 or spec.strategy in (Strategy.IN_GRAPH, Strategy.SERVICE)
         speaks = has_peers and spec.strategy is not Strategy.BATCH
         assert len(made) == 2 + speaks + len(spec.roles) <= 7
         assert made[-1]["metadata"]["labels"][names.ROLE] == leading_task(spec)[0].value

@@ -40,14 +40,14 @@ def counts_of(values):
 
 class TestRoundTrip:
     @settings(CALM, max_examples=40)
-    @given(specs())
+    @given(specs().filter(lambda spec: spec.strategy is not Strategy.SERVICE))
     def test_a_specification_survives_the_form(self, spec):
         form = LaunchForm(as_data(values_of_spec(spec)))
         assert form.is_valid(), form.faults
         assert spec_from_json(form.spec) == spec
 
     @settings(CALM, max_examples=40)
-    @given(specs())
+    @given(specs().filter(lambda spec: spec.strategy is not Strategy.SERVICE))
     def test_a_specification_survives_a_browser_and_the_job_file(self, spec):
         shown = LaunchForm(values=values_of_spec(spec)).values()
         sent = {name: text.replace("\n", "\r\n") for name, text in as_data(shown).items()}
@@ -75,7 +75,7 @@ class TestRoundTrip:
 
 
 class TestReading:
-    @pytest.mark.parametrize("strategy", list(Strategy))
+    @pytest.mark.parametrize("strategy", [one for one in Strategy if one is not Strategy.SERVICE])
     def test_every_preset_lacks_only_what_one_must_choose(self, strategy):
         values = new_values(strategy.value) | {"name": "digits", "code": str(CODE), "entry_point": "train.py"}
         spec = spec_from_json(said(values))

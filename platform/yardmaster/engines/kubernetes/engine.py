@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
 
-from yardmaster.engines.base import Capacity, Finding, Probe, Remains, Servers, TaskAccess
+from yardmaster.engines.base import Address, Capacity, Finding, Probe, Remains, Servers, TaskAccess
 from yardmaster.engines.kubernetes import probes
 from yardmaster.engines.kubernetes.capacity.count import Count
 from yardmaster.engines.kubernetes.client.api import Api
@@ -51,6 +51,7 @@ from yardmaster.engines.kubernetes.submission import Submitter
 from yardmaster.errors import Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec
+from yardmaster.job.strategy import server_roles
 from yardmaster.lifecycle.phases import Observation
 from yardmaster.queueing.ledger import Quota
 
@@ -141,6 +142,14 @@ class KubernetesEngine:
             f"Only from pods with the label {names.RUN}={key.name} of the cluster's namespace {self._namespace(key)}."
         )
         return Servers(addresses, reach, f"{WORK_DIR}/data")
+
+    def address(self, spec: TrainingSpec, key: JobKey, role: Role, index: int) -> Address | None:
+        """The address of the pod that is this task now: the portal may be outside of the cluster's DNS."""
+        if role not in server_roles(spec):
+            return None
+        pod = self._reader.newest_pod(key, role, index)
+        host = "" if pod is None else (pod.get("status") or {}).get("podIP") or ""
+        return Address(host, self.options.port) if host else None
 
     def missing(self, key: JobKey) -> str:
         """Its owner, without which nothing counts."""

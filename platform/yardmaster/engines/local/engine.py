@@ -19,7 +19,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from yardmaster.engines.base import Capacity, Servers, TaskAccess
+from yardmaster.engines.base import Address, Capacity, Servers, TaskAccess
 from yardmaster.engines.local import ports
 from yardmaster.engines.local.control_groups import can_hold_tasks, find_delegated
 from yardmaster.engines.local.facts import Order, Task, task_name
@@ -167,6 +167,13 @@ class LocalEngine:
         data_dir = str(folder.work(*leading_task(spec)) / "data")
         reach = _KEPT if VARIABLE in order.environment else _OPEN
         return Servers(addresses, reach, data_dir)
+
+    def address(self, spec: TrainingSpec, key: JobKey, role: Role, index: int) -> Address | None:
+        """The port that `submit` gave out, on loopback; None before that, and when the run was removed."""
+        with translated(self.root):
+            order = self._layout.run(key).read_order()
+        port = None if order is None else order.ports.get(task_name(role, index))
+        return None if port is None else Address("127.0.0.1", port)
 
     def changes(self) -> Iterator[JobKey]:
         """Runs that have changed, for ever, within about 0.05 s."""

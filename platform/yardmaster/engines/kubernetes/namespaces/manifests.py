@@ -9,14 +9,14 @@ cluster's bounds hold where the portal errs.
 
 from __future__ import annotations
 
-import ipaddress
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.options import TaskOptions
+from yardmaster.engines.kubernetes.render.peers import address_in, in_namespace, port_of, portal_peers
 from yardmaster.engines.kubernetes.render.pods import EPHEMERAL
 from yardmaster.errors import Misconfigured
 from yardmaster.quantity import format_cpu
@@ -242,9 +242,6 @@ def _limit_range(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions) ->
     return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": [limit]}}
 
 
-_NAME_LABEL = "kubernetes.io/metadata.name"
-
-
 def policy(metadata: Manifest, egress: Sequence[Manifest] = ()) -> Manifest:
     """Of all pods there: nothing in, and nothing out but this. What is empty is said all the same, so that applying it
     takes away what was added."""
@@ -260,7 +257,7 @@ def egress_of(portal_url: str, options: TaskOptions) -> list[Manifest]:
     """Names, the portal, the object store where it has a server of its own, and what the operator allows besides."""
     names_too = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
     found: list[Manifest] = [
-        {"to": [_in_namespace(options.dns_namespace)], "ports": names_too},
+        {"to": [in_namespace(options.dns_namespace)], "ports": names_too},
         _to_portal(portal_url, options),
     ]
     if options.store_url:
@@ -271,40 +268,14 @@ def egress_of(portal_url: str, options: TaskOptions) -> list[Manifest]:
 
 
 def _to_portal(portal_url: str, options: TaskOptions) -> Manifest:
-    url = urlsplit(portal_url)
-    port = options.portal_port or _port_of(url)
-    peers = [{"ipBlock": {"cidr": cidr}} for cidr in options.portal_cidrs]
-    if options.portal_namespace:
-        peers.append(_in_namespace(options.portal_namespace))
-    if not peers:
-        remedy = "Set portal_cidrs (its addresses) or portal_namespace (where it runs on the cluster)"
-        peers.append({"ipBlock": {"cidr": _address_in("portal", url, remedy)}})
-    return {"to": peers, "ports": [{"protocol": "TCP", "port": port}]}
+    port = options.portal_port or port_of(urlsplit(portal_url))
+    return {"to": portal_peers(portal_url, options), "ports": [{"protocol": "TCP", "port": port}]}
 
 
 def _to_store(options: TaskOptions) -> Manifest:
     url = urlsplit(options.store_url)
-    cidrs = options.store_cidrs or [_address_in("object store", url, "Set store_cidrs (its addresses)")]
+    cidrs = options.store_cidrs or [address_in("object store", url, "Set store_cidrs (its addresses)")]
     return {
         "to": [{"ipBlock": {"cidr": cidr}} for cidr in cidrs],
-        "ports": [{"protocol": "TCP", "port": _port_of(url)}],
+        "ports": [{"protocol": "TCP", "port": port_of(url)}],
     }
-
-
-def _port_of(url: SplitResult) -> int:
-    return url.port or (443 if url.scheme == "https" else 80)
-
-
-def _address_in(what: str, url: SplitResult, remedy: str) -> str:
-    """NetworkPolicies know addresses, not names; what a name means to pods cannot be determined from here."""
-    try:
-        return str(ipaddress.ip_network(url.hostname or ""))
-    except ValueError as error:
-        raise Misconfigured(
-            f"Pods reach the {what} as {url.geturl()}, and a NetworkPolicy knows no names.",
-            remedy=f"{remedy} in YARDMASTER_KUBERNETES_TASKS.",
-        ) from error
-
-
-def _in_namespace(name: str) -> Manifest:
-    return {"namespaceSelector": {"matchLabels": {_NAME_LABEL: name}}}

@@ -32,12 +32,13 @@ from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.names import cluster_map, cluster_variable, too_many_peers
 from yardmaster.engines.kubernetes.render.options import TaskOptions
+from yardmaster.engines.kubernetes.render.peers import portal_peers
 from yardmaster.engines.kubernetes.render.pods import TOKEN_KEY, pod_template
 from yardmaster.engines.kubernetes.render.record import RECORD, RunShape, in_order_of_application
-from yardmaster.errors import Problem, SpecRejected
+from yardmaster.errors import Misconfigured, Problem, SpecRejected
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec
-from yardmaster.job.strategy import only_serves, server_roles
+from yardmaster.job.strategy import is_service, only_serves, server_roles
 from yardmaster.lifecycle.failures import EXIT_STAGE_IN_FAILED, EXIT_TOKEN_REFUSED
 
 Manifest = dict[str, Any]
@@ -67,7 +68,7 @@ class Run:
         text = cluster_variable(cluster)
         return cls(
             owner(spec, key, options),
-            tuple(policies(spec, key, options, TO_BE_KNOWN)),
+            tuple(policies(spec, key, options, TO_BE_KNOWN, access.portal_url)),
             token(key, access, options, TO_BE_KNOWN),
             tuple(_owned_workloads(spec, key, access, options, text)),
             problems,
@@ -126,12 +127,29 @@ def token(key: JobKey, access: TaskAccess, options: TaskOptions, owner_uid: str)
     }
 
 
-def policies(spec: TrainingSpec, key: JobKey, options: TaskOptions, owner_uid: str) -> list[dict[str, Any]]:
+def policies(
+    spec: TrainingSpec, key: JobKey, options: TaskOptions, owner_uid: str, portal_url: str
+) -> list[dict[str, Any]]:
     """What lets the tasks of the run speak to each other, and to no other pod: one, or none where a task is
-    alone or none has a server. The namespace's own policies let them speak to the portal."""
+    alone or none has a server. The namespace's own policies let them speak to the portal; of a service the portal
+    reaches the port."""
+    if is_service(spec.strategy):
+        made = policy(key, options, owner_uid)
+        made["spec"]["ingress"] = _from_portal(options.portal_url or portal_url, options)
+        made["spec"]["egress"] = []
+        return [made]
     if not server_roles(spec) or (len(spec.tasks()) == 1 and not only_serves(spec.strategy)):
         return []
     return [policy(key, options, owner_uid)]
+
+
+def _from_portal(portal_url: str, options: TaskOptions) -> list[Manifest]:
+    """None where no address of the portal is known: as in a preview, which is given none."""
+    try:
+        peers = portal_peers(portal_url, options)
+    except Misconfigured:
+        return []
+    return [{"from": peers, "ports": [{"protocol": "TCP", "port": options.port}]}]
 
 
 def policy(key: JobKey, options: TaskOptions, owner_uid: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from yardmaster.job.spec import Role, Strategy, TrainingSpec, time_to_end
+from yardmaster.job.spec import UPLOADS_NOTHING, Role, Strategy, TrainingSpec, time_to_end
 from yardmaster.lifecycle.phases import TaskPhase, TaskState
 
 RECORD = "run.json"
@@ -49,7 +49,7 @@ class RunShape:
     @property
     def time_to_end(self) -> int:
         """Seconds that a pod has, but for a parameter server's, which has only `grace`: it uploads nothing."""
-        if self.strategy is Strategy.IN_GRAPH:
+        if self.strategy in UPLOADS_NOTHING:
             return self.grace
         return int(time_to_end(timedelta(seconds=self.grace)).total_seconds())
 

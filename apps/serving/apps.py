@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ServingConfig(AppConfig):
+    name = "apps.serving"
+    default_auto_field = "django.db.models.BigAutoField"

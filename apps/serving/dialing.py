@@ -1,0 +1,101 @@
+"""One request to the port of a service: only to the address that its engine gives, bounded in time and in bytes.
+
+What answers is a program with a model of a user: nothing of its answer is believed but the status and that the body is
+bytes. No redirect is followed, no proxy is used, and a connection carries one request.
+"""
+
+from __future__ import annotations
+
+import http.client
+import time
+from dataclasses import dataclass
+
+from yardmaster.engines.base import Address
+
+MOST_BODY = 8 << 20
+MOST_ANSWER = 16 << 20
+CONNECT = 3.0
+PREDICT = 60.0
+HEALTH = 1.0
+_PIECE = 256 << 10
+
+
+class NotReached(Exception):
+    """Nothing answers at the address, or the connection broke before there was an answer."""
+
+
+class TooSlow(Exception):
+    """The answer was not complete in time."""
+
+
+class AnswerTooLarge(Exception):
+    """The answer has more bytes than are passed on."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the service answered."""
+
+    status: int
+    body: bytes
+
+
+def dial(
+    address: Address,
+    method: str,
+    path: str,
+    body: bytes = b"",
+    *,
+    token: str = "",
+    seconds: float = PREDICT,
+    most: int = MOST_ANSWER,
+) -> Reply:
+    """Send one request and read the whole answer. Raises `NotReached`, `TooSlow` and `AnswerTooLarge`."""
+    until = time.monotonic() + seconds
+    connection = http.client.HTTPConnection(address.host, address.port, timeout=min(CONNECT, seconds))
+    headers = {"Accept": "application/json", "Connection": "close"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    if method == "POST":
+        headers["Content-Type"] = "application/json"
+    try:
+        connection.connect()
+        _allow(connection, until)
+        connection.request(method, path, body if method == "POST" else None, headers)
+        _allow(connection, until)
+        answer = connection.getresponse()
+        return Reply(answer.status, _whole(connection, answer, until, most))
+    except TimeoutError as error:
+        if connection.sock is None and time.monotonic() < until:
+            raise NotReached(f"{address} does not answer") from error
+        raise TooSlow(f"no answer from {address} within {seconds:.0f} s") from error
+    except (OSError, http.client.HTTPException) as error:
+        raise NotReached(f"{address}: {type(error).__name__}") from error
+    finally:
+        connection.close()
+
+
+def _allow(connection: http.client.HTTPConnection, until: float) -> None:
+    """As much time as is left for the next step."""
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    if connection.sock is not None:
+        connection.sock.settimeout(left)
+
+
+def _whole(connection: http.client.HTTPConnection, answer: http.client.HTTPResponse, until: float, most: int) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        _allow(connection, until)
+        piece = answer.read1(_PIECE)
+        if not piece:
+            break
+        size += len(piece)
+        if size > most:
+            raise AnswerTooLarge(f"more than {most} bytes")
+        pieces.append(piece)
+    if answer.length:  # cut off: read1 does not say so
+        raise NotReached("the connection broke in the middle of the answer")
+    return b"".join(pieces)

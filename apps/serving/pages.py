@@ -1,0 +1,3 @@
+from django.urls import URLPattern, URLResolver
+
+pages_urlpatterns: list[URLPattern | URLResolver] = []

@@ -1,0 +1,108 @@
+"""Predictions: a request of a user, passed to the service of a version, and its answer back."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from urllib.parse import quote
+
+from django.utils import timezone
+
+from apps.errors import TooLarge, Unprocessable
+from apps.serving.dialing import MOST_ANSWER, MOST_BODY, AnswerTooLarge, NotReached, Reply, TooSlow, dial
+from apps.serving.models import Service
+from apps.serving.services import use_note
+from apps.serving.state import State, address_of, lost, situation_of, token_for
+from yardmaster.errors import Unavailable
+
+REST = re.compile(r"v1/models/[^/:?#]{1,300}(?:/versions/[0-9]{1,10})?(?:/metadata|:[a-z]{1,20})?")
+"""What of TensorFlow Serving's REST API is passed on."""
+_LONGEST_ERROR = 2000
+
+
+def service_call(service: Service, method: str, path: str, body: bytes = b"") -> Reply:
+    """Pass one request to the service. Raises `Unavailable` (503) where it does not run or answer, `TooLarge`, and
+    `Unprocessable` where the answer is too large or too slow."""
+    if len(body) > MOST_BODY:
+        raise TooLarge(f"A request to a service carries at most {MOST_BODY} bytes.", remedy="Send fewer examples.")
+    now = timezone.now()
+    _require_ready(service)
+    assert service.job is not None
+    address = address_of(service.job)
+    if address is None:
+        raise _not_ready("The engine of the service gives the portal no address to connect to.")
+    try:
+        reply = dial(address, method, path, body, token=token_for(service.job))
+    except NotReached as error:
+        lost(service)
+        raise _not_ready("The service does not answer. It may be restarting.") from error
+    except TooSlow as error:
+        raise Unprocessable(
+            "The service took too long to answer.", "too_slow", remedy="Send fewer examples."
+        ) from error
+    except AnswerTooLarge as error:
+        words = f"The answer has more than {MOST_ANSWER} bytes."
+        raise Unprocessable(words, "answer_too_large", remedy="Send fewer examples per request.") from error
+    if method == "POST":
+        use_note(service, max(now, timezone.now()))
+    return reply
+
+
+def predict(service: Service, body: bytes) -> Reply:
+    """`:predict` of the model that the service has. Raises `Unprocessable` with the model server's words."""
+    version = service.version
+    path = f"/v1/models/{quote(version.parent.name, safe='')}/versions/{version.number}:predict"
+    reply = service_call(service, "POST", path, body)
+    if reply.status == 503:
+        raise Unavailable(error_of(reply), remedy="Try again in a while, or serve the model with more memory.")
+    if reply.status != 200:
+        remedy = "Compare the request with the model's signature."
+        raise Unprocessable(error_of(reply), "prediction_refused", remedy=remedy)
+    return reply
+
+
+def signatures_of(service: Service) -> dict[str, Any]:
+    """The signatures of the model as the server describes them; empty where it describes none."""
+    path = f"/v1/models/{quote(service.version.parent.name, safe='')}/metadata"
+    data = _parsed(service_call(service, "GET", path), 1 << 20)
+    found = data.get("metadata", {}) if isinstance(data, dict) else {}
+    for _ in range(2):
+        found = found.get("signature_def", {}) if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) else {}
+
+
+def error_of(reply: Reply) -> str:
+    """What the service says is wrong."""
+    data = _parsed(reply, 64 << 10)
+    said = data.get("error") if isinstance(data, dict) else None
+    return said[:_LONGEST_ERROR] if isinstance(said, str) and said else f"The service answered {reply.status}."
+
+
+def _parsed(reply: Reply, most: int) -> Any:
+    """The JSON of an answer of a server that runs what users made: None where it is none, or too large."""
+    if len(reply.body) > most:
+        return None
+    try:
+        return json.loads(reply.body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _require_ready(service: Service) -> None:
+    found = situation_of(service, timezone.now())
+    if found.state is State.READY:
+        return
+    if found.state is State.FAILED:
+        raise Unavailable(f"The service failed. {found.message}".strip(), remedy=found.remedy)
+    if not found.runs:
+        raise Unavailable("The model is not served now.", remedy=_START)
+    waits = "waits in the queue" if found.state is State.QUEUED else "is starting"
+    raise _not_ready(f"The service {waits}. {found.message}".strip())
+
+
+_START = "Start it on the model's page, with `yardmaster models serve`, or with POST /api/v1/services/."
+
+
+def _not_ready(message: str) -> Unavailable:
+    return Unavailable(message, remedy="Try again in some seconds.")

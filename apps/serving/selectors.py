@@ -1,0 +1,61 @@
+"""Which services a person may see. Reads only. A foreign one is a 404."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime, timedelta
+
+from django.db.models import Q, QuerySet
+
+from apps.accounts.models import User
+from apps.errors import NotFound
+from apps.jobs.models import Job
+from apps.jobs.selectors import UNFINISHED
+from apps.namespaces.models import Role
+from apps.namespaces.selectors import namespace_for, namespaces_visible, require_role
+from apps.registry.models import ModelVersion
+from apps.serving.models import Service
+from yardmaster.job.spec import Strategy
+
+INTERRUPTED = timedelta(minutes=2)
+"""After so long a start that wrote no service down is over."""
+_RUNS = Q(job__phase__in=UNFINISHED, job__deleted_at__isnull=True)
+
+
+def services_visible(user: User, *, namespace: str | None = None) -> QuerySet[Service]:
+    """Services of the user's namespaces that run, or are to; the newest first."""
+    mine = [namespace_for(user, namespace)] if namespace else namespaces_visible(user)
+    return _with_all(Service.objects.filter(_RUNS, namespace__in=mine)).order_by("-pk")
+
+
+def service_for(user: User, service_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> Service:
+    """The service, whether it runs or not. Raises 404, or 403 where the role is too low."""
+    mine = Service.objects.filter(pk=service_id, namespace__in=namespaces_visible(user))
+    found = _with_all(mine).first()
+    if found is None:
+        raise NotFound()
+    if at_least != Role.VIEWER:
+        require_role(user, found.namespace, at_least)
+    return found
+
+
+def service_of(version: ModelVersion) -> Service | None:
+    """What serves this version, or did; None where it was never served. Who may see the version was decided before."""
+    return _with_all(Service.objects.filter(version=version)).first()
+
+
+def services_running() -> QuerySet[Service]:
+    """All that run now, of every namespace."""
+    return Service.objects.filter(job__phase="RUNNING", job__wanted="run").select_related("job").defer("job__waiting")
+
+
+def jobs_without_service(now: datetime) -> QuerySet[Job]:
+    """Jobs that serve, and that no service has: the process that started them was killed."""
+    known = Service.objects.filter(job__isnull=False).values("job")
+    jobs = Job.objects.for_lists().filter(strategy=Strategy.SERVICE.value, phase__in=UNFINISHED, wanted="run")
+    return jobs.filter(created_at__lt=now - INTERRUPTED).exclude(pk__in=known).select_related("namespace")
+
+
+def _with_all(rows: QuerySet[Service]) -> QuerySet[Service]:
+    related = rows.select_related("version__parent__namespace", "namespace", "job__namespace", "started_by")
+    return related.defer("job__waiting")

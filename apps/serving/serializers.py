@@ -1,0 +1,91 @@
+"""The JSON of services."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.serving.models import Service
+from apps.serving.state import Situation, State, situation_of
+
+
+class StartServiceSerializer(serializers.Serializer[Any]):
+    """Which version to serve, and for how long."""
+
+    model_version = serializers.UUIDField()
+    idle_limit = serializers.IntegerField(
+        required=False, allow_null=True, help_text="Seconds without a request after which it is stopped."
+    )
+    cpu = serializers.FloatField(required=False, allow_null=True, min_value=0.001, max_value=4096)
+    memory = serializers.IntegerField(required=False, allow_null=True, min_value=64 << 20, max_value=1 << 46)
+    engine = serializers.CharField(required=False, allow_blank=True, max_length=63)
+    accept_never_fits = serializers.BooleanField(required=False, default=False)
+
+
+class ExtendServiceSerializer(serializers.Serializer[Any]):
+    """Another limit, or the same counted from now."""
+
+    idle_limit = serializers.IntegerField(required=False, allow_null=True)
+
+
+class ServiceSerializer(serializers.Serializer[Any]):
+    """A version of a model that is served. Its state is as it was asked just now."""
+
+    id = serializers.UUIDField()
+    namespace = serializers.UUIDField(source="namespace_id")
+    model = serializers.UUIDField(source="version.parent_id")
+    model_name = serializers.CharField(source="version.parent.name")
+    model_version = serializers.UUIDField(source="version_id")
+    number = serializers.IntegerField(source="version.number")
+    job = serializers.UUIDField(source="job_id", allow_null=True, help_text="Its log, quota and events are the job's.")
+    state = serializers.SerializerMethodField()
+    message = serializers.SerializerMethodField(help_text="What it waits for, or why it ended.")
+    remedy = serializers.SerializerMethodField()
+    stops_at = serializers.SerializerMethodField(help_text="When it is stopped unless it is used before.")
+    stops_soon = serializers.SerializerMethodField()
+    idle_limit = serializers.IntegerField(source="idle_seconds", help_text="Seconds.")
+    requests = serializers.IntegerField()
+    started_by = serializers.CharField(source="started_by.username", default=None, allow_null=True)
+    started_at = serializers.DateTimeField()
+    last_used_at = serializers.DateTimeField(allow_null=True)
+    url = serializers.SerializerMethodField(help_text="TensorFlow Serving's REST API begins here: add /v1/models/…")
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._known: dict[Any, Situation] = {}
+
+    def _now(self, service: Service) -> Situation:
+        """Asked once for all fields of a service."""
+        if service.pk not in self._known:
+            self._known[service.pk] = situation_of(service, timezone.now(), ask=self.context.get("ask", True))
+        return self._known[service.pk]
+
+    @extend_schema_field(serializers.ChoiceField(choices=[(one.value, one.value) for one in State]))
+    def get_state(self, service: Service) -> str:
+        return self._now(service).state.value
+
+    def get_message(self, service: Service) -> str:
+        return self._now(service).message
+
+    def get_remedy(self, service: Service) -> str:
+        return self._now(service).remedy
+
+    @extend_schema_field(serializers.DateTimeField(allow_null=True))
+    def get_stops_at(self, service: Service) -> Any:
+        return self._now(service).stops_at
+
+    def get_stops_soon(self, service: Service) -> bool:
+        return self._now(service).stops_soon
+
+    def get_url(self, service: Service) -> str:
+        return f"/api/v1/services/{service.pk}"
+
+
+def limit_in(data: dict[str, Any]) -> timedelta | None:
+    """The idle limit that was sent; None where none was."""
+    seconds = data.get("idle_limit")
+    return None if seconds is None else timedelta(seconds=max(0, min(seconds, 10**9)))

@@ -1,0 +1,86 @@
+"""A served model without TensorFlow: the real model server, whose model adds up rows, at the address of a task."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from apps.jobs.models import Job
+from apps.jobs.state.task_auth import token_of
+from apps.registry.models import ModelVersion
+from tests.integration.jobs.conftest import engine_settings, stores, world
+from tests.integration.model_versions import job_of, version_of
+from yardmaster.engines.base import Address
+from yardmaster_runner.service_token import service_token
+from yardmaster_runner.serving.api import Api
+from yardmaster_runner.serving.http_server import Server
+from yardmaster_runner.serving.signatures import DEFAULT, BadRequest, Signature, Tensor
+
+__all__ = ["engine_settings", "stores", "world"]
+
+ROWS = Signature(DEFAULT, {"x": Tensor("x", "float32", (None, 2))}, {"sum": Tensor("sum", "float32", (None,))})
+
+
+class Sums:
+    """A model that adds up its rows; without NumPy, whose arrays the server would make."""
+
+    kind = "SavedModel"
+    signatures: Mapping[str, Signature] = {DEFAULT: ROWS}
+
+
+@dataclass
+class Served:
+    """The server, and what it is told of its task."""
+
+    api: Api
+    server: Server
+
+    @property
+    def address(self) -> Address:
+        return Address("127.0.0.1", self.server.server_port)
+
+    def load(self, job: Job) -> None:
+        """The model of this job's current attempt is in memory now."""
+        self.api._token = service_token(token_of(job.pk, job.attempt)).encode()
+        self.api.loaded = Sums()  # type: ignore[assignment]
+
+
+class ApiOfSums(Api):
+    """As the real one, but for the arrays."""
+
+    def _call(self, verb: str, body: bytes) -> Any:
+        from yardmaster_runner.serving import requests
+
+        asked = requests.read(body, self._ready().signatures)
+        rows = asked.values["x"]
+        if any(len(row) != 2 for row in rows):
+            raise BadRequest("The input x has another shape. Expected x: float32 [?, 2].")
+        if rows == [[0, 0]]:
+            return 200, {"predictions": ["x" * 2_000_000]}
+        self._count(failed=False)
+        return 200, requests.answer(asked, {"sum": [sum(row) for row in rows]})
+
+
+@pytest.fixture
+def served(world) -> Iterator[Served]:
+    """What answers at the address of every task of the staged engine; it loads until a test says otherwise."""
+    api = ApiOfSums("digits", "1", "not known yet", 1 << 20)
+    server = Server(("127.0.0.1", 0), api.answer, 1 << 20)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    found = Served(api, server)
+    world.engine.served_at = found.address
+    yield found
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def version(world, ada) -> ModelVersion:
+    """A version of the model `digits` of ada."""
+    return version_of(job_of(ada, phase="SUCCEEDED", wanted="run", cleaned_up_at=world.now))

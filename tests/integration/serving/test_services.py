@@ -1,0 +1,208 @@
+"""Services in the portal: started once, waited for, used, extended, stopped when idle, and closed to strangers."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from apps.jobs.models import Job
+from apps.jobs.selectors import resources_used
+from apps.serving import dialing
+from apps.serving.models import Service
+from apps.serving.worker import services_sweep
+from yardmaster.engines.base import Address
+from yardmaster.job.spec import Role
+
+SERVICES = "/api/v1/services/"
+ROWS = {"instances": [[1, 2], [3, 4.5]]}
+
+
+@pytest.fixture
+def me(ada, signed_in):
+    return signed_in(ada)
+
+
+@pytest.fixture
+def stranger(bob, signed_in):
+    return signed_in(bob)
+
+
+def start(client, version, **more):
+    return client.post(SERVICES, {"model_version": str(version.pk), **more}, format="json")
+
+
+def predict(client, version, body=ROWS):
+    return client.post(f"/api/v1/model-versions/{version.pk}/predict/", body, format="json")
+
+
+def until_over(world, job):
+    world.until_quiet()
+    assert world.again(job).is_over
+
+
+@pytest.fixture
+def service(world, me, version, served) -> Service:
+    """One that is ready."""
+    answer = start(me, version)
+    assert answer.status_code == 201, answer.json()
+    job = Job.objects.get(pk=answer.json()["job"])
+    world.until_running(job)
+    served.load(world.again(job))
+    return Service.objects.get()
+
+
+def test_a_start_makes_a_job_with_the_model_as_its_input_and_says_what_it_waits_for(world, me, version, served):
+    answer = start(me, version, idle_limit=3600)
+    assert answer.status_code == 201
+    found = answer.json()
+    assert (found["state"], found["number"], found["idle_limit"]) == ("queued", 1, 3600)
+    job = Job.objects.get(pk=found["job"])
+    assert job.strategy == "service"
+    assert job.spec["inputs"][0]["model_version"] == str(version.pk)
+    assert job.spec["program"] == "model_server"
+    world.until_running(job)
+    assert me.get(f"{SERVICES}{found['id']}/").json()["state"] == "loading"
+    served.load(world.again(job))
+    ready = me.get(f"{SERVICES}{found['id']}/").json()
+    assert ready["state"] == "ready"
+    assert ready["stops_at"]
+
+
+def test_starting_what_runs_returns_it_and_a_job_list_does_not_show_it(me, version, service):
+    again = start(me, version)
+    assert again.status_code == 200
+    assert again.json()["id"] == str(service.pk)
+    assert Job.objects.filter(strategy="service").count() == 1
+    assert str(service.job_id) not in [one["id"] for one in me.get("/api/v1/jobs/").json()["results"]]
+    asked = me.get("/api/v1/jobs/?strategy=service").json()["results"]
+    assert [one["id"] for one in asked] == [str(service.job_id)]
+    assert [one["id"] for one in me.get(SERVICES).json()["results"]] == [str(service.pk)]
+
+
+def test_predictions_come_through_the_portal_and_count_as_use(me, version, service):
+    answer = predict(me, version)
+    assert answer.status_code == 200
+    assert answer.json() == {"predictions": [3, 7.5]}
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    service.refresh_from_db()
+    assert service.requests == 1
+
+
+def test_what_the_model_server_refuses_is_a_problem_with_its_words(me, version, service):
+    answer = predict(me, version, {"instances": [[1, 2, 3]]})
+    assert (answer.status_code, answer.json()["code"]) == (422, "prediction_refused")
+    assert "Expected x: float32 [?, 2]" in answer.json()["detail"]
+
+
+def test_tensorflow_servings_own_addresses_are_passed_on_as_they_are(me, version, service, with_token, ada):
+    base = f"{SERVICES}{service.pk}/v1/models/digits"
+    client = with_token(ada, "jobs")
+    assert client.get(base).json()["model_version_status"][0]["state"] == "AVAILABLE"
+    assert "signature_def" in client.get(f"{base}/metadata").json()["metadata"]
+    assert client.post(f"{base}:predict", ROWS, format="json").json() == {"predictions": [3, 7.5]}
+    refused = client.post(f"{base}:predict", {"instances": [[1]]}, format="json")
+    assert refused.status_code == 400
+    assert set(refused.json()) == {"error"}
+    assert client.get(f"{SERVICES}{service.pk}/v1/models/other").status_code == 404
+
+
+@pytest.mark.parametrize("rest", ["statistics", "v1/models/digits/../../statistics", "healthz", "v1/models/a%2f..%2fb"])
+def test_no_other_address_of_the_server_is_reached(me, service, rest):
+    assert me.get(f"{SERVICES}{service.pk}/{rest}").status_code == 404
+
+
+def test_strangers_find_nothing_and_a_token_that_may_only_read_uses_nothing(
+    stranger, version, service, with_token, ada
+):
+    for path in ("", "v1/models/digits"):
+        assert stranger.get(f"{SERVICES}{service.pk}/{path}").status_code == 404
+    for path in ("stop/", "extend/", "v1/models/digits:predict"):
+        assert stranger.post(f"{SERVICES}{service.pk}/{path}", ROWS, format="json").status_code == 404
+    assert predict(stranger, version).status_code == 404
+    assert start(stranger, version).status_code == 404
+    assert stranger.get(SERVICES).json()["results"] == []
+    assert predict(with_token(ada, "read"), version).status_code == 403
+
+
+def test_a_version_that_is_not_served_says_how_to_start_it(me, version):
+    answer = predict(me, version)
+    assert answer.status_code == 503
+    assert "yardmaster models serve" in answer.json()["remedy"] or "services" in answer.json()["remedy"]
+    assert not Service.objects.exists()
+
+
+def test_a_server_that_is_gone_is_said_to_restart_and_asked_again(world, me, version, service):
+    predict(me, version)
+    world.engine.served_at = Address("127.0.0.1", 9)
+    answer = predict(me, version)
+    assert answer.status_code == 503
+    assert "does not answer" in answer.json()["detail"]
+    assert me.get(f"{SERVICES}{service.pk}/").json()["state"] == "loading"
+
+
+def test_an_answer_that_is_too_large_is_not_passed_on(me, version, service, monkeypatch):
+    monkeypatch.setattr(dialing.dial, "__kwdefaults__", {**dialing.dial.__kwdefaults__, "most": 1_000_000})
+    answer = predict(me, version, {"instances": [[0, 0]]})
+    assert (answer.status_code, answer.json()["code"]) == (422, "answer_too_large")
+
+
+def test_it_is_stopped_when_no_one_used_it_and_its_quota_is_returned(world, me, version, service, ada):
+    predict(me, version)
+    service.refresh_from_db()
+    used = max(service.last_used_at, world.again(service.job).started_at)
+    assert services_sweep(used + timedelta(minutes=14)) == 0
+    assert services_sweep(used + timedelta(minutes=16)) == 1
+    assert services_sweep(used + timedelta(minutes=17)) == 0
+    assert me.get(f"{SERVICES}{service.pk}/").json()["state"] == "stopping"
+    until_over(world, world.again(service.job))
+    found = me.get(f"{SERVICES}{service.pk}/").json()
+    assert (found["state"], found["message"]) == ("stopped", "It had no request for 15m.")
+    assert resources_used(ada.personal_namespace)["running_jobs"] == 0
+    assert resources_used(ada.personal_namespace)["memory"] == 0
+    assert predict(me, version).status_code == 503, "using a stopped service starts nothing"
+    events = me.get(f"/api/v1/jobs/{service.job_id}/events/").json()["events"]
+    assert any("no request for 15m" in one["message"] for one in events)
+
+
+def test_extending_it_counts_from_now_and_changes_its_limit(me, version, service):
+    answer = me.post(f"{SERVICES}{service.pk}/extend/", {"idle_limit": 7200}, format="json")
+    assert answer.json()["idle_limit"] == 7200
+    assert services_sweep(timezone.now() + timedelta(minutes=100)) == 0
+
+
+@pytest.mark.parametrize("limit", [0, 59, 10**12, -5])
+def test_a_limit_that_is_none_is_refused(me, version, limit):
+    answer = start(me, version, idle_limit=limit)
+    assert answer.status_code == 400
+    assert not Job.objects.filter(strategy="service").exists()
+
+
+def test_stopped_and_started_again_it_is_the_same_service_with_one_job(world, me, version, service):
+    stopping = me.post(f"{SERVICES}{service.pk}/stop/")
+    assert stopping.json()["state"] == "stopping"
+    assert start(me, version).json()["code"] == "still_stopping"
+    until_over(world, world.again(service.job))
+    again = start(me, version)
+    assert again.status_code == 201
+    assert again.json()["id"] == str(service.pk)
+    assert again.json()["job"] != str(service.job_id)
+    assert Job.objects.filter(strategy="service", deleted_at__isnull=True).count() == 1
+
+
+def test_a_model_that_cannot_be_loaded_fails_with_the_reason(world, me, version, service):
+    job = world.again(service.job)
+    world.engine.fail(job.key, Role.WORKER, 0, 65, "ModelNotLoaded", "the SavedModel has no signature")
+    until_over(world, job)
+    found = me.get(f"{SERVICES}{service.pk}/").json()
+    assert found["state"] == "failed"
+    assert "could not serve the model" in found["message"]
+    assert "Export the model again" in found["remedy"]
+
+
+def test_a_service_is_no_job_that_people_launch(me, service):
+    spec = service.job.spec
+    answer = me.post("/api/v1/jobs/", {"spec": spec}, format="json")
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["code"] == "not_launched"
