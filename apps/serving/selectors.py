@@ -16,6 +16,7 @@ from apps.namespaces.selectors import namespace_for, namespaces_visible, require
 from apps.registry.models import ModelVersion
 from apps.serving.models import Service
 from yardmaster.job.spec import Strategy
+from yardmaster.lifecycle.phases import Phase, Wanted
 
 INTERRUPTED = timedelta(minutes=2)
 """After so long a start that wrote no service down is over."""
@@ -46,13 +47,19 @@ def service_of(version: ModelVersion) -> Service | None:
 
 def services_running() -> QuerySet[Service]:
     """All that run now, of every namespace."""
-    return Service.objects.filter(job__phase="RUNNING", job__wanted="run").select_related("job").defer("job__waiting")
+    return (
+        Service.objects.filter(job__phase=Phase.RUNNING.value, job__wanted=Wanted.RUN.value)
+        .select_related("job")
+        .defer("job__waiting")
+    )
 
 
 def jobs_without_service(now: datetime) -> QuerySet[Job]:
     """Jobs that serve, and that no service has: the process that started them was killed."""
     known = Service.objects.filter(job__isnull=False).values("job")
-    jobs = Job.objects.for_lists().filter(strategy=Strategy.SERVICE.value, phase__in=UNFINISHED, wanted="run")
+    jobs = Job.objects.for_lists().filter(
+        strategy=Strategy.SERVICE.value, phase__in=UNFINISHED, wanted=Wanted.RUN.value
+    )
     return jobs.filter(created_at__lt=now - INTERRUPTED).exclude(pk__in=known).select_related("namespace")
 
 

@@ -83,4 +83,4 @@ def served(world) -> Iterator[Served]:
 @pytest.fixture
 def version(world, ada) -> ModelVersion:
     """A version of the model `digits` of ada."""
-    return version_of(job_of(ada, phase="SUCCEEDED", wanted="run", cleaned_up_at=world.now))
+    return version_of(job_of(ada, phase="SUCCEEDED", cleaned_up_at=world.now))

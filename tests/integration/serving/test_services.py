@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from apps.jobs.models import Job
+from apps.jobs.models import Job, JobEvent
 from apps.jobs.selectors import resources_used
 from apps.serving import dialing
 from apps.serving.models import Service
@@ -162,8 +162,8 @@ def test_it_is_stopped_when_no_one_used_it_and_its_quota_is_returned(world, me, 
     assert resources_used(ada.personal_namespace)["running_jobs"] == 0
     assert resources_used(ada.personal_namespace)["memory"] == 0
     assert predict(me, version).status_code == 503, "using a stopped service starts nothing"
-    events = me.get(f"/api/v1/jobs/{service.job_id}/events/").json()["events"]
-    assert any("no request for 15m" in one["message"] for one in events)
+    said = JobEvent.objects.filter(job=service.job_id).values_list("message", flat=True)
+    assert "Stopped: no request for 15m." in said
 
 
 def test_extending_it_counts_from_now_and_changes_its_limit(me, version, service):
