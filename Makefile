@@ -40,8 +40,8 @@ up: setup ## run the portal on this machine until Ctrl-C (PORT=8080; STORE=minio
 
 # With a cluster of one's own none is brought up.
 OWN_CLUSTER := $(YARDMASTER_KUBECONFIG)
-demo: setup $(if $(filter kubernetes,$(ENGINE)),$(if $(OWN_CLUSTER),,cluster)) ## train a real model through the portal (EXIT=1: stop after the job; STORE=minio; ENGINE=kubernetes: in pods)
-	@exec $(BIN)/python -m portal.demo --port $(PORT) --engine $(ENGINE) --store $(STORE) $(if $(EXIT),--exit)
+demo: setup $(if $(filter kubernetes,$(ENGINE)),$(if $(OWN_CLUSTER),,cluster)) ## train a real model through the portal (EXIT=1: stop afterwards; EXAMPLE=reviews or all; STORE=minio; ENGINE=kubernetes: in pods)
+	@exec $(BIN)/python -m portal.demo --port $(PORT) --engine $(ENGINE) --store $(STORE) $(if $(EXAMPLE),--example $(EXAMPLE)) $(if $(EXIT),--exit)
 
 minio: setup ## run MinIO on this machine until Ctrl-C, and say how a portal uses it
 	@exec $(BIN)/python -m portal.minio
@@ -102,11 +102,13 @@ audit: setup ## ask the package indexes whether anything that is locked has a kn
 	@PATH="$$PATH:$(CURDIR)/$(BIN)" $(BIN)/python deploy/setup/audit.py
 
 # The second keeps to the versions of the first where both have a package.
-lock: $(VENV)/.installed ## compile the groups of pyproject.toml into the two lock files
+lock: $(VENV)/.installed ## compile the groups of pyproject.toml into the three lock files
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--group portal --group dev -o requirements.txt --custom-compile-command "make lock"
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--group tasks -c requirements.txt -o $(TASK_LOCK) --custom-compile-command "make lock"
+	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--group reviews --no-deps -o examples/reviews/requirements.txt --custom-compile-command "make lock"
 
 clean: ## remove what was built (not the portal's home)
 	@rm -rf $(VENV) $(TASKS) .static frontend/node_modules frontend/static/built bench-results

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from django.urls import URLPattern, URLResolver, path
@@ -61,9 +60,6 @@ class ModelsView(RegistryView, views.CollectionsView):
             namespace = request.query_params.get("namespace")
             return self.page(selectors.deleted_models(self.user, namespace=namespace), ModelSerializer)
         return super().get(request)
-
-    def with_newest(self, rows: Any) -> Any:
-        return selectors.with_versions(rows)
 
 
 class ModelView(RegistryView):

@@ -1,4 +1,5 @@
-"""`python -m portal.demo`: brings a portal up, and trains a real model through it as a user would.
+"""`python -m portal.demo`: brings a portal up, and trains real models through it as a user would.
 
-`story` is what happens, `portal` is the portal it happens in. It uses the SDK and nothing behind it.
+`digits` and `reviews` are what happens, `stage` is how it is shown, `portal` is the portal it happens in. It uses the
+SDK and nothing behind it.
 """

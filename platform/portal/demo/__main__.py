@@ -1,4 +1,4 @@
-"""The command behind `make demo`. Exit 0 when the job succeeded with the accuracy it must have, else 1."""
+"""The command behind `make demo`. Exit 0 when every job succeeded with the accuracy it must have, else 1."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ import os
 import signal
 import sys
 import time
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from types import FrameType
 
 from rich.console import Console
 from rich.markup import escape
 
 from portal.demo.cluster import surroundings_for
+from portal.demo.digits import Digits
 from portal.demo.leaving import leaving_nothing
 from portal.demo.portal import ROOT, Access, PortalFailed, RunningPortal
-from portal.demo.story import LEAST_ACCURACY, NeverFits, Story
+from portal.demo.report import print_rows
+from portal.demo.reviews import Reviews
+from portal.demo.stage import NeverFits, Stage, StoryFailed
 from portal.up.home import home_of
-from yardmaster_client import Job, NotReachable, PortalError, Yardmaster
+from yardmaster_client import NotReachable, PortalError, Yardmaster
 
 
 def main() -> int:
@@ -41,23 +44,25 @@ def main() -> int:
             console.print(f"The portal is up at [bold]{running.url}[/] (after {ready:.1f} s)")
             access = running.access()
             with Yardmaster(running.url, access.token) as portal:
-                story = Story(portal, console, options.engine, took={"start the portal": ready})
+                stage = Stage(portal, console, options.engine, took={"start the portal": ready})
+                stories = list(_stories(options, stage))
                 try:
-                    job = story.tell(options.ps, options.workers)
+                    for story in stories:
+                        story.tell()
                 except BaseException:
-                    story.end_early()
+                    stage.end_early()
                     raise
-            _report(console, story, job, running.url, access)
+            _report(stage, stories, running.url, access)
             if sys.stdout.isatty() and not options.exit:
                 console.print("The portal stays up until Ctrl-C.")
                 running.wait()
-        return 0 if job.phase == "SUCCEEDED" and story.succeeded else 1
+        return 0 if all(story.succeeded for story in stories) else 1
     except KeyboardInterrupt:
         return 130
     except PortalFailed:
         return 1
-    except NeverFits as error:
-        console.print(f"[red]{error}[/]")
+    except (NeverFits, StoryFailed) as error:
+        console.print(f"[red]{escape(str(error))}[/]")
         return 1
     except (PortalError, NotReachable) as error:
         console.print(f"[red]{error}[/] {getattr(error, 'remedy', '')}")
@@ -71,11 +76,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=8080)
     parser.add_argument("--engine", default="local")
     parser.add_argument("--store", choices=["folder", "minio"], default="folder", help="where objects are kept")
+    parser.add_argument("--example", choices=["digits", "reviews", "all"], help="what is trained (digits)")
+    parser.add_argument("--most", type=int, default=0, help="reviews of each class (0: all)")
     parser.add_argument("--ps", type=int, help="parameter servers (1; on a cluster 2)")
     parser.add_argument("--workers", type=int, help="workers (2; on a cluster 3)")
-    parser.add_argument("--exit", action="store_true", help="stop after the job")
+    parser.add_argument("--exit", action="store_true", help="stop after the last job")
     options = parser.parse_args()
     on_one_machine = options.engine == "local"
+    options.example = options.example or "digits"
     options.ps = options.ps or (1 if on_one_machine else 2)
     options.workers = options.workers or (2 if on_one_machine else 3)
     return options
@@ -85,32 +93,19 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _report(console: Console, story: Story, job: Job, url: str, access: Access) -> None:
-    goal = f"(must be at least {LEAST_ACCURACY})"
-    rows = [
-        ("job", f"{job.phase}: {job.message or job.reason}"),
-        ("test accuracy", f"{story.accuracy:.4f} {goal}" if story.accuracy is not None else f"not reported {goal}"),
-        ("model", _model_place(job, url)),
-        *((what, f"{seconds:.1f} s") for what, seconds in story.took.items()),
-        *((f"  {name}", f"{seconds:.1f} s") for name, seconds in _phases(job)),
-        ("the portal", url),
-        ("sign in, once", access.link),
-    ]
-    console.print()
-    for name, value in rows:
-        console.print(f"[dim]{name:<26}[/]{escape(value)}", soft_wrap=True)
+def _stories(options: argparse.Namespace, stage: Stage) -> Iterator[Digits | Reviews]:
+    """What is asked for, in the order in which it is told."""
+    if options.example in ("digits", "all"):
+        yield Digits(stage, options.ps, options.workers)
+    if options.example in ("reviews", "all"):
+        yield Reviews(stage, options.ps, options.workers, options.most)
 
 
-def _model_place(job: Job, url: str) -> str:
-    if not job.model:
-        return "none was kept"
-    return f"{url}/jobs/{job.id}/ (or: yardmaster models download {job.name})"
-
-
-def _phases(job: Job) -> list[tuple[str, float]]:
-    marks = [("waited", job.queued_at), ("started", job.admitted_at), ("ran", job.started_at), ("", job.decided_at)]
-    known = [(name, at) for name, at in marks if at is not None]
-    return [(name, (after - at).total_seconds()) for (name, at), (_, after) in pairwise(known) if name]
+def _report(stage: Stage, stories: Sequence[Digits | Reviews], url: str, access: Access) -> None:
+    for story in stories:
+        print_rows(stage.console, story.rows(url))
+    took = [(what, f"{seconds:.1f} s") for what, seconds in stage.took.items()]
+    print_rows(stage.console, [*took, ("the portal", url), ("sign in, once", access.link)])
 
 
 if __name__ == "__main__":

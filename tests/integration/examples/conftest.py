@@ -10,6 +10,7 @@ import pytest
 
 from portal.env import task_python
 from tests.real.digits import digits as prepared
+from tests.real.portal import ROOT
 from tests.real.tensorflow_forks import TensorFlowForks
 
 
@@ -28,7 +29,8 @@ def forks() -> Iterator[Callable[[Mapping[str, str]], TensorFlowForks]]:
     def of(environment: Mapping[str, str]) -> TensorFlowForks:
         keras = environment.get(told, "0")
         if keras not in known:
-            known[keras] = TensorFlowForks(task_python(), {**os.environ, told: keras})
+            paths = {"PYTHONPATH": str(ROOT / "platform")}  # some scripts import yardmaster_runner.data, as in a job
+            known[keras] = TensorFlowForks(task_python(), {**os.environ, **paths, told: keras})
         return known[keras]
 
     yield of

@@ -1,0 +1,113 @@
+"""The second story: from raw text to a model that reads it. Texts are uploaded as they are, a job prepares them, a job
+trains on what that published, and a linear model on the same shards says what the result is worth."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from portal.demo.digits import RECLAIM_DELAY
+from portal.demo.portal import ROOT
+from portal.demo.report import Row, model_place, phases
+from portal.demo.stage import Stage, StoryFailed, job_file, run_example
+from yardmaster_client import Job, LogLine
+
+EXAMPLE = ROOT / "examples" / "reviews"
+RAW, PREPARED = "reviews-raw", "reviews"
+LEAST_ACCURACY = 0.70
+"""Of the model that has seen all texts. With fewer of them it must only be as good as the linear one."""
+_ACCURACY = re.compile(r"^(baseline )?test accuracy ([01]\.\d+)")
+_INTERVAL = re.compile(r"^test: (\d+) texts, 95 % interval ±(\d\.\d+)")
+
+
+@dataclass
+class Reviews:
+    """One telling of it. `most`: texts of each class; 0: all."""
+
+    stage: Stage
+    parameter_servers: int
+    workers: int
+    most: int = 0
+    accuracies: dict[str, float] = field(default_factory=dict)
+    """Of "model" and "baseline", on the test split."""
+    interval: float = 0.0
+    """Half the width of the 95 % interval of such an accuracy."""
+    job: Job | None = None
+
+    def tell(self) -> None:
+        """From files of text to a kept model and its comparison."""
+        stage = self.stage
+        with stage.timed("fetch and upload the texts"), tempfile.TemporaryDirectory() as folder:
+            run_example(EXAMPLE / "fetch.py", folder, "--most", str(self.most))
+            raw = stage.put_data(RAW, [Path(folder)], "Uploading the reviews")
+        with stage.timed("prepare"):
+            prepared = self._prepare(raw)
+        code = stage.put_code("reviews", EXAMPLE)
+        with stage.timed("train on text"):
+            trained = self._run("between_graph.yaml", code, prepared)
+        stage.console.print(f"The verdict stands: {trained.phase}. A linear model on the same shards, to compare with:")
+        with stage.timed("train the baseline"):
+            self._run("baseline.yaml", code, prepared)
+        self.job = stage.until_cleaned_up(trained)
+
+    def _prepare(self, raw: str) -> str:
+        """A job that makes shards of the texts; the version that it published."""
+        before = self.stage.portal.datasets.find(PREPARED)
+        job = self.stage.run(job_file(EXAMPLE / "prepare.yaml", inputs=[{"dataset_version": raw}]))
+        self._must_succeed(job)
+        self.stage.until_cleaned_up(job)
+        found = self.stage.portal.datasets.find(PREPARED)
+        if found is None or found.latest is None or found == before:
+            raise StoryFailed(f"{job.name} has succeeded, and published no version of {PREPARED}.")
+        self.stage.console.print(f"Published [bold]{PREPARED}[/], version {found.latest.number}")
+        return found.latest.id
+
+    def _run(self, file: str, code: str, data: str) -> Job:
+        spec = job_file(
+            EXAMPLE / file,
+            code=code,
+            inputs=[{"dataset_version": data}],
+            reclaim_delay=int(RECLAIM_DELAY.total_seconds()),
+        )
+        if "ps" in spec["roles"]:
+            spec["roles"]["ps"]["replicas"] = self.parameter_servers
+            spec["roles"]["worker"]["replicas"] = self.workers
+        job = self.stage.run(spec, self._watch)
+        self._must_succeed(job)
+        return job
+
+    def _must_succeed(self, job: Job) -> None:
+        if job.phase != "SUCCEEDED":
+            raise StoryFailed(f"{job.name}: {job.phase}. {job.message or job.reason} {job.remedy}")
+
+    @property
+    def bound(self) -> float:
+        """The least accuracy that counts as success."""
+        least = 0.0 if self.most else LEAST_ACCURACY
+        return max(least, self.accuracies.get("baseline", 0.0) - self.interval)
+
+    @property
+    def succeeded(self) -> bool:
+        return len(self.accuracies) == 2 and self.accuracies["model"] >= self.bound
+
+    def rows(self, url: str) -> list[Row]:
+        """What came of it."""
+        if self.job is None:
+            return []
+        goal = f"(must be at least {self.bound:.4f}: within {self.interval:.4f} of the linear model)"
+        found = self.accuracies
+        return [
+            ("job", f"{self.job.phase}: {self.job.message or self.job.reason}"),
+            ("test accuracy", f"{found['model']:.4f} {goal}" if "model" in found else f"not reported {goal}"),
+            ("a linear model's", f"{found['baseline']:.4f}" if "baseline" in found else "not reported"),
+            ("model", model_place(self.job, url)),
+            *phases(self.job),
+        ]
+
+    def _watch(self, line: LogLine) -> None:
+        if found := _ACCURACY.search(line.text):
+            self.accuracies["baseline" if found[1] else "model"] = float(found[2])
+        elif found := _INTERVAL.search(line.text):
+            self.interval = max(self.interval, float(found[2]))
