@@ -10,6 +10,7 @@ from apps.registry.models import ModelVersion
 from yardmaster.quantity import format_bytes
 
 ROWS = 500
+_LOOKED_AT = ("accuracy", "auc", "f1", "acc", "loss", "error")
 _SOURCE = {"entry_point": "Entry point", "strategy": "Strategy", "engine": "Engine", "image": "Image"}
 
 
@@ -62,6 +63,16 @@ def _metrics(version: ModelVersion) -> dict[str, str]:
 def metric_name(metric: dict[str, Any]) -> str:
     """The tag, after the run where there is one."""
     return f"{metric['run']}/{metric['tag']}" if metric["run"] not in ("", ".") else str(metric["tag"])
+
+
+def by_note(metrics: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The metrics, those first that people look at first: accuracy before loss, of an evaluation before of training."""
+    return sorted(metrics, key=lambda one: (_rank(metric_name(one).lower()), metric_name(one)))
+
+
+def _rank(name: str) -> tuple[int, bool]:
+    kind = next((at for at, word in enumerate(_LOOKED_AT) if word in name), len(_LOOKED_AT))
+    return kind, not any(word in name for word in ("val", "eval", "test"))
 
 
 def metric_value(metric: dict[str, Any]) -> str:

@@ -93,11 +93,6 @@ def deleted_sweep(now: datetime) -> None:
                 _record(None, "remove", version.parent, version)
 
 
-def removed_at(deleted_at: datetime) -> datetime:
-    """When something that was deleted then is removed."""
-    return deleted_at + settings.YARDMASTER_MODEL_GRACE
-
-
 def _lock(model: Model) -> Model:
     found = Model.objects.select_for_update(of=("self",)).select_related("namespace").filter(pk=model.pk).first()
     if found is None:

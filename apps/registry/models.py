@@ -5,6 +5,8 @@ They outlive the job, and so does what a version repeats of it.
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
@@ -24,15 +26,28 @@ class Stage(models.TextChoices):
 ONE_VERSION_EACH = (Stage.STAGING, Stage.PRODUCTION)
 
 
-class Model(Collection):
-    """A named model. Jobs add versions to it; it goes when it is deleted, after a grace period."""
+class Deletable(models.Model):
+    """What is hidden when it is deleted, and removed after a grace period."""
 
-    updated_at = models.DateTimeField(default=timezone.now)
-    """When a version was last added or given a stage."""
     deleted_at = models.DateTimeField(null=True, blank=True)
     deleted_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
+
+    class Meta:
+        abstract = True
+
+    @property
+    def removed_at(self) -> datetime | None:
+        """When it is removed; None: it is not deleted."""
+        return None if self.deleted_at is None else self.deleted_at + settings.YARDMASTER_MODEL_GRACE
+
+
+class Model(Collection, Deletable):
+    """A named model. Jobs add versions to it; it goes when it is deleted, after a grace period."""
+
+    updated_at = models.DateTimeField(default=timezone.now)
+    """When a version was last added or given a stage."""
 
     class Meta:
         constraints = [
@@ -47,8 +62,11 @@ class Model(Collection):
             models.Index(fields=["deleted_at"], name="model_deleted", condition=models.Q(deleted_at__isnull=False)),
         ]
 
+    def __str__(self) -> str:
+        return self.name
 
-class ModelVersion(Version):
+
+class ModelVersion(Version, Deletable):
     """What one attempt of a job left in its model directory. `created_by` is the job's owner."""
 
     parent = models.ForeignKey(Model, on_delete=models.CASCADE, related_name="versions", db_index=False)
@@ -66,10 +84,6 @@ class ModelVersion(Version):
     contents = models.JSONField(null=True, blank=True)
     """What was read from its files (`yardmaster.formats.models`); None until a worker has read them."""
     stage = models.CharField(max_length=10, choices=Stage, default=Stage.NONE, blank=True)
-    deleted_at = models.DateTimeField(null=True, blank=True)
-    deleted_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
-    )
 
     class Meta:
         constraints = [
@@ -86,6 +100,9 @@ class ModelVersion(Version):
             ),
             models.Index(fields=["id"], name="modelversion_unread", condition=models.Q(contents__isnull=True)),
         ]
+
+    def __str__(self) -> str:
+        return f"version {self.number} of {self.parent_id}"
 
 
 class ModelUpload(models.Model):

@@ -1,70 +1,186 @@
-"""The pages of models: the list, a model with its versions, a version with its files."""
+"""The pages of models: the list, a model with its versions, one version, and versions side by side. They only show;
+what changes models is in `change_pages`.
+"""
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import cast
+from dataclasses import dataclass
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
-from django.urls import URLPattern, URLResolver, path, reverse
+from django.urls import reverse
+from django.utils.http import urlencode
 
 from apps.accounts.models import User
 from apps.api.paging import page_of
 from apps.audit.services import download_record
+from apps.errors import NotFound
 from apps.namespaces.context import current_namespace
-from apps.registry.models import ModelVersion
-from apps.registry.selectors import MODELS, model_for, model_version_for, model_versions, models_visible
+from apps.namespaces.models import Role
+from apps.namespaces.selectors import may
+from apps.registry import selectors
+from apps.registry.comparing import by_note, compare, metric_name, metric_value, named_version, tensor_words
+from apps.registry.models import Model, ModelVersion
 from apps.uploads.delivery import archive_response
-from apps.uploads.versioned.selectors import download_url, file_for, files_in, files_of, with_newest
+from apps.uploads.versioned.paging import files_page
+from apps.uploads.versioned.selectors import download_url, file_for, files_of
 from apps.uploads.versioned.services import MAX_NAME
+from apps.uploads.versioned.views import MOST_ARCHIVED
 
 ROWS = 50
-FILES_SHOWN = 500
+VERSIONS = 20
+CHANGES = 20
+COLUMNS = 3
+"""Metrics that the table of versions shows."""
+METRICS = 50
+_FORMATS = {
+    "saved_model": "SavedModel",
+    "keras": "Keras (.keras)",
+    "hdf5": "HDF5",
+    "tflite": "LiteRT (.tflite)",
+    "onnx": "ONNX",
+    "checkpoint": "Checkpoint",
+}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric as pages show it."""
+
+    name: str
+    value: str
+    step: int
 
 
 @login_required
 def models(request: HttpRequest) -> HttpResponse:
-    """The models of the namespace, newest first; `?search=` in their names."""
+    """The models of the namespace, newest first; `?search=` in their names, `?deleted=1` those that can be restored."""
+    user, namespace = cast(User, request.user), current_namespace(request)
     search = request.GET.get("search", "").strip()[: MAX_NAME + 1]
-    rows = models_visible(cast(User, request.user), namespace=str(current_namespace(request).pk))
+    deleted = selectors.deleted_models(user).filter(namespace=namespace)
+    is_deleted = request.GET.get("deleted") == "1"
+    rows = deleted if is_deleted else selectors.models_visible(user).filter(namespace=namespace)
     if search:
         rows = rows.filter(name__icontains=search)
-    page = page_of(with_newest(MODELS, rows), request.GET.get("cursor"), ROWS)
-    return render(request, "models/list.html", {"page": page, "search": search})
+    page = page_of(rows if is_deleted else selectors.with_versions(rows), request.GET.get("cursor"), ROWS)
+    for one in [] if is_deleted else page.rows:
+        one.note = next(iter(metrics_of(one.newest[0])), None) if one.newest else None
+    context = {
+        "page": page,
+        "search": search,
+        "is_deleted": is_deleted,
+        "has_deleted": is_deleted or deleted.exists(),
+        "may_change": is_deleted and may(user, namespace, Role.MEMBER),
+    }
+    return render(request, "models/list.html", context)
 
 
 @login_required
 def model(request: HttpRequest, model_id: UUID) -> HttpResponse:
-    """One model with its versions."""
-    found = model_for(cast(User, request.user), model_id)
-    versions = list(model_versions(found)[:ROWS])
-    way = [(reverse("models_page"), "Models")]
-    return render(request, "models/model.html", {"model": found, "versions": versions, "breadcrumbs": way})
+    """One model with its versions, newest first, and the history of their stages."""
+    user = cast(User, request.user)
+    try:
+        found = selectors.model_for(user, model_id)
+    except NotFound:  # addresses of before led to what is a version now
+        version = selectors.model_version_for(user, model_id)
+        return redirect("model_version_page", version.pk)
+    page = page_of(selectors.model_versions(found), request.GET.get("cursor"), VERSIONS)
+    columns = _columns(page.rows)
+    for one in page.rows:
+        values = {metric_name(metric): metric_value(metric) for metric in one.metrics}
+        one.cells = [(name, values.get(name, "")) for name in columns]
+    context = {
+        "model": found,
+        "page": page,
+        "columns": columns,
+        "changes": list(selectors.stage_changes(found)[:CHANGES]),
+        "deleted": list(selectors.deleted_versions(found)[:VERSIONS]),
+        "may_change": may(user, found.namespace, Role.MEMBER),
+        "breadcrumbs": way_to(),
+    }
+    return render(request, "models/model.html", context)
+
+
+def _columns(versions: list[ModelVersion]) -> list[str]:
+    """The metrics that people look at first, of all that the versions have."""
+    every = {metric_name(metric): metric for version in versions for metric in version.metrics}
+    return [metric_name(metric) for metric in by_note(list(every.values()))[:COLUMNS]]
 
 
 @login_required
 def model_version(request: HttpRequest, version_id: UUID) -> HttpResponse:
-    """One version with its files."""
-    found = model_version_for(cast(User, request.user), version_id)
-    way = [(reverse("models_page"), "Models"), (reverse("model_page", args=[found.parent.pk]), found.parent.name)]
+    """One version: signatures, metrics, what it was made of, files."""
+    user = cast(User, request.user)
+    found = selectors.model_version_for(user, version_id)
+    metrics = metrics_of(found)
     context = {
         "model": found.parent,
         "version": found,
-        "files": list(islice(files_in(found), FILES_SHOWN)),
-        "breadcrumbs": way,
-        "shell_id": str(found.pk),
+        "title": f"{found.parent.name} version {found.number}",
+        "format_words": _FORMATS.get((found.contents or {}).get("format", ""), "Other"),
+        "signatures": _signatures(found),
+        "metrics": metrics[:METRICS],
+        "more_metrics": len(metrics) - METRICS,
+        "code": named_version(found.source.get("code")),
+        "inputs": [(named_version(one), one) for one in found.source.get("inputs", [])],
+        "may_archive": found.file_count <= MOST_ARCHIVED,
+        "page": files_page(found, request.GET.get("cursor", "")),
+        "may_change": may(user, found.parent.namespace, Role.MEMBER),
+        "breadcrumbs": way_to(found.parent),
+        "reference": str(found.pk),
     }
     return render(request, "models/version.html", context)
+
+
+def metrics_of(version: ModelVersion) -> list[Metric]:
+    """Those first that people look at first."""
+    return [Metric(metric_name(one), metric_value(one), one["step"]) for one in by_note(version.metrics)]
+
+
+def _signatures(version: ModelVersion) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one["name"],
+            "method": one["method"],
+            "tensors": [
+                (side, tensor["name"], tensor_words(tensor))
+                for side, tensors in (("Input", one["inputs"]), ("Output", one["outputs"]))
+                for tensor in tensors
+            ],
+        }
+        for one in (version.contents or {}).get("signatures", [])
+    ]
+
+
+@login_required
+def model_compare(request: HttpRequest, model_id: UUID) -> HttpResponse:
+    """Versions side by side: `?version=` twice or more; `?show=differences` leaves out what is the same."""
+    found = selectors.model_for(cast(User, request.user), model_id)
+    chosen = request.GET.getlist("version")
+    versions = selectors.versions_numbered(found, chosen)
+    parts = compare(versions)
+    query = [("version", one.number) for one in versions]
+    context = {
+        "model": found,
+        "versions": versions,
+        "parts": parts,
+        "differences": sum(part.differences for part in parts),
+        "only_differences": request.GET.get("show") == "differences",
+        "all_url": f"?{urlencode(query)}",
+        "differences_url": f"?{urlencode([*query, ('show', 'differences')])}",
+        "breadcrumbs": way_to(found),
+    }
+    return render(request, "models/compare.html", context)
 
 
 @login_required
 def model_file(request: HttpRequest, version_id: UUID) -> HttpResponse:
     """The bytes of `?path=`: a redirect to a short-lived address."""
     user = cast(User, request.user)
-    found = model_version_for(user, version_id)
+    found = selectors.model_version_for(user, version_id)
     address = download_url(found, file_for(found, request.GET.get("path", "")).path)
     _note_download(user, found)
     return redirect(address)
@@ -74,20 +190,17 @@ def model_file(request: HttpRequest, version_id: UUID) -> HttpResponse:
 def model_archive(request: HttpRequest, version_id: UUID) -> StreamingHttpResponse:
     """All files of a version as one zip."""
     user = cast(User, request.user)
-    found = model_version_for(user, version_id)
+    found = selectors.model_version_for(user, version_id)
     _note_download(user, found)
     return archive_response(request, f"{found.parent.name}-{found.number}.zip", list(files_of(found)))
+
+
+def way_to(model: Model | None = None) -> list[tuple[str, str]]:
+    """The breadcrumbs above a page below the list, or below one model."""
+    way = [(reverse("models_page"), "Models")]
+    return [*way, (reverse("model_page", args=[model.pk]), model.name)] if model else way
 
 
 def _note_download(user: User, version: ModelVersion) -> None:
     model = version.parent
     download_record(user, "model", model.pk, model.namespace, name=model.name, version=version.number)
-
-
-pages_urlpatterns: list[URLPattern | URLResolver] = [
-    path("models/", models, name="models_page"),
-    path("models/<uuid:model_id>/", model, name="model_page"),
-    path("model-versions/<uuid:version_id>/", model_version, name="model_version_page"),
-    path("model-versions/<uuid:version_id>/file/", model_file, name="model_file_page"),
-    path("model-versions/<uuid:version_id>/archive/", model_archive, name="model_archive_page"),
-]

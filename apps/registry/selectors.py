@@ -5,13 +5,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Sequence
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
 from apps.accounts.models import User
 from apps.errors import Invalid, NotFound
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for, namespaces_visible, require_role
-from apps.registry.models import Model, ModelVersion, StageChange
+from apps.registry.models import ONE_VERSION_EACH, Model, ModelVersion, StageChange
 from apps.uploads.models import Kind
 from apps.uploads.versioned.selectors import (
     VersionStore,
@@ -50,6 +50,22 @@ def model_version_for(user: User, version_id: uuid.UUID, *, at_least: Role = Rol
     return version_for(MODELS, user, version_id, at_least=at_least)
 
 
+def with_versions(rows: QuerySet[Model]) -> QuerySet[Model]:
+    """The rows with their newest version at hand (`newest_of`), and those in staging and production (`staged`), without
+    what lists do not show. Two more queries for all of them."""
+    there = _for_lists(ModelVersion.objects.filter(MODELS.live_versions))
+    newer = there.filter(parent=OuterRef("parent"), number__gt=OuterRef("number"))
+    newest = there.filter(~Exists(newer)).select_related("created_by")
+    staged = there.filter(stage__in=ONE_VERSION_EACH).order_by("stage")
+    return rows.prefetch_related(
+        Prefetch("versions", queryset=newest, to_attr="newest"), Prefetch("versions", queryset=staged, to_attr="staged")
+    )
+
+
+def _for_lists(rows: QuerySet[ModelVersion]) -> QuerySet[ModelVersion]:
+    return rows.defer("contents", "source")
+
+
 def deleted_models(user: User, *, namespace: str | None = None) -> QuerySet[Model]:
     """Models that can still be restored, those deleted last first."""
     rows = Model.objects.filter(namespace__in=namespaces_visible(user), deleted_at__isnull=False)
@@ -60,7 +76,8 @@ def deleted_models(user: User, *, namespace: str | None = None) -> QuerySet[Mode
 
 def deleted_versions(model: Model) -> QuerySet[ModelVersion]:
     """Versions of a model that can still be restored."""
-    return model.versions.filter(deleted_at__isnull=False).select_related("deleted_by").order_by("-number")
+    rows = model.versions.filter(deleted_at__isnull=False).select_related("deleted_by", "created_by")
+    return _for_lists(rows).order_by("-number")
 
 
 def any_model_for(user: User, model_id: uuid.UUID, *, at_least: Role) -> Model:
@@ -90,7 +107,7 @@ def versions_numbered(model: Model, numbers: Sequence[str]) -> list[ModelVersion
     if not 2 <= len(wanted) <= MOST_COMPARED or len(wanted) != len(set(numbers)):
         message = f"Two to {MOST_COMPARED} versions can be compared."
         raise Invalid([Problem("version", "invalid", message, "Add ?version=1&version=2, for instance.")])
-    found = {one.number: one for one in model_versions(model).filter(number__in=wanted)}
+    found = {one.number: one for one in versions_of(MODELS, model).filter(number__in=wanted)}
     if missing := [one for one in wanted if one not in found]:
         raise NotFound(f"There is no version {missing[0]} of this model.", remedy="It may have been deleted.")
     return [found[one] for one in wanted]
@@ -103,7 +120,7 @@ def stage_changes(model: Model) -> QuerySet[StageChange]:
 
 def model_versions(model: Model) -> QuerySet[ModelVersion]:
     """The model's versions but the deleted ones, the newest first."""
-    return versions_of(MODELS, model).order_by("-number")
+    return _for_lists(versions_of(MODELS, model)).order_by("-number")
 
 
 def models_in(namespace: Namespace) -> QuerySet[Model]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from django.urls import URLPattern, URLResolver, path
@@ -60,6 +61,9 @@ class ModelsView(RegistryView, views.CollectionsView):
             namespace = request.query_params.get("namespace")
             return self.page(selectors.deleted_models(self.user, namespace=namespace), ModelSerializer)
         return super().get(request)
+
+    def with_newest(self, rows: Any) -> Any:
+        return selectors.with_versions(rows)
 
 
 class ModelView(RegistryView):

@@ -1,7 +1,7 @@
 // Which chosen files are meant, and what is left to send of an upload.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { choose, commonTop, nameFor, type Picked } from "../src/upload/choice";
+import { byCharacters, choose, commonTop, nameFor, type Picked } from "../src/upload/choice";
 import { arrivedOf, lackingOf, match, rangeOf, restAfter, Speed, type ServerFile } from "../src/upload/plan";
 
 function picked(...paths: string[]): Picked[] {
@@ -85,4 +85,10 @@ test("speed is that of the last moments", () => {
   assert.equal(speed.perSecond(), 0);
   for (let second = 0; second <= 60; second += 1) speed.note(second * 1_000, second < 50 ? second * 100 : 5_000 + (second - 50) * 10);
   assert.equal(speed.perSecond(), 10);
+});
+
+test("paths are in the order of their bytes, also beyond the first 65,536 characters", () => {
+  const paths = ["a-b", "a/b", "a0", "b", "\u540d", "\uffee", "\u{1f600}", "\u{1f600}a"];
+  assert.deepEqual([...paths].reverse().sort(byCharacters), paths);
+  assert.equal(byCharacters("a", "a"), 0);
 });

@@ -11,7 +11,7 @@ from apps.datasets import pages as datasets
 from apps.jobs import pages as jobs
 from apps.logs import pages as logs
 from apps.notifications import pages as notifications
-from apps.registry import pages as registry
+from apps.registry import change_pages as registry
 from apps.removals import pages as removals
 from apps.serving import pages as serving
 from portal import find, home

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from yardmaster_client.errors import PortalError
 from yardmaster_client.transport import Transport
-from yardmaster_client.uploads import Progress
+from yardmaster_client.uploads import Progress, in_order
 from yardmaster_runner.checksums import Checksum
 
 _PARALLEL = 4
@@ -48,8 +48,9 @@ def download(
     total, done = sum(file.size for file, _ in wanted), 0
     progress(0, total)
     with ThreadPoolExecutor(_PARALLEL) as pool:
-        for file, _ in zip(wanted, pool.map(lambda one: _fetch(transport, *one), wanted), strict=True):
-            done += file[0].size
+        arriving = in_order(pool, lambda one: _fetch(transport, *one), wanted, ahead=4 * _PARALLEL)
+        for (file, _), _ in zip(wanted, arriving, strict=True):
+            done += file.size
             progress(done, total)
     return [place for _, place in wanted]
 

@@ -205,6 +205,8 @@ class ModelVersion:
     source: dict[str, Any] = field(default_factory=dict)
     """What it was made of; empty in a list, like `metrics`."""
     metrics: tuple[dict[str, Any], ...] = ()
+    contents: dict[str, Any] | None = None
+    """What its files say of themselves; None in a list, and until they are read."""
     note: str = ""
     created_by: str | None = None
     created_at: datetime | None = None
@@ -216,6 +218,18 @@ class ModelVersion:
 
 
 @dataclass(frozen=True)
+class StageChange:
+    """A version was given a stage, or lost it."""
+
+    version: int
+    before: str
+    after: str
+    by: str | None = None
+    at: datetime | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Model:
     id: str
     name: str = ""
@@ -223,6 +237,7 @@ class Model:
     namespace_slug: str = ""
     description: str = ""
     latest: ModelVersion | None = None
+    deleted_at: datetime | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
 
@@ -247,5 +262,7 @@ class Upload:
     state: str
     part_size: int
     files: tuple[dict[str, Any], ...] = ()
+    """None of one that has more than 20,000."""
+    file_count: int = 0
     problem: dict[str, Any] | None = None
     expires_at: datetime | None = None

@@ -23,14 +23,13 @@ from yardmaster_client.models import (
     Job,
     LogGap,
     LogLine,
-    Model,
-    ModelVersion,
     Namespace,
     Output,
     Token,
     read,
     read_line,
 )
+from yardmaster_client.registry import Models
 from yardmaster_client.stores import Store
 from yardmaster_client.transport import Transport
 from yardmaster_client.uploads import Progress
@@ -44,7 +43,7 @@ class Yardmaster:
         self.jobs = Jobs(self.transport)
         self.datasets: Store[Dataset, DatasetVersion] = Store(self.transport, "dataset", Dataset, DatasetVersion)
         self.code: Store[Code, CodeVersion] = Store(self.transport, "code", Code, CodeVersion)
-        self.models: Store[Model, ModelVersion] = Store(self.transport, "model", Model, ModelVersion)
+        self.models = Models(self.transport)
 
     @classmethod
     def from_environment(cls) -> Yardmaster:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from yardmaster_client import uploads
 from yardmaster_client.downloads import RemoteFile, checksum_of, download
+from yardmaster_client.local_files import LocalFile, find_files
 from yardmaster_client.models import (
     Code,
     CodeVersion,
@@ -99,7 +100,7 @@ class Store(Generic[Item, Version]):
 
         `unless_same`: when the newest version has exactly these files, nothing is uploaded.
         """
-        files = uploads.find_files(paths)
+        files = find_files(paths)
         existing = self.find(name, namespace=namespace or self._own_namespace())
         if existing and unless_same and self._is_same(existing, files):
             return existing
@@ -122,7 +123,7 @@ class Store(Generic[Item, Version]):
         namespaces = self._transport.get("me/").get("namespaces", ())
         return next((one["id"] for one in namespaces if one.get("personal")), None)
 
-    def _is_same(self, item: Item, files: Sequence[uploads.LocalFile]) -> bool:
+    def _is_same(self, item: Item, files: Sequence[LocalFile]) -> bool:
         if item.latest is None:
             return False
         there = {one.path: one for one in self.files(item.latest.id)}

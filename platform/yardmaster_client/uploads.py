@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
 from yardmaster_client.errors import FieldError, PortalError
+from yardmaster_client.local_files import LocalFile, announcements
 from yardmaster_client.models import Upload, read
 from yardmaster_client.transport import Transport
 
@@ -28,37 +29,9 @@ R = TypeVar("R")
 Progress = Callable[[int, int], None]
 """Called with (bytes done, bytes in all) after each part, from any thread."""
 
-_SIGNED_AT_ONCE = 100
+_SIGNED_AT_ONCE = 500
 _SIGNED_BYTES = 64 << 20
 _PARALLEL = 4
-_IGNORED = {".git", "__pycache__", ".venv", "node_modules", ".ipynb_checkpoints", ".DS_Store"}
-
-
-@dataclass(frozen=True)
-class LocalFile:
-    """A file here, and the path it gets there."""
-
-    source: Path
-    path: str
-    size: int
-
-    def as_json(self) -> dict[str, Any]:
-        return {"path": self.path, "size": self.size}
-
-
-def find_files(paths: Iterable[Path]) -> list[LocalFile]:
-    """Files as they are, and the content of folders (without caches and version control), in a fixed order.
-
-    Raises:
-        FileNotFoundError: a path does not exist. ValueError: there is nothing to upload, or two files get one path.
-    """
-    found = sorted((file for path in paths for file in _below(Path(path))), key=lambda file: file.path)
-    if not found:
-        raise ValueError("Nothing to upload: the paths contain no files.")
-    for one, other in pairwise(found):
-        if one.path == other.path:
-            raise ValueError(f"{one.source} and {other.source} would both become {one.path}: upload a folder of both.")
-    return found
 
 
 def upload(
@@ -77,12 +50,14 @@ def upload(
     """
     memory = _Memory(transport.url, kind, namespace, files)
     state = memory.open_upload(transport)
+    is_new = state is None
     if state is None:
-        body = {"kind": kind, "files": [one.as_json() for one in files]}
+        body = {"kind": kind, "files": [one.as_json() for one in next(announcements(files))]}
         state = read(Upload, transport.post("uploads/", body | ({"namespace": namespace} if namespace else {})))
         memory.keep(state.id)
     if state.state == "open":
-        _send(transport, state, {one.path: one for one in files}, progress)
+        _announce(transport, state, files)
+        _send(transport, state, files, is_new, progress)
         state = read(Upload, transport.post(f"uploads/{state.id}/complete/", {"unpack": unpack}))
     _wait_until_complete(transport, state)
     memory.forget()
@@ -93,10 +68,11 @@ class _Memory:
     """Which upload of exactly these files is under way, in a small file named after all that makes it the same."""
 
     def __init__(self, url: str, kind: str, namespace: str | None, files: Sequence[LocalFile]) -> None:
-        about = [[one.path, one.size, one.source.stat().st_mtime_ns] for one in files]
-        what = json.dumps([url, kind, namespace, about], sort_keys=True)
+        what = hashlib.sha256(json.dumps([url, kind, namespace]).encode())
+        for one in files:
+            what.update(json.dumps([one.path, one.size, one.source.stat().st_mtime_ns]).encode())
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        self._file = base / "yardmaster" / "uploads" / hashlib.sha256(what.encode()).hexdigest()
+        self._file = base / "yardmaster" / "uploads" / what.hexdigest()
 
     def open_upload(self, transport: Transport) -> Upload | None:
         """The upload to continue with; None when there is none, or the portal no longer has it."""
@@ -118,23 +94,11 @@ class _Memory:
         self._file.unlink(missing_ok=True)
 
 
-def _below(path: Path) -> Iterator[LocalFile]:
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist.")
-    if path.is_file():
-        yield LocalFile(path, path.name, path.stat().st_size)
-        return
-    for file in path.rglob("*"):
-        relative = file.relative_to(path)
-        if file.is_file() and not file.is_symlink() and not _IGNORED.intersection(relative.parts):
-            yield LocalFile(file, relative.as_posix(), file.stat().st_size)
-
-
 @dataclass(frozen=True)
 class _Part:
     """Part `number` (from 1) of the file that is `index` in its upload: `size` bytes from `start`."""
 
-    source: Path
+    file: LocalFile
     index: int
     number: int
     start: int
@@ -142,38 +106,71 @@ class _Part:
 
     def read(self) -> bytes:
         """Its bytes. Raises ValueError: the file has become shorter."""
-        with self.source.open("rb") as stream:
+        with self.file.source.open("rb") as stream:
             stream.seek(self.start)
             data = stream.read(self.size)
         if len(data) < self.size:
-            raise ValueError(f"{self.source} was changed while it was uploaded: upload it again.")
+            raise ValueError(f"{self.file.source} was changed while it was uploaded: upload it again.")
         return data
 
 
-def _send(transport: Transport, state: Upload, sources: dict[str, LocalFile], progress: Progress) -> None:
+def _announce(transport: Transport, state: Upload, files: Sequence[LocalFile]) -> None:
+    """Announce the files that the portal does not know yet."""
+    known = state.file_count or len(state.files)
+    for some in announcements(files, known):
+        transport.post(f"uploads/{state.id}/files/", {"after": known, "files": [one.as_json() for one in some]})
+        known += len(some)
+
+
+def _send(transport: Transport, state: Upload, files: Sequence[LocalFile], is_new: bool, progress: Progress) -> None:
     """Send the parts that the portal lacks, some side by side, while the next ones are read and signed."""
-    total = sum(file["size"] for file in state.files)
-    lacking = [part for file in state.files for part in _lacking(state, file, sources[file["path"]])]
-    done = total - sum(part.size for part in lacking)
-    progress(done, total)
-    counting = Lock()
+    total = sum(file.size for file in files)
+    lock = Lock()
+    done = 0
 
     def sent(size: int) -> None:
         nonlocal done
-        with counting:
+        with lock:
             done += size
             progress(done, total)
+
+    def lacking() -> Iterator[_Part]:
+        for index, file in enumerate(files):
+            there = frozenset() if is_new else next(known)
+            for part in _parts(state, index, file):
+                if part.number in there:
+                    sent(part.size)
+                else:
+                    yield part
 
     def send(part: _SignedPart) -> None:
         _send_part(transport, state.id, part)
         sent(part.part.size)
 
+    known = _arrived(transport, state, len(files))
+    sent(0)
     with ThreadPoolExecutor(_PARALLEL) as senders, ThreadPoolExecutor(1) as signers:
-        batches = _in_order(signers, partial(_sign, transport, state.id), _batches(lacking), ahead=1)
-        deque(_in_order(senders, send, chain.from_iterable(batches), ahead=2 * _PARALLEL), maxlen=0)
+        batches = in_order(signers, partial(_sign, transport, state.id), _batches(lacking()), ahead=1)
+        deque(in_order(senders, send, chain.from_iterable(batches), ahead=2 * _PARALLEL), maxlen=0)
 
 
-def _in_order(pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], *, ahead: int) -> Iterator[R]:
+def _arrived(transport: Transport, state: Upload, count: int) -> Iterator[frozenset[int]]:
+    """Of each file, in order, the parts that the portal has; of very many it says so by page."""
+    if state.files:
+        yield from (frozenset(file["done"]) for file in state.files)
+    following: int | None = len(state.files) if len(state.files) < count else None
+    while following is not None:
+        page = transport.get(f"uploads/{state.id}/files/", first=following)
+        yield from (frozenset(file["done"]) for file in page["results"])
+        following = page["next"]
+
+
+def _parts(state: Upload, index: int, file: LocalFile) -> Iterator[_Part]:
+    for number, start in enumerate(range(0, file.size, state.part_size), start=1):
+        yield _Part(file, index, number, start, min(state.part_size, file.size - start))
+
+
+def in_order(pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], *, ahead: int) -> Iterator[R]:
     """`work(item)` of each item, begun while up to `ahead` earlier results were not taken yet: that many are held in
     memory. What a piece of work raises is raised here, and nothing is begun after that."""
     waiting: deque[Future[R]] = deque()
@@ -187,14 +184,6 @@ def _in_order(pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[
     finally:
         for one in waiting:
             one.cancel()
-
-
-def _lacking(state: Upload, file: dict[str, Any], source: LocalFile) -> Iterator[_Part]:
-    there = set(file["done"])
-    for number in range(1, file["parts"] + 1):
-        if number not in there:
-            start = (number - 1) * state.part_size
-            yield _Part(source.source, file["index"], number, start, min(state.part_size, file["size"] - start))
 
 
 def _batches(parts: Iterable[_Part]) -> Iterator[list[_Part]]:

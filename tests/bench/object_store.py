@@ -37,7 +37,8 @@ import sys
 from pathlib import Path
 from yardmaster_client import Yardmaster
 from yardmaster_client.transport import Transport
-from yardmaster_client.uploads import find_files, upload
+from yardmaster_client.local_files import find_files
+from yardmaster_client.uploads import upload
 def say(line):
     sys.stdout.write(line + "\\n")  # as one piece: several threads say something
     sys.stdout.flush()

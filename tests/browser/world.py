@@ -31,7 +31,10 @@ for number in range(40):
 time.sleep(60)
 """
 MOTLEY = """
-import logging, sys, time
+import os, sys
+os.makedirs(os.environ["MODEL_DIR"], exist_ok=True)
+with open(os.path.join(os.environ["MODEL_DIR"], "weights.txt"), "w") as file:
+    file.write("0.5")
 print("\\x1b[1mstep\\x1b[0m 1 \\x1b[32mloss 0.31\\x1b[0m", flush=True)
 print("WARNING: the learning rate is high", flush=True)
 print("ERROR: a shard could not be read, trying again", file=sys.stderr, flush=True)
@@ -133,7 +136,7 @@ def _jobs(one: World) -> None:
     jobs = one.client.jobs
     trained = jobs.launch(training(one, "digits", "--steps=200"))
     failed = jobs.launch(script(one, "all at once", "eater.py"))
-    logged = jobs.launch(script(one, "motley log", "motley.py"))
+    logged = jobs.launch(script(one, "motley log", "motley.py", model={"name": "digits"}))
     assert jobs.wait(trained.id, timeout=180).phase == "SUCCEEDED"
     assert jobs.wait(failed.id, timeout=90).phase == "FAILED"
     jobs.wait(logged.id, timeout=90)
@@ -146,7 +149,7 @@ def _jobs(one: World) -> None:
         accept_never_fits=True,
     )
     until(lambda: jobs.get(waits.id).phase == "QUEUED" and jobs.why(waits.id), 30, "a queued job")
-    until(lambda: next(iter(one.client.models.list()), None), 60, "the model")
+    until(lambda: jobs.get(trained.id).model and jobs.get(logged.id).model, 60, "both versions of the model")
     one.ids |= {
         "trained": trained.id,
         "failed": failed.id,
@@ -155,8 +158,10 @@ def _jobs(one: World) -> None:
         "waiting": waits.id,
         "never": never.id,
     }
-    model = next(iter(one.client.models.list()))
-    one.ids["model"], one.ids["model_version"] = model.id, model.latest.id
+    version = one.client.models.version(jobs.get(trained.id).model)
+    one.client.transport.post(f"model-versions/{version.id}/stage/", {"stage": "production", "note": "the best so far"})
+    until(lambda: one.client.models.version(version.id).contents, 30, "what the model says of itself")
+    one.ids["model"], one.ids["model-version"] = version.model, version.id
 
 
 def _step(job: Job) -> int:

@@ -82,7 +82,11 @@ class CollectionsView(IdempotentPosts, VersionStoreView):
                 remedy = f"No name has more than {MAX_NAME} characters."
                 raise Invalid([Problem("search", "too_long", "This is too long to be part of a name.", remedy)])
             rows = rows.filter(name__icontains=words)
-        return self.page(selectors.with_newest(self.store, rows), self.answers_with)
+        return self.page(self.with_newest(rows), self.answers_with)
+
+    def with_newest(self, rows: Any) -> Any:
+        """The rows with their newest version at hand."""
+        return selectors.with_newest(self.store, rows)
 
     def post(self, request: Request) -> Response:
         data = self.read(NewCollectionSerializer).validated_data

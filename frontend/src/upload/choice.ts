@@ -30,8 +30,22 @@ export function choose(picked: Iterable<Picked>): Choice {
   }
   const top = commonTop([...byPath.keys()]);
   const files = [...byPath.values()].map((one) => ({ ...one, path: one.path.slice(top.length) }));
-  files.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
+  files.sort((a, b) => byCharacters(a.path, b.path));
   return { files, leftOut };
+}
+
+/** The order of the portal, which is that of the UTF-8 bytes; JavaScript compares halves of characters. */
+export function byCharacters(a: string, b: string): number {
+  if (a === b) return 0;
+  let at = 0;
+  while (at < a.length && at < b.length && a[at] === b[at]) at++;
+  return rank(a, at) - rank(b, at);
+}
+
+/** Halves of characters beyond the first 65,536 count above all others. */
+function rank(text: string, at: number): number {
+  const unit = at < text.length ? text.charCodeAt(at) : -1;
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
 /** `shards/` where every path lies in that one folder, else nothing. */

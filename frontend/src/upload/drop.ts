@@ -8,9 +8,9 @@ export async function dropped(transfer: DataTransfer): Promise<Picked[]> {
   if (entries.every((entry) => entry === null)) return [...transfer.files].map((file) => ({ path: file.name, file }));
   const found: Picked[] = [];
   const waiting = entries.filter((entry) => entry !== null);
-  for (let entry = waiting.shift(); entry; entry = waiting.shift()) {
+  for (let entry = waiting.pop(); entry; entry = waiting.pop()) {
     if (entry.isFile) found.push(await fileOf(entry as FileSystemFileEntry));
-    else if (!isNeverMeant(entry.name)) waiting.push(...(await childrenOf(entry as FileSystemDirectoryEntry)));
+    else if (!isNeverMeant(entry.name)) for (const child of await childrenOf(entry as FileSystemDirectoryEntry)) waiting.push(child);
   }
   return found;
 }

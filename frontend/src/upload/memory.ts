@@ -7,8 +7,10 @@ export interface Remembered {
   description: string;
   note: string;
   unpack: boolean;
-  /** When each file was last changed, by its index in the upload. */
+  /** When each file was last changed, by its index in the upload; of very many nothing is kept. */
   times: number[];
+  /** How many files the upload is to have: those beyond the first are announced one request after the other. */
+  count: number;
   at: number;
 }
 

@@ -9,12 +9,13 @@ import { showFiles, type FileRow } from "./file_list";
 import { forget, forgetOld, recall, remember } from "./memory";
 import { listenForFiles, lockPickers } from "./picking";
 import { arrivedOf, lackingOf, match } from "./plan";
-import { begin, complete, discard, look, named, storageOf, type OpenUpload, type Storage } from "./portal";
+import { announce, begin, complete, discard, look, named, storageOf, type OpenUpload, type Storage } from "./portal";
 import { ProgressView } from "./progress_view";
 import { showStorage } from "./quota";
 import { Sender, Unreadable } from "./sender";
 
 const REDRAW = 250;
+const MOST_TIMES = 20_000; // more would not fit into what a browser keeps
 const ARCHIVE = /\.(zip|tar|t[abgx]z|tbz2|tzst|tar\.(gz|bz2|xz|zst))$/i;
 const TRY_AGAIN = "Uploaded parts are kept. Try again once the portal is back.";
 const CHANGED = "This file changed after the upload started. Cancel the upload and start again.";
@@ -26,6 +27,8 @@ export class UploadPage {
   private upload: OpenUpload | null = null;
   /** When its files were last changed, by index. */
   private times: number[] = [];
+  /** How many files it is to have, as far as known. */
+  private count = 0;
   private sender: Sender | null = null;
   private isBusy = false;
   /** What is wrong with a file, by path. */
@@ -116,7 +119,8 @@ export class UploadPage {
     if (!this.upload) return this.choice.files.length > 0 && this.choice.files.length <= this.about.mostFiles;
     if (this.upload.state !== "open") return true;
     const { missing, changed } = match(this.upload.files, this.choice.files, this.times);
-    return !missing.length && !changed.length;
+    const isWhole = this.upload.files.length >= this.count || this.choice.files.length === this.count;
+    return isWhole && !missing.length && !changed.length;
   }
 
   private async isNameFree(mustBeThere = true): Promise<boolean> {
@@ -166,18 +170,24 @@ export class UploadPage {
   private async begin(): Promise<OpenUpload> {
     const files = this.choice.files;
     const upload = await begin(this.about.kind, this.fields.namespace, files);
-    this.times = upload.files.map((file) => files[file.index]?.file.lastModified ?? 0);
-    remember(upload.id, { ...this.fields.typed(), item: this.about.item, times: this.times, at: Date.now() });
+    this.count = files.length;
+    this.times = files.length > MOST_TIMES ? [] : files.map(({ file }) => file.lastModified);
+    const { item } = this.about;
+    remember(upload.id, { ...this.fields.typed(), item, times: this.times, count: this.count, at: Date.now() });
     return upload;
   }
 
   private async send(upload: OpenUpload): Promise<void> {
+    if (upload.files.length < this.count) {
+      this.tell("Announcing the files …");
+      await announce(upload, this.choice.files);
+    }
     const { sources } = match(upload.files, this.choice.files, this.times);
     const { portal } = this.about; // a page opened under another name of the portal may send to its own origin only
     this.sender = new Sender(upload, sources, (url) => (url.startsWith(portal) ? url.slice(portal.length) : url));
     this.progress.begin();
     this.show();
-    const timer = setInterval(() => this.draw(), REDRAW);
+    const timer = setInterval(() => this.draw(), REDRAW + upload.files.length / 200);
     try {
       await this.sender.run();
     } finally {
@@ -284,6 +294,7 @@ export class UploadPage {
       throw error;
     }
     this.times = known?.times ?? [];
+    this.count = known?.count ?? 0;
     this.fields.restore(known, this.upload.namespace);
     document.querySelector<HTMLElement>(`[data-open-upload="${id}"]`)?.setAttribute("hidden", "");
     this.add([]);

@@ -3,6 +3,8 @@ import { Refusal, get, post, remove, type FieldFault } from "../api";
 import type { Picked } from "./choice";
 import type { ServerFile } from "./plan";
 
+const AT_ONCE = 10_000;
+
 export interface OpenUpload {
   id: string;
   namespace: string;
@@ -11,6 +13,7 @@ export interface OpenUpload {
   size: number;
   bytes_checked: number;
   problem: { status: number; code: string; detail: string; remedy: string; errors: FieldFault[] } | null;
+  file_count: number;
   files: ServerFile[];
 }
 
@@ -22,13 +25,41 @@ export interface Signed {
   headers: Record<string, string>;
 }
 
+/** Announce the first of these files; `announce` does so with the others. */
 export function begin(kind: string, namespace: string, files: Picked[]): Promise<OpenUpload> {
-  const announced = files.map(({ path, file }) => ({ path, size: file.size }));
-  return post<OpenUpload>("uploads/", { kind, namespace, files: announced });
+  return post<OpenUpload>("uploads/", { kind, namespace, files: files.slice(0, AT_ONCE).map(announced) });
 }
 
-export function look(id: string): Promise<OpenUpload> {
+/** Announce those of the files, which are in the order of their paths, that the portal does not know yet. */
+export async function announce(upload: OpenUpload, files: Picked[]): Promise<void> {
+  for (let known = upload.files.length; known < files.length; known = upload.files.length) {
+    const some = files.slice(known, known + AT_ONCE).map(announced);
+    const { file_count } = await post<OpenUpload>(`uploads/${upload.id}/files/`, { after: known, files: some });
+    for (const { path, size } of some) {
+      upload.files.push({ index: upload.files.length, path, size, parts: Math.ceil(size / upload.part_size), done: [] });
+    }
+    upload.file_count = file_count;
+  }
+}
+
+function announced({ path, file }: Picked): { path: string; size: number } {
+  return { path, size: file.size };
+}
+
+/** The upload as it is now, without its files. */
+function state(id: string): Promise<OpenUpload> {
   return get<OpenUpload>(`uploads/${id}/`);
+}
+
+/** The same with all of its files, which come by page where there are many. */
+export async function look(id: string): Promise<OpenUpload> {
+  const upload = await state(id);
+  for (let first: number | null = upload.files.length; first !== null && first < upload.file_count; ) {
+    const page: { results: ServerFile[]; next: number | null } = await get(`uploads/${id}/files/?first=${first}`);
+    for (const file of page.results) upload.files.push(file);
+    first = page.next;
+  }
+  return upload;
 }
 
 export interface PartToSign {
@@ -51,7 +82,7 @@ export async function complete(id: string, unpack: boolean, checked: (bytes: num
   for (let rest = 300; upload.state === "completing"; rest = Math.min(2_000, rest * 1.4)) {
     checked(upload.bytes_checked, upload.size);
     await new Promise((done) => setTimeout(done, rest));
-    upload = await patient(() => look(id));
+    upload = await patient(() => state(id));
   }
   if (upload.state === "complete") return;
   const { status = 409, code = "conflict", detail = "The upload failed.", remedy = "Upload it again.", errors = [] } = upload.problem ?? {};

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.client.conftest import PASSWORD
-from tests.real.portal import ROOT
+from tests.real.portal import ROOT, RealPortal
 
 pytestmark = pytest.mark.slow
 
@@ -219,3 +219,44 @@ def test_the_audit_is_listed_and_exported(yardmaster, ada, tmp_path: Path):
 def test_models_are_listed(yardmaster):
     assert json.loads(yardmaster("models", "list", "--json").out) == []
     assert yardmaster("models", "download", "none").code == 1
+
+
+_MAKE_VERSIONS = """
+import json
+from apps.accounts.models import User
+from apps.registry.contents import contents_read
+from tests.integration.model_versions import job_of, version_of
+from tests.unit.core.test_saved_model import saved_model
+ada = User.objects.get(username="ada")
+for n in (1, 2):
+    version = version_of(job_of(ada), content={"saved_model.pb": saved_model()}, source={"arguments": [f"--lr={n}"]})
+contents_read(version.pk)
+print(json.dumps(str(version.pk)))
+"""
+
+
+def test_a_model_is_shown_promoted_compared_deleted_and_restored(yardmaster, light_portal: RealPortal):
+    second = json.loads(light_portal.script(_MAKE_VERSIONS).splitlines()[-1])
+    assert "digits" in yardmaster("models", "list").out
+    shown = yardmaster("models", "show", "digits").out
+    assert "digits@2" in shown
+    assert "serving_default" in shown
+    assert "--lr=2" in shown
+    assert yardmaster("models", "promote", "digits@1", "--note", "best").code == 0
+    assert yardmaster("models", "promote", "digits@2", "--to", "nowhere").code == 1
+    assert yardmaster("models", "show", "digits@production", "--json").json["version"]["number"] == 1
+    listed = yardmaster("models", "versions", "digits").out
+    assert "production" in listed
+    assert "best" in listed
+    compared = yardmaster("models", "compare", "digits", "1", "2").out
+    assert ["--lr", "1", "2"] in [line.split() for line in compared.splitlines()]
+    assert yardmaster("models", "delete", "digits", "--yes").code == 1, "a version is in production"
+    assert yardmaster("models", "delete", "digits@2", "--yes").code == 0
+    assert yardmaster("models", "show", "digits@2").code == 1
+    assert yardmaster("models", "restore", second).code == 0
+    assert yardmaster("models", "promote", "digits@1", "--to", "none").code == 0
+    assert yardmaster("models", "delete", "digits", "--yes").code == 0
+    assert json.loads(yardmaster("models", "list", "--json").out) == []
+    assert yardmaster("models", "restore", "digits").code == 0
+    assert yardmaster("models", "delete", "digits", "--now", "--yes").code == 0
+    assert yardmaster("models", "restore", "digits").code == 1

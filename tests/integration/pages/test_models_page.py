@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.urls import reverse
 
-from apps.registry.models import ModelVersion
+from apps.registry.models import ModelVersion, Stage
+from apps.registry.stages import stage_set
 from tests.integration.model_versions import job_of, version_of
 
 pytestmark = pytest.mark.django_db
@@ -69,3 +72,106 @@ def test_a_hostile_name_harms_no_page(web, ada):
     pages = [reverse("model_page", args=[version.parent_id]), reverse("model_version_page", args=[version.pk])]
     for address in (reverse("models_page"), *pages):
         assert "<script>alert" not in web.get(address).content.decode()
+
+
+def test_a_model_shows_its_versions_their_metrics_and_stages(web, ada, django_assert_max_num_queries):
+    metrics = [
+        {"run": "", "tag": tag, "step": 9, "value": value} for tag, value in (("loss", 0.25), ("accuracy", 0.875))
+    ]
+    version = [make(ada, metrics=metrics) for _ in range(3)][-1]
+    stage_set(version, Stage.PRODUCTION, actor=ada, note="best so far")
+    address = reverse("model_page", args=[version.parent_id])
+    with django_assert_max_num_queries(12):
+        text = web.get(address).content.decode()
+    assert text.index("accuracy") < text.index("loss")
+    assert "0.875" in text
+    assert "best so far" in text
+    listed = web.get(reverse("models_page")).content.decode()
+    assert "production 3" in listed
+    assert "accuracy</bdi>" in listed
+
+
+def test_a_stage_is_chosen_on_the_page_and_a_stranger_cannot(web, ada, bob, client):
+    version = make(ada)
+    address = reverse("model_version_stage_page", args=[version.pk])
+    answer = web.post(address, {"stage": "production", "back": "model"}, follow=True)
+    assert answer.redirect_chain[-1][0] == reverse("model_page", args=[version.parent_id])
+    assert "is now in production" in answer.content.decode()
+    assert web.get(address).status_code == 405
+    assert web.post(address, {"stage": "best"}).status_code == 400
+    client.force_login(bob)
+    assert client.post(address, {"stage": ""}).status_code == 404
+
+
+def test_deleted_ones_are_listed_restored_and_removed(web, ada, django_capture_on_commit_callbacks):
+    version = make(ada)
+    model = version.parent
+    answer = web.post(reverse("model_delete_page", args=[model.pk]), {"when": "later"}, follow=True).content.decode()
+    assert "can be restored" in answer
+    assert "Deleted" in answer
+    assert web.get(reverse("model_page", args=[model.pk])).status_code == 404
+    deleted = web.get(reverse("models_page"), {"deleted": "1"}).content.decode()
+    assert reverse("model_restore_page", args=[model.pk]) in deleted
+    assert web.get(reverse("model_delete_page", args=[model.pk])).status_code == 200
+    assert web.post(reverse("model_restore_page", args=[model.pk])).status_code == 302
+    assert web.get(reverse("model_page", args=[model.pk])).status_code == 200
+    web.post(reverse("model_version_delete_page", args=[version.pk]), {"when": "later"})
+    shown = web.get(reverse("model_page", args=[model.pk])).content.decode()
+    assert "Deleted versions" in shown
+    assert web.post(reverse("model_version_restore_page", args=[version.pk])).status_code == 302
+    with django_capture_on_commit_callbacks(execute=True):
+        web.post(reverse("model_delete_page", args=[model.pk]), {"when": "now"})
+    assert not ModelVersion.objects.exists()
+
+
+def test_what_is_in_production_is_not_deleted_and_the_page_says_so(web, ada):
+    version = make(ada)
+    stage_set(version, Stage.PRODUCTION, actor=ada)
+    answer = web.post(reverse("model_version_delete_page", args=[version.pk]), {"when": "now"})
+    assert answer.status_code == 409
+    assert "is in production" in answer.content.decode()
+
+
+def test_versions_are_compared_side_by_side(web, ada):
+    source = {
+        "arguments": ["--lr=0.1", "--steps", "5"],
+        "inputs": [{"version": "x", "as": "", "name": "d", "number": 1}],
+    }
+    first = make(ada, source=source, metrics=[{"run": "", "tag": "loss", "step": 1, "value": 0.5}])
+    make(ada, source=source | {"arguments": ["--lr=0.2", "--steps", "5"]})
+    address = reverse("model_compare_page", args=[first.parent_id])
+    text = web.get(address, {"version": ["1", "2"]}).content.decode()
+    assert "<bdi>--lr</bdi>" in text
+    assert "<bdi>--steps</bdi>" in text
+    only = web.get(address, {"version": ["1", "2"], "show": "differences"}).content.decode()
+    assert "<bdi>--lr</bdi>" in only
+    assert "<bdi>--steps</bdi>" not in only
+    for numbers in (["1"], ["1", "x"], [str(n) for n in range(9)]):
+        assert web.get(address, {"version": numbers}).status_code == 400
+    assert web.get(address, {"version": ["1", "7"]}).status_code == 404
+
+
+def test_an_address_of_before_leads_to_the_version(web, ada):
+    version = make(ada)
+    answer = web.get(reverse("model_page", args=[version.pk]))
+    assert answer.headers["Location"] == reverse("model_version_page", args=[version.pk])
+
+
+def test_a_deleted_job_is_named_and_not_linked(web, ada):
+    version = make(ada)
+    job = version.source_job
+    version.job.delete()
+    text = web.get(reverse("model_version_page", args=[version.pk])).content.decode()
+    assert reverse("job_page", args=[job]) not in text
+    assert "(deleted)" in text
+
+
+def test_a_version_of_many_files_is_shown_page_by_page(web, ada, django_assert_max_num_queries):
+    version = make(ada, content={f"v/{n:05}.bin": b"" for n in range(250)})
+    address = reverse("model_version_page", args=[version.pk])
+    with django_assert_max_num_queries(12):
+        text = web.get(address).content.decode()
+    assert "v/00099.bin" in text
+    assert "v/00100.bin" not in text
+    following = re.search(r'rel="next" href="([^"]+)"', text)[1].replace("&amp;", "&")
+    assert "v/00100.bin" in web.get(f"{address}{following}").content.decode()

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from tests.unit.client.flaky_server import Asked, FlakyServer
+from yardmaster_client import local_files
 from yardmaster_client.downloads import RemoteFile, download
 from yardmaster_client.errors import NotReachable, PortalError
+from yardmaster_client.local_files import find_files
 from yardmaster_client.transport import Transport
-from yardmaster_client.uploads import find_files, upload
+from yardmaster_client.uploads import upload
 
 PART = 10
 
@@ -30,6 +32,7 @@ class UploadingPortal:
         self.state = "open"
         self.breaks_after: int | None = None
         self.problem: dict[str, Any] | None = None
+        self.is_large = False
         server.by_path = self
 
     def __call__(self, asked: Asked) -> tuple[int, Any] | None:
@@ -40,6 +43,8 @@ class UploadingPortal:
             self.begun += 1
             self.files = json.loads(asked.body)["files"]
             return 201, self._upload()
+        if path.endswith("/files/"):
+            return self._files(asked)
         if path.endswith("/parts/"):
             wanted = json.loads(asked.body)["parts"]
             self.digests |= {(one["file"], one["part"]): one["sha256"] for one in wanted}
@@ -50,6 +55,16 @@ class UploadingPortal:
         if self.state == "completing":
             self.state = "complete"
         return 200, self._upload()
+
+    def _files(self, asked: Asked) -> tuple[int, Any]:
+        """More of them announced, or one page of how far each has come."""
+        if asked.method == "POST":
+            body = json.loads(asked.body)
+            assert body["after"] == len(self.files)
+            self.files += body["files"]
+            return 200, self._upload()
+        first = int(asked.path.partition("first=")[2])
+        return 200, {"results": self._progress()[first : first + 1], "next": first + 1 if first < 1 else None}
 
     def _take_part(self, path: str, body: bytes) -> tuple[int, Any] | None:
         if self.breaks_after is not None and len(self.parts) >= self.breaks_after:
@@ -68,12 +83,21 @@ class UploadingPortal:
         }
 
     def _upload(self) -> dict[str, Any]:
-        files = [
+        if self.is_large:
+            return {
+                "id": "u1", "state": self.state, "part_size": PART, "file_count": len(self.files), "problem": None,
+            }  # fmt: skip
+        return {
+            "id": "u1", "state": self.state, "part_size": PART, "files": self._progress(), "problem": self.problem,
+            "file_count": len(self.files),
+        }  # fmt: skip
+
+    def _progress(self) -> list[dict[str, Any]]:
+        return [
             {"index": index, "path": one["path"], "size": one["size"], "parts": -(-one["size"] // PART),
              "done": sorted(part for file, part in self.parts if file == index)}
             for index, one in enumerate(self.files)
         ]  # fmt: skip
-        return {"id": "u1", "state": self.state, "part_size": PART, "files": files, "problem": self.problem}
 
     def content(self, index: int) -> bytes:
         return b"".join(data for (file, _), data in sorted(self.parts.items()) if file == index)
@@ -119,6 +143,30 @@ def test_mlflow_7564_a_broken_upload_goes_on_where_it_was(
     assert sum(asked.method == "PUT" for asked in server.asked) - puts_before == 10 - 4
     assert portal.begun == 1
     assert portal.content(0) == bytes(range(95))
+
+
+def test_many_files_are_announced_with_many_requests_and_continued_by_page(
+    server: FlakyServer, transport: Transport, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_files, "_ANNOUNCED_AT_ONCE", 1)
+    portal = UploadingPortal(server)
+    portal.is_large, portal.breaks_after = True, 4
+    with pytest.raises(NotReachable):
+        upload(transport, "dataset", find_files([folder]))
+    assert [one["path"] for one in portal.files] == ["a.bin", "empty"]
+    portal.breaks_after = None
+    puts_before = sum(asked.method == "PUT" for asked in server.asked)
+    assert upload(transport, "dataset", find_files([folder])) == "u1"
+    assert sum(asked.method == "PUT" for asked in server.asked) - puts_before == 10 - 4
+    assert (portal.begun, portal.content(0)) == (1, bytes(range(95)))
+
+
+def test_folders_are_read_in_the_order_of_their_paths(tmp_path: Path) -> None:
+    paths = ["a-b", "a/b", "a/c/d", "a0", "\u540d", "b"]
+    for path in paths:
+        (tmp_path / "top" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "top" / path).touch()
+    assert [file.path for file in find_files([tmp_path / "top"])] == sorted(paths)
 
 
 def test_other_files_are_another_upload(server: FlakyServer, transport: Transport, folder: Path) -> None:
