@@ -4,6 +4,7 @@ what changes models is in `change_pages`.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
@@ -130,7 +131,7 @@ def model_version(request: HttpRequest, version_id: UUID) -> HttpResponse:
         "page": files_page(found, request.GET.get("cursor", "")),
         "may_change": may(user, found.parent.namespace, Role.MEMBER),
         "breadcrumbs": way_to(found.parent),
-        "reference": str(found.pk),
+        "reference": shlex.quote(f"{found.parent.name}@{found.number}"),
     }
     return render(request, "models/version.html", context)
 

@@ -87,6 +87,10 @@ class LaunchForm(SpecForm):
         label="Priority", initial=0,
         help_text="-1000 to 1000. Higher starts sooner in this namespace, and up to its ceiling among all jobs.",
     )  # fmt: skip
+    model = forms.CharField(
+        label="Model name", required=False,
+        help_text="The model of which the job's export becomes a version.",
+    )  # fmt: skip
     namespace = forms.CharField(label="Namespace", required=False)
     engine = forms.CharField(label="Engine", required=False)
 
@@ -96,7 +100,9 @@ class LaunchForm(SpecForm):
         super().__init__(data, initial=at_first)
         for name, text in {"name": "digits", "entry_point": "train.py", "max_runtime": "no limit"}.items():
             self.fields[name].widget.attrs["placeholder"] = text
-        self.fields["name"].widget.attrs["maxlength"] = DEFAULT_LIMITS.name
+        self.fields["model"].widget.attrs["placeholder"] = "the job's name"
+        for name in ("name", "model"):
+            self.fields[name].widget.attrs["maxlength"] = DEFAULT_LIMITS.name
         self.fields["entry_point"].widget.attrs["list"] = "launch-scripts"
         self.runs_script = self.texts()["strategy"] not in SERVERS_ONLY
         self.reads_shards = self.runs_script and self.texts()["strategy"] != Strategy.PARAMETER_SERVER.value
@@ -172,8 +178,10 @@ class LaunchForm(SpecForm):
             "paths": self.paths.said(),
             "success": self.success.said(),
         }
+        if "model" in spec:
+            spec["model"] = {"name": spec["model"]}
         # What only a script needs stays in the form, should another strategy be chosen, and is not meant meanwhile.
-        unmeant = () if self.runs_script else ("code", "entry_point", "arguments", "secrets", "success")
+        unmeant = () if self.runs_script else ("code", "entry_point", "arguments", "secrets", "success", "model")
         return {name: value for name, value in spec.items() if value not in ({}, []) and name not in unmeant}
 
     def add_problems(self, problems: Iterable[Problem]) -> None:
@@ -233,7 +241,7 @@ class LaunchForm(SpecForm):
             "secrets": self.secrets.faults,
             "limits": wrong & set(_LIMITS),
             "success": self.success.errors,
-            "paths": self.paths.errors,
+            "paths": self.paths.errors or "model" in wrong,
             "place": wrong & set(_BESIDE_SPEC),
         }
         return {name for name, is_wrong in found.items() if is_wrong}
@@ -268,6 +276,7 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "inputs": [_of_input(one) for one in spec.inputs if one.dataset_version is not None],
         "secrets": [{"name": one.name, "env": one.env, "file": one.file} for one in spec.secrets],
         "paths": {name: getattr(spec.paths, name) for name in Paths.__dataclass_fields__},
+        "model": spec.model_name,
         "success": {"rule": spec.success_rule.value, "percent": str(spec.success_percent)},
         "retries": str(spec.retries),
         "priority": str(spec.priority),

@@ -10,7 +10,8 @@ from django.utils import timezone
 from apps.jobs.models import Job, ScalarPoint
 from apps.jobs.state.exports import METRICS_KEPT, last_values
 from apps.jobs.worker.removal import remove
-from apps.registry.models import Model, ModelVersion, Stage
+from apps.namespaces.models import Quota
+from apps.registry.models import Model, ModelUpload, ModelVersion, Stage
 from apps.registry.services import exports_replace, usable_name
 from apps.registry.stages import stage_set
 from apps.stores import storage
@@ -113,3 +114,35 @@ def test_numbers_are_not_given_again(ada):
 )
 def test_a_name_becomes_one_that_a_model_may_have(name, kept):
     assert usable_name(name) == kept
+
+
+def test_the_api_of_models_takes_few_statements(ada, signed_in, django_assert_max_num_queries):
+    api = signed_in(ada)
+    for name in ("a", "b"):
+        for _ in range(3):
+            stage_set(version_of(job_of(ada), name=name), Stage.STAGING, actor=ada)
+    model = Model.objects.get(name="a")
+    for address, most in {
+        "/api/v1/models/": 8,
+        f"/api/v1/models/{model.pk}/": 8,
+        f"/api/v1/models/{model.pk}/versions/": 8,
+        f"/api/v1/models/{model.pk}/stages/": 8,
+        f"/api/v1/models/{model.pk}/compare/?version=1&version=3": 8,
+        f"/api/v1/model-versions/{model.versions.first().pk}/": 8,
+    }.items():
+        with django_assert_max_num_queries(most):
+            assert api.get(address).status_code == 200
+    (newest, *_) = api.get("/api/v1/models/").json()["results"]
+    assert (newest["name"], newest["latest"]["number"], newest["latest"]["stage"]) == ("b", 3, "staging")
+    parts = api.get(f"/api/v1/models/{model.pk}/compare/", {"version": [1, 3]}).json()["parts"]
+    assert "Files" in [part["title"] for part in parts]
+
+
+def test_an_export_over_the_quota_is_refused_and_makes_no_version(world, ada):
+    job = world.launch(ada)
+    world.until_running(job)
+    Quota.objects.filter(namespace=job.namespace).update(storage=2)
+    answer = task_of(job).post("/api/v1/task/model/", {"files": [{"path": "m", "size": 3}]})
+    assert (answer.status_code, answer.json()["code"]) == (409, "quota_full")
+    assert not ModelUpload.objects.exists()
+    assert not ModelVersion.objects.exists()

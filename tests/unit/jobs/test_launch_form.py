@@ -168,6 +168,17 @@ class TestReading:
         trains, serves = ({"strategy": one, "name": "x"} for one in ("single", "in_graph"))
         assert set(summaries(LaunchForm(trains))) - set(summaries(LaunchForm(serves))) == {"paths", "secrets"}
 
+    def test_the_name_of_the_model_is_kept_when_a_job_is_edited(self):
+        form = LaunchForm(
+            {"strategy": "single", "name": "x", "code": str(uuid.uuid4()), "entry_point": "a.py", "model": "m"}
+        )
+        assert form.spec["model"] == {"name": "m"}
+        spec = spec_from_json({**form.spec, "roles": {"worker": {"replicas": 1}}})
+        assert values_of_spec(spec)["model"] == spec.model_name == "m"
+        assert "model" not in LaunchForm({"strategy": "in_graph", "name": "x", "model": "m"}).spec
+        form.add_problems([Problem("model.name", "bad_value", "Too long.", "")])
+        assert "paths" in form.open_sections
+
     def test_a_percentage_is_not_meant_where_the_chief_decides(self):
         assert said({"success": {"rule": "chief", "percent": "50"}})["success"] == {"rule": "chief"}
 
