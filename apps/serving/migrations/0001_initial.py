@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('jobs', '0019_service_strategy'),
+        ('jobs', '0020_service_strategy'),
         ('namespaces', '0007_engine_namespaces'),
         ('registry', '0003_named_models'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0018_batch_strategy'),
+        ('jobs', '0019_publications'),
     ]
 
     operations = [
