@@ -10,6 +10,7 @@ from tests.bench import (
     job_list,
     log_lines,
     log_viewer,
+    many_files,
     many_pods,
     object_store,
     pages,
@@ -36,6 +37,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "viewer": log_viewer.measure,
     "store": object_store.measure,
     "reading": reading.measure,
+    "files": many_files.measure,
 }
 
 
