@@ -35,7 +35,8 @@ from apps.secrets.checking import secret_problems
 from apps.stores import storage
 from apps.uploads.versioned.selectors import VersionStore, files_of, version_for
 from yardmaster.code.bounded import preflight_bounded
-from yardmaster.code.preflight import Finding, Severity, preflight
+from yardmaster.code.findings import Finding, Severity
+from yardmaster.code.preflight import preflight
 from yardmaster.engines.base import Capacity
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import InputMode, TrainingSpec

@@ -23,7 +23,7 @@ from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.specs import asked_again, columns_of, inputs_write
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import refuse_closed, require_role
-from yardmaster.code.preflight import Finding
+from yardmaster.code.findings import Finding
 from yardmaster.ids import new_id
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.spec_stored import stored_spec

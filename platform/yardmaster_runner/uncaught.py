@@ -16,7 +16,9 @@ TRACEBACK = "Traceback (most recent call last)"
 NOT_THE_END = ("Exception ignored in", "Exception in thread", "Exception ignored on")
 EXCEPTION = re.compile(r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Warning))(?::\s|$)")
 FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)(?:, in (.+))?$')
-NOT_THE_USERS = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python\d|^<")
+NOT_THE_USERS = re.compile(
+    r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python\d|[/\\]offered[/\\]yardmaster_runner[/\\]|^<"
+)
 
 ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 PATH = re.compile(r"(?:[A-Za-z]:)?(?:[/\\][^\s/\\'\"`,;:()\[\]{}]+){2,}")

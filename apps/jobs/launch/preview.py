@@ -14,7 +14,7 @@ from apps.jobs.explanations.row_words import count_words
 from apps.jobs.launch.forms import LaunchForm
 from apps.jobs.launch.parts import Fault, Values
 from apps.namespaces.models import Namespace
-from yardmaster.code.preflight import Finding
+from yardmaster.code.findings import Finding
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.quantity import NotAQuantity, format_bytes, parse_memory
 from yardmaster.queueing.admission import Decision, Fit

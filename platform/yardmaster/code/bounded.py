@@ -11,7 +11,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from yardmaster.code.preflight import Finding, Severity, preflight
+from yardmaster.code.findings import Finding, Severity
+from yardmaster.code.preflight import preflight
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.job.spec_stored import stored_spec

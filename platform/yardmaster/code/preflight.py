@@ -7,13 +7,12 @@ itself (`spec_rules`), and how scripts are read (`script_facts`).
 
 from __future__ import annotations
 
-import ast
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 
+from yardmaster.code.data_paths import foreign_paths, foreign_variables, s3_paths, streamed_unread
+from yardmaster.code.findings import Finding, Severity, warn
 from yardmaster.code.script_facts import Call, Facts, Location, Unreadable, read_script
 from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import Strategy, TrainingSpec
@@ -25,25 +24,6 @@ _MOST_OF_ONE_KIND = 5
 _LONGEST_GUESS, _MOST_GUESSES = 100, 500
 """Comparing two paths takes time that grows with the square of their length."""
 LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
-
-
-class Severity(StrEnum):
-    """`ERROR`: it cannot work. `WARNING`: it most likely will not, or not as meant."""
-
-    ERROR = "error"
-    WARNING = "warning"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing found in the code. `line` 0: the file as a whole; `file` empty: the code as a whole."""
-
-    severity: Severity
-    code: str
-    message: str
-    remedy: str
-    file: str = ""
-    line: int = 0
 
 
 def preflight(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
@@ -67,7 +47,7 @@ def _of_servers(spec: TrainingSpec) -> list[Finding]:
     if spec.max_runtime is not None or is_service(spec.strategy):
         return []
     message = "The servers use quota until they are stopped."
-    return [_warn("no_end", message, "Set a time limit (max_runtime).")]
+    return [warn("no_end", message, "Set a time limit (max_runtime).")]
 
 
 def _of_program(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
@@ -80,11 +60,6 @@ def _of_program(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
     near = difflib.get_close_matches(path, [one for one in files if one.endswith(".py")], 1)
     remedy = f"Did you mean {near[0]}?" if near else "Choose the code version that has it."
     return [Finding(Severity.ERROR, "step_missing", message, remedy)]
-
-
-def _warn(code: str, message: str, remedy: str, place: Location | None = None) -> Finding:
-    file, line = (place.file, place.line) if place else ("", 0)
-    return Finding(Severity.WARNING, code, message, remedy, file, line)
 
 
 def _entry_point_missing(spec: TrainingSpec, files: Mapping[str, str]) -> Finding:
@@ -124,10 +99,10 @@ def _keras_3(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     place = facts.imports_any("keras")
     if place:
         message = f"`import keras` is Keras 3, whose fit cannot train under {name}."
-        yield _warn("keras_3", message, "Import tf_keras, or use tf.keras (here it is Keras 2).", place)
+        yield warn("keras_3", message, "Import tf_keras, or use tf.keras (here it is Keras 2).", place)
     elif spec.environment.get(LEGACY_KERAS, "1") in ("0", "False", "false", "") and facts.uses("tensorflow.keras"):
         message = f"{LEGACY_KERAS} is switched off, so tf.keras is Keras 3, whose fit cannot train under {name}."
-        yield _warn("keras_3", message, f"Leave {LEGACY_KERAS} out of the environment.", facts.uses("tensorflow.keras"))
+        yield warn("keras_3", message, f"Leave {LEGACY_KERAS} out of the environment.", facts.uses("tensorflow.keras"))
 
 
 def _is_model_fit(call: Call) -> bool:
@@ -144,18 +119,18 @@ def _parameter_server(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     if not facts.uses("ParameterServerStrategy", "ParameterServerStrategyV2"):
         message = "The script does not create a ParameterServerStrategy: the chief would not use its cluster."
         remedy = "Add a branch for the chief that creates the strategy, or launch as between_graph."
-        yield _warn("no_coordinator", message, remedy, Location(spec.entry_point, 0))
+        yield warn("no_coordinator", message, remedy, Location(spec.entry_point, 0))
     server = facts.uses("distribute.Server", "train.Server", "GrpcServer")
     remedy = 'In the tasks "worker" and "ps", run tf.distribute.Server(...).join() and nothing else.'
     if not server:
         message = "The script does not start a server: workers and parameter servers would train separately."
-        yield _warn("no_server", message, remedy, Location(spec.entry_point, 0))
+        yield warn("no_server", message, remedy, Location(spec.entry_point, 0))
     elif not any(call.method == "join" and not call.node.args for call in facts.calls):
-        yield _warn("no_join", "A server is started, but the script does not wait for it with join().", remedy, server)
+        yield warn("no_join", "A server is started, but the script does not wait for it with join().", remedy, server)
     for call in facts.calls:
         if _is_model_fit(call) and call.keyword("steps_per_epoch") is None and not call.has_open_keywords:
             message = "fit needs steps_per_epoch under ParameterServerStrategy."
-            yield _warn("no_steps_per_epoch", message, "Pass steps_per_epoch to fit.", call.place)
+            yield warn("no_steps_per_epoch", message, "Pass steps_per_epoch to fit.", call.place)
 
 
 def _collective(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
@@ -163,7 +138,7 @@ def _collective(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     if spec.strategy is Strategy.MULTI_WORKER_MIRRORED and not facts.uses(*names):
         message = "The script does not create a MultiWorkerMirroredStrategy: every worker would train separately."
         remedy = "Make the model under tf.distribute.MultiWorkerMirroredStrategy().scope()."
-        yield _warn("no_strategy", message, remedy, Location(spec.entry_point, 0))
+        yield warn("no_strategy", message, remedy, Location(spec.entry_point, 0))
 
 
 def _between_graph(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
@@ -175,12 +150,12 @@ def _between_graph(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     if not reads_cluster:
         message = "The script reads neither TF_CONFIG nor --job_name and --task_index: every task would do the same."
         remedy = "Read the task's role and index from TF_CONFIG or from the flags, or launch as single."
-        yield _warn("no_cluster", message, remedy, Location(spec.entry_point, 0))
+        yield warn("no_cluster", message, remedy, Location(spec.entry_point, 0))
     session = facts.uses("MonitoredTrainingSession")
     if session and spec.retries > 0 and "device_filters" not in facts.keywords | facts.own_names:
         message = "After a restart the chief would wait for all workers, forever if one has already finished."
         remedy = 'Give the session a ConfigProto with device_filters=["/job:ps", "/job:worker/task:<own index>"].'
-        yield _warn("no_device_filters", message, remedy, session)
+        yield warn("no_device_filters", message, remedy, session)
 
 
 def _flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
@@ -194,12 +169,12 @@ def _flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
             variable = getattr(spec.paths, key.replace("_flag", "_env"))
             remedy = f'Set paths.{key} to "" and read the variable {variable}, or add {flag} to the parser.'
             message = f"The script's parser does not know {flag}, which Yardmaster passes."
-            yield _warn("unknown_flag", message, remedy, Location(spec.entry_point, 0))
+            yield warn("unknown_flag", message, remedy, Location(spec.entry_point, 0))
     missing = [flag for flag in CLASSIC_FLAGS if flag not in known]
     if spec.strategy is Strategy.BETWEEN_GRAPH and missing:
         message = f"The script's parser does not know {', '.join(missing)}, which every between_graph task gets."
         remedy = "Use parse_known_args, or add them to the parser."
-        yield _warn("unknown_flag", message, remedy, Location(spec.entry_point, 0))
+        yield warn("unknown_flag", message, remedy, Location(spec.entry_point, 0))
 
 
 def _known_flags(facts: Facts) -> set[str] | None:
@@ -225,111 +200,7 @@ def _doubled_flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
             message = (
                 f"{flag} is among the arguments: the script would not get the directory that Yardmaster passes with it."
             )
-            yield _warn("doubled_flag", message, f'Remove it, or set paths.{ours[flag]} to "".')
-
-
-_FOREIGN = re.compile(
-    r"(?P<result>/kaggle/working|/opt/ml/(?:model|output|checkpoints))"
-    r"|(?P<notebook>/content/|/kaggle/|/opt/ml/)|(?P<home>/home/[^/]+/|/Users/[^/]+/|~/|[A-Za-z]:\\|[A-Za-z]:/[^/])"
-    r"|(?P<store>(?:s3|s3a|gs|hdfs|abfss?|wasbs?|dbfs|oss)://|dbfs:/)"
-)
-
-
-def _foreign_paths(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
-    overridden = _overridden_defaults(spec, facts)
-    found = 0
-    for text, place in facts.texts:
-        sign = _FOREIGN.match(text)
-        if sign is None or (text, place) in overridden or "\n" in text or _S3.match(text):
-            continue
-        found += 1
-        if found > _MOST_OF_ONE_KIND:
-            return
-        if sign["store"]:
-            message = f"{shorten(text)} is in a store that TensorFlow cannot read in the task environment."
-        else:
-            message = f"{shorten(text)} is a path of another machine and does not exist in a task."
-        remedy = f"Attach the data as a dataset and read it below {_where(spec)}."
-        if sign["result"]:
-            remedy = f"Write it below {spec.paths.model_flag or spec.paths.model_env or 'the working directory'}."
-        yield _warn("foreign_path", message, remedy, place)
-
-
-_S3 = re.compile(r"s3a?://")
-_READ_BY_FSSPEC = ("fsspec", "pandas", "dask", "datasets", "xarray")
-"""Libraries that open `s3://` through fsspec, for which a task maps such paths to its inputs."""
-
-
-def _s3_paths(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
-    """What TensorFlow would open itself cannot be mapped to an input; what Python code opens through fsspec is."""
-    overridden, by_tensorflow = _overridden_defaults(spec, facts), _given_to_tensorflow(facts)
-    is_mapped = bool(spec.inputs) and facts.imports_any(*_READ_BY_FSSPEC) is not None
-    found = 0
-    for text, place in facts.texts:
-        reader = by_tensorflow.get((text, place), "")
-        if not _S3.match(text) or (text, place) in overridden or (is_mapped and not reader) or "\n" in text:
-            continue
-        found += 1
-        if found > _MOST_OF_ONE_KIND:
-            return
-        ours = 'yardmaster_runner.data.dataset("NAME")'
-        remedy = f"Attach the data as a dataset and write {ours}, or read it below {_where(spec)}."
-        message = f"{shorten(text)} is in a store that TensorFlow cannot read in the task environment."
-        if reader:
-            message = f"{shorten(reader)} opens {shorten(text)} itself, which TensorFlow cannot do in a task."
-        elif facts.imports_any(*_READ_BY_FSSPEC):
-            message = f"{shorten(text)} maps to no input: the job has none."
-            remedy = "Attach the data as a dataset whose input has the name of the bucket, or of a folder in the path."
-        yield _warn("s3_path", message, remedy, place)
-
-
-def _given_to_tensorflow(facts: Facts) -> dict[tuple[str, Location], str]:
-    """Texts among the arguments of TensorFlow's functions, with the function's name."""
-    found = {}
-    for call in facts.calls:
-        if call.name.startswith("tensorflow."):
-            for argument in [*call.node.args, *(one.value for one in call.node.keywords)]:
-                for node in ast.walk(argument):
-                    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                        name = f"tf.{call.name.partition('.')[2]}"
-                        found[(node.value, Location(call.place.file, node.lineno))] = name
-    return found
-
-
-_FOREIGN_VARIABLE = re.compile(r"(?:SM|KAGGLE|AIP)_[A-Z][A-Z_]+")
-
-
-def _foreign_variables(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
-    """Variables that only another platform sets: the script would get nothing, or end with a KeyError."""
-    found = {text: place for text, place in reversed(facts.texts) if _FOREIGN_VARIABLE.fullmatch(text)}
-    foreign = sorted(set(found) - spec.environment.keys())
-    if foreign:
-        message = f"{', '.join(foreign[:_MOST_OF_ONE_KIND])}: set on another platform only."
-        remedy = f"Read data below {_where(spec)}, or set the variables in the job's environment."
-        yield _warn("foreign_variable", message, remedy, found[foreign[0]])
-
-
-def _where(spec: TrainingSpec) -> str:
-    return spec.paths.data_flag or spec.paths.data_env or "the working directory"
-
-
-def _overridden_defaults(spec: TrainingSpec, facts: Facts) -> set[tuple[str, Location]]:
-    """Defaults of flags that the job sets anyhow."""
-    given = {spec.paths.data_flag, spec.paths.log_flag, spec.paths.model_flag}
-    given |= {argument.partition("=")[0] for argument in spec.arguments}
-    found = set()
-    for call in facts.calls:
-        texts = call.texts()
-        if call.method == "add_argument" and given & set(texts):
-            defaults = [call.keyword("default")]
-        elif call.method.startswith("DEFINE_") and texts and f"--{texts[0]}" in given:
-            defaults = [call.keyword("default"), *call.node.args[1:2]]
-        else:
-            continue
-        for one in defaults:
-            if isinstance(one, ast.Constant) and isinstance(one.value, str):
-                found.add((one.value, Location(call.place.file, one.lineno)))
-    return found
+            yield warn("doubled_flag", message, f'Remove it, or set paths.{ours[flag]} to "".')
 
 
 _TF1 = (
@@ -350,7 +221,7 @@ def _old_tensorflow(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
                 f"tf.{name.partition('.')[2]} is TensorFlow 1; TensorFlow 2 has it under tf.compat.v1 or not at all."
             )
             remedy = "Begin with `import tensorflow.compat.v1 as tf` and `tf.disable_v2_behavior()`."
-            yield _warn("tensorflow_1", message, remedy, place)
+            yield warn("tensorflow_1", message, remedy, place)
             return
 
 
@@ -359,16 +230,16 @@ def _not_in_a_task(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     place = facts.imports_any("tensorflow_io")
     if place:
         message = "tensorflow-io is no longer maintained and does not go with current TensorFlow."
-        yield _warn(
+        yield warn(
             "tensorflow_io", message, "Attach the data as a dataset and read files from the data directory.", place
         )
     place = facts.imports_any("google.colab") or facts.uses("get_ipython")
     if place:
-        yield _warn("notebook_only", "This works in a notebook only.", "Remove it for the job.", place)
+        yield warn("notebook_only", "This works in a notebook only.", "Remove it for the job.", place)
     for call in facts.calls:
         if call.name == "input" and "input" not in facts.own_names:
             message = "The script asks for keyboard input, and a task has no keyboard."
-            yield _warn("asks_for_input", message, "Make it an argument of the script.", call.place)
+            yield warn("asks_for_input", message, "Make it an argument of the script.", call.place)
             return
 
 
@@ -379,9 +250,10 @@ _CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
     _between_graph,
     _flags,
     _doubled_flags,
-    _foreign_paths,
-    _s3_paths,
-    _foreign_variables,
+    foreign_paths,
+    s3_paths,
+    streamed_unread,
+    foreign_variables,
     _old_tensorflow,
     _not_in_a_task,
 )

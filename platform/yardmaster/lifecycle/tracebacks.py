@@ -163,6 +163,18 @@ _SIGNS = (
         "Write below --log_dir (or LOG_DIR), and results to keep below MODEL_DIR.",
     ),
     _sign(
+        r"DataError: (?P<what>.{1,200}? is corrupt, twice|The shard .{1,200})",
+        "CorruptInput",
+        "The data cannot be read: {what}.",
+        "Run the dataset's check, and upload the damaged files as a new version.",
+    ),
+    _sign(
+        r"DataError: (?P<what>.{1,300}?)\.?$",
+        "ScriptFailed",
+        "The data cannot be read: {what}.",
+        "Correct the call of yardmaster_runner.data, or the job's inputs.",
+    ),
+    _sign(
         r"DataLossError|corrupted record at",
         "CorruptInput",
         "A TFRecord file is damaged or is no TFRecord file.",

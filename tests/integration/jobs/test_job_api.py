@@ -8,6 +8,8 @@ import pytest
 
 from apps.audit.models import AuditEvent
 from apps.jobs.models import Job, JobEvent
+from apps.jobs.state.task_auth import TaskIdentity
+from apps.jobs.task_api.orders import order_for
 from apps.namespaces.models import Membership, Namespace
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.job.spec import Role
@@ -71,6 +73,22 @@ def test_a_launch_names_the_field_and_what_to_do(world, me, ada, change, field, 
     assert problem["message"]
     assert problem["remedy"]
     assert not Job.objects.exists()
+
+
+def test_only_a_dataset_with_shards_can_be_streamed(world, me, ada):
+    plain, sharded = ({"a.csv": "1"}, {"dataset.json": "{}", "train/a.tfrecord.gz": "1"})
+    one = {"dataset_version": str(world.dataset_version(ada, plain).pk), "mode": "stream"}
+    answer = me.post(JOBS, {"spec": world.spec_json(ada, inputs=[one])})
+    assert answer.status_code == 422
+    (problem,) = answer.json()["errors"]
+    assert (problem["field"], problem["code"]) == ("inputs.0.mode", "no_shards")
+    one["dataset_version"] = str(world.dataset_version(ada, sharded).pk)
+    job = launched(world, me, ada, inputs=[one])
+    assert "stream_unread" in [found["code"] for found in job["warnings"]]
+    order = order_for(TaskIdentity(uuid.UUID(job["id"]), 1, ada.personal_namespace.pk), "worker", 0)
+    (given,) = order["inputs"]
+    assert (given["mode"], given["share"], given["dataset"][:4]) == ("stream", "all", "data")
+    assert order["limits"]["stream_bytes"] == 10 << 30
 
 
 def test_somebody_elses_code_is_an_unknown_version(world, me, ada, bob):

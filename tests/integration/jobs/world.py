@@ -13,6 +13,7 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.code.models import Code, CodeVersion
+from apps.datasets.models import Dataset, DatasetVersion
 from apps.jobs.models import Job, QueuePass
 from apps.jobs.services import job_launch
 from apps.jobs.state.task_auth import token_of
@@ -123,17 +124,25 @@ class World:
         """A code version of the owner's, as an upload would have left it."""
         namespace = Namespace.objects.get(owner=owner)
         code = Code.objects.create(namespace=namespace, name=f"code {uuid.uuid4().hex[:8]}")
-        texts = files or {"train.py": "print('training')\n"}
+        return self._version(code, CodeVersion, Kind.CODE, files or {"train.py": "print('training')\n"})
+
+    def dataset_version(self, owner: User, files: Mapping[str, str]) -> DatasetVersion:
+        """The same of a dataset."""
+        namespace = Namespace.objects.get(owner=owner)
+        dataset = Dataset.objects.create(namespace=namespace, name=f"data {uuid.uuid4().hex[:8]}")
+        return self._version(dataset, DatasetVersion, Kind.DATASET, files)
+
+    def _version(self, parent: Any, model: Any, kind: Kind, texts: Mapping[str, str]) -> Any:
         listed = [ListedFile(path, len(text.encode()), sha256="0" * 64) for path, text in texts.items()]
         upload = Upload(
-            namespace=namespace, kind=Kind.CODE, part_size=1, file_count=len(listed), held=0, state=State.COMPLETE,
+            namespace=parent.namespace, kind=kind, part_size=1, file_count=len(listed), held=0, state=State.COMPLETE,
             used=True, created_at=self.now, touched_at=self.now,
         )  # fmt: skip
-        upload.key_prefix = f"code/{upload.target_id}"
+        upload.key_prefix = f"{kind}/{upload.target_id}"
         upload.save(force_insert=True)
         manifest_append(upload.pk, 0, sorted(listed, key=lambda file: file.path))
-        version = CodeVersion(
-            id=upload.target_id, parent=code, number=1, upload_id=upload.pk, key_prefix=upload.key_prefix, size=1,
+        version = model(
+            id=upload.target_id, parent=parent, number=1, upload_id=upload.pk, key_prefix=upload.key_prefix, size=1,
             file_count=1, added=1, changed=0, removed=0,
         )  # fmt: skip
         version.save(force_insert=True)

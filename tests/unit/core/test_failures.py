@@ -134,6 +134,8 @@ _TRACE = ["Traceback (most recent call last):", '  File "train.py", line 3, in <
         ("ValueError: When passing an infinitely repeating dataset, please specify a `steps_per_epoch` value so",
          "ScriptFailed", "steps_per_epoch"),
         ("errors_impl.DataLossError: corrupted record at 0", "CorruptInput", "TFRecord"),
+        ("DataError: train/2.tfrecord (of reviews) is corrupt, twice: its SHA-256 is 1", "CorruptInput", "train/2"),
+        ("DataError: No input is called 'a'. This job has: 'b'.", "ScriptFailed", "This job has: 'b'."),
         ("EOFError: EOF when reading a line", "ScriptFailed", "keyboard"),
         ("KeyError: 'TF_CONFIG'", "ScriptFailed", "TF_CONFIG"),
         ("PermissionError: [Errno 13] Permission denied: '/opt/x'", "ScriptFailed", "/opt/x"),

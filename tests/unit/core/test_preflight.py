@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.generators import DATA, make_spec
-from yardmaster.code.preflight import Finding, Severity, preflight
+from yardmaster.code.findings import Finding, Severity
+from yardmaster.code.preflight import preflight
 from yardmaster.code.script_facts import read_script
-from yardmaster.job.spec import DatasetInput, Paths, Strategy
+from yardmaster.job.spec import DatasetInput, InputMode, Paths, Strategy
 
 BG, PS, MW, SINGLE = (
     Strategy.BETWEEN_GRAPH,
@@ -285,6 +286,15 @@ def test_an_s3_path_that_tensorflow_would_open_itself_is_told_what_to_write_inst
     assert 'yardmaster_runner.data.dataset("NAME")' in found.remedy
     (found,) = find(SINGLE, 'import tensorflow as tf\npath = "s3a://bucket/x"\n', inputs=(DatasetInput(DATA),))
     assert found.code == "s3_path"
+
+
+def test_an_input_that_is_streamed_and_not_asked_for_is_told() -> None:
+    one = DatasetInput(DATA, "reviews", InputMode.STREAM)
+    (found,) = find(SINGLE, "import os\nos.listdir('data')\n", inputs=(one,))
+    assert (found.severity, found.code) == (Severity.WARNING, "stream_unread")
+    assert 'yardmaster_runner.data.dataset("reviews")' in found.remedy
+    script = "from yardmaster_runner import data\ntrain = data.dataset('reviews')\n"
+    assert find(SINGLE, script, inputs=(one,)) == []
 
 
 def test_an_s3_path_read_through_fsspec_is_mapped_where_the_job_has_inputs() -> None:
