@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from yardmaster.code.findings import Finding, warn
 from yardmaster.code.script_facts import Facts, Location
 from yardmaster.job.spec import InputMode, TrainingSpec
-from yardmaster.job.spec_rules import shorten
+from yardmaster.job.spec_limits import shorten
 
 MOST_OF_ONE_KIND = 5
 
