@@ -29,6 +29,7 @@ API = (
     "jobs.api.job_views",
     "jobs.api.detail_views",
     "jobs.api.output_views",
+    "jobs.api.prepare_views",
     "jobs.task_api.views",
     "logs.task_views",
     "logs.views",

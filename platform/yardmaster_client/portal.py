@@ -173,6 +173,22 @@ class Jobs:
         accept = {"accept_never_fits": True} if accept_never_fits else {}
         return read(Job, self._transport.post("jobs/", _request(spec, namespace, engine) | accept))
 
+    def prepare(
+        self, version_id: str, wanted: Mapping[str, Any], *, namespace: str | None = None, engine: str | None = None
+    ) -> Job:
+        """Queue a job that prepares a dataset version; `wanted` as `POST /dataset-versions/{id}/prepare/` takes it."""
+        where = {key: value for key, value in (("namespace", namespace), ("engine", engine)) if value}
+        return read(Job, self._transport.post(f"dataset-versions/{version_id}/prepare/", {**wanted, **where}))
+
+    def published(self, job_id: str, *, wait: bool = False) -> dict[str, Any] | None:
+        """What the job publishes: `{"state", "dataset", "version", "number", "problem", …}`; None: nothing. With
+        `wait` only when it is no longer pending."""
+        while True:
+            found = self._transport.get(f"jobs/{job_id}/")["published"]
+            if not wait or found is None or found["state"] != "pending":
+                return None if found is None else dict(found)
+            time.sleep(1.0)
+
     def check(
         self, spec: Mapping[str, Any], *, namespace: str | None = None, engine: str | None = None
     ) -> dict[str, Any]:

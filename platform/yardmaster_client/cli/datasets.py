@@ -21,6 +21,7 @@ from yardmaster_client.cli.output import (
     size,
     visible,
 )
+from yardmaster_client.cli.prepare import prepare
 from yardmaster_client.downloads import folder_named
 from yardmaster_client.names import find_item, find_version
 from yardmaster_client.portal import Yardmaster
@@ -33,6 +34,7 @@ def register(parent: typer.Typer) -> None:
     data = _commands("dataset", "Datasets: upload, look at, download.")
     data.command()(preview)
     data.command()(check)
+    data.command()(prepare)
     parent.add_typer(data, name="datasets")
     parent.add_typer(_commands("code", "Code: what jobs run."), name="code")
 

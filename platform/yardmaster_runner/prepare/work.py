@@ -135,8 +135,19 @@ class Work:
 def plan_of(options: Options, form: str, files: List[folder.File]) -> str:
     """A digest of options and inputs: equal for the workers of one preparation."""
     members = {name: value for name, value in asdict(options).items() if name not in ("worker", "input", "output")}
+    members["step"] = _digest_of(options.step)  # each task has it in a folder of its own
     content = json.dumps([members, form, [(one.path, one.size) for one in files]], sort_keys=True)
     return hashlib.sha256(content.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _digest_of(step: str) -> str:
+    if not step:
+        return ""
+    try:
+        with open(step, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except OSError as error:
+        raise PrepareError("the step cannot be read: %s" % error) from None
 
 
 def part_path(output: str, worker: int) -> str:
