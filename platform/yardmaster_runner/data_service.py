@@ -121,7 +121,7 @@ class Reading:
             return self._answer(request)
         except CannotRun as error:
             return {"error": error.ending.message, "may_pass": error.ending.exit_code == PORTAL_UNREACHABLE}
-        except (NotAsked, ValueError, OSError) as error:
+        except (NotAsked, ValueError, OSError, RecursionError) as error:
             return {"error": str(error), "may_pass": False}
 
     def end(self) -> None:

@@ -200,6 +200,8 @@ def _reading(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
     """Where no script of the task reads its inputs, shards can neither be asked for nor divided."""
     if only_serves(spec.strategy):
         why = f"{spec.strategy.value} runs no script that could read that way."
+    elif spec.program:
+        why = f"The program {shorten(spec.program)} reads plain files, all of them."
     elif spec.strategy is Strategy.PARAMETER_SERVER:
         why = "With parameter_server, the workers read in graphs that the chief makes, which can read plain files only."
     else:

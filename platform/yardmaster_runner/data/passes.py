@@ -6,6 +6,7 @@ connection that is gone is made again, so closing one is never wrong; it only re
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import random
@@ -54,14 +55,13 @@ class Connection:
 
     def _connected(self) -> Any:
         if self._stream is None:
-            try:
-                end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as end:
                 end.settimeout(TIMEOUT)
-                end.connect(self._found.socket)
-            except OSError as error:
-                raise DataUnavailable("the runner of this task does not answer: %s" % error) from error
-            self._stream = end.makefile("rwb")
-            end.close()
+                try:
+                    end.connect(self._found.socket)
+                except OSError as error:
+                    raise DataUnavailable("the runner of this task does not answer: %s" % error) from error
+                self._stream = end.makefile("rwb")
             if self._begin is not None:
                 self._exchange(self._stream, self._begin)
         return self._stream
@@ -76,6 +76,8 @@ class Connection:
             answer: Dict[str, Any] = json.loads(line)
         except (OSError, ValueError) as error:
             self._stream = None
+            with contextlib.suppress(OSError):
+                stream.close()
             raise DataUnavailable("the runner of this task does not answer: %s" % error) from error
         if "error" in answer:
             raise (DataUnavailable if answer.get("may_pass") else DataError)(answer["error"])
