@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.core.signals import setting_changed
@@ -23,8 +23,10 @@ from yardmaster.storage.registry import storage_from
 
 @cache
 def storage() -> Storage:
-    """The store of the setting `YARDMASTER_STORAGE`. Raises `Misconfigured`."""
-    return storage_from(settings.YARDMASTER_STORAGE)
+    """The store of the setting `YARDMASTER_STORAGE`, and in it the registered buckets. Raises `Misconfigured`."""
+    from apps.buckets.access import WithBuckets  # its models are there when the apps are loaded
+
+    return cast(Storage, WithBuckets(storage_from(settings.YARDMASTER_STORAGE)))
 
 
 def store_named(name: str) -> Storage:

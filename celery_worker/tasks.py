@@ -15,6 +15,7 @@ from apps.accounts.attempts import networks_clean
 from apps.accounts.browsers import browsers_clean
 from apps.api.idempotency import idempotency_clean
 from apps.audit.services import events_clean
+from apps.datasets.scanning import bucket_scan, buckets_sweep
 from apps.dispatch.messages import (
     ADMIT,
     CARRY_OUT_REMOVAL,
@@ -24,6 +25,7 @@ from apps.dispatch.messages import (
     PUBLISH,
     READ_MODEL,
     RECONCILE,
+    SCAN_BUCKET,
     SEND_NOTICE,
 )
 from apps.dispatch.outbox import ATTEMPT_DECIDED
@@ -105,6 +107,12 @@ def read_model(version_id: str) -> None:
     contents_read(uuid.UUID(version_id))
 
 
+@shared_task(name=SCAN_BUCKET)  # type: ignore[untyped-decorator]
+def scan_bucket(bucket_id: str) -> None:
+    """List some more of a bucket that is a dataset."""
+    bucket_scan(uuid.UUID(bucket_id))
+
+
 @shared_task(name="yardmaster.sweep_models")  # type: ignore[untyped-decorator]
 def sweep_models() -> None:
     """Read models whose message was lost, and remove deleted ones whose grace period is over."""
@@ -114,8 +122,9 @@ def sweep_models() -> None:
 
 @shared_task(name="yardmaster.sweep_uploads")  # type: ignore[untyped-decorator]
 def sweep_uploads() -> None:
-    """Heal uploads that were interrupted, and expire those that are idle."""
+    """Heal uploads and scans of buckets that were interrupted, and expire uploads that are idle."""
     uploads_sweep(timezone.now())
+    buckets_sweep(timezone.now())
 
 
 @shared_task(name=KEEP_NAMESPACE)  # type: ignore[untyped-decorator]

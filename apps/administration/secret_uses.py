@@ -1,7 +1,8 @@
-"""What still needs a secret: jobs that are not over, for a deletion."""
+"""What still needs a secret: jobs that are not over, and datasets in buckets that it opens."""
 
 from __future__ import annotations
 
+from apps.datasets.registering import datasets_using
 from apps.jobs.models import Job
 from apps.secrets.models import Secret
 from apps.secrets.selectors import jobs_using
@@ -14,4 +15,5 @@ def users_of_secret(secret: Secret) -> list[str]:
     """In words, such as `job digits`."""
     over = [phase.value for phase in FINAL]
     running = Job.objects.for_lists().filter(pk__in=jobs_using(secret)).exclude(phase__in=over)
-    return [f"job {name}" for name in running.order_by("pk").values_list("name", flat=True)[:MOST_NAMED]]
+    datasets = [f"dataset {name}" for name in datasets_using(secret.pk)]
+    return datasets + [f"job {name}" for name in running.order_by("pk").values_list("name", flat=True)[:MOST_NAMED]]

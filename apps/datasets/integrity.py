@@ -14,6 +14,8 @@ from yardmaster.storage.facts import FactFinder, find_facts
 from yardmaster.storage.file_list import ListedFile
 from yardmaster_runner.checksums import Checksum
 
+ETAG = "etag:"
+"""Before the store's ETag, in the place of a checksum: what the portal knows of content that it has not read."""
 PATIENCE = 20.0
 """Seconds after which no further file is begun."""
 
@@ -60,6 +62,8 @@ def version_check(
 
 
 def _fault_of(version: DatasetVersion, file: ListedFile) -> Corrupt | None:
+    if file.sha256.startswith(ETAG):
+        return _change_of(version, file)
     try:
         with storage().open_range(file_key(version, file.path)) as stream:
             facts = find_facts(FactFinder(stream, checksum=Checksum(file.size, file.sha256)))
@@ -69,3 +73,16 @@ def _fault_of(version: DatasetVersion, file: ListedFile) -> Corrupt | None:
         return None
     message = f"The file's {facts.size} bytes do not match the checksum."
     return Corrupt(file.path, file.sha256, facts.sha256, message)
+
+
+def _change_of(version: DatasetVersion, file: ListedFile) -> Corrupt | None:
+    """Of a file in a registered bucket, which is not read: whether it is still the object that was listed."""
+    try:
+        found = storage().stat(file_key(version, file.path))
+    except ObjectMissing:
+        return Corrupt(file.path, file.sha256, "", "The object was deleted from its bucket.")
+    etag = ETAG + found.etag.strip('"')
+    if etag == file.sha256 and found.size == file.size:
+        return None
+    message = f"The object was replaced in its bucket: it has {found.size} bytes and another ETag."
+    return Corrupt(file.path, file.sha256, etag, message)

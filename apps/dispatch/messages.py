@@ -29,6 +29,7 @@ CARRY_OUT_REMOVAL = "yardmaster.carry_out_removal"
 ADMIT = "yardmaster.admit"
 READ_MODEL = "yardmaster.read_model"
 PUBLISH = "yardmaster.publish"
+SCAN_BUCKET = "yardmaster.scan_bucket"
 DELIVER_EVENTS = "yardmaster.deliver_events"
 TIMEOUT = 0.5
 """Seconds that one attempt to reach the broker may take."""

@@ -18,6 +18,7 @@ from portal.client_errors import ClientErrors, bounded
 from portal.timing import serving, timing
 from yardmaster.job.spec_limits import SpecLimits
 from yardmaster.quantity import parse_cpu, parse_memory
+from yardmaster.storage.s3_client import Endpoint
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 
@@ -90,6 +91,7 @@ INSTALLED_APPS = [
     "apps.namespaces",
     "apps.audit",
     "apps.secrets",
+    "apps.buckets",
     "apps.uploads",
     "apps.datasets",
     "apps.code",
@@ -289,6 +291,10 @@ YARDMASTER_LOG_LIMIT_NAMESPACE = env.size("YARDMASTER_LOG_LIMIT_NAMESPACE", "256
 """The same of all jobs of a namespace; the quota of storage counts them too."""
 YARDMASTER_LOG_WAIT = env.number("YARDMASTER_LOG_WAIT", 60, least=1)
 """Seconds that a portal must not have answered a task before lines which its spool has no room for are dropped."""
+YARDMASTER_BUCKET_ENDPOINTS = [
+    Endpoint(one).origin.lower() for one in env.words("YARDMASTER_BUCKET_ENDPOINTS", object_stores.S3_ENDPOINT)
+]
+"""S3 servers whose buckets users may register as datasets; administrators may name others."""
 YARDMASTER_ENGINES = {
     "local": {
         "class": "yardmaster.engines.local.LocalEngine",

@@ -24,6 +24,7 @@ API = (
     "administration.usage_views",
     "administration.audit_views",
     "uploads.views",
+    "datasets.bucket_views",
     "datasets.views",
     "code.views",
     "jobs.api.job_views",

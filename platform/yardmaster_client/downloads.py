@@ -14,6 +14,8 @@ from yardmaster_client.uploads import Progress, in_order
 from yardmaster_runner.checksums import Checksum
 
 _PARALLEL = 4
+_ETAG = "etag:"
+"""Before a store's ETag, in the place of a checksum: nothing to compare the content with."""
 _CHUNK = 1 << 20
 
 
@@ -67,11 +69,15 @@ def _fetch(transport: Transport, file: RemoteFile, place: Path) -> None:
         return
     place.parent.mkdir(parents=True, exist_ok=True)
     draft = place.with_name(f".{place.name}.part")
-    checksum = Checksum(file.size, file.sha256)
+    known = "" if file.sha256.startswith(_ETAG) else file.sha256
+    checksum, size = Checksum(file.size, known), 0
     try:
         with draft.open("wb") as stream:
-            transport.download(file.address, _both(stream.write, checksum.update))
-        if file.sha256 and checksum.text() != file.sha256:
+            size = transport.download(file.address, _both(stream.write, checksum.update))
+        if size != file.size and not known:
+            message = f"{file.path} was changed in its bucket after the dataset was registered."
+            raise PortalError(502, "changed", message, "Scan the dataset again, and download its new version.")
+        if known and checksum.text() != known:
             raise PortalError(502, "damaged", f"{file.path} arrived damaged.", "Download it again.")
         draft.replace(place)
     finally:
@@ -79,7 +85,7 @@ def _fetch(transport: Transport, file: RemoteFile, place: Path) -> None:
 
 
 def _is_here(file: RemoteFile, place: Path) -> bool:
-    if not file.sha256 or not place.is_file() or place.stat().st_size != file.size:
+    if not file.sha256 or file.sha256.startswith(_ETAG) or not place.is_file() or place.stat().st_size != file.size:
         return False
     return checksum_of(place, file.size, file.sha256) == file.sha256
 

@@ -32,6 +32,10 @@ class AddressRefused(Exception):
     """The store says that it does not serve this address (any more): a new one is needed."""
 
 
+class Changed(Exception):
+    """The object is another one than was registered, or is gone. Its owner changed it, so trying again is useless."""
+
+
 class DiskFull(Exception):
     """The disk is full."""
 
@@ -39,7 +43,8 @@ class DiskFull(Exception):
 def download(hosts: Hosts, file: RemoteFile, url: str, destination: str, incoming: str) -> None:
     """Fetch `url` into the folder `incoming`; what has the size and checksum of `file` is then moved to `destination`.
 
-    Raises `NetworkTrouble` (try again), `AddressRefused` (get a new address), `Corrupt` or `DiskFull`, leaving nothing.
+    Raises `NetworkTrouble` (try again), `AddressRefused` (get a new address), `Corrupt`, `Changed` or `DiskFull`,
+    leaving nothing.
     """
     temporary = os.path.join(incoming, "%d-%d" % (os.getpid(), threading.get_ident()))
     try:
@@ -61,7 +66,7 @@ def download(hosts: Hosts, file: RemoteFile, url: str, destination: str, incomin
 
 
 def _receive(hosts: Hosts, file: RemoteFile, url: str, write: Callable[[bytes], object]) -> Tuple[int, str]:
-    response, url = _open(hosts, url, file.size)
+    response, url = _open(hosts, url, file)
     checksum, size = Checksum(file.size, file.sha256), 0
     is_whole = False
     try:
@@ -81,10 +86,16 @@ def _receive(hosts: Hosts, file: RemoteFile, url: str, write: Callable[[bytes], 
     return size, checksum.text()
 
 
-def _open(hosts: Hosts, url: str, size: int) -> Tuple[http.client.HTTPResponse, str]:
+def _open(hosts: Hosts, url: str, file: RemoteFile) -> Tuple[http.client.HTTPResponse, str]:
+    headers = {"Accept-Encoding": "identity"}
+    if file.etag:
+        headers["If-Match"] = '"%s"' % file.etag
     for _ in range(REDIRECTS):
-        response = hosts.request("GET", url, {"Accept-Encoding": "identity"}, None, TIMEOUT)
-        if response.status == 200 and _is_the_stores(response, size):
+        response = hosts.request("GET", url, headers, None, TIMEOUT)
+        if file.etag and _is_changed(response, file):
+            hosts.forget(url)
+            raise Changed("it was changed or deleted in its bucket after the dataset was registered")
+        if response.status == 200 and _is_the_stores(response, file.size):
             return response, url
         status, where = response.status, response.headers.get("Location")
         is_refusal = 400 <= status < 500 and _is_refusal(response)
@@ -98,6 +109,16 @@ def _open(hosts: Hosts, url: str, size: int) -> Tuple[http.client.HTTPResponse, 
         else:
             raise NetworkTrouble("%d was answered, and not in the store's words" % status)
     raise NetworkTrouble("too many redirects")
+
+
+def _is_changed(response: http.client.HTTPResponse, file: RemoteFile) -> bool:
+    """Servers that know `If-Match` say so; of others the ETag is compared."""
+    if response.status == 412:
+        return True
+    if response.status == 404:
+        return bool(REFUSAL_OF_S3.search(response.read(LONGEST_REFUSAL)))
+    found = response.headers.get("ETag", "").strip('"')
+    return response.status == 200 and bool(found) and found != file.etag
 
 
 def _is_the_stores(response: http.client.HTTPResponse, size: int) -> bool:

@@ -10,15 +10,20 @@ from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun
 from yardmaster_runner.own_programs import MODULES
 from yardmaster_runner.patience import AWAY_AFTER
 
+ETAG = "etag:"
+"""Before a store's ETag, in the place of a checksum."""
+
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One file to fetch. `sha256` is empty where the portal does not know it; then only the size is checked."""
+    """One file to fetch. `sha256` is empty where the portal does not know it; then only the size is checked, and the
+    `etag` where the file lies in a bucket that others write to."""
 
     path: str
     size: int
     sha256: str
     url: str
+    etag: str = ""
 
 
 @dataclass(frozen=True)
@@ -227,5 +232,9 @@ def next_of(value: Mapping[str, Any]) -> str:
 
 
 def _file(value: Dict[str, Any]) -> RemoteFile:
-    sha256 = str(value.get("sha256") or "").lower()
-    return RemoteFile(path=str(value["path"]), size=int(value["size"]), sha256=sha256, url=str(value["url"]))
+    sha256, etag = str(value.get("sha256") or ""), ""
+    if sha256.startswith(ETAG):
+        sha256, etag = "", sha256[len(ETAG) :]
+    return RemoteFile(
+        path=str(value["path"]), size=int(value["size"]), sha256=sha256.lower(), url=str(value["url"]), etag=etag
+    )

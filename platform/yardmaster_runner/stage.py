@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from yardmaster_runner.cache import CachedVersion, inside
-from yardmaster_runner.download import AddressRefused, Corrupt, DiskFull, download
+from yardmaster_runner.download import AddressRefused, Changed, Corrupt, DiskFull, download
 from yardmaster_runner.exits import PORTAL_UNREACHABLE, STAGE_IN_FAILED, CannotRun
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
 from yardmaster_runner.order import Bundle, FilesPage, Order, RemoteFile
@@ -134,6 +134,9 @@ class Stager:
                 return download(self._hosts, file, url, destination, incoming)
             except DiskFull as error:
                 raise CannotRun(STAGE_IN_FAILED, "DiskFull", str(error)) from error
+            except Changed as error:
+                message = "%s: %s. Scan the dataset again and use its new version" % (_name(bundle, file), error)
+                raise CannotRun(STAGE_IN_FAILED, "InputChanged", message) from error
             except Corrupt as error:
                 if was_corrupt:
                     message = "%s is corrupt, twice: %s" % (_name(bundle, file), error)

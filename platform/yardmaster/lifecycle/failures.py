@@ -239,6 +239,13 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "Set the secret again on the page of the namespace's secrets, then retry the job.",
             permanent=True,
         ),
+        "InputChanged": Reason(
+            _USER,
+            "An input was changed in its bucket",
+            "{task} could not start: a file of a registered bucket is not what was registered ({said}).",
+            "Scan the dataset again, then relaunch with its new version.",
+            permanent=True,
+        ),
         "StageInFailed": Reason(
             _PLATFORM,
             "Inputs could not be fetched",

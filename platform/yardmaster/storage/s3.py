@@ -55,7 +55,8 @@ class S3Storage:
     namespace (`ids.folder_of`) in a bucket of its own, `<bucket>-<id>`.
 
     `endpoint` is the server as the portal sees it; `public_endpoint` as browsers and the command line do, and
-    `task_endpoint` as tasks do, where those differ. `prepare` makes the buckets.
+    `task_endpoint` as tasks do, where those differ. `prepare` makes the buckets. `is_foreign`: the bucket is not the
+    portal's, which only reads there.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class S3Storage:
         bucket_per_namespace: bool = False,
         public_endpoint: str = "",
         task_endpoint: str = "",
+        is_foreign: bool = False,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         if not (access_key and secret_key):
@@ -86,7 +88,7 @@ class S3Storage:
         self._prefix = f"{prefix}/" if prefix else ""
         self._bucket_per_namespace = bucket_per_namespace
         self._ready: set[str] = set()
-        self._client = S3Client(Endpoint(endpoint), self._credentials)
+        self._client = S3Client(Endpoint(endpoint), self._credentials, is_foreign=is_foreign)
         self._objects = self._client.objects
         self._seen_from = {
             Audience.PEOPLE: Endpoint(public_endpoint or endpoint).origin,
@@ -186,6 +188,15 @@ class S3Storage:
                 if key < first:
                     continue
                 yield ObjectStat(key, one.size or 0, one.etag or "", _whole_seconds(one.last_modified))
+
+    def everything(self, after: str = "") -> Iterator[ObjectStat]:
+        """All objects of the bucket, or below the prefix, behind this key, in the order of their keys; page by page."""
+        begin = self._prefix + after if after else None
+        with errors_translated("Listing a bucket"):
+            for one in self._objects.list_objects(self._bucket, self._prefix, recursive=True, start_after=begin):
+                name = (one.object_name or "")[len(self._prefix) :]
+                if not name.endswith("/") and name:  # an empty object that some tools make for a folder
+                    yield ObjectStat(name, one.size or 0, one.etag or "", _whole_seconds(one.last_modified))
 
     # --- Uploads in parts ------------------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from yardmaster.storage.base import (
     StorageFull,
     UploadMissing,
 )
+from yardmaster.storage.s3_guard import guarded
 from yardmaster.storage.s3_signing import Call, Credentials, presigned_url
 
 CONNECT_SECONDS, READ_SECONDS = 5, 30
@@ -114,16 +115,24 @@ class Endpoint:
 class S3Client:
     """One server with one pair of keys. Safe to use from several threads."""
 
-    def __init__(self, endpoint: Endpoint, credentials: Credentials) -> None:
+    def __init__(self, endpoint: Endpoint, credentials: Credentials, *, is_foreign: bool = False) -> None:
+        """`is_foreign`: others have named the server. It is not followed anywhere else."""
         self._endpoint = endpoint
         self._credentials = credentials
         self._http = urllib3.PoolManager(
             maxsize=32,
             timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS),
             retries=urllib3.Retry(
-                total=_TRIES, backoff_factor=PAUSE_SECONDS, status_forcelist=[500, 502, 503, 504], raise_on_status=False
+                total=_TRIES,
+                backoff_factor=PAUSE_SECONDS,
+                status_forcelist=[500, 502, 503, 504],
+                raise_on_status=False,
+                redirect=0 if is_foreign else None,
+                raise_on_redirect=not is_foreign,
             ),
         )
+        if is_foreign:
+            guarded(self._http)
         parts = urlsplit(endpoint.origin)
         self.objects = Minio(
             parts.netloc,

@@ -1,0 +1,206 @@
+"""The scan of a registered bucket: its objects become the list of files of a version, page by page, in the memory of a
+few pages. No object is read. A pass ends after a while and continues behind the last path, so that a worker that is
+killed costs a minute.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from apps.audit.services import record
+from apps.buckets.access import key_prefix_of, store_of
+from apps.buckets.models import Bucket, State
+from apps.datasets.integrity import ETAG
+from apps.datasets.models import Dataset, DatasetVersion
+from apps.datasets.registering import buckets_forget
+from apps.datasets.selectors import DATASETS
+from apps.dispatch.leases import claim_due, due
+from apps.dispatch.messages import SCAN_BUCKET, enqueue, enqueue_now
+from apps.errors import Conflict, DomainError, Unprocessable, error_to_json
+from apps.uploads.file_blocks import manifest_append, manifest_of
+from apps.uploads.manifest import MAX_FILES
+from apps.uploads.models import Kind, Upload
+from apps.uploads.models import State as UploadState
+from apps.uploads.services import uploads_discard
+from apps.uploads.versioned.selectors import changes_between, files_in
+from apps.uploads.versioned.services import collection_create, version_add
+from yardmaster.errors import YardmasterError
+from yardmaster.storage.base import ObjectStat
+from yardmaster.storage.file_list import ListedFile
+from yardmaster.storage.paths import path_fault
+
+log = logging.getLogger(__name__)
+
+LEASE = timedelta(minutes=3)
+PASS = 60.0
+"""Seconds after which a pass ends."""
+LONGEST = timedelta(hours=6)
+AT_ONCE = 5_000
+_SWEPT = 50
+
+
+class ScanFailed(Unprocessable):
+    """The bucket cannot be a dataset as it is."""
+
+    code = "scan_failed"
+
+
+def buckets_sweep(now: datetime) -> None:
+    """Wake scans whose message was lost or whose worker was killed, and forget what is no dataset any more."""
+    for bucket_id in due(Bucket.objects.all(), "next_look_at", now).values_list("pk", flat=True)[:_SWEPT]:
+        enqueue(SCAN_BUCKET, bucket_id)
+    buckets_forget(now)
+
+
+def bucket_scan(bucket_id: UUID, *, clock: Callable[[], float] = time.monotonic) -> None:
+    """One pass, by one worker at a time. What fails is written down for people."""
+    mine = claim_due(Bucket.objects.filter(pk=bucket_id, state=State.SCANNING), "next_look_at", timezone.now(), LEASE)
+    if mine is None:
+        return
+    bucket = Bucket.objects.select_related("namespace", "secret", "asked_by").get(pk=bucket_id)
+    try:
+        is_over = _list_some(bucket, mine, clock)
+        if is_over:
+            _finish(bucket, mine)
+        elif timezone.now() - bucket.started_at > LONGEST:
+            raise ScanFailed(f"The scan took more than {LONGEST}.", remedy="Register a folder with fewer objects.")
+    except (YardmasterError, DomainError) as error:
+        _fail(bucket, mine, _in_words(bucket, error))
+    else:
+        if not is_over and mine.update(next_look_at=timezone.now()):
+            enqueue_now(SCAN_BUCKET, bucket_id)
+
+
+def _list_some(bucket: Bucket, mine: QuerySet[Bucket], clock: Callable[[], float]) -> bool:
+    """List for a while. Whether all objects are listed."""
+    upload = _upload_of(bucket, mine)
+    until = clock() + PASS
+    objects = store_of(bucket).everything(bucket.last_path)
+    while True:
+        files = [_file(one) for one in islice(objects, AT_ONCE)]
+        if bucket.scanned + len(files) > MAX_FILES:
+            message = f"There are more than {MAX_FILES:,} objects, the most that a version can have."
+            raise ScanFailed(message, remedy="Register a folder with fewer objects.")
+        if files:
+            _keep(bucket, mine, upload, files)
+        if len(files) < AT_ONCE:
+            return True
+        if clock() > until:
+            return False
+
+
+def _keep(bucket: Bucket, mine: QuerySet[Bucket], upload: Upload, files: list[ListedFile]) -> None:
+    size = sum(one.size for one in files)
+    with transaction.atomic():
+        manifest_append(upload.pk, bucket.scanned, files)
+        bucket.scanned, bucket.last_path = bucket.scanned + len(files), files[-1].path
+        bucket.scanned_bytes += size
+        kept = {name: getattr(bucket, name) for name in ("scanned", "scanned_bytes", "last_path")}
+        if not mine.update(**kept):
+            raise Conflict("Another worker continues this scan.")
+        Upload.objects.filter(pk=upload.pk).update(file_count=bucket.scanned, touched_at=timezone.now())
+
+
+def _upload_of(bucket: Bucket, mine: QuerySet[Bucket]) -> Upload:
+    """The list under way: an upload of nothing, which is charged nothing and is no one's to use."""
+    found = Upload.objects.filter(pk=bucket.upload_id).first() if bucket.upload_id else None
+    if found is not None:
+        return found
+    now = timezone.now()
+    upload = Upload(
+        namespace=bucket.namespace, created_by=bucket.asked_by, kind=Kind.DATASET, part_size=1, file_count=0,
+        is_sorted=True, held=0, state=UploadState.COMPLETE, used=True, created_at=now, touched_at=now,
+    )  # fmt: skip
+    upload.key_prefix = key_prefix_of(bucket.pk, upload.target_id)
+    with transaction.atomic():
+        upload.save(force_insert=True)
+        if not mine.update(upload_id=upload.pk, scanned=0, scanned_bytes=0, last_path=""):
+            raise Conflict("Another worker continues this scan.")
+    bucket.upload_id, bucket.scanned, bucket.scanned_bytes, bucket.last_path = upload.pk, 0, 0, ""
+    return upload
+
+
+def _file(found: ObjectStat) -> ListedFile:
+    if fault := path_fault(found.key):
+        message = f"The object {found.key[:200]!r} cannot be a file: its path {fault[1]}."
+        raise ScanFailed(message, remedy="Rename it, or register another folder.")
+    return ListedFile(found.key, found.size, sha256=ETAG + found.etag.strip('"'))
+
+
+def _finish(bucket: Bucket, mine: QuerySet[Bucket]) -> None:
+    """Make the version, where there is something new."""
+    if not bucket.scanned:
+        raise ScanFailed(f"There are no objects in {bucket.address}.", remedy="Check the prefix.")
+    assert bucket.upload_id is not None, "the first pass makes it"
+    known = Dataset.objects.select_related("namespace")
+    dataset = None if bucket.dataset_id is None else known.filter(pk=bucket.dataset_id).first()
+    newest = None if dataset is None else dataset.versions.order_by("-number").first()
+    is_new = newest is None or changes_between(files_in(newest), manifest_of(bucket.upload_id), 0)
+    with transaction.atomic():
+        made: dict[str, Any] = {
+            "state": State.READY,
+            "ended_at": timezone.now(),
+            "next_look_at": None,
+            "upload_id": None,
+        }
+        if is_new:
+            made["dataset_id"] = _version(bucket, bucket.upload_id, dataset)
+        else:
+            uploads_discard([bucket.upload_id])
+        if not mine.update(**made):
+            raise Conflict("Another worker continues this scan.")
+
+
+def _version(bucket: Bucket, upload_id: UUID, dataset: Dataset | None) -> UUID:
+    """The dataset's id. Belongs into the transaction that ends the scan."""
+    Upload.objects.filter(pk=upload_id).update(used=False)
+    upload = Upload.objects.select_related("namespace").get(pk=upload_id)
+    if dataset is None:
+        note = f"Registered from {bucket.address} on {bucket.endpoint}."
+        dataset = collection_create(
+            DATASETS, namespace=bucket.namespace, actor=bucket.asked_by, name=bucket.name, description=note,
+            upload=upload,
+        )  # fmt: skip
+    else:
+        version_add(DATASETS, dataset, actor=bucket.asked_by, upload=upload, note="Scanned again")
+    DatasetVersion.objects.filter(upload_id=upload.pk).update(size=bucket.scanned_bytes)
+    return dataset.pk
+
+
+def _fail(bucket: Bucket, mine: QuerySet[Bucket], error: DomainError | YardmasterError) -> None:
+    with transaction.atomic():
+        problem = error_to_json(error)
+        upload_id = Bucket.objects.filter(pk=bucket.pk).values_list("upload_id", flat=True).first()
+        now = timezone.now()
+        if not mine.update(state=State.FAILED, problem=problem, ended_at=now, next_look_at=None, upload_id=None):
+            return
+        if upload_id is not None:
+            uploads_discard([upload_id])
+        facts = {"address": bucket.address, "code": problem["code"]}
+        record(bucket.asked_by, "bucket.scan_failed", f"bucket:{bucket.pk}", namespace=bucket.namespace, **facts)
+
+
+def _in_words(bucket: Bucket, error: DomainError | YardmasterError) -> DomainError | YardmasterError:
+    """What a foreign server answered, in words about that server."""
+    code = str(getattr(error.__cause__, "code", "") or "")
+    where = f"{bucket.address} on {bucket.endpoint}"
+    if code in ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AllAccessDisabled"):
+        return ScanFailed(
+            f"The server refuses to list {where} with these credentials ({code}).",
+            remedy="Check the keys, and give them the rights s3:ListBucket and s3:GetObject.",
+        )
+    if code == "NoSuchBucket":
+        return ScanFailed(f"There is no bucket {bucket.bucket} on {bucket.endpoint}.", remedy="Check its name.")
+    if isinstance(error, DomainError):
+        return error
+    return ScanFailed(f"{where} cannot be listed. {error.message}", remedy="Check the server, then scan again.")

@@ -1,0 +1,225 @@
+"""Buckets of a real MinIO server as datasets: listed and signed, never copied and never written."""
+
+from __future__ import annotations
+
+import io
+import json
+import uuid
+
+import pytest
+import urllib3
+
+from apps.audit.models import AuditEvent
+from apps.buckets import access
+from apps.buckets.models import Bucket, State
+from apps.datasets import scanning
+from apps.datasets.integrity import version_check
+from apps.datasets.models import Dataset, DatasetVersion
+from apps.datasets.registering import bucket_rescan, buckets_forget
+from apps.datasets.scanning import bucket_scan, buckets_sweep
+from apps.datasets.selectors import DATASETS
+from apps.namespaces.models import Namespace
+from apps.secrets.models import Kind
+from apps.secrets.services import secret_set
+from apps.uploads.models import Upload
+from apps.uploads.selectors import storage_used
+from apps.uploads.versioned.selectors import files_in
+from apps.uploads.versioned.services import collection_delete
+from tests.real.object_stores import KEYS, S3Server, minio_server
+from yardmaster.storage.s3 import S3Storage
+
+__all__ = ["minio_server"]
+pytestmark = pytest.mark.s3
+API = "/api/v1/buckets/"
+
+
+@pytest.fixture
+def theirs(minio_server: S3Server) -> S3Storage:
+    """A bucket with three objects and a folder marker, outside of the portal."""
+    name = f"theirs-{uuid.uuid4().hex[:8]}"
+    store = S3Storage(minio_server.url, name, *KEYS)
+    store.prepare()
+    for path, content in {"data/a.txt": b"first", "data/b/c.txt": b"second", "other.txt": b"third"}.items():
+        store.put(path, content)
+    store._objects.put_object(name, "data/empty/", io.BytesIO(), 0)
+    return store
+
+
+@pytest.fixture
+def mine(ada, settings, tmp_path, minio_server: S3Server) -> Namespace:
+    """Ada's namespace with the keys of the server, which users may name."""
+    options = settings.YARDMASTER_STORAGE["options"] | {"root": tmp_path / "objects"}
+    settings.YARDMASTER_STORAGE = settings.YARDMASTER_STORAGE | {"options": options}
+    settings.YARDMASTER_BUCKET_ENDPOINTS = [minio_server.url]
+    access.forget_all()
+    namespace = Namespace.objects.get(owner=ada)
+    keys = json.dumps(dict(zip(("access_key", "secret_key"), KEYS, strict=True)))
+    secret_set(namespace=namespace, name="KEYS", value=keys, actor=ada, kind=Kind.S3)
+    return namespace
+
+
+def register(client, store: S3Storage, **body):
+    return client.post(API, {"name": "theirs", "bucket": store._bucket, "prefix": "data", "secret": "KEYS"} | body)
+
+
+def scanned(client, store: S3Storage, **body) -> Bucket:
+    answer = register(client, store, **body)
+    assert answer.status_code == 202, answer.json()
+    bucket_scan(uuid.UUID(answer.json()["id"]))
+    return Bucket.objects.get(pk=answer.json()["id"])
+
+
+def again(bucket: Bucket, ada) -> Bucket:
+    bucket_rescan(bucket=bucket, user=ada)
+    bucket_scan(bucket.pk)
+    return Bucket.objects.get(pk=bucket.pk)
+
+
+@pytest.fixture
+def bucket(ada, mine, theirs, with_token) -> Bucket:
+    found = scanned(with_token(ada), theirs)
+    assert found.state == State.READY, found.problem
+    return found
+
+
+@pytest.fixture
+def version(bucket) -> DatasetVersion:
+    return DatasetVersion.objects.get(parent=bucket.dataset_id)
+
+
+def test_a_folder_of_a_bucket_becomes_a_dataset_without_copying(bucket, version, mine):
+    assert [(one.path, one.size) for one in files_in(version)] == [("a.txt", 5), ("b/c.txt", 6)]
+    assert (version.size, version.file_count, version.number) == (11, 2, 1)
+    assert storage_used(mine).used == 0
+    (event,) = AuditEvent.objects.filter(action="bucket.register")
+    assert event.facts["address"] == bucket.address
+    assert KEYS[1] not in json.dumps(event.facts)
+
+
+def test_its_files_are_read_with_addresses_of_its_server(ada, version, with_token, minio_server):
+    client = with_token(ada)
+    base = f"/api/v1/dataset-versions/{version.pk}/files/"
+    assert client.get(base).json()["results"][0]["sha256"].startswith("etag:")
+    sent = client.get(f"{base}content/?path=b/c.txt")
+    assert sent.status_code == 302
+    assert sent.headers["Location"].startswith(minio_server.url)
+    assert KEYS[1] not in sent.headers["Location"]
+    assert urllib3.request("GET", sent.headers["Location"]).data == b"second"
+    preview = client.get(f"/api/v1/dataset-versions/{version.pk}/preview/?path=a.txt").json()
+    assert preview["text"] == "first"
+
+
+def test_a_new_scan_makes_a_version_of_what_has_changed_and_none_where_nothing_has(ada, bucket, theirs):
+    assert again(bucket, ada).state == State.READY
+    assert DatasetVersion.objects.count() == 1
+    theirs.put("data/a.txt", b"another")
+    theirs.put("data/new.txt", b"new")
+    theirs.delete("data/b/c.txt")
+    again(bucket, ada)
+    newest = DatasetVersion.objects.get(number=2)
+    assert (newest.added, newest.changed, newest.removed) == (1, 1, 1)
+    assert Upload.objects.filter(state="complete").count() == 2
+
+
+def test_objects_that_were_replaced_or_deleted_are_found_by_the_check(theirs, version):
+    assert version_check(version).corrupt == []
+    theirs.put("data/a.txt", b"other")
+    theirs.delete("data/b/c.txt")
+    messages = {one.path: one.message for one in version_check(version).corrupt}
+    assert "replaced" in messages["a.txt"]
+    assert "deleted" in messages["b/c.txt"]
+
+
+def test_deleting_the_dataset_deletes_nothing_in_the_bucket(ada, bucket, theirs, django_capture_on_commit_callbacks):
+    with django_capture_on_commit_callbacks(execute=True):
+        collection_delete(DATASETS, Dataset.objects.get(pk=bucket.dataset_id), actor=ada)
+    assert {one.key for one in theirs.everything()} == {"data/a.txt", "data/b/c.txt", "other.txt"}
+    assert not Upload.objects.exists()
+    assert buckets_forget(bucket.created_at) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"bucket": "no-such-bucket-anywhere"}, "There is no bucket"),
+        ({"prefix": "nothing/here"}, "no objects"),
+        ({"secret": "WRONG"}, "refuses to list"),
+    ],
+)
+def test_what_cannot_be_scanned_says_why_and_leaves_nothing(ada, mine, theirs, with_token, body, words):
+    wrong = json.dumps({"access_key": "somebody-else", "secret_key": "not-the-right-key"})
+    secret_set(namespace=mine, name="WRONG", value=wrong, actor=ada, kind=Kind.S3)
+    found = scanned(with_token(ada), theirs, **body)
+    assert found.state == State.FAILED
+    assert words in found.problem["detail"]
+    assert "YARDMASTER_S3" not in json.dumps(found.problem)
+    assert not Dataset.objects.exists()
+    assert not Upload.objects.exclude(state="deleting").exists()
+
+
+def test_an_object_that_cannot_be_a_file_is_named(ada, mine, theirs, with_token):
+    theirs._objects.put_object(theirs._bucket, "data/bad\\name.txt", io.BytesIO(b"x"), 1)
+    found = scanned(with_token(ada), theirs)
+    assert found.state == State.FAILED
+    assert "name.txt" in found.problem["detail"]
+
+
+def test_a_scan_in_several_passes_lists_each_object_once(ada, mine, theirs, with_token, monkeypatch):
+    for number in range(7):
+        theirs.put(f"data/n{number}", b"x")
+    monkeypatch.setattr(scanning, "AT_ONCE", 2)
+    made = register(with_token(ada), theirs).json()
+    now = iter(range(0, 10_000, 1_000))
+    for passes in range(1, 10):
+        bucket_scan(uuid.UUID(made["id"]), clock=lambda: float(next(now)))
+        found = Bucket.objects.get(pk=made["id"])
+        if found.state == State.READY:
+            break
+    assert passes > 2
+    names = [one.path for one in files_in(DatasetVersion.objects.get())]
+    assert names == ["a.txt", "b/c.txt", *(f"n{number}" for number in range(7))]
+
+
+def test_more_objects_than_a_version_may_have_are_refused(ada, mine, theirs, with_token, monkeypatch):
+    monkeypatch.setattr(scanning, "MAX_FILES", 1)
+    assert scanned(with_token(ada), theirs).problem["code"] == "scan_failed"
+
+
+def test_users_name_allowed_servers_only_and_administrators_no_metadata_service(ada, admin, mine, theirs, with_token):
+    client = with_token(ada)
+    for endpoint in ("http://127.0.0.1:1", "http://169.254.169.254", "https://s3.example.org"):
+        refused = register(client, theirs, endpoint=endpoint)
+        assert refused.json()["errors"][0]["field"] == "endpoint", endpoint
+    everywhere = with_token(admin)
+    for endpoint in ("http://169.254.169.254", "http://[fe80::1]", "http://0.0.0.0:9000", "ftp://x", "http://u:p@x"):
+        refused = register(everywhere, theirs, endpoint=endpoint, namespace=str(mine.pk))
+        assert refused.status_code == 400, endpoint
+    allowed = register(everywhere, theirs, endpoint="https://s3.example.org", namespace=str(mine.pk))
+    assert allowed.status_code == 202
+
+
+def test_secrets_and_buckets_of_others_cannot_be_named(ada, bob, bucket, theirs, with_token):
+    refused = register(with_token(bob), theirs)
+    assert refused.json()["errors"][0]["code"] == "unknown_secret"
+    assert with_token(bob).get(f"{API}{bucket.pk}/").status_code == 404
+    assert with_token(bob).post(f"/api/v1/datasets/{bucket.dataset_id}/rescan/").status_code == 404
+    assert register(with_token(ada), theirs).json()["code"] == "name_taken"
+
+
+def test_credentials_in_use_are_not_deleted_by_accident_and_their_loss_is_said(ada, bucket, mine, version, with_token):
+    client = with_token(ada)
+    address = f"/api/v1/namespaces/{mine.pk}/secrets/KEYS/"
+    assert "dataset theirs" in client.delete(address).json()["detail"]
+    assert client.delete(f"{address}?force=1").status_code == 204
+    access.forget_all()
+    lost = client.get(f"/api/v1/dataset-versions/{version.pk}/files/content/?path=a.txt")
+    assert (lost.status_code, lost.json()["code"]) == (404, "secret_missing")
+    assert again(bucket, ada).problem["code"] == "secret_missing"
+
+
+def test_a_scan_whose_message_was_lost_is_found_by_the_sweep(ada, mine, theirs, with_token, monkeypatch):
+    woken = []
+    monkeypatch.setattr(scanning, "enqueue", lambda task, subject: woken.append(subject))
+    made = register(with_token(ada), theirs).json()
+    buckets_sweep(Bucket.objects.get(pk=made["id"]).started_at)
+    assert [str(one) for one in woken] == [made["id"]]
