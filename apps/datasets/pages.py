@@ -11,15 +11,18 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, path
 
+from apps.buckets.access import PREFIX
 from apps.datasets.integrity import version_check
 from apps.datasets.models import Dataset, DatasetVersion
 from apps.datasets.preview import Preview, preview_file
 from apps.datasets.selectors import DATASETS
+from apps.errors import DomainError
 from apps.uploads.delivery import content_type_of
 from apps.uploads.versioned import pages, selectors
 from apps.uploads.versioned.models import Collection, Version
 from apps.uploads.versioned.paging import MOST_SEARCHED, files_page
 from apps.uploads.versioned.views import MOST_ARCHIVED
+from yardmaster.errors import YardmasterError
 from yardmaster.storage.base import ObjectMissing
 from yardmaster.storage.file_list import ListedFile
 
@@ -87,6 +90,7 @@ class DatasetPage(pages.CollectionPage):
         page = files_page(version, self.request.GET.get("cursor", ""), size, wanted)
         return {
             "find": find,
+            "is_registered": is_registered(version),
             "page": page,
             "searched": MOST_SEARCHED,
             "pictures": [(file, picture_address(version, file)) for file in page.rows] if pictures else None,
@@ -104,6 +108,10 @@ class DatasetPage(pages.CollectionPage):
             preview = preview_file(version, file, patience=_PREVIEW_PATIENCE)
         except ObjectMissing:
             return {"file": file, "gone": True}
+        except (DomainError, YardmasterError) as error:
+            if not is_registered(version):
+                raise
+            return {"file": file, "unreadable": f"The bucket cannot be read. {error}"}
         return {"file": file, "preview": preview, "url": pages.here(preview.url), "bars": _bars(preview)}
 
 
@@ -164,7 +172,17 @@ def picture_address(version: DatasetVersion, file: ListedFile) -> str:
     """Where a picture may be loaded from, for some minutes; empty for one too large to be shown small."""
     if file.size > LARGEST_PICTURE:
         return ""
-    return pages.here(selectors.download_url(version, file.path, content_type=content_type_of(file.path)))
+    try:
+        return pages.here(selectors.download_url(version, file.path, content_type=content_type_of(file.path)))
+    except (DomainError, YardmasterError):
+        if is_registered(version):
+            return ""
+        raise
+
+
+def is_registered(version: DatasetVersion) -> bool:
+    """Whether its files lie in a bucket of others."""
+    return version.key_prefix.startswith(PREFIX)
 
 
 def _wanted(find: str, pictures: bool) -> Callable[[ListedFile], bool]:

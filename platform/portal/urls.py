@@ -7,6 +7,7 @@ from apps.administration import audit_pages, namespace_pages, secret_pages
 from apps.api.outside import unknown_address
 from apps.api.readiness import healthz, readyz
 from apps.code import pages as code
+from apps.datasets import bucket_pages
 from apps.datasets import pages as datasets
 from apps.jobs import pages as jobs
 from apps.logs import pages as logs
@@ -47,6 +48,7 @@ PAGES = (
     notifications,
     jobs,
     logs,
+    bucket_pages,
     datasets,
     code,
     registry,

@@ -76,6 +76,22 @@ class Yardmaster:
         """`{"hard", "used", "reserved"}` of one namespace."""
         return dict(self.transport.get(f"namespaces/{namespace_id}/quota/"))
 
+    def bucket_register(self, **facts: str) -> dict[str, Any]:
+        """Begin to make a bucket a dataset: name, bucket, secret; prefix, endpoint, region, namespace."""
+        return dict(self.transport.post("buckets/", facts))
+
+    def bucket_rescan(self, dataset_id: str) -> dict[str, Any]:
+        return dict(self.transport.post(f"datasets/{dataset_id}/rescan/"))
+
+    def bucket_wait(self, bucket_id: str, each: Callable[[dict[str, Any]], None] = lambda one: None) -> dict[str, Any]:
+        """Until its scan has ended: `state` is then `ready` or `failed`. Calls `each` with what is known meanwhile."""
+        while True:
+            found = dict(self.transport.get(f"buckets/{bucket_id}/"))
+            each(found)
+            if found["state"] != "scanning":
+                return found
+            time.sleep(1.0)
+
     def secrets(self, namespace_id: str) -> Iterator[dict[str, Any]]:
         """What is known of a namespace's secrets. Their values are not."""
         return (dict(row) for row in self.transport.pages(f"namespaces/{namespace_id}/secrets/"))

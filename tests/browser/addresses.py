@@ -62,6 +62,7 @@ ADDRESSES = (
     Address("dataset-delete", "/datasets/{dataset}/delete/", "dataset_delete_page"),
     Address("dataset-upload", "/datasets/upload/", "dataset_upload_page"),
     Address("dataset-version-upload", "/datasets/{dataset}/upload/", "dataset_upload_page"),
+    Address("buckets", "/datasets/buckets/", "buckets_page", is_list=True),
     Address("code-list", "/code/", "code_list_page", is_list=True),
     Address("code", "/code/{code}/?path=between_graph.py", "code_page"),
     Address("code-compare", "/code/{code}/compare/", "code_compare_page"),

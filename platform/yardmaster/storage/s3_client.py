@@ -33,6 +33,8 @@ from yardmaster.storage.s3_guard import guarded
 from yardmaster.storage.s3_signing import Call, Credentials, presigned_url
 
 CONNECT_SECONDS, READ_SECONDS = 5, 30
+FOREIGN_SECONDS = 10
+"""That a server of others may take: a request of a page waits for it."""
 PAUSE_SECONDS = 0.2
 """Before the second try; twice as long before the next."""
 _TRIES = 3
@@ -121,9 +123,9 @@ class S3Client:
         self._credentials = credentials
         self._http = urllib3.PoolManager(
             maxsize=32,
-            timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS),
+            timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=FOREIGN_SECONDS if is_foreign else READ_SECONDS),
             retries=urllib3.Retry(
-                total=_TRIES,
+                total=1 if is_foreign else _TRIES,
                 backoff_factor=PAUSE_SECONDS,
                 status_forcelist=[500, 502, 503, 504],
                 raise_on_status=False,

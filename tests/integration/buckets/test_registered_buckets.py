@@ -170,7 +170,9 @@ def test_a_scan_in_several_passes_lists_each_object_once(ada, mine, theirs, with
     monkeypatch.setattr(scanning, "AT_ONCE", 2)
     made = register(with_token(ada), theirs).json()
     now = iter(range(0, 10_000, 1_000))
-    for passes in range(1, 10):
+    passes = 0
+    while passes < 10:
+        passes += 1
         bucket_scan(uuid.UUID(made["id"]), clock=lambda: float(next(now)))
         found = Bucket.objects.get(pk=made["id"])
         if found.state == State.READY:
@@ -223,3 +225,28 @@ def test_a_scan_whose_message_was_lost_is_found_by_the_sweep(ada, mine, theirs, 
     made = register(with_token(ada), theirs).json()
     buckets_sweep(Bucket.objects.get(pk=made["id"]).started_at)
     assert [str(one) for one in woken] == [made["id"]]
+
+
+def test_the_page_registers_and_shows_how_the_scan_stands(client, ada, mine, theirs):
+    client.force_login(ada)
+    page = "/datasets/buckets/"
+    assert "No buckets yet" in client.get(page).content.decode()
+    form = {"name": "theirs", "bucket": theirs._bucket, "folder": "data", "secret": "KEYS"}
+    assert "Scanning" in client.post(page, form, follow=True).content.decode()
+    bucket_scan(Bucket.objects.get().pk)
+    assert "2 objects" in client.get(page, headers={"HX-Request": "true"}).content.decode()
+    assert "already exists" in client.post(page, form).content.decode()
+    dataset = f"/datasets/{Bucket.objects.get().dataset_id}/"
+    shown = client.get(dataset).content.decode()
+    assert "Scan again" in shown
+    assert client.post(f"{dataset}scan/").status_code == 302
+    assert Bucket.objects.get().state == State.SCANNING
+
+
+def test_the_page_of_a_dataset_is_there_while_its_bucket_cannot_be_read(client, ada, mine, bucket):
+    client.force_login(ada)
+    bucket.secret.delete()
+    access.forget_all()
+    shown = client.get(f"/datasets/{bucket.dataset_id}/")
+    assert shown.status_code == 200
+    assert "cannot be read" in shown.content.decode()
