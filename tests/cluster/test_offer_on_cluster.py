@@ -149,6 +149,7 @@ class TestMakeUp:
         assert cluster.namespaces(prefix) == []
 
 
+@pytest.mark.timeout(800)
 @pytest.mark.parametrize("end", ["Ctrl-C", "to its end"])
 def test_a_demonstration_leaves_nothing_on_the_cluster(cluster: Cluster, prefix: str, told: dict[str, str], end: str):
     before = of_the_whole_cluster(cluster)
@@ -168,7 +169,7 @@ def test_a_demonstration_leaves_nothing_on_the_cluster(cluster: Cluster, prefix:
         said += ended(child)
         assert child.returncode == 130, said
     else:
-        said += child.communicate(timeout=300)[0]
+        said += child.communicate(timeout=600)[0]
         assert child.returncode == 0, said
     assert "Nothing is left of it there." in said
     assert cluster.namespaces(prefix) == []

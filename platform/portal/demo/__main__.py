@@ -76,14 +76,16 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=8080)
     parser.add_argument("--engine", default="local")
     parser.add_argument("--store", choices=["folder", "minio"], default="folder", help="where objects are kept")
-    parser.add_argument("--example", choices=["digits", "reviews", "all"], help="what is trained (digits)")
+    parser.add_argument(
+        "--example", choices=["digits", "reviews", "all"], help="what is trained (digits; with MinIO all)"
+    )
     parser.add_argument("--most", type=int, default=0, help="reviews of each class (0: all)")
     parser.add_argument("--ps", type=int, help="parameter servers (1; on a cluster 2)")
     parser.add_argument("--workers", type=int, help="workers (2; on a cluster 3)")
     parser.add_argument("--exit", action="store_true", help="stop after the last job")
     options = parser.parse_args()
     on_one_machine = options.engine == "local"
-    options.example = options.example or "digits"
+    options.example = options.example or ("all" if options.store == "minio" else "digits")
     options.ps = options.ps or (1 if on_one_machine else 2)
     options.workers = options.workers or (2 if on_one_machine else 3)
     return options

@@ -16,7 +16,7 @@ Row = tuple[str, str]
 def print_rows(console: Console, rows: Iterable[Row]) -> None:
     console.print()
     for name, value in rows:
-        console.print(f"[dim]{name:<26}[/]{escape(value)}", soft_wrap=True)
+        console.print(f"[dim]{name:<28}[/]{escape(value)}", soft_wrap=True)
 
 
 def model_place(job: Job, url: str) -> str:

@@ -1,5 +1,6 @@
 """The second story: from raw text to a model that reads it. Texts are uploaded as they are, a job prepares them, a job
-trains on what that published, and a linear model on the same shards says what the result is worth."""
+trains on what that published, a linear model on the same shards says what the result is worth, and the served model is
+asked."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from portal.demo.asking import model_of, predictions
 from portal.demo.digits import RECLAIM_DELAY
 from portal.demo.portal import ROOT
 from portal.demo.report import Row, model_place, phases
@@ -16,6 +18,13 @@ from yardmaster_client import Job, LogLine
 
 EXAMPLE = ROOT / "examples" / "reviews"
 RAW, PREPARED = "reviews-raw", "reviews"
+SENTENCES = (
+    ("a moving and beautifully acted film that stays with you .", "pos"),
+    ("two dull hours of clumsy dialogue and a plot that goes nowhere .", "neg"),
+    ("not without charm , but far too long .", ""),
+)
+"""What the served model is asked, and what it must answer; empty where people would disagree."""
+CLEAR = sum(bool(meant) for _, meant in SENTENCES)
 LEAST_ACCURACY = 0.70
 """Of the model that has seen all texts. With fewer of them it must only be as good as the linear one."""
 _ACCURACY = re.compile(r"^(baseline )?test accuracy ([01]\.\d+)")
@@ -34,6 +43,8 @@ class Reviews:
     """Of "model" and "baseline", on the test split."""
     interval: float = 0.0
     """Half the width of the 95 % interval of such an accuracy."""
+    answers: list[tuple[str, float]] = field(default_factory=list)
+    """Of the served model to each of `SENTENCES`: the sentiment, and how sure it is."""
     job: Job | None = None
 
     def tell(self) -> None:
@@ -47,10 +58,14 @@ class Reviews:
         code = stage.put_code("reviews", EXAMPLE)
         with stage.timed("train on text"):
             trained = self._run("between_graph.yaml", code, prepared)
-        stage.console.print(f"The verdict stands: {trained.phase}. A linear model on the same shards, to compare with:")
+        stage.console.print(f"The verdict stands: {trained.phase}. To compare, a linear model:")
         with stage.timed("train the baseline"):
             self._run("baseline.yaml", code, prepared)
         self.job = stage.until_cleaned_up(trained)
+        with stage.timed("serve it and ask"):
+            self.answers = predictions(stage, model_of(self.job), [text for text, _ in SENTENCES])
+        for (text, _), (sentiment, surely) in zip(SENTENCES, self.answers, strict=True):
+            stage.console.print(f"  {sentiment} ({surely:.2f})  {text}", markup=False)
 
     def _prepare(self, raw: str) -> str:
         """A job that makes shards of the texts; the version that it published."""
@@ -89,19 +104,29 @@ class Reviews:
         return max(least, self.accuracies.get("baseline", 0.0) - self.interval)
 
     @property
+    def clear_and_right(self) -> int:
+        """How many of the clear sentences the served model understood."""
+        return sum(said == meant for (_, meant), (said, _) in zip(SENTENCES, self.answers, strict=False) if meant)
+
+    @property
     def succeeded(self) -> bool:
-        return len(self.accuracies) == 2 and self.accuracies["model"] >= self.bound
+        is_good = len(self.accuracies) == 2 and self.accuracies["model"] >= self.bound
+        return is_good and len(self.answers) == len(SENTENCES) and (bool(self.most) or self.clear_and_right == CLEAR)
 
     def rows(self, url: str) -> list[Row]:
         """What came of it."""
         if self.job is None:
             return []
         goal = f"(must be at least {self.bound:.4f}: within {self.interval:.4f} of the linear model)"
-        found = self.accuracies
+        found, must = self.accuracies, f"(must be at least {0 if self.most else CLEAR})"
         return [
             ("job", f"{self.job.phase}: {self.job.message or self.job.reason}"),
             ("test accuracy", f"{found['model']:.4f} {goal}" if "model" in found else f"not reported {goal}"),
             ("a linear model's", f"{found['baseline']:.4f}" if "baseline" in found else "not reported"),
+            (
+                "the served model",
+                f"{self.clear_and_right} of {CLEAR} clear sentences right {must}",
+            ),
             ("model", model_place(self.job, url)),
             *phases(self.job),
         ]
