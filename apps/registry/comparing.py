@@ -100,7 +100,7 @@ def _training(version: ModelVersion) -> dict[str, str]:
     source = version.source
     rows = {"Job": version.job_name, "Attempt": str(version.attempt), "Code": named_version(source.get("code"))}
     for one in source.get("inputs", []):
-        rows[f"Dataset {one.get('as') or ''}".strip()] = named_version(one)
+        rows[f"Input {one.get('as') or ''}".strip()] = named_version(one)
     rows |= {title: str(source.get(key) or "") for key, title in _SOURCE.items()}
     return {title: value for title, value in rows.items() if value}
 

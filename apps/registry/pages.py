@@ -5,6 +5,7 @@ what changes models is in `change_pages`.
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
@@ -12,7 +13,7 @@ from uuid import UUID
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils.http import urlencode
 
 from apps.accounts.models import User
@@ -37,6 +38,7 @@ CHANGES = 20
 COLUMNS = 3
 """Metrics that the table of versions shows."""
 METRICS = 50
+_PAGES = {"dataset": "dataset_version_page", "model": "model_version_page"}
 _FORMATS = {
     "saved_model": "SavedModel",
     "keras": "Keras (.keras)",
@@ -125,8 +127,8 @@ def model_version(request: HttpRequest, version_id: UUID) -> HttpResponse:
         "signatures": _signatures(found),
         "metrics": metrics[:METRICS],
         "more_metrics": len(metrics) - METRICS,
-        "code": named_version(found.source.get("code")),
-        "inputs": [(named_version(one), one) for one in found.source.get("inputs", [])],
+        "code": _link(found.source.get("code"), "code_version_page"),
+        "inputs": [_link(one, _PAGES[one.get("kind", "dataset")]) for one in found.source.get("inputs", [])],
         "may_archive": found.file_count <= MOST_ARCHIVED,
         "page": files_page(found, request.GET.get("cursor", "")),
         "may_change": may(user, found.parent.namespace, Role.MEMBER),
@@ -139,6 +141,15 @@ def model_version(request: HttpRequest, version_id: UUID) -> HttpResponse:
 def metrics_of(version: ModelVersion) -> list[Metric]:
     """Those first that people look at first."""
     return [Metric(metric_name(one), metric_value(one), one["step"]) for one in by_note(version.metrics)]
+
+
+def _link(one: dict[str, Any] | None, page: str) -> dict[str, str] | None:
+    """How a version that a model was made of is called, and its address. It may be deleted by now."""
+    if not one:
+        return None
+    with suppress(NoReverseMatch):
+        return {"words": named_version(one), "as": one.get("as", ""), "address": reverse(page, args=[one["version"]])}
+    return {"words": named_version(one), "as": one.get("as", ""), "address": ""}
 
 
 def _signatures(version: ModelVersion) -> list[dict[str, Any]]:

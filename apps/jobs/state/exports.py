@@ -100,8 +100,6 @@ def _complete(pending: ModelUpload, upload: Upload, now: datetime) -> None:
 
 def source_of(job: Job, spec: TrainingSpec) -> dict[str, Any]:
     """What the model was made of, as it stays when the job is deleted."""
-    ids = [one.version for one in spec.inputs]
-    data = {one.pk: one for one in DatasetVersion.objects.select_related("parent").filter(pk__in=ids)}
     versions = CodeVersion.objects.select_related("parent")
     code = None if spec.code_version is None else versions.filter(pk=spec.code_version).first()
     return {
@@ -111,13 +109,35 @@ def source_of(job: Job, spec: TrainingSpec) -> dict[str, Any]:
         "code": None if spec.code_version is None else {"version": str(spec.code_version)} | _named(code),
         "entry_point": spec.entry_point,
         "arguments": list(spec.arguments),
-        "inputs": [
-            {"version": str(one.version), "as": one.name} | _named(data.get(one.version)) for one in spec.inputs
-        ],
+        "inputs": _inputs_of(spec),
     }
 
 
-def _named(version: CodeVersion | DatasetVersion | None) -> dict[str, Any]:
+def _inputs_of(spec: TrainingSpec) -> list[dict[str, Any]]:
+    """Versions of datasets, and of models that were trained further."""
+    known: dict[uuid.UUID, Any] = {}
+    for kind in (DatasetVersion, ModelVersion):
+        rows: Any = kind._default_manager.select_related("parent")
+        known |= {one.pk: one for one in rows.filter(pk__in=[one.version for one in spec.inputs])}
+    return [
+        {
+            "kind": "model" if one.dataset_version is None else "dataset",
+            "version": str(one.version),
+            "as": one.name,
+            **_named(known.get(one.version)),
+        }
+        for one in spec.inputs
+    ]
+
+
+def metrics_refresh(job: Job, attempt: int) -> None:
+    """Write the attempt's last values into what it exported: other tasks may have written some since."""
+    exported = ModelVersion.objects.filter(source_job=job.pk, attempt=attempt)
+    if exported.exists():
+        exported.update(metrics=last_values(job, attempt))
+
+
+def _named(version: CodeVersion | DatasetVersion | ModelVersion | None) -> dict[str, Any]:
     return {} if version is None else {"name": version.parent.name, "number": version.number}
 
 

@@ -55,6 +55,16 @@ def test_a_version_knows_what_it_was_made_of(world, ada, signed_in):
     assert (source["code"]["name"].startswith("code"), source["code"]["number"]) == (True, 1)
 
 
+def test_values_that_come_after_the_export_are_kept_when_the_job_is_cleaned_up(world, ada):
+    job = world.launch(ada)
+    world.until_running(job)
+    sent(task_of(job), "model")
+    points(job, "loss", 2.0, 0.5, run="eval")
+    world.engine.succeed(job)
+    world.until_quiet()
+    assert [one["value"] for one in ModelVersion.objects.get(job=job).metrics] == [0.5]
+
+
 def test_of_very_many_scalars_some_are_kept(ada, django_assert_max_num_queries):
     job = job_of(ada)
     for tag in range(METRICS_KEPT + 5):
