@@ -144,7 +144,9 @@ class UploadSerializer(UploadSummarySerializer):
 
     @extend_schema_field(FileProgressSerializer(many=True))
     def get_files(self, upload: Upload) -> list[dict[str, Any]]:
-        return [] if upload.file_count > FILES_AT_ONCE else [vars(file) for file in files_progress(upload)]
+        if upload.file_count > FILES_AT_ONCE or self.context.get("without_files"):
+            return []
+        return [vars(file) for file in files_progress(upload)]
 
 
 class FilesProgressSerializer(serializers.Serializer[Any]):

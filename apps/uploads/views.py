@@ -30,6 +30,7 @@ from apps.uploads.serializers import (
 )
 
 PROGRESS_AT_ONCE = 1_000
+_FILES = OpenApiParameter("files", str, description="`0`: without the list of files, for those who wait for the end.")
 _NAMESPACE = OpenApiParameter("namespace", str, description="Only this namespace, by id or slug.")
 
 
@@ -59,9 +60,11 @@ class UploadView(ApiView):
 
     scope = "data"
 
-    @extend_schema(responses=UploadSerializer)
+    @extend_schema(parameters=[_FILES], responses=UploadSerializer)
     def get(self, request: Request, upload_id: UUID) -> Response:
-        return Response(UploadSerializer(selectors.upload_for(self.user, upload_id, at_least=Role.VIEWER)).data)
+        upload = selectors.upload_for(self.user, upload_id, at_least=Role.VIEWER)
+        context = {"without_files": request.query_params.get("files") == "0"}
+        return Response(UploadSerializer(upload, context=context).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, upload_id: UUID) -> Response:

@@ -236,7 +236,7 @@ def _wait_until_complete(transport: Transport, state: Upload) -> None:
     while state.state == "completing":
         time.sleep(pause)
         pause = min(pause * 1.5, 2.0)
-        state = read(Upload, transport.get(f"uploads/{state.id}/"))
+        state = read(Upload, transport.get(f"uploads/{state.id}/", files=0))
     if state.state != "complete":
         problem = state.problem or {}
         if problem:

@@ -201,6 +201,15 @@ def test_a_prefix_is_a_folder_and_not_the_beginning_of_a_name(store):
     assert sorted(found.key for found in store.list_prefix("d")) == ["d/10/a", "d/1x"]
 
 
+def test_a_list_may_begin_at_a_key(store):
+    keys = ["l/a-b", "l/a/b", "l/b", "l/é", "l/名"]
+    for key in keys:
+        store.put(key, b"x")
+    for first in ("l/a-b", "l/a/b", "l/a0", "l/é", "l/z"):
+        found = sorted(one.key for one in store.list_prefix("l", first))
+        assert found == [key for key in keys if key >= first]
+
+
 def test_copy_leaves_the_source_and_move_does_not(store):
     store.put("a", b"content")
     store.copy("a", "b/c")

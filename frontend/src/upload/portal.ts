@@ -48,12 +48,12 @@ function announced({ path, file }: Picked): { path: string; size: number } {
 
 /** The upload as it is now, without its files. */
 function state(id: string): Promise<OpenUpload> {
-  return get<OpenUpload>(`uploads/${id}/`);
+  return get<OpenUpload>(`uploads/${id}/?files=0`);
 }
 
 /** The same with all of its files, which come by page where there are many. */
 export async function look(id: string): Promise<OpenUpload> {
-  const upload = await state(id);
+  const upload = await get<OpenUpload>(`uploads/${id}/`);
   for (let first: number | null = upload.files.length; first !== null && first < upload.file_count; ) {
     const page: { results: ServerFile[]; next: number | null } = await get(`uploads/${id}/files/?first=${first}`);
     for (const file of page.results) upload.files.push(file);

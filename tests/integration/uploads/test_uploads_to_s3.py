@@ -3,6 +3,8 @@ counts."""
 
 from __future__ import annotations
 
+import io
+import tarfile
 from datetime import timedelta
 
 import pytest
@@ -11,6 +13,8 @@ from django.utils import timezone
 
 from apps.namespaces.selectors import namespace_for
 from apps.stores import storage
+from apps.uploads import announcing, finishing, selectors
+from apps.uploads.file_blocks import manifest_of
 from apps.uploads.manifest import ADDRESS_LIFE
 from apps.uploads.models import State, Upload
 from apps.uploads.removal import remove
@@ -182,3 +186,43 @@ def test_a_deleted_version_counts_as_long(client, ada):
     remove(row.pk)
     remove(row.pk)
     assert storage_used(namespace) == before
+
+
+def test_a_large_upload_is_compared_with_the_listing_as_it_goes(client, monkeypatch):
+    for module in (announcing, finishing, selectors):
+        monkeypatch.setattr(module, "FILES_AT_ONCE", 10)
+    content = {path: path.encode() for path in sorted(f"{number}{sign}x" for number in range(10) for sign in "-/0é")}
+    files = [{"path": path, "size": len(data)} for path, data in content.items()]
+    upload = client.post("/api/v1/uploads/", {"kind": "dataset", "files": files[:10]}).json()
+    for start in (10, 20, 30):
+        body = {"after": start, "files": files[start : start + 10]}
+        assert client.post(f"/api/v1/uploads/{upload['id']}/files/", body).status_code == 200
+    wanted = [part(index, 1, data) for index, data in enumerate(content.values())]
+    for one in client.post(f"/api/v1/uploads/{upload['id']}/parts/", {"parts": wanted[:-1]}).json()["urls"]:
+        assert _put(one, files[one["file"]]["path"].encode()) == 200
+    page = client.get(f"/api/v1/uploads/{upload['id']}/files/?first=25").json()
+    assert [one["done"] for one in page["results"]] == [[1]] * 14 + [[]]
+    assert complete(client, upload["id"]).json()["code"] == "parts_missing"
+    [signed] = client.post(f"/api/v1/uploads/{upload['id']}/parts/", {"parts": wanted[-1:]}).json()["urls"]
+    assert _put(signed, list(content.values())[-1]) == 200
+    monkeypatch.setattr(S3Storage, "stat", lambda *_: pytest.fail("an object was looked at by itself"))
+    assert complete(client, upload["id"]).status_code == 200
+    assert [(one.path, one.sha256) for one in manifest_of(upload["id"])] == [
+        (path, sha256(data)) for path, data in content.items()
+    ]
+
+
+def test_a_tar_is_unpacked_into_the_store(client):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for path, data in CONTENT.items():
+            info = tarfile.TarInfo(path)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    upload, _ = _sent(client, {"data.tar.gz": out.getvalue()})
+    assert complete(client, upload["id"], unpack=True).json()["file_count"] == 3
+    found = Upload.objects.get()
+    for path, data in CONTENT.items():
+        with storage().open_range(f"{found.key_prefix}/{path}") as stream:
+            assert stream.read(len(data) + 1) == data
+    assert len(list(storage().list_prefix(found.key_prefix))) == 3
