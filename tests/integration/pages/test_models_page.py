@@ -87,7 +87,7 @@ def test_a_model_shows_its_versions_their_metrics_and_stages(web, ada, django_as
     assert "0.875" in text
     assert "best so far" in text
     listed = web.get(reverse("models_page")).content.decode()
-    assert "production 3" in listed
+    assert re.search(r"production <span[^>]*>version</span> 3", listed)
     assert "accuracy</bdi>" in listed
 
 
