@@ -265,6 +265,10 @@ class TestFile:
             "  - {dataset: mnist@1, name: train}",
         ]
 
+    def test_only_strategies_whose_scripts_read_shards_ask_how_an_input_is_read(self):
+        asks = {one: LaunchForm(as_data(new_values(one))).reads_shards for one in ("single", "parameter_server")}
+        assert asks == {"single": True, "parameter_server": False}
+
     def test_it_says_how_an_input_is_read_where_that_is_not_the_ordinary_way(self):
         one = DatasetInput(DATA, "", InputMode.STREAM, InputShare.SHARDS)
         form = said(values_of_spec(make_spec(inputs=(one,))))
