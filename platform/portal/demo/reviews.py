@@ -17,7 +17,7 @@ from portal.demo.stage import Stage, StoryFailed, job_file, run_example
 from yardmaster_client import Job, LogLine
 
 EXAMPLE = ROOT / "examples" / "reviews"
-RAW, PREPARED = "reviews-raw", "reviews"
+RAW = "reviews-raw"
 SENTENCES = (
     ("a moving and beautifully acted film that stays with you .", "pos"),
     ("two dull hours of clumsy dialogue and a plot that goes nowhere .", "neg"),
@@ -69,15 +69,17 @@ class Reviews:
 
     def _prepare(self, raw: str) -> str:
         """A job that makes shards of the texts; the version that it published."""
-        before = self.stage.portal.datasets.find(PREPARED)
         job = self.stage.run(job_file(EXAMPLE / "prepare.yaml", inputs=[{"dataset_version": raw}]))
         self._must_succeed(job)
+        published = self.stage.portal.jobs.published(job.id, wait=True) or {}
         self.stage.until_cleaned_up(job)
-        found = self.stage.portal.datasets.find(PREPARED)
-        if found is None or found.latest is None or found == before:
-            raise StoryFailed(f"{job.name} has succeeded, and published no version of {PREPARED}.")
-        self.stage.console.print(f"Published [bold]{PREPARED}[/], version {found.latest.number}")
-        return found.latest.id
+        if not published.get("version"):
+            problem = published.get("problem") or {}
+            raise StoryFailed(f"{job.name} has succeeded, and published nothing. {problem.get('detail', '')}")
+        self.stage.console.print(
+            f"Published [bold]{published['dataset']}[/], version {published['number']}: {published['records']} records"
+        )
+        return str(published["version"])
 
     def _run(self, file: str, code: str, data: str) -> Job:
         spec = job_file(

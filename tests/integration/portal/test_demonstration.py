@@ -1,0 +1,64 @@
+"""`make demo` on MinIO, with the text example: from raw text to the answers of the served model."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.real import reviews
+from tests.real.portal import ROOT, free_port
+from tests.real.scene import end_all_runs
+
+
+@pytest.mark.slow
+@pytest.mark.s3
+@pytest.mark.tensorflow
+@pytest.mark.timeout(600)
+def test_the_text_example_is_told_to_its_end_on_minio(tmp_path: Path) -> None:
+    reviews.texts()  # skips where the package index cannot be reached, and fills the cache
+    base = {name: value for name, value in os.environ.items() if not name.startswith(("YARDMASTER_", "PYTEST_"))}
+    environment = base | {"YARDMASTER_HOME": str(tmp_path), "PYTHONPATH": f"{ROOT / 'platform'}:{ROOT}"}
+    words = ["--port", str(free_port()), "--store", "minio", "--example", "reviews", "--most", "150", "--workers", "1"]
+    told = subprocess.Popen(
+        [sys.executable, "-m", "portal.demo", *words, "--exit"], cwd=ROOT, env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        said, _ = told.communicate(timeout=500)
+    finally:
+        if told.poll() is None:
+            told.send_signal(signal.SIGINT)
+            told.communicate(timeout=60)
+        end_all_runs(tmp_path)
+    assert told.returncode == 0, said
+    assert "Dataset reviews-raw, version 1: 300 files" in said
+    assert "Published reviews, version 1" in said
+    assert re.search(r"^test accuracy +0\.\d{4} \(must be at least 0\.\d{4}: within 0\.\d{4} of the linear", said, re.M)
+    assert re.search(r"^a linear model's +0\.\d{4}$", said, re.MULTILINE)
+    assert len(re.findall(r"^  (?:pos|neg) \((?:0\.\d\d|1\.00)\)  ", said, re.MULTILINE)) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "stories"),
+    [
+        ([], ["Digits"]),
+        (["--store", "minio"], ["Digits", "Reviews"]),
+        (["--store", "minio", "--example", "digits"], ["Digits"]),
+        (["--example", "reviews"], ["Reviews"]),
+        (["--example", "all"], ["Digits", "Reviews"]),
+    ],
+)
+def test_the_store_and_the_option_say_which_stories_are_told(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], stories: list[str]
+) -> None:
+    from portal.demo import __main__ as demo
+
+    monkeypatch.setattr(sys, "argv", ["portal.demo", *words])
+    told = demo._stories(demo._options(), None)  # type: ignore[arg-type]
+    assert [type(one).__name__ for one in told] == stories
