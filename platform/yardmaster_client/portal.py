@@ -30,6 +30,7 @@ from yardmaster_client.models import (
     read_line,
 )
 from yardmaster_client.registry import Models
+from yardmaster_client.services import Services
 from yardmaster_client.stores import Store
 from yardmaster_client.transport import Transport
 from yardmaster_client.uploads import Progress
@@ -44,6 +45,7 @@ class Yardmaster:
         self.datasets: Store[Dataset, DatasetVersion] = Store(self.transport, "dataset", Dataset, DatasetVersion)
         self.code: Store[Code, CodeVersion] = Store(self.transport, "code", Code, CodeVersion)
         self.models = Models(self.transport)
+        self.services = Services(self.transport)
 
     @classmethod
     def from_environment(cls) -> Yardmaster:

@@ -1,0 +1,135 @@
+"""Examples of the data that a model was trained on, for the form of "Try it", and the names of its classes.
+
+Of each dataset that its job read one file is looked into: the first records of a TFRecord file, within bounds of bytes
+and of records. What the user may not see is not looked at.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import math
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from apps.accounts.models import User
+from apps.datasets.selectors import DATASETS
+from apps.errors import NotFound
+from apps.registry.models import ModelVersion
+from apps.serving.form_fields import Field, Form
+from apps.stores import storage
+from apps.uploads.selectors import StoredFile
+from apps.uploads.versioned.selectors import files_of, version_for
+from yardmaster.errors import Unavailable
+from yardmaster.formats.tf_example import Feature, NotAnExample, parse_example
+from yardmaster.formats.tfrecord import Damaged, read_records
+from yardmaster.storage.base import StorageError
+
+MOST_RECORDS = 50
+MOST_FILES = 2000
+_LOOKED_AT = 4 << 20
+"""Bytes of a file that are read at most."""
+_VALUES = 20_000
+_FIRST = ("test", "valid", "eval", "train")
+
+
+def sample_in(form: Form, user: User, version: ModelVersion, number: int) -> Form | None:
+    """The form filled with one example of the data, the `number`th (from 0, again from the first after the last); None
+    where no example fits it."""
+    for files in _files_of_inputs(user, version):
+        examples = [found for one in _records(files) if (found := _filled(form, one)) is not None]
+        if examples:
+            return examples[number % len(examples)]
+    return None
+
+
+def classes_of(user: User, version: ModelVersion) -> list[str]:
+    """The names of the classes as the data describes them (`dataset.json`); none where it does not."""
+    for files in _files_of_inputs(user, version):
+        about = next((one for one in files if one.path == "dataset.json" and one.size <= 1 << 20), None)
+        if about is None:
+            continue
+        try:
+            with storage().open_range(about.key) as stream:
+                classes = json.loads(stream.read(about.size)).get("classes")
+        except (ValueError, AttributeError, RecursionError, StorageError, Unavailable):
+            continue
+        if isinstance(classes, list) and all(isinstance(one, str) for one in classes):
+            return classes[:100_000]
+    return []
+
+
+def _files_of_inputs(user: User, version: ModelVersion) -> Iterator[list[StoredFile]]:
+    for one in version.source.get("inputs", [])[:20]:
+        try:
+            data = version_for(DATASETS, user, uuid.UUID(str(one.get("version", ""))))
+        except (NotFound, ValueError):
+            continue
+        yield list(itertools.islice(files_of(data), MOST_FILES))
+
+
+def _records(files: Sequence[StoredFile]) -> Iterator[Mapping[str, Feature]]:
+    """The first records of the file that was most likely kept apart from training."""
+    shards = [one for one in files if ".tfrecord" in one.path and not one.path.endswith(".gz") and one.size]
+    if not shards:
+        return
+    file = min(shards, key=lambda one: (next((at for at, word in enumerate(_FIRST) if word in one.path), 9), one.path))
+    try:
+        with storage().open_range(file.key, 0, _LOOKED_AT) as stream:
+            source = io.BytesIO(stream.read(min(file.size, _LOOKED_AT)))
+    except (StorageError, Unavailable):
+        return
+    try:
+        for record in itertools.islice(read_records(source, longest=1 << 20, check_data=False), MOST_RECORDS):
+            yield parse_example(record.data, most=_VALUES)
+    except (Damaged, NotAnExample):
+        return
+
+
+def _filled(form: Form, example: Mapping[str, Feature]) -> Form | None:
+    filled = [_field_of(field, example, is_only=len(form.fields) == 1) for field in form.fields]
+    done = [field for field in filled if field is not None]
+    return replace(form, fields=tuple(done)) if len(done) == len(filled) else None
+
+
+def _field_of(field: Field, example: Mapping[str, Feature], *, is_only: bool) -> Field | None:
+    """The feature of the same name; for the only input any other that fits."""
+    named = [example[field.name]] if field.name in example else list(example.values()) if is_only else []
+    return next((found for one in named if (found := _with(field, one)) is not None), None)
+
+
+def _with(field: Field, feature: Feature) -> Field | None:
+    if field.kind == "text":
+        return _text(field, feature)
+    if feature.dtype not in ("float", "int64") or feature.count != len(feature.values) or None in field.shape:
+        return None
+    if feature.count != math.prod(size or 0 for size in field.shape):
+        return None
+    if field.kind == "boxes":
+        return replace(field, values=tuple(_short(one) for one in feature.values))
+    shaped = _shaped([float(_short(one)) for one in feature.values], field.shape)
+    return replace(field, values=(json.dumps(shaped),)) if field.kind == "json" else None
+
+
+def _text(field: Field, feature: Feature) -> Field | None:
+    whole = feature.dtype == "bytes" and feature.count == 1 and len(feature.values[0]) == feature.sizes[0]  # type: ignore[arg-type]
+    if not whole:
+        return None
+    try:
+        return replace(field, values=(bytes(feature.values[0]).decode("utf-8"),))  # type: ignore[arg-type]
+    except UnicodeDecodeError:
+        return None
+
+
+def _short(value: Any) -> str:
+    return f"{value:.7g}" if isinstance(value, float) else str(value)
+
+
+def _shaped(values: list[float], shape: Sequence[int | None]) -> Any:
+    for size in reversed(shape[1:]):
+        step = size or 1
+        values = [values[at : at + step] for at in range(0, len(values), step)]  # type: ignore[misc]
+    return values if shape else values[0]

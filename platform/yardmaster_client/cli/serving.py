@@ -1,0 +1,132 @@
+"""`yardmaster models serve`, `predict`, `stop` and `served`: models behind TensorFlow Serving's REST API."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from yardmaster_client.cli.models import Reference, app
+from yardmaster_client.cli.output import Json, Namespace, notes, out, print_json, print_table
+from yardmaster_client.names import find_model_version
+from yardmaster_client.portal import Yardmaster
+from yardmaster_client.services import Service
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def register(parent: typer.Typer) -> None:
+    """Among the commands of models; those of the whole command are left as they are."""
+    for command in (serve, predict, stop, served):
+        app.command()(command)
+
+
+def _seconds(text: str) -> int:
+    found = re.fullmatch(r"([0-9]{1,7})([smhd]?)", text.strip())
+    if found is None:
+        raise typer.BadParameter("Write a duration such as 30m or 2h.")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def serve(
+    reference: Reference,
+    idle: Annotated[str | None, typer.Option("--for", help="Stop after this long without a request: 30m, 2h.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Return when it is ready.")] = False,
+    memory: Annotated[int | None, typer.Option(help="Bytes of memory that the server requests.")] = None,
+    cpu: Annotated[float | None, typer.Option(help="Cores that the server requests.")] = None,
+    namespace: Namespace = None,
+    as_json: Json = False,
+) -> None:
+    """Serve a version of a model in its namespace's quota. One that is served already stays as it is."""
+    with Yardmaster.from_environment() as portal:
+        version = find_model_version(portal, reference, namespace)
+        limit = None if idle is None else _seconds(idle)
+        found = portal.services.start(version.id, idle_limit=limit, memory=memory, cpu=cpu)
+        if wait:
+            found = portal.services.wait(found.id, each=None if as_json else _Told())
+        address = f"{portal.transport.url}{found.url}/v1/models/{found.model_name}:predict"
+    if as_json:
+        print_json(found)
+    else:
+        _show(found, address)
+    if wait and found.state != "ready":
+        raise typer.Exit(1)
+
+
+class _Told:
+    """Says each state once."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def __call__(self, service: Service) -> None:
+        words = f"{service.state} {service.message}".strip()
+        if words != self._last:
+            notes().print(Text(words))
+        self._last = words
+
+
+def _show(service: Service, address: str) -> None:
+    out().print(Text(f"{service.model_name}@{service.number} is {service.state}. {service.message}".strip()))
+    if service.remedy:
+        notes().print(Text(service.remedy, style="dim"))
+    if service.runs:
+        notes().print(Text(f"It answers at {address}", style="dim"))
+
+
+def predict(
+    reference: Reference,
+    source: Annotated[str, typer.Option("--input", help="A JSON file, - for stdin, or the JSON itself.")],
+    signature: Annotated[str | None, typer.Option(help="Another signature than the default.")] = None,
+    namespace: Namespace = None,
+) -> None:
+    """Predictions of a version that is served. The input is {"instances": […]}, {"inputs": …}, or a list of rows."""
+    body = _body(source, signature)
+    with Yardmaster.from_environment() as portal:
+        version = find_model_version(portal, reference, namespace)
+        print_json(portal.services.predict(version.id, body))
+
+
+def _body(source: str, signature: str | None) -> dict[str, Any]:
+    if source == "-":
+        text = sys.stdin.read()
+    elif source.lstrip().startswith(("{", "[")):
+        text = source
+    else:
+        text = Path(source).read_text(encoding="utf-8")
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"The input is not JSON: {error}") from None
+    body = {"instances": found} if isinstance(found, list) else found
+    if not isinstance(body, dict):
+        raise typer.BadParameter('Write {"instances": […]}, {"inputs": …}, or a list of rows.')
+    return body if signature is None else {**body, "signature_name": signature}
+
+
+def stop(reference: Reference, namespace: Namespace = None) -> None:
+    """Stop serving a version. Its quota is returned."""
+    with Yardmaster.from_environment() as portal:
+        version = find_model_version(portal, reference, namespace)
+        service = portal.services.of(version.id)
+        if service is None:
+            notes().print(Text("It is not served."))
+            return
+        portal.services.stop(service.id)
+        notes().print(Text(f"Stopping {service.model_name}@{service.number}."))
+
+
+def served(namespace: Namespace = None, as_json: Json = False) -> None:
+    """Models that are served now."""
+    with Yardmaster.from_environment() as portal:
+        found = list(portal.services.list(namespace=namespace))
+    if as_json:
+        print_json(found)
+        return
+    rows = ([f"{one.model_name}@{one.number}", one.state, one.requests, one.last_used_at, one.id] for one in found)
+    print_table(["MODEL", "STATE", "REQUESTS", "LAST USED", "ID"], rows)
