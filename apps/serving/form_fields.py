@@ -21,7 +21,7 @@ _WHOLES = ("DT_INT8", "DT_INT16", "DT_INT32", "DT_INT64", "DT_UINT8", "DT_UINT16
 
 
 class NotFilled(ValueError):
-    """A field holds what cannot be sent. The text is for whoever filled it in."""
+    """A field holds what cannot be sent. The text is for the person who filled it in."""
 
 
 @dataclass(frozen=True)

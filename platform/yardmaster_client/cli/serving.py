@@ -48,7 +48,7 @@ def serve(
         limit = None if idle is None else _seconds(idle)
         found = portal.services.start(version.id, idle_limit=limit, memory=memory, cpu=cpu)
         if wait:
-            found = portal.services.wait(found.id, each=None if as_json else _Told())
+            found = portal.services.wait(found.id, each=None if as_json else _Reported())
         address = f"{portal.transport.url}{found.url}/v1/models/{found.model_name}:predict"
     if as_json:
         print_json(found)
@@ -58,7 +58,7 @@ def serve(
         raise typer.Exit(1)
 
 
-class _Told:
+class _Reported:
     """Says each state once."""
 
     def __init__(self) -> None:

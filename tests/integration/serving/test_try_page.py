@@ -1,0 +1,64 @@
+"""The panel "Try it": it starts nothing by itself, and leads from the start to a prediction."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from apps.jobs.models import Job
+from apps.serving.models import Service
+
+HTMX = {"HTTP_HX_REQUEST": "true"}
+
+
+@pytest.fixture
+def me(ada, signed_in):
+    return signed_in(ada)
+
+
+def at(name, version):
+    return reverse(f"model_try_{name}", args=[version.pk])
+
+
+def test_from_the_start_over_waiting_to_a_prediction(world, me, version, served):
+    panel = me.get(at("page", version), **HTMX)
+    assert b"Start</button>" in panel.content
+    assert not Service.objects.exists(), "looking starts nothing"
+    waits = me.post(at("start", version), {"idle_limit": "3600"}, format="multipart", **HTMX)
+    assert b"Waiting in the queue" in waits.content
+    assert b'hx-trigger="every 2s"' in waits.content
+    job = Job.objects.get(strategy="service")
+    world.until_running(job)
+    assert b"Loading the model" in me.get(at("page", version), **HTMX).content
+    served.load(world.again(job))
+    ready = me.get(at("page", version), **HTMX).content
+    assert ready.count(b'name="in-x"') == 2
+    assert b"float, 2" in ready
+    filled = {"signature": "serving_default", "in-x": ["1", "2"]}
+    assert b"3" in me.post(at("predict", version), filled, format="multipart", **HTMX).content
+    whole = me.post(at("predict", version), filled, format="multipart")
+    assert whole.status_code == 200
+    assert b"<html" in whole.content
+    wrong = me.post(at("predict", version), filled | {"in-x": ["1", "much"]}, format="multipart", **HTMX)
+    assert b"write a number in every box" in wrong.content
+    assert b"Stopping" in me.post(at("stop", version), format="multipart", **HTMX).content
+
+
+def test_without_a_script_each_step_leads_back_to_the_page(me, version, served):
+    answer = me.post(at("start", version), {"idle_limit": "nonsense"}, format="multipart")
+    assert answer.status_code == 302
+    assert answer["Location"] == at("page", version)
+    assert b"Try digits" in me.get(at("page", version)).content
+
+
+def test_a_stranger_finds_no_panel(version, served, bob, signed_in):
+    stranger = signed_in(bob)
+    assert stranger.get(at("page", version)).status_code == 404
+    for name in ("start", "stop", "extend", "predict"):
+        assert stranger.post(at(name, version)).status_code == 404
+    assert not Service.objects.exists()
+
+
+def test_the_page_of_the_version_fetches_the_panel_afterwards(me, version, served):
+    page = me.get(reverse("model_version_page", args=[version.pk])).content.decode()
+    assert f'hx-get="{at("page", version)}"' in page
