@@ -27,7 +27,8 @@ NO_PAGES = {
     "address_resend", "address_cancel", "tokens_revoke_all", "account_action", "address_confirm", "audit_csv",
     "audit_jsonl",
     "sign_in_link", "code_version_page", "dataset_version_page", "model_file_page", "model_archive_page",
-    "secret_replace", "secret_delete", "bucket_scan_again", "dataset_scan_again", "model_version_stage_page", "model_restore_page", "model_version_restore_page",
+    "secret_replace", "secret_delete", "bucket_scan_again", "dataset_scan_again", "model_version_stage_page",
+    "model_restore_page", "model_version_restore_page",
     "job_output_file_page", "job_outputs_archive_page",
     "model_try_start", "model_try_stop", "model_try_extend", "model_try_predict",
 }  # fmt: skip
