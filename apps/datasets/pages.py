@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, cast
 from urllib.parse import quote
 from uuid import UUID
@@ -12,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, path
 
 from apps.buckets.access import PREFIX
+from apps.datasets.described import description_of
 from apps.datasets.integrity import version_check
 from apps.datasets.models import Dataset, DatasetVersion
 from apps.datasets.preview import Preview, preview_file
@@ -96,12 +98,20 @@ class DatasetPage(pages.CollectionPage):
             "pictures": [(file, picture_address(version, file)) for file in page.rows] if pictures else None,
             "has_pictures": any(content_type_of(file.path).startswith("image/") for file in page.rows),
             "may_archive": version.size <= LARGEST_ARCHIVE and version.file_count <= MOST_ARCHIVED,
+            **self._described(version),
             **self._preview(version, page.rows),
         }
 
+    def _described(self, version: DatasetVersion) -> dict[str, Any]:
+        """What preparation has written down about the whole version."""
+        described = description_of(version)
+        if described is None or described.problem:
+            return {"described": described}
+        return {"described": described, "class_bars": bars_of(described.tables["classes"], MOST)}
+
     def _preview(self, version: DatasetVersion, rows: Sequence[ListedFile]) -> dict[str, Any]:
         wanted = self.request.GET.get("path", "")
-        file = selectors.file_for(version, wanted) if wanted else _telling(rows)
+        file = selectors.file_for(version, wanted) if wanted else self._first_shard(version) or _telling(rows)
         if file is None:
             return {}
         try:
@@ -113,6 +123,13 @@ class DatasetPage(pages.CollectionPage):
                 raise
             return {"file": file, "unreadable": f"The bucket cannot be read. {error}"}
         return {"file": file, "preview": preview, "url": pages.here(preview.url), "bars": _bars(preview)}
+
+    def _first_shard(self, version: DatasetVersion) -> ListedFile | None:
+        """Of a prepared dataset: its first records are what is to be seen."""
+        if version.source_job is None:
+            return None
+        found = selectors.files_in(version)
+        return next((one for one in islice(found, MOST) if ".tfrecord" in one.path), None)
 
 
 class DatasetChangesPage(pages.VersionStorePage):

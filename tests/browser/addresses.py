@@ -57,6 +57,7 @@ ADDRESSES = (
     Address("dataset-table", "/datasets/{dataset}/?path=classes.csv", "dataset_page"),
     Address("dataset-text", "/datasets/{dataset}/?path=README.md", "dataset_page"),
     Address("dataset-changes", "/datasets/{dataset}/changes/", "dataset_changes_page"),
+    Address("dataset-prepare", "/datasets/versions/{dataset-version}/prepare/", "dataset_prepare_page"),
     Address("dataset-check", "/datasets/versions/{dataset-version}/check/", "dataset_check_page"),
     Address("dataset-edit", "/datasets/{dataset}/edit/", "dataset_edit_page"),
     Address("dataset-delete", "/datasets/{dataset}/delete/", "dataset_delete_page"),

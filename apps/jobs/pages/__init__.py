@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver
 
 from apps.jobs.launch import pages as launch
-from apps.jobs.pages import compare, engines, job, listing, outputs
+from apps.jobs.pages import compare, engines, job, listing, outputs, prepare
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     *listing.urlpatterns,
@@ -14,4 +14,5 @@ pages_urlpatterns: list[URLPattern | URLResolver] = [
     *launch.urlpatterns,
     *job.urlpatterns,
     *outputs.urlpatterns,
+    *prepare.urlpatterns,
 ]

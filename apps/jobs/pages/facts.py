@@ -20,6 +20,7 @@ from apps.jobs.explanations.task_cards import TaskCard, task_cards
 from apps.jobs.explanations.why import Why, why
 from apps.jobs.launch.job_file import command_of, job_as_yaml
 from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobOutput
+from apps.jobs.published import Published, published_by
 from apps.jobs.selectors import facts_of
 from apps.jobs.state.output_files import OutputsSummary, outputs_of, outputs_summary
 from apps.jobs.state.specs import spec_or_remains
@@ -84,6 +85,7 @@ class JobFacts:
     code: CodeVersion | None
     inputs: Sequence[Input]
     serving: Serving | None
+    published: Published | None
 
     @property
     def row(self) -> Row:
@@ -230,6 +232,7 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         code=_code(user, spec.code_version),
         inputs=_inputs(user, spec),
         serving=serving_if_known(job, spec),
+        published=published_by(job),
     )
 
 

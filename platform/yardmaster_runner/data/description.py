@@ -19,6 +19,7 @@ LARGEST = 32 << 20
 KINDS = ("int64", "float", "bytes")
 RAW_TYPES = ("uint8", "int8", "uint16", "int16", "int32", "int64", "float16", "float32", "float64", "bool")
 ENCODINGS = ("", "utf8", "image", *("raw:" + one for one in RAW_TYPES))
+MOST_BINS = 64
 COMPRESSIONS = ("", "GZIP")
 
 
@@ -59,6 +60,15 @@ class Shard:
 
 
 @dataclass(frozen=True)
+class Histogram:
+    """How many of the numbers of a feature lie in each bin; the first one begins at `start`, all have one width."""
+
+    start: float
+    width: float
+    counts: Tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Description:
     """All of it. `classes` are the names of the values of the feature `label`, by number; empty where there are none.
     `counts` has records by split and class. `statistics` has numbers by feature (`min`, `max`, `mean`, `std`, …)."""
@@ -70,6 +80,7 @@ class Description:
     classes: Tuple[str, ...] = ()
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     statistics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    histograms: Mapping[str, Histogram] = field(default_factory=dict)
 
     def records(self, split: str) -> int:
         """How many records a split has. Raises KeyError for one that there is not."""
@@ -94,6 +105,10 @@ def to_text(description: Description) -> str:
         },
         "counts": {split: dict(counts) for split, counts in description.counts.items()},
         "statistics": {name: dict(numbers) for name, numbers in sorted(description.statistics.items())},
+        "histograms": {
+            name: {"start": one.start, "width": one.width, "counts": list(one.counts)}
+            for name, one in sorted(description.histograms.items())
+        },
     }
     return json.dumps(members, indent=1) + "\n"
 
@@ -125,6 +140,7 @@ def from_text(text: str) -> Description:
                 str(name): {str(key): float(number) for key, number in numbers.items()}
                 for name, numbers in (members.get("statistics") or {}).items()
             },
+            histograms={str(name): _histogram(one) for name, one in (members.get("histograms") or {}).items()},
         )
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise BadDescription("%s is incomplete: %s %s" % (FILE_NAME, type(error).__name__, error)) from error
@@ -146,6 +162,11 @@ def _feature(name: str, value: Mapping[str, Any]) -> Feature:
     if encoding and kind != "bytes":
         raise BadDescription("features.%s.encoding is %r: only bytes have one" % (name, encoding))
     return Feature(kind, None if shape is None else tuple(shape), encoding)
+
+
+def _histogram(value: Mapping[str, Any]) -> Histogram:
+    counts = tuple(int(one) for one in value["counts"][:MOST_BINS])
+    return Histogram(float(value["start"]), float(value["width"]), counts)
 
 
 def _shards(split: str, value: List[Mapping[str, Any]]) -> Tuple[Shard, ...]:

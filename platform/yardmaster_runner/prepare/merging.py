@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Mapping, Sequence
 
-from yardmaster_runner.data.description import Description, Feature, Shard, from_text, to_text
+from yardmaster_runner.data.description import Description, Feature, Histogram, Shard, from_text, to_text
 from yardmaster_runner.prepare.folder import SPLITS
+from yardmaster_runner.prepare.histogram import Histogram as Counted
 from yardmaster_runner.prepare.numbers import Numbers
 from yardmaster_runner.prepare.schema import joined
 from yardmaster_runner.prepare.trouble import PrepareError
@@ -27,6 +28,7 @@ def merged(parts: Sequence[Mapping[str, Any]]) -> Description:
     splits: Dict[str, List[Shard]] = {}
     counts: Dict[str, Dict[str, int]] = {}
     numbers: Dict[str, Numbers] = {}
+    histograms: Dict[str, Counted] = {}
     for part in parts:
         for split, shards in part["splits"].items():
             splits.setdefault(split, []).extend(Shard(**one) for one in shards)
@@ -34,6 +36,8 @@ def merged(parts: Sequence[Mapping[str, Any]]) -> Description:
             for name, count in classes.items():
                 of_split = counts.setdefault(split, {})
                 of_split[name] = of_split.get(name, 0) + count
+        for name, members in part.get("histograms", {}).items():
+            histograms[name] = histograms.get(name, Counted()).with_other(Counted.from_members(members))
         for name, members in part["statistics"].items():
             numbers[name] = numbers.get(name, Numbers()).with_other(Numbers.from_members(members))
     return Description(
@@ -44,6 +48,7 @@ def merged(parts: Sequence[Mapping[str, Any]]) -> Description:
         classes=tuple(first["classes"]),
         counts={name: dict(sorted(counts[name].items())) for name in SPLITS if name in counts},
         statistics={name: one.facts() for name, one in numbers.items() if one.count},
+        histograms={name: Histogram(**one.facts()) for name, one in histograms.items() if one.bins},
     )
 
 

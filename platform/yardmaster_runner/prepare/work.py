@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from yardmaster_runner.data.description import FILE_NAME, to_text
 from yardmaster_runner.prepare import folder, wire
+from yardmaster_runner.prepare.histogram import Histogram
 from yardmaster_runner.prepare.merging import merged
 from yardmaster_runner.prepare.numbers import Numbers
 from yardmaster_runner.prepare.schema import Columns
@@ -58,6 +60,7 @@ class Work:
         self.columns = Columns(None if options.step else self.source.features)
         self.step: Optional[Step] = loaded(options.step) if options.step else None
         self.numbers: Dict[str, Numbers] = {}
+        self.histograms: Dict[str, Histogram] = {}
         self.counts: Dict[str, Dict[str, int]] = {}
         self.bad: List[str] = []
         self.bad_count = 0
@@ -111,6 +114,8 @@ class Work:
                 numbers = self.numbers.setdefault(name, Numbers())
                 for one in found:
                     numbers.add(one)  # type: ignore[arg-type]
+                if len(found) == 1 and math.isfinite(found[0]):  # type: ignore[arg-type]
+                    self.histograms.setdefault(name, Histogram()).add(found[0])  # type: ignore[arg-type]
         if label and len(label[1]) == 1 and label[0] == "int64":
             number = int(label[1][0])
             classes = self.source.classes
@@ -125,6 +130,7 @@ class Work:
             "features": {name: asdict(feature) for name, feature in self.columns.features.items()},
             "splits": splits, "counts": self.counts, "label": self.source.label, "classes": self.source.classes,
             "statistics": {name: numbers.to_members() for name, numbers in self.numbers.items()},
+            "histograms": {name: one.to_members() for name, one in self.histograms.items()},
             "bad": self.bad, "bad_count": self.bad_count,
         }  # fmt: skip
         _write(part_path(one.output, one.worker), json.dumps(part))

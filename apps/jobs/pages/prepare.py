@@ -1,0 +1,133 @@
+"""The page "Prepare": a form that makes a preparation job of a dataset version. What a preparation is: `preparing`."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, URLResolver, path, reverse
+from django.views.decorators.http import require_http_methods
+
+from apps.accounts.models import User
+from apps.accounts.selectors import user_of
+from apps.datasets.models import DatasetVersion
+from apps.datasets.selectors import DATASETS
+from apps.errors import DomainError
+from apps.jobs.checking import NeverFits
+from apps.jobs.launch.choices import code_choices
+from apps.jobs.preparing import CPU, MEMORY, Preparation, preparation_launch
+from apps.uploads.versioned.selectors import version_for
+from yardmaster.errors import Problem, SpecRejected, YardmasterError
+
+_FORMATS = (
+    ("auto", "Automatic: what most files are"), ("images", "Images in one folder per class"),
+    ("text", "Text files in one folder per class"), ("csv", "CSV with a header"), ("jsonl", "JSON lines"),
+    ("numpy", "NumPy arrays (.npy)"),
+)  # fmt: skip
+_FIELD_OF = {
+    "publishes.dataset": "to", "roles.worker.replicas": "workers", "roles.worker.cpu": "cpu",
+    "roles.worker.memory": "memory", "options.shard_bytes": "shard_megabytes", "publishes.note": "note",
+}  # fmt: skip
+
+
+class PrepareForm(forms.Form):
+    """What is asked for, with defaults that suit most data."""
+
+    to = forms.CharField(
+        label="New dataset", max_length=100, help_text="A dataset of this name gets a new version; or it is created."
+    )
+    format = forms.ChoiceField(label="Format of the files", choices=_FORMATS, initial="auto")
+    label = forms.CharField(
+        label="Label column", required=False, max_length=255, help_text="Of CSV and JSON lines. Folders name classes."
+    )
+    split = forms.CharField(
+        label="Split", initial="90/10", max_length=11,
+        help_text="Percent of train/validation or train/validation/test. Folders called train, validation or test win.",
+    )  # fmt: skip
+    seed = forms.IntegerField(label="Seed", initial=1, min_value=0, max_value=2**31 - 1)
+    shard_megabytes = forms.IntegerField(
+        label="Shard size in MB", initial=150, min_value=1, max_value=5_000, help_text="Before compression."
+    )
+    compression = forms.ChoiceField(label="Compression", choices=(("none", "None"), ("gzip", "GZIP")), initial="none")
+    on_bad_record = forms.ChoiceField(
+        label="Bad records", choices=(("fail", "Stop at the first one"), ("skip", "Leave out and list")), initial="fail"
+    )
+    workers = forms.IntegerField(label="Workers", initial=1, min_value=1, max_value=1_000)
+    cpu = forms.CharField(label="CPU of one worker", initial=str(CPU), max_length=20)
+    memory = forms.CharField(label="Memory of one worker", initial=MEMORY, max_length=20)
+    code = forms.ChoiceField(label="Code with a step", required=False)
+    step = forms.CharField(
+        label="Step", required=False, max_length=255, help_text="A file of the code with map_record(record): step.py"
+    )
+    note = forms.CharField(label="Note", required=False, max_length=1_000)
+
+    def __init__(self, *args: Any, user: User, **options: Any) -> None:
+        super().__init__(*args, **options)
+        codes = [(one.id, one.title) for one in code_choices(user)]
+        self.fields["code"].choices = [("", "None"), *codes]  # type: ignore[attr-defined]
+        for field in self.fields.values():
+            kind = "form-select" if isinstance(field.widget, forms.Select) else "form-control"
+            field.widget.attrs |= {"class": kind, "autocomplete": "off"}
+
+    @property
+    def main(self) -> list[forms.BoundField]:
+        return [self[name] for name in ("to", "format", "label", "split", "workers")]
+
+    @property
+    def more(self) -> list[forms.BoundField]:
+        chosen = {field.name for field in self.main}
+        return [field for field in self if field.name not in chosen]
+
+    @property
+    def wanted(self) -> Preparation:
+        """What the valid form says."""
+        said = self.cleaned_data
+        names = ("format", "label", "split", "seed", "compression", "on_bad_record", "step")
+        options = {name: said[name] for name in names} | {"shard_bytes": said["shard_megabytes"] * 1_000_000}
+        return Preparation(
+            dataset=said["to"], note=said["note"], workers=said["workers"], cpu=said["cpu"], memory=said["memory"],
+            code=said["code"] or None, options=options,
+        )  # fmt: skip
+
+    def add_problems(self, problems: list[Problem] | tuple[Problem, ...]) -> None:
+        """Each at its field, or above all."""
+        for one in problems:
+            name = _FIELD_OF.get(one.field, one.field.rpartition(".")[2])
+            self.add_error(name if name in self.fields else None, f"{one.message} {one.remedy}".strip())
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def prepare_page(request: HttpRequest, version_id: UUID) -> HttpResponse:
+    """The form; POST launches the job and leads to its page."""
+    user = user_of(request)
+    version = version_for(DATASETS, user, version_id)
+    item = version.parent
+    form = PrepareForm(request.POST or None, user=user, initial={"to": f"{item.name[:90]}-prepared"})
+    if request.method == "POST" and form.is_valid():
+        try:
+            job, _ = preparation_launch(user=user, version=version, namespace=item.namespace, wanted=form.wanted)
+            return redirect("job_page", job.pk)
+        except SpecRejected as error:
+            form.add_problems(list(error.problems))
+        except NeverFits as error:
+            form.add_error(None, f"It could never start: {error.decision.message} {error.decision.remedy}")
+        except (DomainError, YardmasterError) as error:
+            said = error.detail if isinstance(error, DomainError) else str(error)
+            form.add_error(None, f"{said} {error.remedy}".strip())
+    return render(request, "datasets/prepare.html", _context(version, form), status=400 if form.errors else 200)
+
+
+def _context(version: DatasetVersion, form: PrepareForm) -> dict[str, Any]:
+    item = version.parent
+    way = [(reverse("datasets_page"), "Datasets"), (reverse("dataset_page", args=[item.pk]), item.name)]
+    return {"form": form, "version": version, "item": item, "breadcrumbs": way}
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("datasets/versions/<uuid:version_id>/prepare/", prepare_page, name="dataset_prepare_page"),
+]

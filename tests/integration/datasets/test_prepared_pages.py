@@ -1,0 +1,109 @@
+"""The pages of preparation: the form that launches a job, and what is shown of a version with `dataset.json`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from apps.jobs.models import Job
+from tests.integration.sending import store, uploaded
+
+__all__ = ["store"]
+
+
+def version_of(api, content, name="prepared") -> str:
+    """The id of a new dataset."""
+    made = api.post("/api/v1/datasets/", {"name": name, "upload": uploaded(api, content)})
+    assert made.status_code == 201, made.json()
+    return made.json()["id"]
+
+
+@pytest.fixture
+def engine_that_runs_nothing(settings):
+    settings.YARDMASTER_ENGINES = {"staged": {"class": "tests.integration.jobs.world.StagedEngine", "options": {}}}
+    settings.YARDMASTER_DEFAULT_ENGINE = "staged"
+
+
+def described(**changes) -> bytes:
+    return json.dumps(
+        {
+            "format": "yardmaster-dataset", "version": 1, "compression": "GZIP", "label": "label",
+            "features": {"text": {"kind": "bytes", "encoding": "utf8"}, "label": {"kind": "int64"}},
+            "classes": ["cat", "dog"], "counts": {"train": {"cat": 900, "dog": 7}, "test": {"cat": 93}},
+            "splits": {"train": [{"path": "train/a.tfrecord", "records": 907, "size": 9}]},
+            "statistics": {"length": {"min": 1, "max": 9, "mean": 4.5, "std": 2}},
+            "histograms": {"length": {"start": 0, "width": 1, "counts": [1, 5, 3]}}, **changes,
+        }
+    ).encode()  # fmt: skip
+
+
+@pytest.fixture
+def me(client, ada):
+    client.force_login(ada)
+    return client
+
+
+def page_of(me, ada, signed_in, text: bytes) -> str:
+    item = version_of(signed_in(ada), {"dataset.json": text, "train/a.txt": b"x"})
+    answer = me.get(f"/datasets/{item}/")
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_a_prepared_version_shows_splits_features_classes_and_numbers_of_all_files(me, ada, signed_in):
+    shown = page_of(me, ada, signed_in, described())
+    for words in ("Prepared data", "907", "utf8", "993", "99.3 %", "of all 1,000 records", "length", "GZIP"):
+        assert words in shown, words
+    assert shown.count("<rect x=") == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"{", b"[]", described(splits=3), described(histograms={"a": 1}), described(counts={"train": {"cat": "x"}}),
+     described(statistics={"a": {"min": "NaN", "max": "x"}}), b'{"a":' * 100_000, described(label="<script>")],
+    ids=["cut", "list", "splits", "histogram", "counts", "statistics", "deep", "script"],
+)  # fmt: skip
+def test_a_description_may_be_anything(me, ada, signed_in, text):
+    shown = page_of(me, ada, signed_in, text)
+    assert "Prepared data" in shown
+    assert "<script>label" not in shown
+    assert "<code><script>" not in shown
+
+
+def test_the_form_launches_an_ordinary_job_of_the_namespace(me, ada, signed_in, engine_that_runs_nothing):
+    api = signed_in(ada)
+    item = version_of(api, {"a.csv": b"a,b\n1,2\n"}, name="table")
+    version = api.get(f"/api/v1/datasets/{item}/").json()["latest"]["id"]
+    address = f"/datasets/versions/{version}/prepare/"
+    assert "table-prepared" in me.get(address).content.decode()
+    form = {
+        "to": "ready", "format": "csv", "label": "b", "split": "90/20", "seed": 1, "shard_megabytes": 150,
+        "compression": "gzip", "on_bad_record": "fail", "workers": 2, "cpu": "1", "memory": "1Gi",
+    }  # fmt: skip
+    refused = me.post(address, form)
+    assert refused.status_code == 400
+    assert "percentages that add up to 100" in refused.content.decode()
+    done = me.post(address, form | {"split": "90/10"})
+    job = Job.objects.get()
+    assert (done.status_code, done["Location"]) == (302, f"/jobs/{job.pk}/")
+    assert (job.name, job.strategy, job.replicas, job.spec["program"]) == (
+        "prepare table", "batch", {"worker": 2}, "prepare",
+    )  # fmt: skip
+    assert job.spec["publishes"]["dataset"] == "ready"
+    assert job.spec["options"]["compression"] == "gzip"
+    shown = me.get(f"/jobs/{job.pk}/").content.decode()
+    assert "becomes a new version of" in shown
+
+
+def test_the_api_makes_the_same_job_and_strangers_find_nothing(ada, bob, signed_in, engine_that_runs_nothing):
+    api = signed_in(ada)
+    item = version_of(api, {"a.csv": b"a,b\n1,2\n"}, name="table")
+    version = api.get(f"/api/v1/datasets/{item}/").json()["latest"]["id"]
+    address = f"/api/v1/dataset-versions/{version}/prepare/"
+    made = api.post(address, {"to": "ready", "workers": 3, "options": {"split": "80/10/10"}})
+    assert made.status_code == 201, made.json()
+    assert made.json()["spec"]["roles"]["worker"]["replicas"] == 3
+    wrong = api.post(address, {"to": "ready", "options": {"splits": "80/10/10"}})
+    assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (422, "options.splits")
+    assert signed_in(bob).post(address, {"to": "mine"}).status_code == 404
