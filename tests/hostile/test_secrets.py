@@ -1,0 +1,49 @@
+"""Secrets in a running portal: a job has them, and no file, row, log or answer for people does."""
+
+from __future__ import annotations
+
+import pytest
+
+VALUE = "hunter2-hunter2-hunter2"
+PRINTS = """
+import os
+print("the value is", os.environ["TOKEN"])
+print(open(os.environ["SECRETS_DIR"] + "/key").read())
+assert len(os.environ["TOKEN"]) == 23
+raise SystemExit("failed with " + os.environ["TOKEN"])
+"""
+
+
+@pytest.fixture
+def secret(attacked) -> str:
+    client = attacked.client
+    namespace = next(one.id for one in client.namespaces() if one.personal)
+    client.secret_set(namespace, "TOKEN", {"value": VALUE})
+    return namespace
+
+
+def test_a_value_that_a_job_prints_is_nowhere_in_the_portals_home(attacked, secret):
+    code = attacked.put_code({"main.py": PRINTS}, "prints-secrets")
+    secrets = [{"name": "TOKEN", "env": "TOKEN"}, {"name": "TOKEN", "file": "key"}]
+    job = attacked.client.jobs.launch(attacked.spec(code, secrets=secrets, retries=0))
+    job = attacked.client.jobs.wait(job.id, timeout=90)
+    lines = [line.text for line in attacked.client.jobs.lines(job.id, role="worker")]
+    assert "the value is [secret TOKEN]" in lines
+    assert "[secret TOKEN]" in lines
+    assert VALUE not in job.message
+    files = [path for path in attacked.portal.home.rglob("*") if path.is_file()]
+    assert len(files) > 10
+    assert [path for path in files if VALUE.encode() in path.read_bytes()] == []
+
+
+def test_another_tenant_can_neither_see_nor_use_nor_replace_it(attacked, secret, tenant):
+    mallory = tenant("mallory")
+    address = f"/api/v1/namespaces/{secret}/secrets/"
+    assert mallory.get(address).status_code == 404
+    assert mallory.put(f"{address}TOKEN/", json={"value": "theirs"}).status_code == 404
+    assert mallory.delete(f"{address}TOKEN/").status_code == 404
+    code = attacked.put_code({"main.py": "print(1)\n"}, "not-mallorys")
+    spec = attacked.spec(code, secrets=[{"name": "TOKEN", "env": "TOKEN"}])
+    check = mallory.post("/api/v1/jobs/check/", json={"spec": spec})
+    assert "unknown_secret" in check.text
+    assert VALUE not in check.text
