@@ -106,6 +106,10 @@ def _team(one: World) -> None:
     transport = one.client.transport
     team = transport.post("namespaces/", {"slug": "vision", "title": "Computer vision", "manager": "ada"})
     transport.post(f"namespaces/{team['id']}/members/", {"username": "bob", "role": "viewer"})
+    keys = {"kind": "s3", "access_key": "AKIA0", "secret_key": "not-a-real-key"}
+    transport.put(f"namespaces/{team['id']}/secrets/MEASUREMENTS/", keys)
+    password = {"value": "not-a-real-password", "description": "For the private package index"}
+    transport.put(f"namespaces/{team['id']}/secrets/INDEX_PASSWORD/", password)
     one.ids["team"] = team["id"]
     own = next(space for space in one.client.namespaces() if space.slug == "ada")
     limits = {"cpu": "4", "memory": "16Gi", "gpus": None, "storage": "20Mi", "running_jobs": 5}
