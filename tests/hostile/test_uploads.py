@@ -98,7 +98,7 @@ def test_another_tenant_launches_while_the_largest_lists_of_files_are_begun_and_
         with ThreadPoolExecutor(4) as pool:
             begun = list(pool.map(lambda _: begin(mallory, files(MOST_FILES)).json(), range(6)))
         assert {one["state"] for one in begun} == {"open"}
-        assert rows_of_uploads(attacked) - before < 5 * len(begun)
+        assert rows_of_uploads(attacked) - before < (5 + MOST_FILES // 1000) * len(begun)
         first = f"{UPLOADS}{begun[0]['id']}/"
         assert mallory.post(f"{first}complete/", json={}).status_code == 202
         until(lambda: _state(mallory, first) == "complete", 400, "20,000 files to be checked")
