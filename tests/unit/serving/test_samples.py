@@ -1,0 +1,37 @@
+"""Examples of the training data in the form of "Try it"."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from apps.serving.samples import _filled
+from tests.unit.serving.test_try_it import form_of
+from yardmaster.formats.tf_example import Feature
+
+
+def test_the_only_input_takes_the_feature_that_has_its_size():
+    form = form_of(images=("float32", (None, 2, 2)))
+    example = {"label": Feature("int64", (3,), 1), "image": Feature("float", (0.5, 1.0, 0.25, 0.0), 4)}
+    filled = _filled(form, example)
+    assert filled is not None
+    assert json.loads(filled.fields[0].value) == [[0.5, 1.0], [0.25, 0.0]]
+
+
+def test_several_inputs_take_the_features_of_their_names():
+    form = form_of(age=("int64", (None,)), text=("string", (None,)))
+    example = {"age": Feature("int64", (40,), 1), "text": Feature("bytes", (b"good",), 1, (4,))}
+    filled = _filled(form, example)
+    assert filled is not None
+    assert [field.value for field in filled.fields] == ["40", "good"]
+    assert _filled(form, {"age": Feature("int64", (40,), 1)}) is None
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [Feature("float", (1.0,), 1), Feature("float", (1.0, 2.0), 9), Feature("bytes", (b"ab",), 1, (2,)),
+     Feature("bytes", (b"\xff",), 1, (1,)), Feature("", (), 0)],
+)  # fmt: skip
+def test_a_feature_of_another_size_or_kind_or_that_was_cut_off_is_no_sample(feature):
+    assert _filled(form_of(x=("float32", (None, 4))), {"x": feature}) is None
