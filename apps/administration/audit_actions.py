@@ -63,6 +63,13 @@ ACTIONS = {
     "dataset.download": "Dataset downloaded",
     "code.download": "Code downloaded",
     "model.download": "Model downloaded",
+    "model.create": "Model created",
+    "model.delete": "Model deleted",
+    "model.restore": "Model restored",
+    "model.remove": "Model removed for good",
+    "model_version.delete": "Model version deleted",
+    "model_version.restore": "Model version restored",
+    "model_version.stage": "Stage of a model version changed",
     "log.download": "Log downloaded",
     "outputs.download": "Outputs downloaded",
 }
