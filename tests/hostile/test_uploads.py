@@ -106,7 +106,7 @@ def test_another_tenant_launches_while_the_largest_lists_of_files_are_begun_and_
         assert made.status_code == 201, made.text
         for one in begun[1:]:
             assert mallory.delete(f"{UPLOADS}{one['id']}/").status_code == 204
-    assert rows_of_uploads(attacked) - before < 8
+    assert rows_of_uploads(attacked) - before < 8 + MOST_FILES // 1000
     assert attacked.ask("SELECT COUNT(*) FROM uploads_tombstone")[0][0] <= 2 * len(begun)
     version = made.json()["latest"]
     assert version["files"] == MOST_FILES
