@@ -173,6 +173,11 @@ def _of_yaml(request: HttpRequest, user: User, values: Values, text: str) -> Ans
         return Answer(values, yaml=text, yaml_problems=error.problems)
     except DomainError as problem:
         return Answer(values, yaml=text, yaml_problems=[Problem("", problem.code, problem.detail, problem.remedy)])
+    if spec.program or spec.publishes is not None:
+        field = "program" if spec.program else "publishes"
+        message = f"The form has no field for {field}, and would launch another job without it."
+        remedy = "Launch the file with the command: yardmaster jobs launch job.yaml."
+        return Answer(values, yaml=text, yaml_problems=[Problem(field, "not_in_form", message, remedy)])
     return Answer(values_of_spec(spec) | {"namespace": namespace.slug, "engine": file.engine or ""}, yaml=text)
 
 

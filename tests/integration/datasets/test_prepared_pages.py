@@ -94,6 +94,9 @@ def test_the_form_launches_an_ordinary_job_of_the_namespace(me, ada, signed_in, 
     assert job.spec["options"]["compression"] == "gzip"
     shown = me.get(f"/jobs/{job.pk}/").content.decode()
     assert "becomes a new version of" in shown
+    assert 'id="job-clone"' not in shown  # the form has no fields for a program
+    assert "program: prepare" in shown
+    assert "entry_point" not in shown
 
 
 def test_the_api_makes_the_same_job_and_strangers_find_nothing(ada, bob, signed_in, engine_that_runs_nothing):
