@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 VALUE = "hunter2-hunter2-hunter2"
@@ -47,3 +51,21 @@ def test_another_tenant_can_neither_see_nor_use_nor_replace_it(attacked, secret,
     check = mallory.post("/api/v1/jobs/check/", json={"spec": spec})
     assert "unknown_secret" in check.text
     assert VALUE not in check.text
+
+
+def test_the_command_line_takes_a_value_from_a_pipe_and_shows_none(attacked):
+    def yardmaster(*words: str, typed: str = "") -> str:
+        environment = os.environ | {"YARDMASTER_URL": attacked.portal.url, "YARDMASTER_TOKEN": attacked.token}
+        command = [sys.executable, "-m", "yardmaster_client", "secrets", *words]
+        done = subprocess.run(command, input=typed, env=environment, text=True, capture_output=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    assert VALUE not in yardmaster("set", "PIPED", typed=f"{VALUE}\n")
+    yardmaster("set", "KEYS", "--bucket-keys", typed=f"AKIA0\n{VALUE}\n")
+    listed = yardmaster("list", "--json")
+    assert '"PIPED"' in listed
+    assert f'"size": {len(VALUE)}' in listed
+    assert VALUE not in listed
+    yardmaster("delete", "PIPED", "--yes")
+    assert "PIPED" not in yardmaster("list")
