@@ -39,7 +39,7 @@ def test_a_launch_answers_the_job_and_writes_it_down(world, me, ada):
     assert (job["phase"], job["wanted"], job["attempt"], job["owner"]) == ("QUEUED", "RUN", 1, "ada")
     assert job["spec"]["version"] == 1
     alone = {name: job[name] for name in job if name != "warnings"}
-    assert me.get(f"{JOBS}{job['id']}/").json() == alone | {"serving": None}
+    assert me.get(f"{JOBS}{job['id']}/").json() == alone | {"serving": None, "published": None}
     assert AuditEvent.objects.filter(action="job.create", subject=f"job:{job['id']}").exists()
     assert JobEvent.objects.get(job_id=job["id"]).facts == {"by": "ada"}
 
