@@ -98,14 +98,16 @@ def last_path(upload_id: uuid.UUID, count: int) -> str:
 
 
 def _forward(upload_id: uuid.UUID, first: int) -> Iterator[tuple[ListedFile, ...]]:
-    """Block by block; one at first, since most readers stop soon."""
+    """Block by block; one at first, since most readers stop soon. All but the last are full."""
     step = 1
     while True:
         rows = _rows(upload_id).filter(number__gte=first, number__lt=first + step).order_by("number")
         found = list(rows.values_list("packed", flat=True))
+        files: tuple[ListedFile, ...] = ()
         for packed in found:
-            yield unpack(bytes(packed))
-        if len(found) < step:
+            files = unpack(bytes(packed))
+            yield files
+        if len(found) < step or len(files) < BLOCK:
             return
         first, step = first + step, min(2 * step, _AT_ONCE)
 

@@ -43,7 +43,7 @@ def find_job(portal: Yardmaster, reference: str) -> Job:
 def find_model_version(portal: Yardmaster, reference: str, namespace: str | None = None) -> ModelVersion:
     """The version of a model, named as in `find_version`; a job's name or id stands for what it exported last."""
     try:
-        return find_version(portal.models, reference, namespace)
+        return portal.models.version(find_version(portal.models, reference, namespace).id)
     except (NotFound, PortalError) as error:
         if isinstance(error, PortalError) and error.status != 404:
             raise
@@ -92,7 +92,7 @@ def find_version(store: Store[Item, Version], reference: str, namespace: str | N
     if not number or number == "latest":
         if item.latest is None:
             raise NotFound(f"{item.name} has no version.")
-        return store.version(item.latest.id)
+        return item.latest  # type: ignore[no-any-return]
     for version in store.versions(item.id):
         if number in (str(version.number), getattr(version, "stage", "")):
             return version
