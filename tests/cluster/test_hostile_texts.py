@@ -14,10 +14,11 @@ from tests.cluster.reach import Cluster
 from tests.contract.engine_harness import ACCESS, SMALL, has_phase, spec_of, wait_until
 from yardmaster.engines.base import TaskAccess
 from yardmaster.errors import SpecRejected
-from yardmaster.ids import JobKey
-from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.ids import JobKey, new_id
+from yardmaster.job.programs import MODEL_SERVER
+from yardmaster.job.spec import DatasetInput, Resources, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.job.spec_rules import check_spec
-from yardmaster.job.strategy import ROLES, only_serves
+from yardmaster.job.strategy import ROLES, is_service, only_serves
 from yardmaster.lifecycle.phases import ABSENT, TaskPhase
 from yardmaster.queueing.ledger import Quota
 
@@ -67,6 +68,9 @@ def hostile_spec(strategy: Strategy, **changes: Any) -> TrainingSpec:
     script: dict[str, Any] = {"arguments": ODD, "environment": ENVIRONMENT, "entry_point": "it's $(HOME) {{ a }} 😀.py"}
     if only_serves(strategy):
         script = {"code_version": None, "entry_point": ""}
+    if is_service(strategy):
+        script |= {"program": MODEL_SERVER, "options": {"name": "it's $(HOME) {{ a }} 😀", "version": "1"}}
+        script["inputs"] = (DatasetInput(None, model_version=new_id()),)
     name = "a: 'job' \"{{ $(HOME) }}\" 😀 \\ # &x *x !!y"
     return spec_of(strategy, **{"name": name, "roles": roles, **script, **changes})
 

@@ -398,6 +398,7 @@ def test_a_service_has_an_address_to_dial_from_its_begin_until_it_is_removed(har
     harness.engine.clean_up(key)
     wait_until(harness.engine, key, lambda seen: not seen.exists)
     assert harness.engine.address(spec, key, Role.WORKER, 0) is None
+    harness.engine.clean_up(other)
 
 
 def test_a_service_is_stopped_like_any_run(harness: Harness, key: JobKey):

@@ -23,6 +23,7 @@ from yardmaster.engines.kubernetes.capacity.count import Count
 from yardmaster.engines.kubernetes.client.api import Api
 from yardmaster.engines.kubernetes.client.connection import connect
 from yardmaster.engines.kubernetes.client.errors import Absent, Conflict
+from yardmaster.engines.kubernetes.client.objects import is_ending
 from yardmaster.engines.kubernetes.namespaces.shaper import Shaper
 from yardmaster.engines.kubernetes.observe.facts import (
     due_in,
@@ -144,11 +145,14 @@ class KubernetesEngine:
         return Servers(addresses, reach, f"{WORK_DIR}/data")
 
     def address(self, spec: TrainingSpec, key: JobKey, role: Role, index: int) -> Address | None:
-        """The address of the pod that is this task now: the portal may be outside of the cluster's DNS."""
+        """The address of the pod that is this task now: the portal may be outside of the cluster's DNS. One that ends
+        has none any more, though the server shows it for a while."""
         if role not in server_roles(spec):
             return None
         pod = self._reader.newest_pod(key, role, index)
-        host = "" if pod is None else (pod.get("status") or {}).get("podIP") or ""
+        if pod is None or is_ending(pod) or not lives(pod):
+            return None
+        host = (pod.get("status") or {}).get("podIP") or ""
         return Address(host, self.options.port) if host else None
 
     def missing(self, key: JobKey) -> str:
