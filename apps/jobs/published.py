@@ -9,6 +9,7 @@ from typing import Any
 
 from apps.datasets.models import DatasetVersion
 from apps.jobs.models import Job, Publication
+from yardmaster.lifecycle.phases import Phase
 
 PENDING = "pending"
 
@@ -55,6 +56,8 @@ def published_by(job: Job) -> Published | None:
         return None
     name = str(meant.get("dataset", ""))
     found = Publication.objects.filter(job=job, attempt=job.attempt).first()
+    if found is None and Phase(job.phase).is_final:  # ended before any of its tasks had something to send
+        return Published(Publication.State.DROPPED.value, name, None, None, {})
     if found is None or found.state == Publication.State.COLLECTING:
         return Published(PENDING, name, None, None, {})
     versions = DatasetVersion.objects.select_related("parent")

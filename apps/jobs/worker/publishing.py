@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from apps.datasets.models import Dataset, DatasetVersion
@@ -41,7 +41,7 @@ from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
 from yardmaster.lifecycle.phases import Phase
-from yardmaster.storage.base import key_join
+from yardmaster.storage.base import ObjectMissing, key_join
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,9 @@ def publications_sweep(now: datetime) -> None:
     parts_settle(now)
     due = Q(due_at=None) | Q(due_at__lte=now)
     free = Q(leased_until=None) | Q(leased_until__lte=now)
-    rows = Publication.objects.filter(due, free, state=_OPEN).order_by("pk")
+    # Those of attempts that run are many, and would stand before these.
+    decided = JobAttempt.objects.filter(job=OuterRef("job"), number=OuterRef("attempt")).exclude(phase="")
+    rows = Publication.objects.filter(due, free, Exists(decided), state=_OPEN).order_by("pk")
     for job_id in list(rows.values_list("job_id", flat=True)[:_AT_ONCE]):
         enqueue_now(PUBLISH, job_id)
 
@@ -105,6 +107,9 @@ class _Work:
             return
         except DomainError as error:
             self._end(Publication.State.FAILED, error)
+        except ObjectMissing:
+            message = "A file that a task sent is no longer in the object store."
+            self._end(Publication.State.FAILED, Conflict(message, "part_missing", remedy="Relaunch the job."))
 
     def put_off(self) -> None:
         now = timezone.now()

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.datasets.models import Dataset, DatasetVersion
 from apps.jobs.models import Job, JobEvent, Publication, PublicationPart
+from apps.jobs.published import published_by
 from apps.jobs.services import job_delete
 from apps.jobs.worker import publishing
 from apps.jobs.worker.publishing import publications_sweep, publish
@@ -121,6 +122,14 @@ def test_a_second_job_adds_a_version_and_a_note_is_kept(world, ada):
         send(job, 1, {})
         succeed(world, job)
     assert list(DatasetVersion.objects.order_by("number").values_list("number", "note")) == [(1, "try 1"), (2, "try 2")]
+
+
+def test_a_job_that_failed_before_it_sent_anything_is_not_waited_for(world, ada, signed_in):
+    job = launched(world, ada, retries=0)
+    assert published_by(job).state == "pending"
+    world.engine.fail(job.key, Role.WORKER, 1, exit_code=1, reason="ScriptFailed", message="")
+    world.until_quiet()
+    assert signed_in(ada).get(f"/api/v1/jobs/{job.pk}/").json()["published"]["state"] == "dropped"
 
 
 @pytest.mark.parametrize("end", ["fail", "stop"])
@@ -236,6 +245,21 @@ class TestInterrupted:
         assert sent == [("yardmaster.publish", str(job.pk))]
         publish(job.pk)
         assert DatasetVersion.objects.count() == 1
+
+    def test_the_sweep_wakes_none_of_an_attempt_that_runs(self, world, ada, sent):
+        send(launched(world, ada), 0, A)
+        sent.clear()
+        publications_sweep(timezone.now())
+        assert sent == []
+
+    def test_an_object_that_is_gone_is_said_and_not_looked_for_without_end(self, world, ada):
+        job = launched(world, ada)
+        upload = send(job, 0, A)
+        send(job, 1, B)
+        storage().delete_prefix(Upload.objects.get(pk=upload["id"]).key_prefix)
+        succeed(world, job)
+        publication = Publication.objects.get()
+        assert (publication.state, publication.problem["code"]) == ("failed", "part_missing")
 
     def test_a_job_that_is_deleted_first_leaves_nothing(self, world, ada):
         job = launched(world, ada, reclaim_delay=0)
