@@ -8,8 +8,10 @@ from datetime import timedelta
 import pytest
 
 from apps.stores import storage
+from apps.uploads.manifest import FILE_LIST_BYTES
 from portal.asgi import http
 from portal.body_limit import FORM, BodyLimit, limit_of
+from yardmaster.ids import new_id
 
 
 class Wire:
@@ -84,6 +86,14 @@ async def test_what_fits_passes():
     await BodyLimit(app)(scope(content_length="1000"), wire.receive, wire.send)
     assert seen == [b"x" * 1000]
     assert wire.status == 204
+
+
+@pytest.mark.parametrize(
+    "path", ["uploads/", f"uploads/{new_id()}/files/", "task/checkpoints/", "task/model/", "task/published/"]
+)
+def test_whatever_announces_files_may_be_as_long_as_their_list(settings, path):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 64 << 20
+    assert limit_of(f"/api/v1/{path}") == FILE_LIST_BYTES
 
 
 def test_parts_of_files_may_be_as_large_as_was_signed():
