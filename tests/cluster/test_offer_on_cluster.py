@@ -18,6 +18,7 @@ import pytest
 
 from portal.cluster.trying import reach
 from tests.cluster.reach import Cluster, wait_for
+from tests.real import reviews
 from tests.real.portal import ROOT, free_port
 from yardmaster.engines.base import Probe
 from yardmaster.engines.kubernetes import KubernetesEngine
@@ -161,6 +162,7 @@ def test_a_demonstration_leaves_nothing_on_the_cluster(cluster: Cluster, prefix:
     }
     words = ["--port", str(free_port()), "--engine", "kubernetes", "--ps", "1", "--workers", "1", "--exit"]
     if end == "to its end":
+        reviews.texts()  # skips where the package index cannot be reached, and fills the cache
         # The pods must reach that, and nothing else of this machine. With both examples, of the texts only some.
         words += ["--store", "minio", "--most", "150"]
     child = started(told, "portal.demo", *words)
