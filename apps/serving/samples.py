@@ -17,7 +17,7 @@ from typing import Any
 
 from apps.accounts.models import User
 from apps.datasets.selectors import DATASETS
-from apps.errors import NotFound
+from apps.errors import DomainError, NotFound
 from apps.registry.models import ModelVersion
 from apps.serving.form_fields import Field, Form
 from apps.stores import storage
@@ -33,6 +33,8 @@ MOST_FILES = 2000
 _LOOKED_AT = 4 << 20
 """Bytes of a file that are read at most."""
 _VALUES = 20_000
+_UNREADABLE = (StorageError, Unavailable, DomainError)
+"""Of a registered bucket the credentials may be gone, too."""
 _FIRST = ("test", "valid", "eval", "train")
 
 
@@ -55,7 +57,7 @@ def classes_of(user: User, version: ModelVersion) -> list[str]:
         try:
             with storage().open_range(about.key) as stream:
                 classes = json.loads(stream.read(about.size)).get("classes")
-        except (ValueError, AttributeError, RecursionError, StorageError, Unavailable):
+        except (ValueError, AttributeError, RecursionError, *_UNREADABLE):
             continue
         if isinstance(classes, list) and all(isinstance(one, str) for one in classes):
             return classes[:100_000]
@@ -80,7 +82,7 @@ def _records(files: Sequence[StoredFile]) -> Iterator[Mapping[str, Feature]]:
     try:
         with storage().open_range(file.key, 0, _LOOKED_AT) as stream:
             source = io.BytesIO(stream.read(min(file.size, _LOOKED_AT)))
-    except (StorageError, Unavailable):
+    except _UNREADABLE:
         return
     try:
         for record in itertools.islice(read_records(source, longest=1 << 20, check_data=False), MOST_RECORDS):

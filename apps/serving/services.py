@@ -37,6 +37,7 @@ SHORTEST_IDLE = timedelta(minutes=1)
 NOTE_EVERY = timedelta(seconds=5)
 """How often a use is written down at most."""
 RESTARTS = 2
+_TRIES = 5
 
 
 def service_start(
@@ -77,8 +78,19 @@ def service_start(
 
 
 def _launched(user: User, service: Service, spec: TrainingSpec, engine: str | None, accept_never_fits: bool) -> Job:
-    """The job of the next start: the same one for all that start it at once."""
+    """The job of the next start: the same one for all that start it at once. One that ended already is that of a start
+    which was interrupted, and which the sweep has stopped since."""
     key = f"service:{service.pk}:{service.starts + 1}"
+    for again in range(_TRIES):
+        found = _launched_once(user, service, spec, engine, accept_never_fits, f"{key}.{again}" if again else key)
+        if _runs(found):
+            return found
+    raise Conflict("The service is started and stopped at the same time.", remedy="Try again in some seconds.")
+
+
+def _launched_once(
+    user: User, service: Service, spec: TrainingSpec, engine: str | None, accept_never_fits: bool, key: str
+) -> Job:
     try:
         job, _ = job_launch(
             user=user, namespace=service.namespace, spec=spec, engine=engine, request_key=key,

@@ -191,6 +191,17 @@ def test_stopped_and_started_again_it_is_the_same_service_with_one_job(world, me
     assert Job.objects.filter(strategy="service", deleted_at__isnull=True).count() == 1
 
 
+def test_a_start_that_was_interrupted_is_stopped_and_the_next_one_has_a_job_of_its_own(world, me, version):
+    start(me, version)
+    Service.objects.update(job=None, starts=0)  # killed before it was written down
+    job = Job.objects.get(strategy="service")
+    assert services_sweep(timezone.now() + timedelta(minutes=5)) == 1
+    until_over(world, job)
+    again = start(me, version)
+    assert (again.status_code, again.json()["state"]) == (201, "queued")
+    assert again.json()["job"] != str(job.pk)
+
+
 def test_a_model_that_cannot_be_loaded_fails_with_the_reason(world, me, version, service):
     job = world.again(service.job)
     world.engine.fail(job.key, Role.WORKER, 0, 65, "ModelNotLoaded", "the SavedModel has no signature")
