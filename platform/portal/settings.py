@@ -15,6 +15,7 @@ import structlog
 
 from portal import env, object_stores
 from portal.client_errors import ClientErrors, bounded
+from portal.engine_settings import engines
 from portal.timing import serving, timing
 from yardmaster.job.spec_limits import SpecLimits
 from yardmaster.quantity import parse_cpu, parse_memory
@@ -295,34 +296,7 @@ YARDMASTER_BUCKET_ENDPOINTS = [
     Endpoint(one).origin.lower() for one in env.words("YARDMASTER_BUCKET_ENDPOINTS", object_stores.S3_ENDPOINT)
 ]
 """S3 servers whose buckets users may register as datasets; administrators may name others."""
-YARDMASTER_ENGINES = {
-    "local": {
-        "class": "yardmaster.engines.local.LocalEngine",
-        "options": {
-            "root": HOME / "local",
-            "python": env.task_python("YARDMASTER_TASK_PYTHON"),
-            "loopback_only": env.text("YARDMASTER_LOCAL_LOOPBACK_ONLY", "auto"),
-            "open_servers": env.flag("YARDMASTER_LOCAL_OPEN_SERVERS"),
-        },
-    },
-}
-_KUBECONFIG = env.text("YARDMASTER_KUBECONFIG")
-if env.flag("YARDMASTER_KUBERNETES", default=bool(_KUBECONFIG)):
-    YARDMASTER_ENGINES["kubernetes"] = {
-        "class": "yardmaster.engines.kubernetes.KubernetesEngine",
-        "options": {
-            "kubeconfig": _KUBECONFIG,
-            "context": env.text("YARDMASTER_KUBERNETES_CONTEXT"),
-            "tasks": {
-                "image": env.text("YARDMASTER_KUBERNETES_IMAGE"),
-                "installation": env.fingerprint(SECRET_KEY, "installation"),
-                "store_url": object_stores.store_url_of_pods(),
-                "deadline_margin": 1800 + env.number("YARDMASTER_START_TIMEOUT", 1800, least=1),
-                **env.table("YARDMASTER_KUBERNETES_TASKS"),
-            },
-            "watch": True,
-        },
-    }
+YARDMASTER_ENGINES = engines(HOME, SECRET_KEY)
 YARDMASTER_DEFAULT_ENGINE = env.text("YARDMASTER_DEFAULT_ENGINE", "local")
 YARDMASTER_LOCAL_ENGINE_FOR_ALL = env.flag("YARDMASTER_LOCAL_ENGINE_FOR_ALL")
 """The local engine does not isolate users: by default only administrators may launch on it."""

@@ -260,12 +260,6 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "See whether the namespace's storage quota is used up, then relaunch from the last checkpoint.",
         ),
         # The platform's.
-        "ImagePull": Reason(
-            _PLATFORM,
-            "The image could not be pulled",
-            "{task} could not start: its container image could not be pulled.",
-            "Ask an administrator to check the image's name and the access to its registry.",
-        ),
         "ImageInvalid": Reason(
             _PLATFORM,
             "The image name is invalid",
@@ -279,18 +273,6 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "Evicted from its machine",
             "{task} was evicted from its machine{peak}.",
             "Relaunch; it resumes from the last checkpoint. If it repeats, ask for the memory it really needs.",
-        ),
-        "MachineDiskFull": Reason(
-            _PLATFORM,
-            "Its machine's disk was full",
-            "{task} was evicted because the disk of its machine was full.",
-            "Relaunch; it resumes from the last checkpoint. If it repeats, ask an administrator to see that disk.",
-        ),
-        "Unschedulable": Reason(
-            _PLATFORM,
-            "No machine fits the task",
-            "{task} found no machine with enough free capacity.",
-            "Request smaller tasks, or wait for other jobs to end.",
         ),
         "Lost": Reason(
             _PLATFORM,

@@ -33,4 +33,19 @@ PLACING: Mapping[str, tuple[str, str, str]] = {
         "{task} could not be started: something is missing in the cluster's namespace.",
         "Nothing to do: the portal creates it again, and the cluster then starts the task.",
     ),
+    "ImagePull": (
+        "The image could not be pulled",
+        "{task} could not start: its container image could not be pulled.",
+        "Ask an administrator to check the image's name and the access to its registry.",
+    ),
+    "MachineDiskFull": (
+        "Its machine's disk was full",
+        "{task} was evicted because the disk of its machine was full.",
+        "Relaunch; it resumes from the last checkpoint. If it repeats, ask an administrator to see that disk.",
+    ),
+    "Unschedulable": (
+        "No machine fits the task",
+        "{task} found no machine with enough free capacity.",
+        "Request smaller tasks, or wait for other jobs to end.",
+    ),
 }

@@ -12,6 +12,7 @@ from rich.text import Text
 from yardmaster_client.cli import logs
 from yardmaster_client.cli.job_views import verdict_of
 from yardmaster_client.cli.output import Json, Namespace, notes, print_json
+from yardmaster_client.models import Job
 from yardmaster_client.names import find_version
 from yardmaster_client.portal import Yardmaster
 
@@ -73,6 +74,12 @@ def prepare(
         if follow or wait:
             job = portal.jobs.wait(job.id)
         published = portal.jobs.published(job.id, wait=job.phase == "SUCCEEDED") if follow or wait else None
+    _show(job, published, as_json=as_json)
+    if published is not None and published["state"] != "published":
+        raise typer.Exit(1)
+
+
+def _show(job: Job, published: dict[str, Any] | None, *, as_json: bool) -> None:
     if as_json:
         print_json({"job": job, "published": published})
     elif published is None:
@@ -80,8 +87,6 @@ def prepare(
     else:
         notes().print(verdict_of(job))
         notes().print(Text(_words(published)))
-    if published is not None and published["state"] != "published":
-        raise typer.Exit(1)
 
 
 def _step(portal: Yardmaster, step: str | None, code: str | None, namespace: str | None) -> tuple[str, str]:

@@ -1,0 +1,47 @@
+"""The engines that a portal has, from the environment: this machine always, and a cluster where one is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from portal import env, object_stores
+
+
+def engines(home: Path, secret_key: str) -> dict[str, dict[str, Any]]:
+    """By name."""
+    found = {"local": _local(home)}
+    kubeconfig = env.text("YARDMASTER_KUBECONFIG")
+    if env.flag("YARDMASTER_KUBERNETES", default=bool(kubeconfig)):
+        found["kubernetes"] = _kubernetes(kubeconfig, secret_key)
+    return found
+
+
+def _local(home: Path) -> dict[str, Any]:
+    return {
+        "class": "yardmaster.engines.local.LocalEngine",
+        "options": {
+            "root": home / "local",
+            "python": env.task_python("YARDMASTER_TASK_PYTHON"),
+            "loopback_only": env.text("YARDMASTER_LOCAL_LOOPBACK_ONLY", "auto"),
+            "open_servers": env.flag("YARDMASTER_LOCAL_OPEN_SERVERS"),
+        },
+    }
+
+
+def _kubernetes(kubeconfig: str, secret_key: str) -> dict[str, Any]:
+    return {
+        "class": "yardmaster.engines.kubernetes.KubernetesEngine",
+        "options": {
+            "kubeconfig": kubeconfig,
+            "context": env.text("YARDMASTER_KUBERNETES_CONTEXT"),
+            "tasks": {
+                "image": env.text("YARDMASTER_KUBERNETES_IMAGE"),
+                "installation": env.fingerprint(secret_key, "installation"),
+                "store_url": object_stores.store_url_of_pods(),
+                "deadline_margin": 1800 + env.number("YARDMASTER_START_TIMEOUT", 1800, least=1),
+                **env.table("YARDMASTER_KUBERNETES_TASKS"),
+            },
+            "watch": True,
+        },
+    }
