@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import threading
 import uuid
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 
 from celery import shared_task
@@ -27,6 +30,7 @@ from apps.dispatch.messages import (
     RECONCILE,
     SCAN_BUCKET,
     SEND_NOTICE,
+    enqueue_now,
 )
 from apps.dispatch.outbox import ATTEMPT_DECIDED
 from apps.jobs.engines.namespaces import engine_namespaces_keep, engine_namespaces_sweep
@@ -60,6 +64,10 @@ READERS = {ATTEMPT_DECIDED: verdicts_note}
 STORES_CLEANED_AFTER = timedelta(hours=24)
 
 _upload_slots = threading.BoundedSemaphore(UPLOADS_AT_ONCE)
+_look_slot = threading.BoundedSemaphore(1)
+"""One scan of a bucket or one reading of a model at a time: how long they take is up to users."""
+_put_off: deque[tuple[str, str]] = deque(maxlen=100)
+"""Messages about those that found the slot taken. The sweep replaces what has no room here."""
 
 
 @shared_task(name=RECONCILE)  # type: ignore[untyped-decorator]
@@ -97,20 +105,40 @@ def finish_upload(upload_id: str) -> None:
 
 @shared_task(name=PUBLISH, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
 def publish_dataset(job_id: str) -> None:
-    """Make a dataset version of what the tasks of a job have sent, or discard it."""
-    publish(uuid.UUID(job_id))
+    """Make a dataset version of what the tasks of a job have sent, or discard it. Copies as uploads do, in their slots;
+    with all of them taken, the sweep asks again."""
+    if not _upload_slots.acquire(blocking=False):
+        return
+    try:
+        publish(uuid.UUID(job_id))
+    finally:
+        _upload_slots.release()
 
 
 @shared_task(name=READ_MODEL)  # type: ignore[untyped-decorator]
 def read_model(version_id: str) -> None:
     """Read what a version of a model says of itself."""
-    contents_read(uuid.UUID(version_id))
+    _one_look(contents_read, READ_MODEL, version_id)
 
 
 @shared_task(name=SCAN_BUCKET)  # type: ignore[untyped-decorator]
 def scan_bucket(bucket_id: str) -> None:
     """List some more of a bucket that is a dataset."""
-    bucket_scan(uuid.UUID(bucket_id))
+    _one_look(bucket_scan, SCAN_BUCKET, bucket_id)
+
+
+def _one_look(look: Callable[[uuid.UUID], None], message: str, subject: str) -> None:
+    """Only one at a time: the other threads are left to jobs. Whoever has ended wakes the next one."""
+    if not _look_slot.acquire(blocking=False):
+        _put_off.append((message, subject))
+        return
+    try:
+        look(uuid.UUID(subject))
+    finally:
+        _look_slot.release()
+        with suppress(IndexError):
+            message, subject = _put_off.popleft()
+            enqueue_now(message, uuid.UUID(subject))
 
 
 @shared_task(name="yardmaster.sweep_models")  # type: ignore[untyped-decorator]

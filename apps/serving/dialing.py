@@ -7,8 +7,10 @@ bytes. No redirect is followed, no proxy is used, and a connection carries one r
 from __future__ import annotations
 
 import http.client
+import socket
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from yardmaster.engines.base import Address
 
@@ -52,6 +54,7 @@ def dial(
 ) -> Reply:
     """Send one request and read the whole answer. Raises `NotReached`, `TooSlow` and `AnswerTooLarge`."""
     until = time.monotonic() + seconds
+    is_connected = False
     connection = http.client.HTTPConnection(address.host, address.port, timeout=min(CONNECT, seconds))
     headers = {"Accept": "application/json", "Connection": "close"}
     if token:
@@ -60,13 +63,14 @@ def dial(
         headers["Content-Type"] = "application/json"
     try:
         connection.connect()
+        is_connected = True
+        connection.sock = _Bounded(connection.sock.detach(), until)
         _allow(connection, until)
         connection.request(method, path, body if method == "POST" else None, headers)
-        _allow(connection, until)
         answer = connection.getresponse()
-        return Reply(answer.status, _whole(connection, answer, until, most))
+        return Reply(answer.status, _whole(answer, most))
     except TimeoutError as error:
-        if connection.sock is None and time.monotonic() < until:
+        if not is_connected and time.monotonic() < until:
             raise NotReached(f"{address} does not answer") from error
         raise TooSlow(f"no answer from {address} within {seconds:.0f} s") from error
     except (OSError, http.client.HTTPException) as error:
@@ -84,11 +88,26 @@ def _allow(connection: http.client.HTTPConnection, until: float) -> None:
         connection.sock.settimeout(left)
 
 
-def _whole(connection: http.client.HTTPConnection, answer: http.client.HTTPResponse, until: float, most: int) -> bytes:
+class _Bounded(socket.socket):
+    """Of which all reading ends at a moment, however little comes at a time, and whatever it is a part of: the library
+    reads lines of a head, and heads of answers that announce another, for as long as some byte of them comes."""
+
+    def __init__(self, descriptor: int, until: float) -> None:
+        super().__init__(fileno=descriptor)
+        self._until = until
+
+    def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self.settimeout(left)
+        return super().recv_into(buffer, nbytes, flags)
+
+
+def _whole(answer: http.client.HTTPResponse, most: int) -> bytes:
     pieces: list[bytes] = []
     size = 0
     while True:
-        _allow(connection, until)
         piece = answer.read1(_PIECE)
         if not piece:
             break

@@ -81,7 +81,7 @@ def _shape(tensor: Any) -> tuple[int | None, ...] | None:
         if shape.get("unknown_rank"):
             return None
         sizes = [int(one["size"]) for one in shape["dim"]]
-    except (TypeError, KeyError, ValueError, AttributeError):
+    except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
         return None
     return tuple(None if size < 0 else size for size in sizes)
 

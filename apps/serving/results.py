@@ -56,7 +56,10 @@ def outputs_of(body: bytes, classes: Sequence[str] = ()) -> list[Output] | None:
         rows = data["predictions"]
         value = rows[0] if isinstance(rows, list) and rows else None
     named = value if isinstance(value, dict) and set(value) != {"b64"} else {"": value}
-    return [_output(str(name)[:100], one, classes) for name, one in list(named.items())[:20]]
+    try:
+        return [_output(str(name)[:100], one, classes) for name, one in list(named.items())[:20]]
+    except RecursionError:  # it could just be read
+        return None
 
 
 def _output(name: str, value: Any, classes: Sequence[str]) -> Output:

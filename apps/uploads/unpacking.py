@@ -59,7 +59,7 @@ def archive_unpack(upload: Upload, lease: Lease) -> None:
     _step_aside(key_join(upload.key_prefix, archive.path), aside)
     try:
         with (
-            io.BufferedReader(ObjectReader(storage(), aside, archive.size), _BUFFER) as file,
+            io.BufferedReader(_Watched(aside, archive.size, lease), _BUFFER) as file,
             SortedFiles() as found,
         ):
             entries = _entries(upload, archive, file, lease)
@@ -73,6 +73,19 @@ def archive_unpack(upload: Upload, lease: Lease) -> None:
         _give_back(upload, archive.size)
         raise
     storage().delete(aside)
+
+
+class _Watched(ObjectReader):
+    """The archive, which is read by one thread. The lease is renewed while it is: one entry may take hours, also one
+    that is passed over."""
+
+    def __init__(self, key: str, size: int, lease: Lease) -> None:
+        super().__init__(storage(), key, size)
+        self._lease = lease
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        self._lease.beat()
+        return super().readinto(buffer)
 
 
 def _step_aside(key: str, aside: str) -> None:

@@ -40,6 +40,11 @@ _EXPENSIVE = re.compile(
     rf"|/(?:code|datasets)/{_ID}/(?:compare/|changes/)?|/jobs/compare/|/jobs/launch/(?:preview|manifests)/"
 )
 """Searches, comparisons, previews, and what is parsed for them."""
+_SERVED = re.compile(
+    rf"/api/v1/model-versions/{_ID}/predict/|/api/v1/services/{_ID}/.*|/model-versions/{_ID}/try/(?:[a-z]+/)?"
+)
+"""What waits for a server that runs a user's model: in places of their own, so that a slow one keeps no one from pages
+of data and code."""
 _LAUNCHES = re.compile(rf"/api/v1/jobs/|/api/v1/jobs/{_ID}/retry/|/jobs/launch/|/jobs/{_ID}/retry/")
 _UPLOADS = re.compile(r"/api/v1/uploads/")
 
@@ -85,20 +90,22 @@ def demand_of(kind: str, method: str, path: str, caller: Caller, address: str) -
     work = Work(who)
     if _EXPENSIVE.fullmatch(path):
         takings.append(_taking("expensive", "EXPENSIVE", caller))
-        work = Work(who, _expensive(who) if caller.is_known else ())  # a stranger is sent to sign in
+        work = Work(who, _places("expensive", who) if caller.is_known else ())  # a stranger is sent to sign in
     elif method == "POST" and _LAUNCHES.fullmatch(path):
         takings.append(_taking("launches", "LAUNCHES", caller))
     elif method == "POST" and _UPLOADS.fullmatch(path):
         takings.append(_taking("uploads", "UPLOADS", caller))
+    if _SERVED.fullmatch(path) and caller.is_known:
+        work = Work(who, _places("served", who))
     return Demand(takings, [Slot(who, limits["AT_ONCE"], PATIENCE)], work)
 
 
-def _expensive(who: str) -> Sequence[Slot]:
+def _places(kind: str, who: str) -> Sequence[Slot]:
     """Held only while the portal works on the request: a slow client holds none of what all share."""
     limits: dict[str, int] = settings.YARDMASTER_RATES
     return (
-        Slot(f"expensive {who}", limits["EXPENSIVE_AT_ONCE"], PATIENCE),
-        Slot("expensive", limits["EXPENSIVE_IN_ALL"], PATIENCE),
+        Slot(f"{kind} {who}", limits["EXPENSIVE_AT_ONCE"], PATIENCE),
+        Slot(kind, limits["EXPENSIVE_IN_ALL"], PATIENCE),
     )
 
 

@@ -22,6 +22,7 @@ from yardmaster_runner.data.description import FILE_NAME
 PART_FILES = "part-{}.json"
 LARGEST_PART = 16 << 20
 LARGEST_SUM = 64 << 20
+MOST_RECORDS = 2**53
 _MERGER = Sandbox("yardmaster_runner.prepare.merging:merged_texts", seconds=20, memory=1 << 30)
 
 
@@ -46,9 +47,11 @@ def prepared_from(uploads: Mapping[str, Upload]) -> Prepared:
         raise Unprocessable(message, "too_hard", remedy="Use fewer classes or features.") from error
     if found.get("error"):
         raise Unprocessable(str(found["error"])[:500], "bad_results", remedy="Relaunch the preparation.")
+    records, skipped = int(found["records"]), int(found["skipped"])
+    if not (0 <= records <= MOST_RECORDS and 0 <= skipped <= MOST_RECORDS):
+        raise Unprocessable("The results count more records than there can be.", "bad_results")
     content = str(found["text"]).encode()
     file = ListedFile(path=FILE_NAME, size=len(content), sha256=hashlib.sha256(content).hexdigest())
-    records, skipped = int(found["records"]), int(found["skipped"])
     bad = [str(one)[:500] for one in found["bad"][:100]]
     words = f"Prepared: {records:,} records" + (f", {skipped:,} skipped." if skipped else ".")
     return Prepared(((file, content),), {"records": records, "skipped": skipped, "bad": bad}, words)

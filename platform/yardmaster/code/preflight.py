@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 
 from yardmaster.code.data_paths import foreign_paths, foreign_variables, s3_paths, streamed_unread
 from yardmaster.code.findings import Finding, Severity, warn
@@ -57,7 +58,7 @@ def _of_program(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
     if not path or spec.code_version is None or path in files:
         return []
     message = f"{shorten(path)} is not in the code version."
-    near = difflib.get_close_matches(path, [one for one in files if one.endswith(".py")], 1)
+    near = _near(path, files)
     remedy = f"Did you mean {near[0]}?" if near else "Choose the code version that has it."
     return [Finding(Severity.ERROR, "step_missing", message, remedy)]
 
@@ -66,12 +67,18 @@ def _entry_point_missing(spec: TrainingSpec, files: Mapping[str, str]) -> Findin
     scripts = [path for path in files if path.endswith(".py")]
     name = spec.entry_point.rpartition("/")[2]
     near = [path for path in scripts if path.rpartition("/")[2] == name]
-    if not near and len(spec.entry_point) <= _LONGEST_GUESS:
-        few = [path for path in scripts if len(path) <= _LONGEST_GUESS][:_MOST_GUESSES]
-        near = difflib.get_close_matches(spec.entry_point, few, 1)
+    near = near or _near(spec.entry_point, scripts)
     remedy = f"Did you mean {shorten(near[0])}?" if near else "Write its path from the top of the code."
     message = f"{shorten(spec.entry_point)} is not in the code version."
     return Finding(Severity.ERROR, "entry_point_missing", message, remedy)
+
+
+def _near(path: str, paths: Iterable[str]) -> list[str]:
+    """The script that is called most alike, if any: among some, and only where that takes a moment."""
+    if len(path) > _LONGEST_GUESS:
+        return []
+    scripts = (one for one in paths if one.endswith(".py") and len(one) <= _LONGEST_GUESS)
+    return difflib.get_close_matches(path, list(islice(scripts, _MOST_GUESSES)), 1)
 
 
 def _unreadable(one: Unreadable) -> Finding:

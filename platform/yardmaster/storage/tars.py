@@ -60,12 +60,11 @@ class TarEntry:
 
 
 class TarReader:
-    """The files of a tar, one by one. `beat` is called for each entry, also those that are passed over."""
+    """The files of a tar, one by one. `beat` is called for each piece that is read, also of what is passed over."""
 
     def __init__(self, source: Readable, *, most_files: int, beat: Callable[[], None] = lambda: None) -> None:
-        self._stream = _Exact(source)
+        self._stream = _Exact(source, beat)
         self._most = most_files
-        self._beat = beat
 
     def entries(self) -> Iterator[TarEntry]:
         """Each file, its path checked. Raises `ArchiveRefused`."""
@@ -75,7 +74,6 @@ class TarReader:
             seen += 1
             if seen > 2 * self._most:
                 raise ArchiveRefused("too_many_files", f"The archive has more than {2 * self._most} entries.")
-            self._beat()
             if entry.path:
                 paths.add(entry.path)
                 yield entry
@@ -135,10 +133,12 @@ class TarReader:
 class _Exact:
     """Reads as many bytes as are asked for."""
 
-    def __init__(self, source: Readable) -> None:
+    def __init__(self, source: Readable, beat: Callable[[], None]) -> None:
         self._source = source
+        self._beat = beat
 
     def some(self, most: int) -> bytes:
+        self._beat()
         if not (data := self._source.read(most)):
             raise damaged("it ends within an entry")
         return data
@@ -153,6 +153,7 @@ class _Exact:
     def drain(self, most: int) -> None:
         """Read to the end, so that the checksums of what is compressed are compared."""
         while data := self._source.read(_SKIPPED_AT_ONCE):
+            self._beat()
             most -= len(data)
             if most < 0:
                 raise damaged("much follows its end")

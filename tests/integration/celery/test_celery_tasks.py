@@ -77,6 +77,40 @@ def test_large_uploads_leave_threads_to_jobs(monkeypatch):
     assert len(begun) == tasks.UPLOADS_AT_ONCE + 1
 
 
+def test_publishing_scans_and_reading_models_leave_a_thread_to_jobs(monkeypatch):
+    begun: list[str] = []
+    woken: list[tuple[str, uuid.UUID]] = []
+    goes_on = threading.Event()
+
+    def slow(name: str):
+        def work(_: uuid.UUID) -> None:
+            begun.append(name)
+            assert goes_on.wait(20)
+
+        return work
+
+    for name in ("publish", "bucket_scan", "contents_read", "upload_finish_quietly"):
+        monkeypatch.setattr(tasks, name, slow(name))
+    monkeypatch.setattr(tasks, "enqueue_now", lambda message, subject: woken.append((message, subject)))
+    scanned = uuid.uuid4()
+    works = [tasks.publish_dataset] * 3 + [tasks.finish_upload, tasks.read_model]
+    threads = [threading.Thread(target=one, args=[str(uuid.uuid4())], daemon=True) for one in works]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 10
+    while len(begun) < 3 or sum(thread.is_alive() for thread in threads) > 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    tasks.scan_bucket(str(scanned))
+    assert (len(begun), begun.count("contents_read"), woken) == (3, 1, [])
+    goes_on.set()
+    for thread in threads:
+        thread.join()
+    assert woken == [(messages.SCAN_BUCKET, scanned)], "who found no place is woken by who leaves"
+    tasks.scan_bucket(str(scanned))
+    assert begun[-1] == "bucket_scan"
+
+
 def test_an_upload_may_be_read_for_hours_and_a_job_is_looked_at_for_seconds():
     assert app.tasks[messages.FINISH_UPLOAD].time_limit >= 10 * 3600
     assert app.tasks[messages.RECONCILE].time_limit == app.conf.task_time_limit

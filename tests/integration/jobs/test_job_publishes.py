@@ -332,6 +332,14 @@ class TestPrepared:
         assert stored(job) == used
         assert Publication.objects.get(job=job).facts["bad"][0] == "a.csv, row 3: 2 cells"
 
+    def test_counts_that_cannot_be_are_refused(self, world, ada):
+        """The note would be longer than its column: it would be tried again for ever, with all files copied."""
+        job = self.job(world, ada)
+        send(job, 0, {"part-0.json": self.part(0)})
+        send(job, 1, {"part-1.json": self.part(1, bad_count=10**2000)})
+        succeed(world, job)
+        assert Publication.objects.get(job=job).problem["code"] == "bad_results"
+
     @pytest.mark.parametrize(
         "second",
         [b"{", b"[]", b'{"worker": 1}', b"\xff\xfe", b'{"worker":' * 9_000, b"null"],

@@ -17,6 +17,7 @@ from apps.uploads.models import State, Upload
 from apps.uploads.selectors import storage_used, stored_files
 from tests.integration.sending import begin, complete, send, sha256
 from yardmaster.storage.base import StorageFull
+from yardmaster.storage.local import LocalStorage
 
 CONTENT = {"b/big.bin": b"0123456789" * 200_000, "train/pos/0_9.txt": b"good", "a.csv": b"x,y\n1,2\n", "empty": b""}
 MODES = ["w", "w:gz", "w:bz2", "w:xz"]
@@ -153,12 +154,12 @@ def test_a_quota_that_is_reached_half_way_leaves_the_archive_alone(ada, client, 
     assert (_use(ada), len(_disk(tmp_path))) == ((3_000_000, 0), 10)
 
 
-def test_a_store_that_is_full_half_way_leaves_the_archive_alone(ada, client, tmp_path, store, monkeypatch):
+def test_a_store_that_is_full_half_way_leaves_the_archive_alone(ada, client, tmp_path, monkeypatch):
     data = tarred(CONTENT)
     upload = _sent(client, data)
     with monkeypatch.context() as patched:
-        put = type(store).put
-        patched.setattr(type(store), "put", lambda self, key, body: _full(key) or put(self, key, body))
+        put = LocalStorage.put
+        patched.setattr(LocalStorage, "put", lambda self, key, body: _full(key) or put(self, key, body))
         answer = complete(client, upload, unpack=True)
     assert (answer.status_code, answer.json()["code"]) == (503, "storage_full")
     assert (_use(ada), _disk(tmp_path)) == ((0, len(data)), ["archive.zip"])

@@ -67,6 +67,27 @@ def test_what_is_expensive_has_places_for_its_work_and_a_strangers_request_none(
     assert demand_of("http", "POST", "/find/", STRANGER, "10.0.0.1").work.slots == ()
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/api/v1/model-versions/{ID}/predict/",
+        f"/api/v1/services/{ID}/",
+        f"/api/v1/services/{ID}/v1/models/digits:predict",
+        f"/model-versions/{ID}/try/",
+        f"/model-versions/{ID}/try/predict/",
+        f"/model-versions/{ID}/try/extend/",
+    ],
+)
+def test_who_waits_for_a_model_server_keeps_no_one_from_pages_of_data(path: str):
+    found = demand_of("http", "GET", path, ADA, "10.0.0.1")
+    assert [one.name for one in found.work.slots] == ["served user ada", "served"]
+    assert demand_of("http", "GET", path, STRANGER, "10.0.0.1").work.slots == ()
+
+
+def test_the_list_of_services_waits_for_none():
+    assert demand_of("http", "GET", "/api/v1/services/", ADA, "10.0.0.1").work.slots == ()
+
+
 @pytest.mark.parametrize("path", ["/static/app.js", "/static/nothing", "/readyz"])
 def test_what_anybody_may_ask_for_is_counted_by_address_and_here(path: str):
     found = open_demand_of(path, "10.0.0.1")

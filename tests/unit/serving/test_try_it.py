@@ -73,8 +73,9 @@ def test_signatures_that_are_none_make_no_form(signatures):
     assert forms_of(signatures) == []
 
 
-def test_a_signature_that_says_nonsense_is_asked_for_as_json():
-    form = forms_of({"a": {"inputs": {"x": {"dtype": 5, "tensor_shape": {"dim": [{"size": "many"}]}}}}})[0]
+@pytest.mark.parametrize("size", ["many", float("inf"), None, [], "9" * 5000])
+def test_a_signature_that_says_nonsense_is_asked_for_as_json(size):
+    form = forms_of({"a": {"inputs": {"x": {"dtype": 5, "tensor_shape": {"dim": [{"size": size}]}}}}})[0]
     assert form.fields[0].kind == "json"
 
 

@@ -45,6 +45,20 @@ def tarred(*entries: tuple[str | tarfile.TarInfo, bytes], form: int = tarfile.PA
     return out.getvalue()
 
 
+def test_the_lease_is_renewed_while_what_is_no_file_is_passed_over():
+    """A folder with content is passed over, and its content may take hours to be decompressed."""
+    beats: list[None] = []
+    data = tarred((special("folder", tarfile.DIRTYPE), b""), ("a", b"1"))
+    header = bytearray(data[:512])
+    header[124:136] = b"%011o\0" % (8 << 20)
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    whole = bytes(header) + bytes(8 << 20) + data[512:]
+    reader = TarReader(io.BytesIO(whole), most_files=100, beat=lambda: beats.append(None))
+    assert [entry.path for entry in reader.entries()] == ["a"]
+    assert len(beats) > 32
+
+
 def special(name: str, kind: bytes, **fields: object) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
     info.type = kind
