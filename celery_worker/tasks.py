@@ -67,7 +67,7 @@ _upload_slots = threading.BoundedSemaphore(UPLOADS_AT_ONCE)
 _look_slot = threading.BoundedSemaphore(1)
 """One scan of a bucket or one reading of a model at a time: how long they take is up to users."""
 _put_off: deque[tuple[str, str]] = deque(maxlen=100)
-"""Messages about those that found the slot taken. The sweep replaces what has no room here."""
+"""Messages about those that found the slot taken. The sweep replaces those that do not fit."""
 
 
 @shared_task(name=RECONCILE)  # type: ignore[untyped-decorator]
@@ -128,7 +128,7 @@ def scan_bucket(bucket_id: str) -> None:
 
 
 def _one_look(look: Callable[[uuid.UUID], None], message: str, subject: str) -> None:
-    """Only one at a time: the other threads are left to jobs. Whoever has ended wakes the next one."""
+    """Only one at a time: the other threads are left to jobs. When one has ended, it wakes the next one."""
     if not _look_slot.acquire(blocking=False):
         _put_off.append((message, subject))
         return

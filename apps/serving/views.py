@@ -145,7 +145,8 @@ class TensorFlowServingView(ServiceAddress):
 
 def _json(reply: Reply) -> HttpResponse:
     """The service's answer as it is. Its program may be a user's: it is never shown as a page."""
-    answer = HttpResponse(reply.body, status=reply.status, content_type="application/json")
+    status = reply.status if reply.status == 200 or 400 <= reply.status < 600 else 502
+    answer = HttpResponse(reply.body, status=status, content_type="application/json")
     answer["X-Content-Type-Options"] = "nosniff"
     answer["Cache-Control"] = "no-store"
     return answer

@@ -52,9 +52,14 @@ def prepared_from(uploads: Mapping[str, Upload]) -> Prepared:
         raise Unprocessable("The results count more records than there can be.", "bad_results")
     content = str(found["text"]).encode()
     file = ListedFile(path=FILE_NAME, size=len(content), sha256=hashlib.sha256(content).hexdigest())
-    bad = [str(one)[:500] for one in found["bad"][:100]]
+    bad = [_storable(str(one)[:500]) for one in found["bad"][:100]]
     words = f"Prepared: {records:,} records" + (f", {skipped:,} skipped." if skipped else ".")
     return Prepared(((file, content),), {"records": records, "skipped": skipped, "bad": bad}, words)
+
+
+def _storable(text: str) -> str:
+    """Without what no database takes: NUL, and halves of surrogate pairs."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def _texts(uploads: Mapping[str, Upload]) -> list[str]:

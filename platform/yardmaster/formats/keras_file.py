@@ -92,4 +92,6 @@ def _table(value: object) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    return value[:LONGEST_NAME] if isinstance(value, str) else ""
+    """Without what no database takes: NUL, and halves of surrogate pairs."""
+    text = value[:LONGEST_NAME] if isinstance(value, str) else ""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

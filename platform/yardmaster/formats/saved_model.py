@@ -116,7 +116,8 @@ def _entry(body: bytes) -> tuple[str, bytes]:
 
 
 def _text(value: Any) -> str:
-    return as_bytes(value)[: 4 * LONGEST_NAME].decode("utf-8", "replace")[:LONGEST_NAME]
+    """Without NUL, which no database takes."""
+    return as_bytes(value)[: 4 * LONGEST_NAME].decode("utf-8", "replace")[:LONGEST_NAME].replace("\0", "\ufffd")
 
 
 def _entries(source: BinaryIO, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:

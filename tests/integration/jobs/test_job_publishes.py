@@ -298,7 +298,7 @@ class TestPrepared:
                 "splits": {"train": [shard]},
                 "counts": {"train": {"cat": 2, "dog": 1 + worker}},
                 "statistics": {},
-                "bad": ["a.csv, row 3: 2 cells"],
+                "bad": ["a\0.csv, row 3: \ud800 cells"],
                 "bad_count": 1,
                 **changes,
             }
@@ -330,7 +330,7 @@ class TestPrepared:
         assert version.size == sum(map(len, content.values()))
         used = version.size + DatasetVersion.objects.get(parent__name="made").size
         assert stored(job) == used
-        assert Publication.objects.get(job=job).facts["bad"][0] == "a.csv, row 3: 2 cells"
+        assert Publication.objects.get(job=job).facts["bad"][0] == "a\ufffd.csv, row 3: ? cells"
 
     def test_counts_that_cannot_be_are_refused(self, world, ada):
         """The note would be longer than its column: it would be tried again for ever, with all files copied."""

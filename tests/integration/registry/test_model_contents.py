@@ -42,6 +42,17 @@ def test_a_saved_model_has_its_signatures_and_versions(ada, api):
     assert shown["signatures"][0]["inputs"] == [{"name": "pixels", "dtype": "float32", "shape": [None, 64]}]
 
 
+def test_names_that_no_database_takes_are_written_without_what_it_refuses(ada):
+    """Otherwise the version would be read again every minute, for ever, in the place of others."""
+    config = {"config": {"layers": [{"class_name": "InputLayer", "config": {"name": "a\0b\ud800", "dtype": "\0"}}]}}
+    found = read(version_of(job_of(ada), content={"m.keras": keras(config)}))
+    tensor = found["signatures"][0]["inputs"][0]
+    assert (tensor["name"], tensor["dtype"]) == ("a\ufffdb?", "\ufffd")
+    saved = saved_model().replace(b"pixels", b"pix\0ls")
+    found = read(version_of(job_of(ada), content={"saved_model.pb": saved}))
+    assert found["signatures"][0]["inputs"][0]["name"] == "pix\ufffdls"
+
+
 def test_a_keras_file_has_its_inputs(ada):
     layers = [
         {"class_name": "InputLayer", "config": {"name": "pixels", "batch_shape": [None, 64], "dtype": "float32"}},

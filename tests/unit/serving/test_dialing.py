@@ -10,7 +10,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from apps.serving.dialing import TooSlow, dial
+from apps.serving.dialing import Reply, TooSlow, dial
+from apps.serving.views import _json as passed_on
 from yardmaster.engines.base import Address
 
 WELL = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
@@ -64,3 +65,8 @@ def test_a_service_that_never_gets_to_the_end_is_left_in_time(piece: bytes, befo
     with listening(dripping(piece, before)) as address, pytest.raises(TooSlow):
         dial(address, "GET", "/healthz", seconds=0.5)
     assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize(("status", "shown"), [(200, 200), (400, 400), (503, 503), (101, 502), (302, 502), (999, 502)])
+def test_only_statuses_of_a_model_server_are_passed_on(status: int, shown: int):
+    assert passed_on(Reply(status, b"{}")).status_code == shown
