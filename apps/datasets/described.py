@@ -30,7 +30,7 @@ class Described:
 
 
 def description_of(version: DatasetVersion) -> Described | None:
-    """None where the version has no description."""
+    """None where the version has no description, or a file of that name from elsewhere."""
     file = files_at(version, [FILE_NAME]).get(FILE_NAME)
     if file is None or version.key_prefix.startswith(PREFIX):
         return None  # of a registered bucket nothing is read for a page
@@ -45,6 +45,8 @@ def description_of(version: DatasetVersion) -> Described | None:
     except NoResult as error:
         words = "Too many descriptions are being read. Reload the page." if error.is_busy else "It is too complex."
         return Described({}, f"{FILE_NAME} could not be read. {words}")
+    if not found:
+        return None
     if "error" in found:
         return Described({}, f"{FILE_NAME} is not a valid description: {found['error']}")
     for one in found["numbers"]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from yardmaster_runner.data.description import BadDescription, Description, from_text
+from yardmaster_runner.data.description import BadDescription, Description, OtherFormat, from_text
 
 FEATURES_SHOWN = 100
 CLASSES_SHOWN = 40
@@ -17,9 +17,12 @@ _LONGEST = 200
 
 
 def summary(text: str) -> dict[str, Any]:
-    """The tables, or `error`: what is wrong with the text. Every list and text in it is bounded."""
+    """The tables, or `error`: what is wrong with the text. Every list and text in it is bounded. Empty: the file is not
+    of preparation."""
     try:
         return _tables(from_text(text))
+    except OtherFormat:
+        return {}
     except (BadDescription, ValueError, TypeError, AttributeError, OverflowError) as error:
         return {"error": str(error)[:_LONGEST]}
 

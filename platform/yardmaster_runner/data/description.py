@@ -36,6 +36,10 @@ class BadDescription(ValueError):
     """The text is no description, or one of a later release. The message names the member at fault."""
 
 
+class OtherFormat(BadDescription):
+    """The text is JSON of another program, which has a file of this name, too."""
+
+
 @dataclass(frozen=True)
 class Feature:
     """One feature of every record, as `tf.train.Example` holds it.
@@ -114,7 +118,8 @@ def to_text(description: Description) -> str:
 
 
 def from_text(text: str) -> Description:
-    """The description that `text` holds. Unknown members are passed over. Raises `BadDescription`."""
+    """The description that `text` holds. Unknown members are passed over. Raises `BadDescription`, `OtherFormat` among
+    it."""
     if len(text) > LARGEST:
         raise BadDescription("%s is longer than %d characters" % (FILE_NAME, LARGEST))
     try:
@@ -122,7 +127,7 @@ def from_text(text: str) -> Description:
     except (ValueError, RecursionError) as error:
         raise BadDescription("%s is not JSON: %s" % (FILE_NAME, error)) from error
     if not isinstance(members, dict) or members.get("format") != FORMAT:
-        raise BadDescription('%s has no "format": "%s"' % (FILE_NAME, FORMAT))
+        raise OtherFormat('%s has no "format": "%s"' % (FILE_NAME, FORMAT))
     if members.get("version") != VERSION:
         raise BadDescription("version is %r: this release reads %d" % (members.get("version"), VERSION))
     try:

@@ -60,15 +60,20 @@ def test_a_prepared_version_shows_splits_features_classes_and_numbers_of_all_fil
 
 @pytest.mark.parametrize(
     "text",
-    [b"{", b"[]", described(splits=3), described(histograms={"a": 1}), described(counts={"train": {"cat": "x"}}),
+    [b"{", described(splits=3), described(histograms={"a": 1}), described(counts={"train": {"cat": "x"}}),
      described(statistics={"a": {"min": "NaN", "max": "x"}}), b'{"a":' * 100_000, described(label="<script>")],
-    ids=["cut", "list", "splits", "histogram", "counts", "statistics", "deep", "script"],
+    ids=["cut", "splits", "histogram", "counts", "statistics", "deep", "script"],
 )  # fmt: skip
 def test_a_description_may_be_anything(me, ada, signed_in, text):
     shown = page_of(me, ada, signed_in, text)
     assert "Prepared data" in shown
     assert "<script>label" not in shown
     assert "<code><script>" not in shown
+
+
+@pytest.mark.parametrize("text", [b"[]", b'{"classes": 10}'], ids=["list", "other members"])
+def test_a_file_of_that_name_from_elsewhere_is_a_file_like_others(me, ada, signed_in, text):
+    assert "Prepared data" not in page_of(me, ada, signed_in, text)
 
 
 def test_the_form_launches_an_ordinary_job_of_the_namespace(me, ada, signed_in, engine_that_runs_nothing):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from portal.env import task_python
 from tests.integration.examples.by_hand import EXAMPLES
+from yardmaster_runner.data.description import from_text
 from yardmaster_runner.events import masked_crc32c
 
 PREPARE = EXAMPLES / "digits" / "prepare.py"
@@ -52,12 +52,14 @@ def records(shard: Path) -> list[bytes]:
     return found
 
 
-def test_the_summary_counts_what_the_shards_hold(digits: Path) -> None:
-    summary = json.loads((digits / "dataset.json").read_text())
-    files = {name: count for split in summary["splits"].values() for name, count in split["files"].items()}
-    assert {path.name: len(records(path)) for path in digits.glob("*.tfrecord")} == files
-    assert summary["splits"]["train"]["records"] + summary["splits"]["test"]["records"] == 1797
-    assert sum(name.startswith("train") for name in files) == 8
+def test_the_description_counts_what_the_shards_hold(digits: Path) -> None:
+    description = from_text((digits / "dataset.json").read_text())
+    shards = [shard for split in description.splits.values() for shard in split]
+    there = [(path.name, len(records(path)), path.stat().st_size) for path in digits.glob("*.tfrecord")]
+    assert sorted(there) == sorted((one.path, one.records, one.size) for one in shards)
+    assert description.records("train") + description.records("test") == 1797
+    assert len(description.splits["train"]) == 8
+    assert {split: sum(counts.values()) for split, counts in description.counts.items()} == {"train": 1618, "test": 179}
 
 
 def test_no_image_is_in_two_shards(digits: Path) -> None:
