@@ -21,7 +21,7 @@ raise SystemExit("failed with " + os.environ["TOKEN"])
 @pytest.fixture
 def secret(attacked) -> str:
     client = attacked.client
-    namespace = next(one.id for one in client.namespaces() if one.personal)
+    namespace = next(one.id for one in client.namespaces() if one.slug == "admin")
     client.secret_set(namespace, "TOKEN", {"value": VALUE})
     return namespace
 

@@ -40,14 +40,20 @@ function startJob(jobId: string, curves: CurvesCard | null): void {
   setInterval(() => !document.hidden && countDown(), 1_000);
 }
 
-/** Parts that came as they were stay in place, with what is selected or focused in them. */
+/** Parts that came as they were stay in place, with what is selected or focused in them. What is unfolded stays so. */
 function swapOnlyWhatChanged(): void {
   const isUnchanged = rememberParts<string>();
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
     const detail = (event as CustomEvent<{ target: Element; fragment: ParentNode; shouldSwap: boolean }>).detail;
-    const html = detail.fragment.querySelector(`#${detail.target.id}`)?.outerHTML ?? "";
-    if (isUnchanged(detail.target.id, html)) detail.shouldSwap = false;
+    const fresh = detail.fragment.querySelector(`#${detail.target.id}`);
+    if (isUnchanged(detail.target.id, fresh?.outerHTML ?? "")) detail.shouldSwap = false;
+    else if (fresh) unfoldAsBefore(detail.target, fresh);
   });
+}
+
+function unfoldAsBefore(old: Element, fresh: Element): void {
+  const folds = fresh.querySelectorAll("details");
+  old.querySelectorAll("details").forEach((one, at) => folds[at]?.toggleAttribute("open", one.open));
 }
 
 function showInTab(): void {

@@ -48,19 +48,20 @@ def accuracy_of(text: str) -> float:
 
 
 def test_two_workers_learn_from_text_and_the_model_takes_text(cluster_of: Start) -> None:
-    with cluster_of("--steps=60", "--batch_size=64", ps=1, worker=2) as cluster:
+    with cluster_of("--steps=60", "--batch_size=64", "--log_every=5", ps=1, worker=2) as cluster:
         cluster.start_all()
         assert cluster["worker", 0].wait() == 0, cluster["worker", 0].text()
         assert cluster["worker", 1].wait() == 0, cluster["worker", 1].text()
         assert cluster["ps", 0].process.poll() is None
-        said = cluster["worker", 0].text()
+        said, other = cluster["worker", 0].text(), cluster["worker", 1].text()
     assert 0 < accuracy_of(said) <= 1
     assert re.search(r"^test: \d+ texts, 95 % interval ±0\.\d{4}$", said, re.MULTILINE)
     assert {(one.run, one.tag) for one in scalars(cluster)} >= {
         (".", "loss"), (".", "accuracy"), ("validation", "accuracy"), ("test", "accuracy"),
     }  # fmt: skip
-    losses = [one.value for one in scalars(cluster) if one.tag == "loss" and one.value is not None]
-    assert losses[-1] < losses[0] - 0.05
+    # Of both: how many of the steps are whose depends on the machine.
+    losses = sorted((int(step), float(loss)) for step, loss in re.findall(r"step (\d+)/60: loss (\S+),", said + other))
+    assert losses[-1][1] < losses[0][1] - 0.05
     done = subprocess.run([task_python(), "-c", ASK, cluster.model_dir], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[b'pos', b'neg']"
