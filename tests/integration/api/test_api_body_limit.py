@@ -11,7 +11,9 @@ from apps.stores import storage
 from apps.uploads.manifest import FILE_LIST_BYTES
 from portal.asgi import http
 from portal.body_limit import FORM, BodyLimit, limit_of
-from yardmaster.ids import new_id
+
+# Fixed: every process of a parallel run must collect the same names.
+UPLOAD = "01900000-0000-7000-8000-000000000000"
 
 
 class Wire:
@@ -89,7 +91,7 @@ async def test_what_fits_passes():
 
 
 @pytest.mark.parametrize(
-    "path", ["uploads/", f"uploads/{new_id()}/files/", "task/checkpoints/", "task/model/", "task/published/"]
+    "path", ["uploads/", f"uploads/{UPLOAD}/files/", "task/checkpoints/", "task/model/", "task/published/"]
 )
 def test_whatever_announces_files_may_be_as_long_as_their_list(settings, path):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 64 << 20
