@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -37,7 +38,14 @@ def test_a_value_that_a_job_prints_is_nowhere_in_the_portals_home(attacked, secr
     assert VALUE not in job.message
     files = [path for path in attacked.portal.home.rglob("*") if path.is_file()]
     assert len(files) > 10
-    assert [path for path in files if VALUE.encode() in path.read_bytes()] == []
+    assert [path for path in files if _holds_the_value(path)] == []
+
+
+def _holds_the_value(path: Path) -> bool:
+    try:
+        return VALUE.encode() in path.read_bytes()
+    except FileNotFoundError:  # the portal removes what an ended job leaves behind while the test reads
+        return False
 
 
 def test_another_tenant_can_neither_see_nor_use_nor_replace_it(attacked, secret, tenant):
