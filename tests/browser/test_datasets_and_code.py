@@ -54,9 +54,8 @@ def test_a_file_is_shown_as_what_it_is(owner: Visitor, empty_world: World):
     """What tells most of the data comes first: its records, and how often each class occurs."""
     page = owner.page
     owner.goto(f"/datasets/{empty_world.ids['dataset']}/")
-    expect(page.locator("section", has=page.locator("#described-title")).locator(".class-bars tbody tr")).to_have_count(
-        10
-    )
+    described = page.locator("section", has=page.locator("#described-title"))
+    expect(described.locator(".class-bars tbody tr")).to_have_count(10)
     preview = page.locator("#preview")
     expect(preview.locator(".class-bars tbody tr")).to_have_count(10)
     counts = [int(text.split()[0]) for text in preview.locator(".class-count").all_inner_texts()]

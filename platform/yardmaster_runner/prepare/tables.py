@@ -116,7 +116,7 @@ def cell_kind(text: str, known: str) -> str:
             if -(2**63) <= int(text) < 2**63 and "_" not in text:
                 return "int64"
         except ValueError:
-            pass
+            pass  # no whole number: perhaps one of the wider kinds below
     if known != "bytes":
         try:
             if "_" not in text and (abs(float(text)) < 3.4e38 or float(text) in (float("inf"), -float("inf"))):
