@@ -9,13 +9,16 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+RUN = "YARDMASTER_TESTS_RUN"
+"""The variable that names a run's folder; there is none outside a run of tests."""
+
 
 def once(name: str, make: Callable[[Path], object]) -> Path:
     """The file or folder that `make` writes at the path it is given. Who asks first makes it, and the others wait.
 
     Outside a test run (benchmarks, screenshots) it is made once for this process.
     """
-    run = Path(os.environ.get("YARDMASTER_TESTS_RUN") or _own().name)
+    run = Path(os.environ.get(RUN) or _own().name)
     made, draft = run / name, run / f"{name}.draft"
     with (run / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,4 +1,6 @@
-"""A real portal for tests: its own home, port and processes, as `make up` starts them, each of which can be killed.
+"""A real portal for tests: its own home, port and processes, with the commands that `make up` starts them with, each of
+which can be killed. In a run of tests they are forks of what has imported Django (`tests.real.forks`); the tests of
+`make up` itself (`tests.real.up`), and benchmarks, start them by exec.
 
 Not here: what is tested with it. Start only the processes that a test needs: each costs seconds and memory.
 """
@@ -12,6 +14,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
@@ -19,14 +22,16 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from portal.env import socket_folder
 from portal.up import home as portal_home
 from portal.up.processes import Address, Process, broker, environment, portal
-from tests.real.forks import MANAGE, Forks
+from tests.real.forks import MANAGE, CannotFork, Fork, Forks
 from tests.real.migrated import migrate, migrated
+from tests.real.once import RUN
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
@@ -56,17 +61,16 @@ class RealPortal:
     url: str
     environment: dict[str, str]
     commands: dict[str, Process]
-    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    _forks: Forks | None = None
+    running: dict[str, subprocess.Popen[bytes] | Fork] = field(default_factory=dict)
+    _forks: list[Forks] = field(default_factory=list)
+    """One for each environment that the portal has had: processes that run keep theirs."""
 
     def start(self, *names: str) -> None:
         """Start these processes, or start them again, all at once, and wait until each is ready."""
         for name in names:
             (self.home / "run" / f"{name}.ready").unlink(missing_ok=True)
             with (self.home / "log" / f"{name}.log").open("ab") as log:
-                self.running[name] = subprocess.Popen(
-                    self.commands[name].command, cwd=ROOT, env=self.environment, stdout=log, stderr=log
-                )
+                self.running[name] = self._spawn(self.commands[name].command, log)
         deadline = time.monotonic() + PATIENCE
         for name in names:
             while not self._is_ready(name):
@@ -90,9 +94,10 @@ class RealPortal:
 
     def stop(self) -> None:
         """End all, the message server last."""
-        self._close_forks()
         for name in sorted(self.running, key=WHOLE.index, reverse=True):
             self.kill(name, signal.SIGTERM)
+        while self._forks:
+            self._forks.pop().close()
 
     def manage(self, *arguments: str) -> str:
         """Run a management command; returns what it printed."""
@@ -100,11 +105,7 @@ class RealPortal:
 
     def script(self, code: str, *arguments: str) -> str:
         """Run Python inside the portal's settings, in a process of its own; returns what it printed."""
-        if self._forks is not None and self._forks.environment != self.environment:
-            self._close_forks()
-        if self._forks is None:
-            self._forks = Forks(ROOT, self.environment)
-        return self._forks.run(code, ["manage.py", *arguments])
+        return self._forks_of_now().run(code, ["manage.py", *arguments])
 
     def token_of(self, username: str, *, is_staff: bool = False) -> str:
         """A personal token of this user, who is made when there is none."""
@@ -118,10 +119,18 @@ class RealPortal:
         fields = Path(f"/proc/{self.running[name].pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def _close_forks(self) -> None:
-        if self._forks is not None:
-            self._forks.close()
-            self._forks = None
+    def _spawn(self, command: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes] | Fork:
+        if command[0] == sys.executable and RUN in os.environ:
+            with contextlib.suppress(CannotFork):  # it then says itself what is wrong with its settings
+                return self._forks_of_now().start(command, log.fileno())
+        return subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=log, stderr=log)
+
+    def _forks_of_now(self) -> Forks:
+        for forks in self._forks:
+            if forks.environment == self.environment:
+                return forks
+        self._forks.append(Forks(ROOT, self.environment))
+        return self._forks[-1]
 
     def _is_ready(self, name: str) -> bool:
         if name == "valkey":
