@@ -52,7 +52,6 @@ ask_for_look(uuid.UUID(sys.argv[1]), timezone.now())
 
 
 def settled(scene: Scene, job: Job) -> Job:
-    """Without the two minutes that may pass until an engine that was away is asked again."""
     scene.portal.script(LOOK, job.id)
     return scene.settled(job)
 
@@ -61,11 +60,24 @@ def phase(scene: Scene, job: Job) -> str:
     return str(scene.row(job, "phase")[0])
 
 
+def until_without_quota(scene: Scene, job: Job, wanted: str) -> None:
+    """Until the job is in this phase and holds none. The engine is asked again and again: by itself the portal asks one
+    that cannot use its folder once a minute."""
+
+    def look() -> bool:
+        if phase(scene, job) == wanted and scene.held(job) == 0:
+            return True
+        scene.portal.script(LOOK, job.id)
+        return False
+
+    until(look, what=f"the job to be {wanted}, without quota")
+
+
 def test_a_job_that_its_engine_does_not_take_gives_its_quota_back_and_starts_when_it_does(impatient: Scene, runs: Path):
     go_away(runs)
     job = impatient.launch("print('done')")
     until(lambda: impatient.row(job, "returns")[0] > 0, what="the job to go back to the queue")
-    until(lambda: phase(impatient, job) == "QUEUED" and impatient.held(job) == 0, what="its quota")
+    until_without_quota(impatient, job, "QUEUED")
     why = impatient.client.jobs.why(job.id)
     assert why["reason"] == "EngineUnavailable"
     come_back(runs)
@@ -81,7 +93,7 @@ def test_a_stop_is_carried_out_for_the_quota_while_the_engine_is_away_and_on_it_
     until(lambda: impatient.portal_has_line(job, "worker", 0), what="its first line")
     go_away(runs)
     impatient.client.jobs.stop(job.id)
-    until(lambda: phase(impatient, job) == "STOPPED" and impatient.held(job) == 0, what="the end, with all quota")
+    until_without_quota(impatient, job, "STOPPED")
     assert impatient.client.jobs.get(job.id).cleaned_up_at is None
     come_back(runs)
     job = settled(impatient, job)
@@ -98,7 +110,7 @@ def test_an_engine_that_stays_away_fails_its_jobs_and_holds_no_quota():
         go_away(path)
         never_taken = one.launch("print('done')")
         for job in (running, never_taken):
-            until(lambda job=job: phase(one, job) == "FAILED" and one.held(job) == 0, what="the end, with all quota")
+            until_without_quota(one, job, "FAILED")
             assert "engine" in one.client.jobs.get(job.id).message
         come_back(path)
         for job in (running, never_taken):

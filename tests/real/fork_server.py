@@ -34,11 +34,11 @@ Request = dict[str, Any]
 OWN = ("portal", "apps", "celery_worker", "tests", "__main__")
 """Read the settings when they are imported, so never without any."""
 WEB = """
-import uvicorn.__main__
+import uvicorn
 uvicorn.Config("portal.asgi:application", http="portal.bounded_head:BoundedHead", log_config=None).load()
 """
 WORKER = """
-import celery.__main__, celery.apps.beat, celery.apps.worker, celery.concurrency.thread, celery.worker.components
+import celery.apps.beat, celery.apps.worker, celery.concurrency.thread, celery.worker.components
 from celery.app.utils import find_app
 from celery.bin import celery
 find_app("celery_worker.app").loader.import_default_modules()
