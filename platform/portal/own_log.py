@@ -10,6 +10,8 @@ LONGEST_TEXT = 200
 """Characters of a text that a client chose."""
 LONGEST_MESSAGE = 2_000
 LONGEST_TRACEBACK = 32_768
+MINUTE = 60.0
+"""Seconds. Shorter in tests alone."""
 
 
 def shown(text: str, most: int = LONGEST_TEXT) -> str:
@@ -36,7 +38,7 @@ class PerMinute:
 
     def admits(self, now: float) -> bool:
         """Whether this one is among the first of its minute."""
-        if now - self._began >= 60:
+        if now - self._began >= MINUTE:
             self._began, self._passed = now, 0
         self._passed += 1
         if self._passed <= self._most:
@@ -46,7 +48,7 @@ class PerMinute:
 
     def ends_at(self) -> float:
         """When the minute is over that runs now."""
-        return self._began + 60
+        return self._began + MINUTE
 
     def take_left_out(self) -> int:
         """How many were left out since this was last asked."""
