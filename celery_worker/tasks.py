@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
 from collections import deque
@@ -68,6 +69,8 @@ _look_slot = threading.BoundedSemaphore(1)
 """One scan of a bucket or one reading of a model at a time: how long they take is up to users."""
 _put_off: deque[tuple[str, str]] = deque(maxlen=100)
 """Messages about those that found the slot taken. The sweep replaces those that do not fit."""
+
+log = logging.getLogger(__name__)
 
 
 @shared_task(name=RECONCILE)  # type: ignore[untyped-decorator]
@@ -192,10 +195,11 @@ def network_is_due_again(**_: object) -> None:
 def settle_results() -> None:
     """Make checkpoints, models and outputs of finished uploads whose own message was lost, and remove replaced
     outputs; and have what is decided published."""
-    publications_sweep(timezone.now())
-    results_settle(timezone.now())
-    exports_settle(timezone.now())
-    outputs_sweep(timezone.now())
+    for settle in (publications_sweep, results_settle, exports_settle, outputs_sweep):
+        try:
+            settle(timezone.now())
+        except Exception:
+            log.exception("%s stopped", settle.__name__)
 
 
 @shared_task(name="yardmaster.clean_idempotency")  # type: ignore[untyped-decorator]

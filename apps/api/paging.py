@@ -89,6 +89,7 @@ def _page(read: Callable[[Cursor | None, int], list[Any]], cursor: Cursor | None
 class ByCursor(BasePagination):
     """`{"next", "previous", "results"}`; `?cursor=` and `?page_size=` (1 to 200). The order is the subclass's."""
 
+    largest_page = LARGEST_PAGE
     usual_page = int(api_settings.PAGE_SIZE or LARGEST_PAGE)
     cursor_schema: dict[str, Any] = {"type": "string"}
 
@@ -116,7 +117,7 @@ class ByCursor(BasePagination):
         }
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        size = {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE, "default": self.usual_page}
+        size = {"type": "integer", "minimum": 1, "maximum": self.largest_page, "default": self.usual_page}
         where = "Position of the page, from `next` or `previous` of another page."
         return [
             {"name": "cursor", "in": "query", "required": False, "description": where, "schema": self.cursor_schema},
@@ -126,9 +127,9 @@ class ByCursor(BasePagination):
     def _size(self, text: str) -> int:
         if not text:
             return self.usual_page
-        if text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= LARGEST_PAGE:
+        if text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= self.largest_page:
             return int(text)
-        message, remedy = f"A page holds 1 to {LARGEST_PAGE} entries.", f"Choose a number from 1 to {LARGEST_PAGE}."
+        message, remedy = f"A page holds 1 to {self.largest_page} entries.", f"Choose 1 to {self.largest_page}."
         raise Invalid([Problem("page_size", "invalid", message, remedy, text[:100])])
 
 

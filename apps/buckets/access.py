@@ -22,8 +22,9 @@ from yardmaster.storage.base import Audience, ByteStream, ObjectMissing, ObjectS
 from yardmaster.storage.s3 import S3Storage
 
 PREFIX = "buckets/"
-REMEMBERED = 30.0
-"""Seconds for which a bucket's keys are kept in this process: a thousand addresses are signed at once."""
+REMEMBERED = 2.0
+"""Seconds for which a bucket's keys are kept in this process: a thousand addresses are signed at once. Whoever replaces
+keys revokes the earlier ones, which should sign nothing any more."""
 
 _lock = threading.Lock()
 _known: dict[uuid.UUID, tuple[float, S3Storage]] = {}

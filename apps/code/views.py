@@ -85,7 +85,7 @@ class CodeVersionView(views.VersionView):
     answers_with = CodeVersionSerializer
 
 
-@extend_schema_view(get=extend_schema(responses=CodeFileSerializer(many=True)))
+@extend_schema_view(get=extend_schema(parameters=[views.ADDRESSES], responses=CodeFileSerializer(many=True)))
 class CodeFilesView(views.FilesView):
     """The files of a version, by path."""
 

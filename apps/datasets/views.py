@@ -75,7 +75,7 @@ class DatasetVersionView(views.VersionView):
     answers_with = DatasetVersionSerializer
 
 
-@extend_schema_view(get=extend_schema(responses=DatasetFileSerializer(many=True)))
+@extend_schema_view(get=extend_schema(parameters=[views.ADDRESSES], responses=DatasetFileSerializer(many=True)))
 class DatasetFilesView(views.FilesView):
     """The files of a version, by path."""
 

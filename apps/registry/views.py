@@ -161,7 +161,7 @@ class ModelVersionStageView(RegistryView):
         return Response(ModelVersionDetailSerializer(self.version(version_id)).data)
 
 
-@extend_schema_view(get=extend_schema(responses=ModelFileSerializer(many=True)))
+@extend_schema_view(get=extend_schema(parameters=[views.ADDRESSES], responses=ModelFileSerializer(many=True)))
 class ModelFilesView(RegistryView, views.FilesView):
     """The files of a version, by path."""
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
+from typing import TypeVar
 from unicodedata import is_normalized, normalize
 
 from django.db import transaction
@@ -44,6 +46,7 @@ from yardmaster.storage.file_list import ListedFile
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 _NOTED_AT_ONCE = 200
 _WORTH_LISTING = 20
 _PROBLEMS_SHOWN = 20
@@ -91,7 +94,7 @@ def _assemble(upload: Upload, lease: Lease) -> None:
     for block in sent_in_blocks(upload):
         files = [file for file in block if not file.sha256]
         assemblies = [_assembly(upload, file, there) for file in files]
-        arrived = list(in_parallel(Assembly.arrived, assemblies, lease.beat))
+        arrived = list(_each(assemblies, [one.arrived for one in assemblies], lease))
         _note_missing(upload, missing, files, assemblies, arrived)
         if not missing.count:  # what comes later is sent first
             _assemble_block(upload, lease, files, assemblies, arrived, budget)
@@ -124,13 +127,21 @@ def _assemble_block(
     ]
     found: dict[int, FileFacts] = {}
     try:
-        for file, facts in zip(files, in_parallel(partial.__call__, work, lease.beat), strict=True):
+        for file, facts in zip(files, _each(assemblies, work, lease), strict=True):
             _check_content(upload, file, facts)
             found[file.index] = facts
             if len(found) == _NOTED_AT_ONCE:
                 _note(upload, found, lease)
     finally:
         _note(upload, found, lease)
+
+
+def _each(assemblies: Sequence[Assembly], work: Sequence[Callable[[], T]], lease: Lease) -> Iterator[T]:
+    """What the work for each gives, in their order: side by side where the store is asked, else at once."""
+    asking = [does for one, does in zip(assemblies, work, strict=True) if not one.is_listed]
+    with closing(in_parallel(lambda does: does(), asking, lease.beat)) as answers:
+        for one, does in zip(assemblies, work, strict=True):
+            yield does() if one.is_listed else next(answers)
 
 
 class _Listed:

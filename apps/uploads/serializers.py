@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -219,6 +220,22 @@ class SignedPartsSerializer(serializers.Serializer[Any]):
     """Good for a quarter of an hour, without any other credential."""
 
     urls = SignedPartSerializer(many=True)
+
+
+def signed_parts_json(signed: Iterable[SignedPart]) -> dict[str, Any]:
+    """As `SignedPartsSerializer` describes it; by hand, since there may be a thousand."""
+    return {
+        "urls": [
+            {
+                "file": one.file,
+                "part": one.part,
+                "method": one.request.method,
+                "url": one.request.url,
+                "headers": dict(one.request.headers),
+            }
+            for one in signed
+        ]
+    }
 
 
 class CompletionSerializer(StrictSerializer):

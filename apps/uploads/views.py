@@ -27,6 +27,7 @@ from apps.uploads.serializers import (
     UploadSummarySerializer,
     WantedPartsSerializer,
     WhichFilesSerializer,
+    signed_parts_json,
 )
 
 PROGRESS_AT_ONCE = 1_000
@@ -95,8 +96,9 @@ class UploadFilesView(IdempotentPosts, ApiView):
         return Response(UploadSummarySerializer(upload_extend(upload, data["files"], after=data["after"])).data)
 
 
-class UploadPartsView(IdempotentPosts, ApiView):
-    """Signed URLs for the upload of parts."""
+class UploadPartsView(ApiView):
+    """Signed URLs for the upload of parts. A repeated request changes nothing and gets new URLs, so answers are not
+    kept: they are credentials."""
 
     scope = "data"
 
@@ -104,7 +106,7 @@ class UploadPartsView(IdempotentPosts, ApiView):
     def post(self, request: Request, upload_id: UUID) -> Response:
         upload = selectors.upload_for(self.user, upload_id)
         urls = parts_sign(upload, self.read(WantedPartsSerializer).validated_data["parts"])
-        return Response(SignedPartsSerializer({"urls": urls}).data)
+        return Response(signed_parts_json(urls))
 
 
 class UploadCompleteView(IdempotentPosts, ApiView):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from yardmaster_client.errors import PortalError
@@ -17,16 +18,20 @@ _PARALLEL = 4
 _ETAG = "etag:"
 """Before a store's ETag, in the place of a checksum: nothing to compare the content with."""
 _CHUNK = 1 << 20
+_SMALL, _FETCHED_TOGETHER = 64 << 10, 16
+"""Files up to this size are handed to a fetching thread several at a time."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file at the portal. `address` is an API path that leads to its bytes, or a signed URL."""
+    """A file at the portal. `address` is an API path that leads to its bytes, or a signed URL; `signed` one that is
+    tried before where the portal gave it at once for many files."""
 
     path: str
     size: int
     sha256: str
     address: str
+    signed: str = ""
 
 
 def folder_named(name: str) -> Path:
@@ -40,21 +45,43 @@ def download(
     files: Iterable[RemoteFile],
     folder: Path,
     progress: Progress = lambda done, total: None,
+    *,
+    total: int | None = None,
 ) -> list[Path]:
     """Write `files` below `folder`; files that are there already, unchanged, are not fetched again. Returns all paths.
+
+    With `total`, the bytes of all files, these are taken one after another as they are needed.
 
     Raises:
         PortalError: the portal refused, or a file arrived damaged. ValueError: a path would leave the folder.
     """
-    wanted = [(file, _place(folder, file.path)) for file in files]
-    total, done = sum(file.size for file, _ in wanted), 0
+    if total is None:
+        files = list(files)
+        total = sum(file.size for file in files)
+    fetching = _Fetching(transport)
+    places: list[Path] = []
+    done = 0
     progress(0, total)
     with ThreadPoolExecutor(_PARALLEL) as pool:
-        arriving = in_order(pool, lambda one: _fetch(transport, *one), wanted, ahead=4 * _PARALLEL)
-        for (file, _), _ in zip(wanted, arriving, strict=True):
-            done += file.size
-            progress(done, total)
-    return [place for _, place in wanted]
+        groups = _together((file, _place(folder, file.path)) for file in files)
+        for group in in_order(pool, fetching.fetch_all, groups, ahead=2 * _PARALLEL):
+            for file, place in group:
+                places.append(place)
+                done += file.size
+                progress(done, total)
+    return places
+
+
+def _together(files: Iterable[tuple[RemoteFile, Path]]) -> Iterator[list[tuple[RemoteFile, Path]]]:
+    """Small files several at a time, others one by one: handing over costs as much as fetching a small one."""
+    some: list[tuple[RemoteFile, Path]] = []
+    for one in files:
+        some.append(one)
+        if one[0].size > _SMALL or len(some) == _FETCHED_TOGETHER:
+            yield some
+            some = []
+    if some:
+        yield some
 
 
 def _place(folder: Path, path: str) -> Path:
@@ -64,24 +91,54 @@ def _place(folder: Path, path: str) -> Path:
     return folder.joinpath(*parts)
 
 
-def _fetch(transport: Transport, file: RemoteFile, place: Path) -> None:
-    if _is_here(file, place):
-        return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    draft = place.with_name(f".{place.name}.part")
+class _Fetching:
+    """Fetches files, each whole or not at all; from any thread."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._folders: set[Path] = set()
+
+    def fetch_all(self, wanted: list[tuple[RemoteFile, Path]]) -> list[tuple[RemoteFile, Path]]:
+        """Returns what it was given."""
+        for file, place in wanted:
+            self._fetch(file, place)
+        return wanted
+
+    def _fetch(self, file: RemoteFile, place: Path) -> None:
+        if _is_here(file, place):
+            return
+        if place.parent not in self._folders:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            self._folders.add(place.parent)
+        draft = place.with_name(f".{place.name}.part")
+        try:
+            self._receive(file, draft)
+            draft.replace(place)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+
+    def _receive(self, file: RemoteFile, draft: Path) -> None:
+        if file.signed:
+            try:
+                return _write(file, draft, partial(self._transport.read_signed, file.signed))
+            except PortalError as error:
+                if error.status != 403:  # it has expired while others were fetched
+                    raise
+        return _write(file, draft, partial(self._transport.download, file.address))
+
+
+def _write(file: RemoteFile, draft: Path, read: Callable[[Callable[[bytes], object]], int]) -> None:
+    """What is read, as a file that is as it was when it was stored."""
     known = "" if file.sha256.startswith(_ETAG) else file.sha256
-    checksum, size = Checksum(file.size, known), 0
-    try:
-        with draft.open("wb") as stream:
-            size = transport.download(file.address, _both(stream.write, checksum.update))
-        if size != file.size and not known:
-            message = f"{file.path} was changed in its bucket after the dataset was registered."
-            raise PortalError(502, "changed", message, "Scan the dataset again, and download its new version.")
-        if known and checksum.text() != known:
-            raise PortalError(502, "damaged", f"{file.path} arrived damaged.", "Download it again.")
-        draft.replace(place)
-    finally:
-        draft.unlink(missing_ok=True)
+    checksum = Checksum(file.size, known)
+    with open(draft, "wb") as stream:
+        size = read(_both(stream.write, checksum.update) if known else stream.write)
+    if size != file.size and not known:
+        message = f"{file.path} was changed in its bucket after the dataset was registered."
+        raise PortalError(502, "changed", message, "Scan the dataset again, and download its new version.")
+    if known and checksum.text() != known:
+        raise PortalError(502, "damaged", f"{file.path} arrived damaged.", "Download it again.")
 
 
 def _is_here(file: RemoteFile, place: Path) -> bool:

@@ -6,6 +6,7 @@ import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -13,9 +14,14 @@ T = TypeVar("T")
 
 def read(kind: type[T], data: Mapping[str, Any]) -> T:
     """A `kind` from the portal's JSON: times become aware datetimes, nested values their own kind."""
+    hints = _hints(kind)  # type: ignore[arg-type]  # every class can be hashed
+    return kind(**{name: _value(hints[name], value) for name, value in data.items() if name in hints})
+
+
+@cache
+def _hints(kind: Any) -> Mapping[str, Any]:
     hints = get_type_hints(kind)
-    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{name: _value(hints[name], value) for name, value in data.items() if name in known})
+    return {one.name: hints[one.name] for one in fields(kind)}
 
 
 def _value(hint: Any, value: Any) -> Any:
@@ -173,6 +179,7 @@ class StoredFile:
     size: int
     sha256: str = ""
     records: int | None = None
+    url: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,26 @@
 """Signed addresses, of the portal or of an S3 server: to send a part to, and to read an object from.
 
-They need no other credential, so the portal's token never goes there. Data of any size passes here, which is why this
-is `urllib3` and not the HTTP client of the API: that one takes twice the processor time for the same bytes.
+They need no other credential, so the portal's token never goes there. Data of any size and any number of files passes
+here, which is why this is not the HTTP client of the API: that one takes a multiple of the processor time.
 Not here: repeats (`transport`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from http.client import HTTPResponse
+from typing import cast
 from urllib.parse import urlsplit
 
 import httpx2
 import urllib3
 
-NoAnswer = urllib3.exceptions.HTTPError
+from yardmaster_client.connections import Connections, NoAnswer, read
+
 _CHUNK = 1 << 20
 _CONNECTIONS = 16
 
@@ -35,42 +38,91 @@ class SignedAddresses:
     """Thread-safe. Its calls raise `NoAnswer` where the other side does not answer."""
 
     def __init__(self, seconds: float) -> None:
-        self._options: dict[str, Any] = {
-            "timeout": urllib3.Timeout(connect=seconds, read=seconds),
-            "retries": False,
-            "maxsize": _CONNECTIONS,
-            "ssl_context": httpx2.create_ssl_context(),  # trust whom the client of the API trusts
-        }
-        self._manager = cache(self._new_manager)
+        self._seconds = seconds
+        self._context = httpx2.create_ssl_context()  # trust whom the client of the API trusts
+        self._direct = Connections(seconds, self._context)
+        self._proxy_of = cache(_proxy_of)
+        self._behind = cache(self._new_manager)
 
     def put(self, url: str, data: bytes, headers: Mapping[str, str]) -> Answer:
         """Send `data` with exactly these headers."""
-        answer = self._of(url).request("PUT", url, body=data, headers=dict(headers))
-        return Answer(answer.status, answer.headers, answer.data)
+        if proxy := self._proxy(url):
+            with _urllib3_translated():
+                sent = self._behind(proxy).request("PUT", url, body=data, headers=dict(headers))
+                return Answer(sent.status, sent.headers, sent.data)
+        with self._direct.answer("PUT", url, data, headers) as answer:
+            content = read(answer, _CHUNK)
+            return Answer(answer.status, _headers(answer), content)
 
-    def get(self, url: str, write: Callable[[bytes], object]) -> Answer:
-        """Hand the object to `write`, piece by piece. An error's text is not handed over."""
-        answer = self._of(url).request("GET", url, preload_content=False, headers={"Accept-Encoding": "identity"})
-        try:
+    def get(self, url: str, write: Callable[[bytes], object], first: int = 0) -> Answer:
+        """Hand the object to `write` from byte `first` on, piece by piece. An error's text is not handed over."""
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={first}-"} if first else {})
+        if proxy := self._proxy(url):
+            return self._get_behind(proxy, url, write, headers, first)
+        with self._direct.answer("GET", url, None, headers) as answer:
             if answer.status >= 300:
-                return Answer(answer.status, answer.headers, answer.read(_CHUNK))
-            for chunk in answer.stream(_CHUNK):
+                return Answer(answer.status, _headers(answer), read(answer, _CHUNK))
+            _check_range(first, answer.status)
+            while chunk := read(answer, _CHUNK):
                 write(chunk)
-            return Answer(answer.status, answer.headers)
+            return Answer(answer.status, _headers(answer))
+
+    def close(self) -> None:
+        self._direct.close()
+        self._behind.cache_clear()
+
+    def _proxy(self, url: str) -> str:
+        parts = urlsplit(url)
+        return self._proxy_of(parts.scheme, parts.netloc)
+
+    def _get_behind(
+        self, proxy: str, url: str, write: Callable[[bytes], object], headers: Mapping[str, str], first: int
+    ) -> Answer:
+        with _urllib3_translated():
+            answer = self._behind(proxy).request("GET", url, preload_content=False, headers=dict(headers))
+        try:
+            with _urllib3_translated():
+                if answer.status >= 300:
+                    return Answer(answer.status, answer.headers, answer.read(_CHUNK))
+            _check_range(first, answer.status)
+            chunks = answer.stream(_CHUNK, decode_content=False)
+            while True:
+                with _urllib3_translated():
+                    chunk = next(chunks, b"")
+                if not chunk:
+                    return Answer(answer.status, answer.headers)
+                write(chunk)
         except BaseException:
             answer.close()  # what was not read must not be taken for the next answer
             raise
         finally:
             answer.release_conn()
 
-    def close(self) -> None:
-        self._manager.cache_clear()
+    def _new_manager(self, proxy: str) -> urllib3.ProxyManager:
+        timeout = urllib3.Timeout(connect=self._seconds, read=self._seconds)
+        return urllib3.ProxyManager(
+            proxy, timeout=timeout, retries=False, maxsize=_CONNECTIONS, ssl_context=self._context
+        )
 
-    def _of(self, url: str) -> urllib3.PoolManager:
-        parts = urlsplit(url)
-        proxy = urllib.request.getproxies().get(parts.scheme, "")
-        is_direct = not proxy or urllib.request.proxy_bypass(parts.netloc)
-        return self._manager("" if is_direct else proxy)
 
-    def _new_manager(self, proxy: str) -> urllib3.PoolManager:
-        return urllib3.ProxyManager(proxy, **self._options) if proxy else urllib3.PoolManager(**self._options)
+def _headers(answer: HTTPResponse) -> Mapping[str, str]:
+    return cast(Mapping[str, str], answer.headers)  # found whatever their case is
+
+
+@contextlib.contextmanager
+def _urllib3_translated() -> Iterator[None]:
+    try:
+        yield
+    except urllib3.exceptions.HTTPError as error:
+        raise NoAnswer(str(error)) from error
+
+
+def _check_range(first: int, status: int) -> None:
+    if first and status != 206:
+        raise NoAnswer("it was interrupted, and does not continue in the middle")
+
+
+def _proxy_of(scheme: str, netloc: str) -> str:
+    """The proxy of the environment for this server, or none."""
+    proxy = urllib.request.getproxies().get(scheme, "")
+    return "" if not proxy or urllib.request.proxy_bypass(netloc) else proxy

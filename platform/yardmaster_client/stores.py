@@ -21,9 +21,12 @@ from yardmaster_client.models import (
     read,
 )
 from yardmaster_client.transport import Transport
+from yardmaster_client.uploads import one_ahead
 
 Item = TypeVar("Item", bound=Dataset | Code | Model)
 Version = TypeVar("Version", bound=DatasetVersion | CodeVersion | ModelVersion)
+_WITH_ADDRESSES = 1_000
+"""Files of which the portal is asked for addresses at once."""
 _PATHS = {"dataset": "datasets", "code": "code", "model": "models"}
 
 
@@ -77,12 +80,17 @@ class Store(Generic[Item, Version]):
     def download(
         self, version_id: str, folder: Path, progress: uploads.Progress = lambda done, total: None
     ) -> Sequence[Path]:
-        """All files of a version into `folder`."""
-        content = f"/api/v1/{self.kind}-versions/{version_id}/files/content/?path="
-        files = [
-            RemoteFile(one.path, one.size, one.sha256, content + quote(one.path)) for one in self.files(version_id)
-        ]
-        return download(self._transport, files, folder, progress)
+        """All files of a version into `folder`. Neither their list nor their addresses are held as a whole."""
+        path = f"{self.kind}-versions/{version_id}/files/"
+        pages = self._transport.whole_pages(path, page_size=_WITH_ADDRESSES, addresses=1)
+
+        def files() -> Iterator[RemoteFile]:
+            for one in (read(StoredFile, row) for rows in one_ahead(pages) for row in rows):
+                yield RemoteFile(
+                    one.path, one.size, one.sha256, f"/api/v1/{path}content/?path={quote(one.path)}", one.url or ""
+                )
+
+        return download(self._transport, files(), folder, progress, total=self.version(version_id).size)
 
     def put(
         self,

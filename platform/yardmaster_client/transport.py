@@ -16,8 +16,9 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
+from yardmaster_client.connections import NoAnswer
 from yardmaster_client.errors import NotReachable, PortalError
-from yardmaster_client.signed import NoAnswer, SignedAddresses
+from yardmaster_client.signed import SignedAddresses
 
 _TRIES = 5
 _BUSY = {429, 502, 503, 504}
@@ -85,9 +86,14 @@ class Transport:
 
     def pages(self, path: str, /, **params: Any) -> Iterator[dict[str, Any]]:
         """Every row of a list, page after page, as they are asked for."""
+        for rows in self.whole_pages(path, **params):
+            yield from rows
+
+    def whole_pages(self, path: str, /, **params: Any) -> Iterator[list[dict[str, Any]]]:
+        """The same as lists, one per request."""
         page = self.get(path, **params)
         while True:
-            yield from page["results"]
+            yield page["results"]
             if not page["next"]:
                 return
             following = urlsplit(page["next"])  # the portal's own name of itself may not be how we reach it
@@ -96,6 +102,8 @@ class Transport:
     def download(self, address: str, write: Callable[[bytes], object], **params: Any) -> int:
         """Stream an answer into `write`; returns the number of bytes. Follows the redirect to the object. `address` is
         an API path or a signed URL; the token goes to the portal alone."""
+        if address.startswith(("http://", "https://")) and not address.startswith(f"{self.url}/"):
+            return self.read_signed(address, write)
         total = 0
 
         def counted(chunk: bytes) -> None:
@@ -103,15 +111,12 @@ class Transport:
             write(chunk)
             total += len(chunk)
 
-        ours = not address.startswith(("http://", "https://")) or address.startswith(f"{self.url}/")
         query = {name: value for name, value in params.items() if value is not None}
         try:
-            url = self._read_or_redirect(self._path(address), query, counted) if ours else address
-            if url:
-                self._read_signed(url, counted)
-        except (httpx2.TransportError, NoAnswer) as error:
+            url = self._read_or_redirect(self._path(address), query, counted)
+        except httpx2.TransportError as error:
             raise NotReachable(f"{self.url} closed the connection: {error}") from error
-        return total
+        return self.read_signed(url, write) if url else total
 
     def _read_or_redirect(self, path: str, query: Mapping[str, Any], write: Callable[[bytes], object]) -> str:
         """Read an answer of the portal, or return the address of the object that it leads to."""
@@ -124,15 +129,37 @@ class Transport:
                 write(chunk)
         return ""
 
-    def _read_signed(self, url: str, write: Callable[[bytes], object]) -> None:
-        for attempt in range(1, _TRIES + 1):
-            answer = self._signed.get(url, write)
-            pause = _asked_to_wait(answer)
-            if answer.status_code not in _BUSY or attempt == _TRIES or not 0 < pause <= _LONGEST_PAUSE:
-                break
+    def read_signed(self, url: str, write: Callable[[bytes], object]) -> int:
+        """Stream what a signed URL leads to into `write`; returns the number of bytes. Needs no other credential. What
+        is interrupted continues where it stopped.
+
+        Raises:
+            PortalError: it was refused. NotReachable: it was interrupted several times without a byte between.
+        """
+        total = before = 0
+        attempt = 1
+
+        def counted(chunk: bytes) -> None:
+            nonlocal total
+            write(chunk)
+            total += len(chunk)
+
+        while True:
+            answer = None
+            try:
+                answer = self._signed.get(url, counted, total)
+            except NoAnswer as error:
+                attempt, before = (attempt if total == before else 1), total
+                if attempt == _TRIES:
+                    raise NotReachable(f"{_server(url)} closed the connection: {error}") from error
+            else:
+                if answer.status_code not in _BUSY or attempt == _TRIES or _asked_to_wait(answer) > _LONGEST_PAUSE:
+                    break
             self._sleep(_pause(answer, attempt))
+            attempt += 1
         if answer.status_code >= 300:
             raise PortalError.from_answer(answer.status_code, _decoded(answer.content))
+        return total
 
     @contextlib.contextmanager
     def _stream(self, path: str, query: Mapping[str, Any]) -> Iterator[httpx2.Response]:
@@ -147,19 +174,20 @@ class Transport:
 
     def put_part(self, url: str, data: bytes, headers: Mapping[str, str]) -> str:
         """PUT one part to its signed address (which needs no other credential); returns its ETag."""
-        answer = self._repeat(lambda: self._signed.put(url, data, headers))
+        answer = self._repeat(lambda: self._signed.put(url, data, headers), _server(url))
         if answer.status_code >= 300:
             raise PortalError.from_answer(answer.status_code, _decoded(answer.content))
         return str(answer.headers.get("ETag", ""))
 
-    def _repeat(self, call: Callable[[], T]) -> T:
+    def _repeat(self, call: Callable[[], T], server: str = "") -> T:
         for attempt in range(1, _TRIES + 1):
             answer = None
             try:
                 answer = call()
             except (httpx2.TransportError, NoAnswer) as error:
                 if attempt == _TRIES:
-                    raise NotReachable(f"{self.url} does not answer: {error or type(error).__name__}") from error
+                    message = f"{server or self.url} does not answer: {error or type(error).__name__}"
+                    raise NotReachable(message) from error
             else:
                 # A repeated POST may find its first try still running; its answer comes to the next one.
                 still_running = answer.status_code == 409 and attempt > 1
@@ -193,3 +221,9 @@ def _decoded(content: bytes) -> Any:
         return json.loads(content)
     except ValueError:
         return content.decode(errors="replace")
+
+
+def _server(url: str) -> str:
+    """Without what signs it."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

@@ -29,8 +29,13 @@ R = TypeVar("R")
 Progress = Callable[[int, int], None]
 """Called with (bytes done, bytes in all) after each part, from any thread."""
 
-_SIGNED_AT_ONCE = 500
+_SIGNED_FIRST, _SIGNED_AT_ONCE = 100, 1_000
 _SIGNED_BYTES = 64 << 20
+_KEPT_BYTES = 16 << 20
+"""Of each such batch: parts that are held in memory from when they are hashed until they are sent. Others are read once
+more."""
+_SMALL, _SENT_TOGETHER = 64 << 10, 16
+"""Parts up to this size are handed to a sending thread several at a time."""
 _PARALLEL = 4
 
 
@@ -94,7 +99,7 @@ class _Memory:
         self._file.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Part:
     """Part `number` (from 1) of the file that is `index` in its upload: `size` bytes from `start`."""
 
@@ -106,9 +111,12 @@ class _Part:
 
     def read(self) -> bytes:
         """Its bytes. Raises ValueError: the file has become shorter."""
-        with self.file.source.open("rb") as stream:
-            stream.seek(self.start)
+        with open(os.path.join(self.file.folder, self.file.path), "rb", buffering=0) as stream:
+            if self.start:
+                stream.seek(self.start)
             data = stream.read(self.size)
+            while len(data) < self.size and (more := stream.read(self.size - len(data))):
+                data += more
         if len(data) < self.size:
             raise ValueError(f"{self.file.source} was changed while it was uploaded: upload it again.")
         return data
@@ -143,15 +151,17 @@ def _send(transport: Transport, state: Upload, files: Sequence[LocalFile], is_ne
                 else:
                     yield part
 
-    def send(part: _SignedPart) -> None:
-        _send_part(transport, state.id, part)
-        sent(part.part.size)
+    def send(parts: Sequence[_SignedPart]) -> None:
+        for part in parts:
+            _send_part(transport, state.id, part)
+            sent(part.part.size)
 
     known = _arrived(transport, state, len(files))
     sent(0)
     with ThreadPoolExecutor(_PARALLEL) as senders, ThreadPoolExecutor(1) as signers:
         batches = in_order(signers, partial(_sign, transport, state.id), _batches(lacking()), ahead=1)
-        deque(in_order(senders, send, chain.from_iterable(batches), ahead=2 * _PARALLEL), maxlen=0)
+        together = _together(chain.from_iterable(batches))
+        deque(in_order(senders, send, together, ahead=2 * _PARALLEL), maxlen=0)
 
 
 def _arrived(transport: Transport, state: Upload, count: int) -> Iterator[frozenset[int]]:
@@ -186,40 +196,69 @@ def in_order(pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T
             one.cancel()
 
 
+def one_ahead(items: Iterable[T]) -> Iterator[T]:
+    """The items, each made by a thread while the one before is worked on."""
+    source = iter(items)
+    end: Any = object()
+    with ThreadPoolExecutor(1) as maker:
+        following = maker.submit(next, source, end)
+        while (item := following.result()) is not end:
+            following = maker.submit(next, source, end)
+            yield item
+
+
 def _batches(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
     """As many parts as are signed with one request: few large ones, since what is sent waits for the first of them."""
     batch: list[_Part] = []
-    size = 0
+    size, most = 0, _SIGNED_FIRST
     for part in parts:
-        if batch and (len(batch) == _SIGNED_AT_ONCE or size + part.size > _SIGNED_BYTES):
+        if batch and (len(batch) == most or size + part.size > _SIGNED_BYTES):
             yield batch
-            batch, size = [], 0
+            batch, size, most = [], 0, _SIGNED_AT_ONCE
         batch.append(part)
         size += part.size
     if batch:
         yield batch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _SignedPart:
-    """A part, how it was asked for, and where to send it."""
+    """A part, how it was asked for, where to send it, and its bytes where they are still held."""
 
     part: _Part
     asked: dict[str, Any]
     address: dict[str, Any]
+    data: bytes | None
 
 
 def _sign(transport: Transport, upload_id: str, batch: Sequence[_Part]) -> list[_SignedPart]:
-    asked = [
-        {"file": part.index, "part": part.number, "sha256": hashlib.sha256(part.read()).hexdigest()} for part in batch
-    ]
+    asked: list[dict[str, Any]] = []
+    held: list[bytes | None] = []
+    left = _KEPT_BYTES
+    for part in batch:
+        data = part.read()
+        asked.append({"file": part.index, "part": part.number, "sha256": hashlib.sha256(data).hexdigest()})
+        left -= part.size
+        held.append(data if left >= 0 else None)
     addresses = transport.post(f"uploads/{upload_id}/parts/", {"parts": asked})["urls"]
-    return [_SignedPart(*one) for one in zip(batch, asked, addresses, strict=True)]
+    return [_SignedPart(*one) for one in zip(batch, asked, addresses, held, strict=True)]
+
+
+def _together(parts: Iterable[_SignedPart]) -> Iterator[list[_SignedPart]]:
+    """Small parts several at a time, others one by one: handing over costs as much as sending a small one."""
+    some: list[_SignedPart] = []
+    for part in parts:
+        some.append(part)
+        if part.part.size > _SMALL or len(some) == _SENT_TOGETHER:
+            yield some
+            some = []
+    if some:
+        yield some
 
 
 def _send_part(transport: Transport, upload_id: str, part: _SignedPart) -> None:
-    """Its bytes are read once more: the store refuses them where they are not those that were signed."""
-    data = part.part.read()
+    """The store refuses bytes that are not those that were signed."""
+    data = part.data if part.data is not None else part.part.read()
     try:
         transport.put_part(part.address["url"], data, part.address["headers"])
     except PortalError as error:
@@ -235,7 +274,7 @@ def _wait_until_complete(transport: Transport, state: Upload) -> None:
     pause = 0.1
     while state.state == "completing":
         time.sleep(pause)
-        pause = min(pause * 1.5, 2.0)
+        pause = min(pause * 1.2, 2.0)
         state = read(Upload, transport.get(f"uploads/{state.id}/", files=0))
     if state.state != "complete":
         problem = state.problem or {}

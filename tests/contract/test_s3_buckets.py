@@ -71,16 +71,16 @@ def test_an_object_moves_from_one_bucket_to_another(store):
 def test_parts_and_whole_objects_go_into_the_bucket(store):
     key = f"{folder_of(uuid.uuid4())}/d/f"
     store.prepare(key)
-    sha256, hour = hashlib.sha256(b"abc").hexdigest(), timedelta(hours=1)
+    sha256, quarter = hashlib.sha256(b"abc").hexdigest(), timedelta(minutes=15)
     upload_id = store.multipart_begin(key, 5 << 20)
     for signed in (
-        store.part_url(key, upload_id, 1, size=3, sha256=sha256, expires=hour),
-        store.object_url(f"{key}2", size=3, sha256=sha256, expires=hour),
+        store.part_url(key, upload_id, 1, size=3, sha256=sha256, expires=quarter),
+        store.object_url(f"{key}2", size=3, sha256=sha256, expires=quarter),
     ):
         assert urllib3.request("PUT", signed.url, body=b"abc", headers=dict(signed.headers)).status == 200
     store.multipart_complete(key, upload_id, store.parts(key, upload_id))
     assert _content(store, key) == _content(store, f"{key}2") == b"abc"
-    assert urllib3.request("GET", store.read_url(key, hour)).data == b"abc"
+    assert urllib3.request("GET", store.read_url(key, quarter)).data == b"abc"
 
 
 def test_without_its_bucket_nothing_can_be_written_and_the_message_says_so(store):

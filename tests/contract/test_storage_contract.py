@@ -32,7 +32,7 @@ from yardmaster_runner.checksums import of_parts
 
 __all__ = ["minio_server", "versitygw_server"]
 
-HOUR = timedelta(hours=1)
+QUARTER = timedelta(minutes=15)
 PART_SIZE = 5 << 20  # the smallest that S3 takes
 
 
@@ -101,7 +101,7 @@ def _sha256(data: bytes) -> str:
 
 
 def _send(stand: Stand, key: str, upload_id: str, number: int, data: bytes) -> Any:
-    signed = stand.store.part_url(key, upload_id, number, size=len(data), sha256=_sha256(data), expires=HOUR)
+    signed = stand.store.part_url(key, upload_id, number, size=len(data), sha256=_sha256(data), expires=QUARTER)
     return stand.put(signed, data)
 
 
@@ -257,21 +257,21 @@ def test_the_etag_of_the_answer_is_the_listed_one(stand):
 @pytest.mark.parametrize("data", [b"12", b"1234"])
 def test_a_part_has_as_many_bytes_as_were_signed(stand, data):
     upload_id = stand.store.multipart_begin("k", PART_SIZE)
-    signed = stand.store.part_url("k", upload_id, 1, size=3, sha256=_sha256(data), expires=HOUR)
+    signed = stand.store.part_url("k", upload_id, 1, size=3, sha256=_sha256(data), expires=QUARTER)
     assert 400 <= stand.put(signed, data).status_code < 500
     assert stand.store.parts("k", upload_id) == []
 
 
 def test_a_part_has_the_checksum_that_was_signed(stand):
     upload_id = stand.store.multipart_begin("k", PART_SIZE)
-    signed = stand.store.part_url("k", upload_id, 1, size=3, sha256=_sha256(b"abc"), expires=HOUR)
+    signed = stand.store.part_url("k", upload_id, 1, size=3, sha256=_sha256(b"abc"), expires=QUARTER)
     assert 400 <= stand.put(signed, b"xyz").status_code < 500
     assert stand.store.parts("k", upload_id) == []
     assert stand.put(signed, b"abc").status_code == 200
 
 
 def test_a_whole_object_is_sent_in_one_request_where_the_store_takes_that(stand):
-    signed = stand.store.object_url("k", size=3, sha256=_sha256(b"abc"), expires=HOUR)
+    signed = stand.store.object_url("k", size=3, sha256=_sha256(b"abc"), expires=QUARTER)
     if signed is None:
         assert stand.store.served() is not None, "a server of its own takes whole objects"
         return
@@ -396,7 +396,7 @@ def test_an_upload_id_that_never_was_is_missing(store, upload_id):
 
 def test_a_read_address_gives_the_bytes_as_an_attachment(stand):
     stand.store.put("p/q.txt", b"0123456789")
-    status, headers, body = stand.get(stand.store.read_url("p/q.txt", HOUR, filename="näme.txt"), {})
+    status, headers, body = stand.get(stand.store.read_url("p/q.txt", QUARTER, filename="näme.txt"), {})
     assert (status, body) == (200, b"0123456789")
     assert headers["Content-Disposition"].startswith("attachment")
     assert "n%C3%A4me.txt" in headers["Content-Disposition"]
@@ -404,19 +404,19 @@ def test_a_read_address_gives_the_bytes_as_an_attachment(stand):
 
 def test_a_read_address_gives_a_range(stand):
     stand.store.put("k", b"0123456789")
-    status, headers, body = stand.get(stand.store.read_url("k", HOUR), {"Range": "bytes=2-4"})
+    status, headers, body = stand.get(stand.store.read_url("k", QUARTER), {"Range": "bytes=2-4"})
     assert (status, body) == (206, b"234")
     assert headers["Content-Range"] == "bytes 2-4/10"
 
 
 def test_a_read_address_of_nothing_is_a_404(stand):
-    assert stand.get(stand.store.read_url("k", HOUR), {})[0] == 404
+    assert stand.get(stand.store.read_url("k", QUARTER), {})[0] == 404
 
 
 def test_an_address_leads_where_its_audience_is_said_to_find_the_store(store):
     for audience in Audience:
-        assert store.read_url("k", HOUR, audience=audience).startswith(store.origin(audience) + "/")
-        signed = store.part_url("k", "0" * 32, 1, size=1, sha256="0" * 64, expires=HOUR, audience=audience)
+        assert store.read_url("k", QUARTER, audience=audience).startswith(store.origin(audience) + "/")
+        signed = store.part_url("k", "0" * 32, 1, size=1, sha256="0" * 64, expires=QUARTER, audience=audience)
         assert signed.url.startswith(store.origin(audience) + "/")
 
 
@@ -429,4 +429,4 @@ def test_a_store_is_prepared_again_without_harm(store):
 def test_a_read_address_opens_no_other_object(stand):
     stand.store.put("mine", b"m")
     stand.store.put("yours", b"y")
-    assert stand.get(stand.store.read_url("mine", HOUR).replace("mine", "yours"), {})[0] == 403
+    assert stand.get(stand.store.read_url("mine", QUARTER).replace("mine", "yours"), {})[0] == 403

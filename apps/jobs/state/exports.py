@@ -20,7 +20,7 @@ from apps.datasets.models import DatasetVersion
 from apps.errors import Gone
 from apps.jobs.models import Job, JobAttempt, JobEvent, ScalarPoint
 from apps.jobs.state.nudges import job_changed
-from apps.jobs.state.results import AT_ONCE, lock_job
+from apps.jobs.state.results import AT_ONCE, lock_job, others_continue
 from apps.jobs.state.specs import spec_or_remains
 from apps.registry.models import ModelUpload, ModelVersion
 from apps.registry.services import exports_replace, model_version_create
@@ -52,7 +52,8 @@ def model_begin(*, job: Job, attempt: int, files: Sequence[ListedFile], stopped:
 def exports_settle(now: datetime) -> None:
     """Settle whatever was interrupted between a complete upload and its version."""
     for upload_id in list(ModelUpload.objects.order_by("pk").values_list("upload_id", flat=True)[:AT_ONCE]):
-        export_settle(upload_id, now)
+        with others_continue("A model", upload_id):
+            export_settle(upload_id, now)
 
 
 def export_settle(upload_id: uuid.UUID, now: datetime) -> None:

@@ -26,7 +26,7 @@ from django.db.models import Sum
 from apps.errors import Conflict, Invalid, QuotaExceeded
 from apps.jobs.models import Job, JobOutput, OutputUpload, ReplacedOutputs
 from apps.jobs.state.nudges import job_changed
-from apps.jobs.state.results import lock_job, results_folder
+from apps.jobs.state.results import lock_job, others_continue, results_folder
 from apps.uploads.file_blocks import manifest_of
 from apps.uploads.models import State, Upload
 from apps.uploads.removal import files_remove
@@ -241,13 +241,17 @@ def _note_replaced(upload_id: uuid.UUID, paths: Iterable[str], now: datetime) ->
 def outputs_sweep(now: datetime) -> None:
     """Show what was complete and not shown, and remove what was replaced."""
     for upload_id in list(OutputUpload.objects.order_by("pk").values_list("upload_id", flat=True)[:_SWEPT_AT_ONCE]):
-        outputs_settle(upload_id, now)
+        with others_continue("An upload of outputs", upload_id):
+            outputs_settle(upload_id, now)
     for row in ReplacedOutputs.objects.filter(due_at__lte=now).order_by("due_at")[:_SWEPT_AT_ONCE]:
         try:
             files_remove(row.pk, set(row.paths))
         except Unavailable:
             log.warning("The object store does not answer; replaced outputs are removed later.", exc_info=True)
             return
+        except Exception:
+            log.exception("Replaced outputs were not removed (upload %s)", row.pk)
+            continue
         with transaction.atomic():  # what was added meanwhile is removed the next time
             ReplacedOutputs.objects.filter(pk=row.pk, paths=row.paths).delete()
 

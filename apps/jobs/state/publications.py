@@ -11,13 +11,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
 from apps.errors import Conflict
 from apps.jobs.models import Job, Publication, PublicationPart
-from apps.jobs.state.results import AT_ONCE, lock_job, results_folder
+from apps.jobs.state.results import AT_ONCE, lock_job, others_continue, results_folder
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.services import upload_begin, upload_use, uploads_discard
 from yardmaster.ids import new_id
@@ -33,19 +34,28 @@ def part_begin(*, job: Job, attempt: int, task: str, files: Sequence[ListedFile]
     if Phase(job.phase).is_final:
         raise Conflict("This attempt of the job is over.", "attempt_over")
     publication, _ = Publication.objects.get_or_create(job=job, attempt=attempt)
-    with transaction.atomic():
-        earlier = PublicationPart.objects.select_for_update().filter(publication=publication, task=task)
-        uploads_discard([one for one in earlier.values_list("upload_id", flat=True) if one is not None])
-        earlier.delete()
     if not files:
-        PublicationPart.objects.create(publication=publication, task=task, completed_at=timezone.now())
+        _replace(publication, task, completed_at=timezone.now())
         return None
+    _replace(publication, task)  # before its bytes are reserved
     upload = upload_begin(
         namespace=job.namespace, actor=None, kind=Kind.PART, files=files, job_id=job.pk,
         key_prefix=f"{results_folder(job)}/{attempt}/published/{new_id()}", lock=lambda: lock_job(job.pk),
     )  # fmt: skip
-    PublicationPart.objects.create(publication=publication, task=task, upload_id=upload.pk)
+    _replace(publication, task, upload_id=upload.pk)
     return upload
+
+
+def _replace(publication: Publication, task: str, **part: Any) -> None:
+    """Discard what the task has sent before, and note what it sends now, if anything. Of two starts of one task at
+    once, the later one counts."""
+    with transaction.atomic():
+        Publication.objects.select_for_update().get(pk=publication.pk)
+        earlier = PublicationPart.objects.filter(publication=publication, task=task)
+        uploads_discard([one for one in earlier.values_list("upload_id", flat=True) if one is not None])
+        earlier.delete()
+        if part:
+            PublicationPart.objects.create(publication=publication, task=task, **part)
 
 
 def part_settle(upload_id: uuid.UUID, now: datetime) -> None:
@@ -67,7 +77,8 @@ def parts_settle(now: datetime) -> None:
     waiting = PublicationPart.objects.filter(completed_at=None, upload_id__isnull=False).order_by("pk")
     for upload_id in list(waiting.values_list("upload_id", flat=True)[:AT_ONCE]):
         if upload_id is not None:
-            part_settle(upload_id, now)
+            with others_continue("The part of a publication", upload_id):
+                part_settle(upload_id, now)
 
 
 def publication_of(job_id: uuid.UUID, attempt: int) -> Publication | None:

@@ -6,8 +6,10 @@ anywhere, `results_settle` continues; an upload without a row here expires by it
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,6 +24,8 @@ from apps.uploads.selectors import stored_files
 from apps.uploads.services import upload_begin, upload_use, uploads_discard
 from yardmaster.ids import folder_of, new_id
 from yardmaster.storage.file_list import ListedFile
+
+log = logging.getLogger(__name__)
 
 KEPT = 3
 """Checkpoints of one job that are kept; older ones go when a newer one is complete."""
@@ -67,7 +71,17 @@ def results_settle(now: datetime) -> None:
     """Settle whatever was interrupted between a complete upload and its result."""
     waiting = Checkpoint.objects.filter(completed_at__isnull=True).order_by("pk")
     for upload_id in list(waiting.values_list("upload_id", flat=True)[:AT_ONCE]):
-        result_settle(upload_id, now)
+        with others_continue("A checkpoint", upload_id):
+            result_settle(upload_id, now)
+
+
+@contextlib.contextmanager
+def others_continue(what: str, upload_id: uuid.UUID) -> Iterator[None]:
+    """Around one row of many that are settled: what is wrong with it is logged, and the next comes."""
+    try:
+        yield
+    except Exception:
+        log.exception("%s was not settled (upload %s)", what, upload_id)
 
 
 def result_settle(upload_id: uuid.UUID, now: datetime) -> None:

@@ -49,6 +49,7 @@ from apps.uploads.serializers import (
     UploadSerializer,
     UploadSummarySerializer,
     WantedPartsSerializer,
+    signed_parts_json,
 )
 from apps.uploads.services import upload_complete
 from yardmaster.storage.base import Audience
@@ -200,7 +201,7 @@ class TaskUploadPartsView(TaskUploadAddress):
     def post(self, request: Request, upload_id: UUID) -> Response:
         wanted = self.read(WantedPartsSerializer)["parts"]
         urls = parts_sign(self.upload(upload_id), wanted, Audience.TASKS)
-        return Response(SignedPartsSerializer({"urls": urls}).data)
+        return Response(signed_parts_json(urls))
 
 
 class TaskUploadCompleteView(TaskUploadAddress):

@@ -2,8 +2,8 @@
 when it has not. All or nothing: the version's row comes last, in one transaction with everything else.
 
 One worker at a time has a publication's lease. Cut off anywhere, the sweep has it done again: objects are copied to the
-keys that they had before. An object store that does not answer is asked again later; whatever else is wrong ends the
-publication, with its reason on the job's page.
+keys that they had before. An object store that does not answer is asked again later, and so is an error of the portal
+itself, some times; whatever else is wrong ends the publication, with its reason on the job's page.
 """
 
 from __future__ import annotations
@@ -48,6 +48,10 @@ log = logging.getLogger(__name__)
 LEASES = Leases("lease", "leased_until", none=None)
 LASTS = timedelta(minutes=2)
 _AT_ONCE = 200
+_TRIES = 7
+"""After so many, the longest pause lies between two. A store that does not answer counts no further."""
+_MOST_ERRORS = 12
+"""Tries that may end with an error of the portal: an hour or so."""
 _OPEN = Publication.State.COLLECTING
 
 
@@ -84,7 +88,10 @@ def publish(job_id: uuid.UUID) -> None:
             log.info("%s is continued by another worker", publication)
         except Unavailable as error:
             log.warning("%s is tried again later: %s", publication, error)
-            work.put_off()
+            work.put_off(min(publication.tries + 1, _TRIES))
+        except Exception:
+            log.exception("%s was not published", publication)
+            work.put_off_or_end()
 
 
 class _Work:
@@ -111,10 +118,25 @@ class _Work:
             message = "A file that a task sent is no longer in the object store."
             self._end(Publication.State.FAILED, Conflict(message, "part_missing", remedy="Relaunch the job."))
 
-    def put_off(self) -> None:
-        now = timezone.now()
-        pause = delay(self.publication.tries, timedelta(seconds=5), timedelta(minutes=10))
-        LEASES.release(self.rows, self.holder, tries=self.publication.tries + 1, due_at=now + pause)
+    def put_off(self, tries: int) -> None:
+        """To be tried again, after a pause that grows with the number of tries."""
+        pause = delay(tries - 1, timedelta(seconds=5), timedelta(minutes=10))
+        LEASES.release(self.rows, self.holder, tries=tries, due_at=timezone.now() + pause)
+
+    def put_off_or_end(self) -> None:
+        """After an error that nothing else explains."""
+        tries = self.publication.tries + 1
+        if tries < _MOST_ERRORS:
+            self.put_off(tries)
+            return
+        remedy = "An administrator finds it in the log of the workers. Relaunch the job."
+        try:
+            self._end(Publication.State.FAILED, Conflict("The portal had an error.", "portal_error", remedy=remedy))
+        except LeaseLost:
+            log.info("%s is continued by another worker", self.publication)
+        except Exception:  # not even that: the sweep tries again
+            log.exception("%s was not ended", self.publication)
+            self.put_off(tries)
 
     def beat(self) -> None:
         """Renew the lease. Raises `LeaseLost`."""

@@ -69,7 +69,7 @@ def _some(
 class ByPath(ByCursor):
     """The files of a version, in the order of their paths."""
 
-    usual_page = _USUAL_PAGE
+    largest_page, usual_page = 1_000, _USUAL_PAGE
 
     def read(self, rows: Any, cursor: str, size: int) -> tuple[list[Any], str | None, str | None]:
         page = files_page(rows, cursor, size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.api.serializers import StrictSerializer
@@ -66,3 +67,11 @@ class FileSerializer(serializers.Serializer[Any]):
     path = serializers.CharField()
     size = serializers.IntegerField()
     sha256 = serializers.CharField()
+    url = serializers.SerializerMethodField(
+        help_text="With `addresses=1` a short-lived URL of the file's content, else null."
+    )
+
+    @extend_schema_field(serializers.URLField(allow_null=True))
+    def get_url(self, file: Any) -> str | None:
+        address_of = self.context.get("address_of")
+        return address_of(file.path) if address_of else None

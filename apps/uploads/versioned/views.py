@@ -33,6 +33,7 @@ from yardmaster.errors import Problem
 
 NAMESPACE = OpenApiParameter("namespace", str, description="Only this namespace, by id or slug.")
 SEARCH = OpenApiParameter("search", str, description="Only names that contain this, in any case.")
+ADDRESSES = OpenApiParameter("addresses", str, description="`1`: each file with a short-lived URL of its content.")
 PATH = OpenApiParameter("path", str, required=True, description="The file's path within the version.")
 
 
@@ -146,12 +147,26 @@ class VersionView(VersionStoreView):
 
 
 class FilesView(VersionStoreView):
-    """The files of a version, by path."""
+    """The files of a version, by path; on demand each with an address of its content, since a request per file would
+    cost more than small files themselves."""
 
     pagination_class = ByPath
+    _with_addresses_of: Version | None = None
 
     def get(self, request: Request, version_id: UUID) -> Response:
-        return self.page(self.version(version_id), self.answers_with)
+        version = self.version(version_id)
+        if request.query_params.get("addresses") == "1":
+            self._with_addresses_of = version
+            self.note_download(version)
+        return self.page(version, self.answers_with)
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        more = {"address_of": self._address_of} if self._with_addresses_of else {}
+        return {**super().get_serializer_context(), **more}
+
+    def _address_of(self, path: str) -> str:
+        assert self._with_addresses_of is not None
+        return selectors.download_url(self._with_addresses_of, path, content_type=content_type_of(path))
 
 
 class ContentView(VersionStoreView):

@@ -8,7 +8,7 @@ Not here: which files there are, and what becomes of what was found in them (`ap
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -28,7 +28,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def in_parallel(work: Callable[[T], R], items: Iterable[T], beat: Callable[[], None]) -> Iterator[R]:
+def in_parallel(work: Callable[[T], R], items: Iterable[T], beat: Callable[[], None]) -> Generator[R, None, None]:
     """`work(item)` of each item, in order, a few ahead of what was taken. `beat` is called now and then while waiting.
 
     What a piece of work raises is raised here; nothing is begun after that.
@@ -78,6 +78,11 @@ class Assembly:
     declared: str = ""
     whole: str = ""
     listed: ObjectStat | None = None
+
+    @property
+    def is_listed(self) -> bool:
+        """All that is needed of the store is known: looking at the file and assembling it ask it nothing."""
+        return self.listed is not None and not self.multipart_id
 
     def arrived(self) -> list[Part] | None:
         """The parts of the file that are there; each without an ETag where they are put together already. None: the

@@ -12,6 +12,7 @@ import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from urllib.parse import quote, urlsplit
 
 from yardmaster.storage.base import MAX_EXPIRY
@@ -43,10 +44,10 @@ def presigned_url(endpoint: str, call: Call, credentials: Credentials, expires: 
     """The address at which `call` may be made without other credentials from `now` on, for `expires`.
 
     `endpoint` is the store as its sender sees it, `https://host[:port]`. Raises ValueError: an expiry of nothing, or of
-    more than the seven days that S3 allows.
+    more than `MAX_EXPIRY`.
     """
     if not timedelta() < expires <= MAX_EXPIRY:
-        raise ValueError(f"an address lives more than 0 seconds and at most {MAX_EXPIRY.days} days, not {expires}")
+        raise ValueError(f"an address lives more than 0 seconds and at most {MAX_EXPIRY}, not {expires}")
     stamp = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     scope = f"{stamp[:8]}/{credentials.region}/s3/aws4_request"
     headers = {"host": _host(endpoint)} | {name.lower(): value.strip() for name, value in call.headers.items()}
@@ -61,7 +62,7 @@ def presigned_url(endpoint: str, call: Call, credentials: Credentials, expires: 
             "X-Amz-SignedHeaders": names,
         }
     )
-    path = f"/{_quoted(call.bucket)}/{quote(call.key, safe='/~')}" if call.key else f"/{_quoted(call.bucket)}"
+    path = f"/{_quoted(call.bucket)}/{_key_quoted(call.key)}" if call.key else f"/{_quoted(call.bucket)}"
     lines = [call.method, path, query, *(f"{name}:{headers[name]}" for name in sorted(headers)), "", names]
     request = "\n".join([*lines, "UNSIGNED-PAYLOAD"])
     text = "\n".join([_ALGORITHM, stamp, scope, hashlib.sha256(request.encode()).hexdigest()])
@@ -69,7 +70,9 @@ def presigned_url(endpoint: str, call: Call, credentials: Credentials, expires: 
     return f"{endpoint}{path}?{query}&X-Amz-Signature={signature}"
 
 
+@lru_cache(maxsize=64)
 def _key(credentials: Credentials, day: str) -> bytes:
+    """The same for all addresses of a day."""
     key = f"AWS4{credentials.secret_key}".encode()
     for word in (day, credentials.region, "s3", "aws4_request"):
         key = hmac.new(key, word.encode(), hashlib.sha256).digest()
@@ -80,10 +83,23 @@ def _encoded(query: Mapping[str, str]) -> str:
     return "&".join(f"{name}={value}" for name, value in sorted((_quoted(n), _quoted(v)) for n, v in query.items()))
 
 
+@lru_cache(maxsize=256)
 def _quoted(text: str) -> str:
     return quote(text, safe="~")
 
 
+def _key_quoted(key: str) -> str:
+    """Of the files of a folder, only the name is another."""
+    folder, slash, name = key.rpartition("/")
+    return _folder_quoted(folder) + slash + quote(name, safe="~")
+
+
+@lru_cache(maxsize=64)
+def _folder_quoted(folder: str) -> str:
+    return quote(folder, safe="/~")
+
+
+@lru_cache(maxsize=64)
 def _host(endpoint: str) -> str:
     """As clients send it: without the port that the scheme has anyway."""
     parts = urlsplit(endpoint)

@@ -74,7 +74,7 @@ class AddressBook:
 
     def _until(self, expires: timedelta) -> int:
         if not timedelta() < expires <= MAX_EXPIRY:
-            raise ValueError(f"an address lives more than 0 seconds and at most {MAX_EXPIRY.days} days, not {expires}")
+            raise ValueError(f"an address lives more than 0 seconds and at most {MAX_EXPIRY}, not {expires}")
         return int(self._clock() + expires.total_seconds())
 
     def _sign(self, method: str, until: int, facts: list[str | int]) -> str:

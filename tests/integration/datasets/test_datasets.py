@@ -260,7 +260,7 @@ def test_files_are_listed_by_path_in_pages(client):
 
 
 @pytest.mark.parametrize(
-    "query", ["cursor=x", "cursor=%00", "cursor=bg==x", "page_size=0", "page_size=x", "page_size=999"]
+    "query", ["cursor=x", "cursor=%00", "cursor=bg==x", "page_size=0", "page_size=x", "page_size=1001"]
 )
 def test_a_bad_page_is_refused(client, query):
     version = make(client)["latest"]["id"]
@@ -274,6 +274,17 @@ def test_a_file_is_downloaded_by_a_redirect(client):
     body = Client().get(answer.headers["Location"].partition(":8080")[2])
     assert b"".join(body.streaming_content) == CONTENT["train/a.csv"]
     assert "a.csv" in body.headers["Content-Disposition"]
+
+
+def test_files_are_listed_with_addresses_of_their_content(client, ada):
+    version = make(client)["latest"]["id"]
+    address = f"/api/v1/dataset-versions/{version}/files/"
+    assert {one["url"] for one in client.get(address).json()["results"]} == {None}
+    before = AuditEvent.objects.filter(action="dataset.download").count()
+    for one in client.get(f"{address}?addresses=1").json()["results"]:
+        body = Client().get(one["url"].partition(":8080")[2])
+        assert b"".join(body.streaming_content) == CONTENT[one["path"]]
+    assert AuditEvent.objects.filter(action="dataset.download").count() == before + 1
 
 
 @pytest.mark.parametrize("path", ["", "nothing", "train", "train/", "../x", "train/../c.bin", "C.BIN", "%00"])

@@ -12,7 +12,7 @@ from django.test import Client
 from apps.stores import storage
 from portal.one_thread import OneThread
 
-HOUR = timedelta(hours=1)
+QUARTER = timedelta(minutes=15)
 DATA = b"0123456789"
 
 
@@ -23,7 +23,7 @@ def _path(url: str) -> str:
 @pytest.fixture
 def url(store) -> str:
     store.put("datasets/1/a.txt", DATA)
-    return _path(store.read_url("datasets/1/a.txt", HOUR, filename="a.txt", content_type="text/plain"))
+    return _path(store.read_url("datasets/1/a.txt", QUARTER, filename="a.txt", content_type="text/plain"))
 
 
 def _body(answer) -> bytes:
@@ -42,7 +42,7 @@ def test_an_object_is_delivered_whole(url):
 def test_hostile_content_never_runs_on_the_portals_origin(store, name):
     store.put(f"d/{name}", b"<script>alert(1)</script>")
     for claimed in ("text/html", "image/svg+xml", "application/javascript", ""):
-        answer = Client().get(_path(store.read_url(f"d/{name}", HOUR, filename=name, content_type=claimed)))
+        answer = Client().get(_path(store.read_url(f"d/{name}", QUARTER, filename=name, content_type=claimed)))
         assert answer.headers["Content-Type"] == "application/octet-stream"
         assert answer.headers["Content-Disposition"].startswith("attachment")
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
@@ -52,7 +52,7 @@ def test_hostile_content_never_runs_on_the_portals_origin(store, name):
 
 def test_a_picture_keeps_its_type_so_that_pages_can_show_it(store):
     store.put("d/a.png", b"\x89PNG")
-    answer = Client().get(_path(store.read_url("d/a.png", HOUR, content_type="image/png")))
+    answer = Client().get(_path(store.read_url("d/a.png", QUARTER, content_type="image/png")))
     assert answer.headers["Content-Type"] == "image/png"
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
@@ -63,7 +63,7 @@ def test_a_picture_keeps_its_type_so_that_pages_can_show_it(store):
 )
 def test_no_file_name_breaks_out_of_its_header(store, name):
     store.put("k", DATA)
-    answer = Client().get(_path(store.read_url("k", HOUR, filename=name)))
+    answer = Client().get(_path(store.read_url("k", QUARTER, filename=name)))
     assert answer.status_code == 200
     disposition = answer.headers["Content-Disposition"]
     assert disposition.startswith("attachment")
@@ -158,7 +158,7 @@ def test_an_expired_address_says_so(store, settings):
     options = settings.YARDMASTER_STORAGE["options"]
     past = LocalStorage(**options, clock=lambda: 1_000_000.0)
     past.put("k", DATA)
-    answer = Client().get(_path(past.read_url("k", HOUR)))
+    answer = Client().get(_path(past.read_url("k", QUARTER)))
     assert (answer.status_code, answer.json()["code"]) == (403, "address_expired")
     assert answer.json()["remedy"]
 
@@ -204,7 +204,7 @@ def test_memory_stays_flat_under_asgi_whatever_the_size(store):
             return data
 
     store.put("big", Zeros())
-    url = _path(storage().read_url("big", HOUR))
+    url = _path(storage().read_url("big", QUARTER))
     got = 0
 
     def count(piece: bytes) -> None:

@@ -17,6 +17,16 @@ class Asked:
     path: str
     headers: dict[str, str]
     body: bytes
+    peer: int = 0
+    """The client's port."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """An answer of which the first `sent` bytes come, and then nothing more."""
+
+    data: bytes
+    sent: int
 
 
 @dataclass
@@ -40,15 +50,24 @@ def flaky_server() -> Iterator[FlakyServer]:
     state = FlakyServer()
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def _any(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            answer = state.answer(Asked(self.command, self.path, headers, body))
+            answer = state.answer(Asked(self.command, self.path, headers, body, self.client_address[1]))
             if answer is None:
                 self.close_connection = True
                 self.connection.close()
                 return
             status, value = answer
+            if isinstance(value, Cut):
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(value.data)))
+                self.end_headers()
+                self.wfile.write(value.data[: value.sent])
+                self.close_connection = True
+                return
             data = value if isinstance(value, bytes) else json.dumps(value).encode()
             self.send_response(status)
             if 300 <= status < 400:

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from tests.unit.client.flaky_server import Asked, FlakyServer
-from yardmaster_client import local_files
+from yardmaster_client import local_files, uploads
 from yardmaster_client.downloads import RemoteFile, download
 from yardmaster_client.errors import NotReachable, PortalError
 from yardmaster_client.local_files import find_files
+from yardmaster_client.models import Dataset, DatasetVersion
+from yardmaster_client.stores import Store
 from yardmaster_client.transport import Transport
 from yardmaster_client.uploads import upload
 
@@ -223,6 +225,60 @@ def test_a_damaged_file_is_refused_and_not_left_behind(
     with pytest.raises(PortalError, match="damaged"):
         download(transport, [remote(server, "a.txt", b"data")], tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_version_is_downloaded_with_an_address_for_each_file_at_once(
+    server: FlakyServer, transport: Transport, tmp_path: Path
+) -> None:
+    """And a file whose address has expired meanwhile is asked for by itself."""
+    content = {"a.txt": b"one", "deep/b.txt": b"second"}
+
+    def answer(asked: Asked) -> tuple[int, Any]:
+        path, _, query = asked.path.removeprefix("/api/v1/").partition("?")
+        if path == "dataset-versions/v1/files/":
+            assert "addresses=1" in query
+            rows = [
+                {"path": name, "size": len(data), "sha256": hashlib.sha256(data).hexdigest(),
+                 "url": f"{server.url}/signed/{name}?signature=1"}
+                for name, data in content.items()
+            ]  # fmt: skip
+            return 200, {"results": rows, "next": None}
+        if path == "dataset-versions/v1/":
+            return 200, {"id": "v1", "number": 1, "size": 9}
+        if path.startswith("/signed/deep"):
+            return 403, {}
+        return 200, content["a.txt" if path.startswith("/signed/") else "deep/b.txt"]
+
+    server.by_path = answer
+    seen: list[tuple[int, int]] = []
+    store = Store(transport, "dataset", Dataset, DatasetVersion)
+    found = store.download("v1", tmp_path, lambda *at: seen.append(at))
+    assert {str(one.relative_to(tmp_path)): one.read_bytes() for one in found} == content
+    assert (seen[0], seen[-1]) == ((0, 9), (9, 9))
+    asked = [one.path.partition("?")[0] for one in server.asked]
+    assert sorted(asked) == [
+        "/api/v1/dataset-versions/v1/", "/api/v1/dataset-versions/v1/files/",
+        "/api/v1/dataset-versions/v1/files/content/", "/signed/a.txt", "/signed/deep/b.txt",
+    ]  # fmt: skip
+    assert ["authorization" in one.headers for one in server.asked if "/signed/" in one.path] == [False, False]
+
+
+def test_small_files_are_sent_from_memory_and_large_parts_read_again(
+    server: FlakyServer, transport: Transport, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "_KEPT_BYTES", 25)
+    reads: list[int] = []
+    read = uploads._Part.read
+
+    def noted(part: uploads._Part) -> bytes:
+        reads.append(part.number)
+        return read(part)
+
+    monkeypatch.setattr(uploads._Part, "read", noted)
+    portal = UploadingPortal(server)
+    upload(transport, "dataset", find_files([folder]))
+    assert portal.content(0) == bytes(range(95))
+    assert sorted(reads) == sorted([*range(1, 11), *range(3, 11)])
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/x", "a/../../x", "", "a\\b", "a\0b"])

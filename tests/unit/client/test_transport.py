@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from tests.unit.client.flaky_server import FlakyServer, flaky_server
+from tests.unit.client.flaky_server import Cut, FlakyServer, flaky_server
 from yardmaster_client.errors import NotReachable, PortalError
 from yardmaster_client.transport import Transport
 
@@ -89,6 +89,53 @@ def test_the_token_goes_to_the_portal_and_not_to_an_object_store(server: FlakySe
         assert b"".join(got) == b"datadata"
         assert ["authorization" in asked.headers for asked in store.asked] == [False, False]
         assert server.asked[0].headers["authorization"] == "Bearer secret"
+
+
+def test_a_download_that_is_interrupted_continues_where_it_stopped(server: FlakyServer, transport: Transport) -> None:
+    with flaky_server() as store:
+        store.answers = [
+            (200, Cut(b"0123456789", 4)),
+            (503, b"SlowDown"),
+            None,
+            (206, Cut(b"456789", 3)),
+            (206, b"789"),
+        ]
+        got: list[bytes] = []
+        assert transport.read_signed(f"{store.url}/object?signature=1", got.append) == 10
+        assert b"".join(got) == b"0123456789"
+        ranges = [asked.headers.get("range") for asked in store.asked]
+        assert ranges == [None, "bytes=4-", "bytes=4-", "bytes=4-", "bytes=7-"]
+
+
+def test_a_download_that_never_continues_is_an_error_without_its_signature(
+    server: FlakyServer, transport: Transport
+) -> None:
+    with flaky_server() as store:
+        store.answers = [(200, Cut(b"0123456789", 4)), None]
+        with pytest.raises(NotReachable) as caught:
+            transport.read_signed(f"{store.url}/object?signature=1", lambda data: None)
+        assert store.url in str(caught.value)
+        assert "signature" not in str(caught.value)
+        assert len(store.asked) <= 10
+
+
+def test_a_server_that_does_not_continue_in_the_middle_gives_no_mixed_file(
+    server: FlakyServer, transport: Transport
+) -> None:
+    with flaky_server() as store:
+        store.answers = [(200, Cut(b"0123456789", 4)), (200, b"abcdefghij")]
+        got: list[bytes] = []
+        with pytest.raises(NotReachable, match="does not continue"):
+            transport.read_signed(f"{store.url}/object?signature=1", got.append)
+        assert b"".join(got) == b"0123"
+
+
+def test_connections_to_a_store_are_kept(server: FlakyServer, transport: Transport) -> None:
+    server.answers = [(200, b"data")]
+    for _ in range(3):
+        transport.read_signed(f"{server.url}/object?signature=1", lambda data: None)
+        transport.put_part(f"{server.url}/part?signature=1", b"data", {})
+    assert len({asked.peer for asked in server.asked}) == 1
 
 
 def test_a_refused_download_says_why(server: FlakyServer, transport: Transport) -> None:
