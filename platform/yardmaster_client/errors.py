@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,26 @@ class PortalError(Exception):
         facts = {key: value for key, value in body.items() if key not in _OF_EVERY_PROBLEM}
         code, detail, remedy = (str(body.get(key, "")) for key in ("code", "detail", "remedy"))
         return cls(status, code, detail, remedy, errors, facts)
+
+
+_STORE_CODE = re.compile(r"<Code>([\w.-]{1,60})</Code>")
+_STORE_MESSAGE = re.compile(r"<Message>([^<]{1,300})</Message>")
+_STORE_IS_FULL = {"XMinioStorageFull", "StorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded"}
+
+
+def store_error(status: int, body: object) -> PortalError:
+    """What an object store has answered at a signed address: the portal's own as problem+json, others as S3's XML."""
+    found = _STORE_CODE.search(body) if isinstance(body, str) else None
+    if found is None:
+        return PortalError.from_answer(status, body)
+    code, said = found[1], _STORE_MESSAGE.search(str(body))
+    if code in _STORE_IS_FULL or status == 507:
+        remedy = (
+            "Delete data that you no longer need, or ask an administrator for more storage; then repeat the command."
+        )
+        return PortalError(status, "storage_full", "The object store is full.", remedy)
+    words = f": {said[1]}" if said else ""
+    return PortalError(status, f"store_{code}", f"The object store answered {status} {code}{words}")
 
 
 class NotReachable(Exception):

@@ -17,7 +17,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx2
 
 from yardmaster_client.connections import NoAnswer
-from yardmaster_client.errors import NotReachable, PortalError
+from yardmaster_client.errors import NotReachable, PortalError, store_error
 from yardmaster_client.signed import SignedAddresses
 
 _TRIES = 5
@@ -158,7 +158,7 @@ class Transport:
             self._sleep(_pause(answer, attempt))
             attempt += 1
         if answer.status_code >= 300:
-            raise PortalError.from_answer(answer.status_code, _decoded(answer.content))
+            raise store_error(answer.status_code, _decoded(answer.content))
         return total
 
     @contextlib.contextmanager
@@ -176,7 +176,7 @@ class Transport:
         """PUT one part to its signed address (which needs no other credential); returns its ETag."""
         answer = self._repeat(lambda: self._signed.put(url, data, headers), _server(url))
         if answer.status_code >= 300:
-            raise PortalError.from_answer(answer.status_code, _decoded(answer.content))
+            raise store_error(answer.status_code, _decoded(answer.content))
         return str(answer.headers.get("ETag", ""))
 
     def _repeat(self, call: Callable[[], T], server: str = "") -> T:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import uuid
+from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 import urllib3
@@ -21,6 +23,7 @@ from apps.datasets.selectors import DATASETS
 from apps.namespaces.models import Namespace
 from apps.secrets.models import Kind
 from apps.secrets.services import secret_set
+from apps.stores import storage
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
 from apps.uploads.versioned.selectors import files_in
@@ -217,6 +220,18 @@ def test_credentials_in_use_are_not_deleted_by_accident_and_their_loss_is_said(a
     lost = client.get(f"/api/v1/dataset-versions/{version.pk}/files/content/?path=a.txt")
     assert (lost.status_code, lost.json()["code"]) == (404, "secret_missing")
     assert again(bucket, ada).problem["code"] == "secret_missing"
+
+
+def test_replaced_credentials_are_used_after_two_seconds(ada, mine, version, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(access, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    access.forget_all()
+    key = f"{version.key_prefix}/a.txt"
+    assert KEYS[0] in storage().read_url(key, timedelta(minutes=1))
+    other = json.dumps({"access_key": "another-key", "secret_key": "another-secret"})
+    secret_set(namespace=mine, name="KEYS", value=other, actor=ada, kind=Kind.S3)
+    now[0] += 2.0
+    assert "another-key" in storage().read_url(key, timedelta(minutes=1))
 
 
 def test_a_scan_whose_message_was_lost_is_found_by_the_sweep(ada, mine, theirs, with_token, monkeypatch):

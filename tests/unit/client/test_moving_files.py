@@ -35,6 +35,7 @@ class UploadingPortal:
         self.breaks_after: int | None = None
         self.problem: dict[str, Any] | None = None
         self.is_large = False
+        self.refusals: list[tuple[int, Any]] = []
         server.by_path = self
 
     def __call__(self, asked: Asked) -> tuple[int, Any] | None:
@@ -71,6 +72,8 @@ class UploadingPortal:
     def _take_part(self, path: str, body: bytes) -> tuple[int, Any] | None:
         if self.breaks_after is not None and len(self.parts) >= self.breaks_after:
             return None
+        if self.refusals:
+            return self.refusals.pop(0)
         _, file, part = path.lstrip("/").split("/")
         self.parts[int(file), int(part)] = body
         return 200, {}
@@ -145,6 +148,43 @@ def test_mlflow_7564_a_broken_upload_goes_on_where_it_was(
     assert sum(asked.method == "PUT" for asked in server.asked) - puts_before == 10 - 4
     assert portal.begun == 1
     assert portal.content(0) == bytes(range(95))
+
+
+def s3_error(code: str) -> bytes:
+    return f"<Error><Code>{code}</Code><Message>It is so.</Message><Resource>/b/k</Resource></Error>".encode()
+
+
+@pytest.mark.parametrize(
+    "refusal", [(403, s3_error("AccessDenied")), (400, s3_error("XAmzContentChecksumMismatch")), (503, b""), (503, {})]
+)
+def test_an_expired_address_damage_on_the_way_and_a_busy_store_cost_another_try(
+    server: FlakyServer, transport: Transport, folder: Path, refusal: tuple[int, Any]
+) -> None:
+    portal = UploadingPortal(server)
+    portal.refusals = [refusal]
+    upload(transport, "dataset", find_files([folder]))
+    assert portal.content(0) == bytes(range(95))
+
+
+def test_a_store_that_is_full_half_way_is_named_and_the_upload_continues_later(
+    server: FlakyServer, transport: Transport, folder: Path
+) -> None:
+    portal = UploadingPortal(server)
+    portal.refusals = [(200, {}), (507, s3_error("XMinioStorageFull"))]
+    with pytest.raises(PortalError, match="full") as caught:
+        upload(transport, "dataset", find_files([folder]))
+    assert (caught.value.code, "repeat the command" in caught.value.remedy) == ("storage_full", True)
+    upload(transport, "dataset", find_files([folder]))
+    assert (portal.begun, portal.content(0)) == (1, bytes(range(95)))
+
+
+def test_what_the_store_refuses_for_good_is_said_in_its_words(
+    server: FlakyServer, transport: Transport, folder: Path
+) -> None:
+    UploadingPortal(server).refusals = [(403, s3_error("SignatureDoesNotMatch"))] * 100
+    with pytest.raises(PortalError, match="403 SignatureDoesNotMatch: It is so") as caught:
+        upload(transport, "dataset", find_files([folder]))
+    assert server.url not in str(caught.value)
 
 
 def test_many_files_are_announced_with_many_requests_and_continued_by_page(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+
 import httpx2
 import pytest
 
 from tests.unit.client.flaky_server import Cut, FlakyServer, flaky_server
+from yardmaster_client.connections import NoAnswer
 from yardmaster_client.errors import NotReachable, PortalError
+from yardmaster_client.signed import SignedAddresses
 from yardmaster_client.transport import Transport
 
 
@@ -128,6 +132,17 @@ def test_a_server_that_does_not_continue_in_the_middle_gives_no_mixed_file(
         with pytest.raises(NotReachable, match="does not continue"):
             transport.read_signed(f"{store.url}/object?signature=1", got.append)
         assert b"".join(got) == b"0123"
+
+
+def test_a_store_that_stalls_is_not_waited_for_without_end() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stalled:
+        url = f"http://127.0.0.1:{stalled.getsockname()[1]}/object?signature=1"
+        for call in (
+            lambda: SignedAddresses(0.05).get(url, lambda data: None),
+            lambda: SignedAddresses(0.05).put(url, b"data", {}),
+        ):
+            with pytest.raises(NoAnswer, match="timed out"):
+                call()
 
 
 def test_connections_to_a_store_are_kept(server: FlakyServer, transport: Transport) -> None:
