@@ -23,7 +23,7 @@ from yardmaster.storage.s3 import S3Storage
 
 PREFIX = "buckets/"
 REMEMBERED = 2.0
-"""Seconds for which a bucket's keys are kept in this process: a thousand addresses are signed at once. Whoever replaces
+"""Seconds for which a bucket's keys are kept in this process: a thousand addresses are signed at once. Who replaces
 keys revokes the earlier ones, which should sign nothing any more."""
 
 _lock = threading.Lock()

@@ -18,7 +18,7 @@ _PARALLEL = 4
 _ETAG = "etag:"
 """Before a store's ETag, in the place of a checksum: nothing to compare the content with."""
 _CHUNK = 1 << 20
-_SMALL, _FETCHED_TOGETHER = 64 << 10, 16
+_SMALL, _GROUP = 64 << 10, 16
 """Files up to this size are handed to a fetching thread several at a time."""
 
 
@@ -63,7 +63,7 @@ def download(
     done = 0
     progress(0, total)
     with ThreadPoolExecutor(_PARALLEL) as pool:
-        groups = _together((file, _place(folder, file.path)) for file in files)
+        groups = _grouped((file, _place(folder, file.path)) for file in files)
         for group in in_order(pool, fetching.fetch_all, groups, ahead=2 * _PARALLEL):
             for file, place in group:
                 places.append(place)
@@ -72,12 +72,12 @@ def download(
     return places
 
 
-def _together(files: Iterable[tuple[RemoteFile, Path]]) -> Iterator[list[tuple[RemoteFile, Path]]]:
+def _grouped(files: Iterable[tuple[RemoteFile, Path]]) -> Iterator[list[tuple[RemoteFile, Path]]]:
     """Small files several at a time, others one by one: handing over costs as much as fetching a small one."""
     some: list[tuple[RemoteFile, Path]] = []
     for one in files:
         some.append(one)
-        if one[0].size > _SMALL or len(some) == _FETCHED_TOGETHER:
+        if one[0].size > _SMALL or len(some) == _GROUP:
             yield some
             some = []
     if some:

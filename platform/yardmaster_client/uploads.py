@@ -34,7 +34,7 @@ _SIGNED_BYTES = 64 << 20
 _KEPT_BYTES = 16 << 20
 """Of each such batch: parts that are held in memory from when they are hashed until they are sent. Others are read once
 more."""
-_SMALL, _SENT_TOGETHER = 64 << 10, 16
+_SMALL, _GROUP = 64 << 10, 16
 """Parts up to this size are handed to a sending thread several at a time."""
 _PARALLEL = 4
 
@@ -160,8 +160,8 @@ def _send(transport: Transport, state: Upload, files: Sequence[LocalFile], is_ne
     sent(0)
     with ThreadPoolExecutor(_PARALLEL) as senders, ThreadPoolExecutor(1) as signers:
         batches = in_order(signers, partial(_sign, transport, state.id), _batches(lacking()), ahead=1)
-        together = _together(chain.from_iterable(batches))
-        deque(in_order(senders, send, together, ahead=2 * _PARALLEL), maxlen=0)
+        groups = _grouped(chain.from_iterable(batches))
+        deque(in_order(senders, send, groups, ahead=2 * _PARALLEL), maxlen=0)
 
 
 def _arrived(transport: Transport, state: Upload, count: int) -> Iterator[frozenset[int]]:
@@ -244,12 +244,12 @@ def _sign(transport: Transport, upload_id: str, batch: Sequence[_Part]) -> list[
     return [_SignedPart(*one) for one in zip(batch, asked, addresses, held, strict=True)]
 
 
-def _together(parts: Iterable[_SignedPart]) -> Iterator[list[_SignedPart]]:
+def _grouped(parts: Iterable[_SignedPart]) -> Iterator[list[_SignedPart]]:
     """Small parts several at a time, others one by one: handing over costs as much as sending a small one."""
     some: list[_SignedPart] = []
     for part in parts:
         some.append(part)
-        if part.part.size > _SMALL or len(some) == _SENT_TOGETHER:
+        if part.part.size > _SMALL or len(some) == _GROUP:
             yield some
             some = []
     if some:

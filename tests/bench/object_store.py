@@ -1,6 +1,6 @@
 """What the portal costs on the way to an S3 server and back, against the bare `minio` client with the same parts and as
 many at once, in time and in processor time of all processes together; what the web process keeps of it; what a client
-that is killed sends twice, and what the reaper leaves of an upload that nobody continues.
+that is killed sends twice, and what the reaper leaves of an upload that is never continued.
 
 The bare client does not look at what it downloads; a third comparison is with one that computes the SHA-256 of it, as
 ours does."""

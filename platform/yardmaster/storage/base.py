@@ -23,7 +23,7 @@ MAX_PART_SIZE = 5 << 30
 MAX_OBJECT_SIZE = 5 << 40
 MAX_KEY_BYTES = 1024
 MAX_EXPIRY = timedelta(minutes=15)
-"""Of a signed address, whoever asks for it: it is a credential. (S3 would allow seven days.)"""
+"""Of a signed address, which is a credential. (S3 would allow seven days.)"""
 CHUNK = 1 << 20
 
 

@@ -1,4 +1,4 @@
-"""A store that is busy, away or full in the middle of an upload: the sender is told, nothing is lost or half made, and
+"""A store that is busy, away or full in the middle of an upload: the sender learns it, nothing is lost or half made, and
 the upload continues when the store is well again."""
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def test_a_store_that_is_full_takes_the_upload_back_to_its_sender(client, failur
     upload = sent(client)
     failures["multipart_complete"] = [StorageFull("The object store is full.", remedy="Delete data.")]
     answer = complete(client, upload)
-    assert (answer.status_code, answer.json()["code"]) == (507, "storage_full")
+    assert (answer.status_code, answer.json()["code"]) == (503, "storage_full")
     shown = client.get(f"/api/v1/uploads/{upload}/").json()
     assert (shown["state"], shown["problem"]["code"], shown["problem"]["remedy"]) == (
         "open", "storage_full", "Delete data.",
