@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import json
-import uuid
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
 from apps.datasets.models import Dataset, DatasetVersion
-from apps.jobs.models import Checkpoint, Job, JobEvent, OutputUpload, Publication, PublicationPart
+from apps.jobs.models import Job, JobEvent, Publication, PublicationPart
 from apps.jobs.published import published_by
 from apps.jobs.services import job_delete
-from apps.jobs.state import exports, outputs, publications, results
 from apps.jobs.worker import publishing
 from apps.jobs.worker.publishing import publications_sweep, publish
 from apps.namespaces.models import Role as Seat
 from apps.namespaces.selectors import quota_of
 from apps.namespaces.services import member_add, member_remove, team_create
-from apps.registry.models import ModelUpload
 from apps.stores import storage
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
 from apps.uploads.services import uploads_sweep
 from apps.uploads.versioned.selectors import files_of
-from celery_worker import tasks
 from tests.integration.jobs.test_job_outputs import put
 from tests.integration.jobs.world import task_of
 from yardmaster.errors import Unavailable
@@ -356,112 +352,3 @@ class TestPrepared:
         succeed(world, job)
         assert Publication.objects.get(job=job).problem["code"] == "bad_results"
         assert not DatasetVersion.objects.filter(parent__name="prepared").exists()
-
-
-def test_an_error_of_the_portal_is_tried_again_some_times_and_then_said(world, ada, signed_in, monkeypatch):
-    job = launched(world, ada)
-    send(job, 0, A)
-    send(job, 1, B)
-
-    def broken(*_, **__):
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(publishing, "objects_join", broken)
-    job = succeed(world, job)
-    row = Publication.objects.get(job=job)
-    assert (row.state, row.tries, row.lease) == ("collecting", 1, None)
-    assert row.due_at > timezone.now()
-    for _ in range(2, 12):
-        publish(job.pk)
-    assert Publication.objects.get(job=job).state == "collecting"
-    publish(job.pk)
-    row = Publication.objects.get(job=job)
-    assert (row.state, row.problem["code"]) == ("failed", "portal_error")
-    assert (
-        "log of the workers" in signed_in(ada).get(f"/api/v1/jobs/{job.pk}/").json()["published"]["problem"]["remedy"]
-    )
-    assert stored(job) == 0
-    publish(job.pk)
-    assert not DatasetVersion.objects.exists()
-
-
-def test_a_store_that_is_away_for_days_does_not_end_a_publication(world, ada, monkeypatch):
-    job = launched(world, ada)
-    send(job, 0, A)
-    send(job, 1, B)
-
-    def away(*_, **__):
-        raise Unavailable("The object store does not answer.")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(publishing, "objects_join", away)
-        job = succeed(world, job)
-        for _ in range(20):
-            publish(job.pk)
-    assert Publication.objects.get(job=job).state == "collecting"
-    publish(job.pk)
-    assert content_of(DatasetVersion.objects.get()) == A | B
-
-
-def test_of_two_starts_of_one_task_at_once_the_later_one_counts(world, ada, monkeypatch):
-    job = launched(world, ada)
-    begin = publications.upload_begin
-    others = []
-
-    def meanwhile(**wanted):
-        if not others:
-            others.append(None)
-            others[0] = publications.part_begin(job=job, attempt=1, task="worker-0", files=wanted["files"])
-        return begin(**wanted)
-
-    monkeypatch.setattr(publications, "upload_begin", meanwhile)
-    sent = send(job, 0, A)
-    part = PublicationPart.objects.get(publication__job=job)
-    assert str(part.upload_id) == sent["id"] != str(others[0].pk)
-    assert not Upload.objects.filter(pk=others[0].pk, state="open").exists()
-
-
-def _part(job, upload):
-    publication, _ = Publication.objects.get_or_create(job=job, attempt=1)
-    PublicationPart.objects.create(publication=publication, task=str(upload)[-8:], upload_id=upload)
-
-
-@pytest.mark.parametrize(
-    ("module", "one", "all_of_them", "make"),
-    [
-        (publications, "part_settle", "parts_settle", _part),
-        (results, "result_settle", "results_settle", lambda job, upload: Checkpoint.objects.create(
-            job=job, attempt=1, step=1, upload_id=upload, size=1)),
-        (exports, "export_settle", "exports_settle", lambda job, upload: ModelUpload.objects.create(
-            job=job, attempt=1, upload_id=upload)),
-        (outputs, "outputs_settle", "outputs_sweep", lambda job, upload: OutputUpload.objects.create(
-            job=job, attempt=1, upload_id=upload)),
-    ],
-)  # fmt: skip
-def test_one_bad_row_does_not_hold_up_the_others(world, ada, monkeypatch, module, one, all_of_them, make):
-    job = launched(world, ada)
-    for _ in range(2):
-        make(job, uuid.uuid4())
-    seen = []
-
-    def settle(upload_id, now):
-        seen.append(upload_id)
-        if len(seen) == 1:
-            raise ValueError(upload_id)
-
-    monkeypatch.setattr(module, one, settle)
-    getattr(module, all_of_them)(timezone.now())
-    assert len(set(seen)) == 2
-
-
-def test_one_kind_of_results_does_not_hold_up_the_others(monkeypatch):
-    called = []
-
-    def settle(now):
-        called.append(now)
-        raise ValueError("broken")
-
-    for name in ("publications_sweep", "results_settle", "exports_settle", "outputs_sweep"):
-        monkeypatch.setattr(tasks, name, settle)
-    tasks.settle_results()
-    assert len(called) == 4
