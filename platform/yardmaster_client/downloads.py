@@ -114,8 +114,10 @@ class _Fetching:
         try:
             self._receive(file, draft)
             draft.replace(place)
-        except BaseException:
+        except BaseException as error:
             draft.unlink(missing_ok=True)
+            if isinstance(error, PortalError):
+                raise error.at(file.path) from None
             raise
 
     def _receive(self, file: RemoteFile, draft: Path) -> None:

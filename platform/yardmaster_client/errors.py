@@ -50,6 +50,13 @@ class PortalError(Exception):
         code, detail, remedy = (str(body.get(key, "")) for key in ("code", "detail", "remedy"))
         return cls(status, code, detail, remedy, errors, facts)
 
+    def at(self, path: str) -> PortalError:
+        """The same with the file that it is about."""
+        if path in self.detail:
+            return self
+        detail = f"{path}: {self.detail}"
+        return PortalError(self.status, self.code, detail, self.remedy, self.errors, self.facts)
+
 
 _STORE_CODE = re.compile(r"<Code>([\w.-]{1,60})</Code>")
 _STORE_MESSAGE = re.compile(r"<Message>([^<]{1,300})</Message>")
@@ -67,6 +74,8 @@ def store_error(status: int, body: object) -> PortalError:
             "Delete data that you no longer need, or ask an administrator for more storage; then repeat the command."
         )
         return PortalError(status, "storage_full", "The object store is full.", remedy)
+    if code == "NoSuchKey":
+        return PortalError(status, "object_missing", "This file is no longer in the object store.")
     words = f": {said[1]}" if said else ""
     return PortalError(status, f"store_{code}", f"The object store answered {status} {code}{words}")
 

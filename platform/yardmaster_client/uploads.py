@@ -153,7 +153,10 @@ def _send(transport: Transport, state: Upload, files: Sequence[LocalFile], is_ne
 
     def send(parts: Sequence[_SignedPart]) -> None:
         for part in parts:
-            _send_part(transport, state.id, part)
+            try:
+                _send_part(transport, state.id, part)
+            except PortalError as error:
+                raise error.at(part.part.file.path) from None
             sent(part.part.size)
 
     known = _arrived(transport, state, len(files))

@@ -173,7 +173,8 @@ def test_a_store_that_is_full_half_way_is_named_and_the_upload_continues_later(
     portal.refusals = [(200, {}), (507, s3_error("XMinioStorageFull"))]
     with pytest.raises(PortalError, match="full") as caught:
         upload(transport, "dataset", find_files([folder]))
-    assert (caught.value.code, "repeat the command" in caught.value.remedy) == ("storage_full", True)
+    assert (caught.value.code, str(caught.value)) == ("storage_full", "a.bin: The object store is full.")
+    assert "repeat the command" in caught.value.remedy
     upload(transport, "dataset", find_files([folder]))
     assert (portal.begun, portal.content(0)) == (1, bytes(range(95)))
 
@@ -256,6 +257,13 @@ def test_files_are_fetched_once(server: FlakyServer, transport: Transport, tmp_p
     assert done[-1] == (8, 8)
     download(transport, files, tmp_path)
     assert len(server.asked) == 2
+
+
+def test_an_object_that_is_gone_is_named(server: FlakyServer, transport: Transport, tmp_path: Path) -> None:
+    server.answers = [(404, s3_error("NoSuchKey"))]
+    with pytest.raises(PortalError, match=r"deep/a\.txt: This file is no longer in the object store") as caught:
+        download(transport, [remote(server, "deep/a.txt", b"data")], tmp_path)
+    assert (caught.value.code, list((tmp_path / "deep").iterdir())) == ("object_missing", [])
 
 
 def test_a_damaged_file_is_refused_and_not_left_behind(
