@@ -82,7 +82,7 @@ class Assembly:
     @property
     def is_listed(self) -> bool:
         """All that is needed of the store is known: looking at the file and assembling it ask it nothing."""
-        return self.listed is not None and not self.multipart_id
+        return self.listed is not None and not self.multipart_id and "-" not in self.declared
 
     def arrived(self) -> list[Part] | None:
         """The parts of the file that are there; each without an ETag where they are put together already. None: the

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.client.flaky_server import Asked, FlakyServer
+from tests.unit.client.flaky_server import Asked, FlakyServer, flaky_server
 from yardmaster_client import local_files, uploads
 from yardmaster_client.downloads import RemoteFile, download
 from yardmaster_client.errors import NotReachable, PortalError
@@ -259,10 +259,11 @@ def test_files_are_fetched_once(server: FlakyServer, transport: Transport, tmp_p
     assert len(server.asked) == 2
 
 
-def test_an_object_that_is_gone_is_named(server: FlakyServer, transport: Transport, tmp_path: Path) -> None:
-    server.answers = [(404, s3_error("NoSuchKey"))]
-    with pytest.raises(PortalError, match=r"deep/a\.txt: This file is no longer in the object store") as caught:
-        download(transport, [remote(server, "deep/a.txt", b"data")], tmp_path)
+def test_an_object_that_is_gone_is_named(transport: Transport, tmp_path: Path) -> None:
+    with flaky_server() as store:
+        store.answers = [(404, s3_error("NoSuchKey"))]
+        with pytest.raises(PortalError, match=r"deep/a\.txt: This file is no longer in the object store") as caught:
+            download(transport, [remote(store, "deep/a.txt", b"data")], tmp_path)
     assert (caught.value.code, list((tmp_path / "deep").iterdir())) == ("object_missing", [])
 
 
