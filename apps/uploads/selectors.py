@@ -21,7 +21,7 @@ from apps.uploads.file_blocks import manifest_of
 from apps.uploads.manifest import FILES_AT_ONCE, SentFile, part_count, sent_files
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.storage_ledger import StorageUse
-from yardmaster.storage.base import UploadMissing, key_join
+from yardmaster.storage.base import ObjectMissing, UploadMissing, key_join
 
 SENT_BY_PEOPLE = (Kind.DATASET, Kind.CODE)
 
@@ -126,6 +126,13 @@ def expires_at(upload: Upload) -> datetime:
     return upload.touched_at + settings.YARDMASTER_UPLOAD_TTL
 
 
+def _is_whole(upload: Upload, file: SentFile) -> bool:
+    try:
+        return storage().stat(file.key(upload)).size == file.size
+    except ObjectMissing:
+        return False
+
+
 def _progress(upload: Upload, file: SentFile, objects: Mapping[str, int]) -> FileProgress:
     parts = part_count(file.size, upload.part_size)
     if file.sha256 or upload.is_complete or objects.get(file.key(upload)) == file.size:
@@ -133,8 +140,9 @@ def _progress(upload: Upload, file: SentFile, objects: Mapping[str, int]) -> Fil
     elif file.multipart_id:
         try:
             done = [part.number for part in storage().parts(file.key(upload), file.multipart_id)]
-        except UploadMissing:  # just put together and not yet noted, or lost with the store's power
-            done = list(range(1, parts + 1)) if upload.state == State.COMPLETING else []
+        except UploadMissing:  # put together and not noted, as when others found the store full; or lost
+            is_there = upload.state == State.COMPLETING or _is_whole(upload, file)
+            done = list(range(1, parts + 1)) if is_there else []
     else:
         done = []
     return FileProgress(file.index, file.path, file.size, parts, done)
