@@ -45,6 +45,8 @@ class Bucket(models.Model):
     scanned = models.PositiveIntegerField(default=0)
     scanned_bytes = models.BigIntegerField(default=0)
     last_path = models.CharField(max_length=1024, blank=True)
+    failures = models.PositiveSmallIntegerField(default=0)
+    """Of the server, one after the other, since the scan under way has listed something."""
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
     next_look_at = models.DateTimeField(null=True, blank=True, db_index=True)

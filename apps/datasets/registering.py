@@ -83,7 +83,7 @@ def bucket_rescan(*, bucket: Bucket, user: User) -> Bucket:
     with transaction.atomic():
         idle = Bucket.objects.filter(pk=bucket.pk).exclude(state=State.SCANNING)
         if idle.update(
-            state=State.SCANNING, asked_by=user, problem=None, scanned=0, scanned_bytes=0, last_path="",
+            state=State.SCANNING, asked_by=user, problem=None, scanned=0, scanned_bytes=0, last_path="", failures=0,
             started_at=now, ended_at=None, next_look_at=now,
         ):  # fmt: skip
             record(user, "bucket.rescan", f"bucket:{bucket.pk}", namespace=bucket.namespace, address=bucket.address)

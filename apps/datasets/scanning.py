@@ -27,6 +27,7 @@ from apps.datasets.selectors import DATASETS
 from apps.dispatch.leases import claim_due, due
 from apps.dispatch.messages import SCAN_BUCKET, enqueue, enqueue_now
 from apps.errors import Conflict, DomainError, Unprocessable, error_to_json
+from apps.uploads.announcing import file_that_is_a_folder
 from apps.uploads.file_blocks import manifest_append, manifest_of
 from apps.uploads.manifest import MAX_FILES
 from apps.uploads.models import Kind, Upload
@@ -34,7 +35,8 @@ from apps.uploads.models import State as UploadState
 from apps.uploads.services import uploads_discard
 from apps.uploads.versioned.selectors import changes_between, files_in
 from apps.uploads.versioned.services import collection_create, version_add
-from yardmaster.errors import YardmasterError
+from yardmaster.backoff import delay
+from yardmaster.errors import Unavailable, YardmasterError
 from yardmaster.storage.base import ObjectStat
 from yardmaster.storage.file_list import ListedFile
 from yardmaster.storage.paths import path_fault
@@ -46,7 +48,11 @@ PASS = 60.0
 """Seconds after which a pass ends."""
 LONGEST = timedelta(hours=6)
 AT_ONCE = 5_000
+RETRIES = 6
+_RETRY_FIRST, _RETRY_LONGEST = timedelta(seconds=5), timedelta(minutes=2)
+"""Before a scan is tried again where the server did not answer."""
 _SWEPT = 50
+_NO_RETRY = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AllAccessDisabled")
 
 
 class ScanFailed(Unprocessable):
@@ -75,10 +81,28 @@ def bucket_scan(bucket_id: UUID, *, clock: Callable[[], float] = time.monotonic)
         elif timezone.now() - bucket.started_at > LONGEST:
             raise ScanFailed(f"The scan took more than {LONGEST}.", remedy="Register a folder with fewer objects.")
     except (YardmasterError, DomainError) as error:
-        _fail(bucket, mine, _in_words(bucket, error))
+        if not _try_later(bucket, mine, error):
+            _fail(bucket, mine, _in_words(bucket, error))
     else:
         if not is_over and mine.update(next_look_at=timezone.now()):
             enqueue_now(SCAN_BUCKET, bucket_id)
+
+
+def _try_later(bucket: Bucket, mine: QuerySet[Bucket], error: Exception) -> bool:
+    """Continue behind the last path after a while, where the server may answer then: the sweep wakes the scan. False:
+    it will not, or has failed too often."""
+    if not isinstance(error, Unavailable) or _code_of(error) in (*_NO_RETRY, "NoSuchBucket"):
+        return False
+    if bucket.failures >= RETRIES:
+        return False
+    log.warning("The scan of %s is tried again: %s", bucket.pk, error)
+    at = timezone.now() + delay(bucket.failures, _RETRY_FIRST, _RETRY_LONGEST)
+    return bool(mine.update(failures=bucket.failures + 1, next_look_at=at))
+
+
+def _code_of(error: Exception) -> str:
+    """Of the S3 server's answer; empty where there was none."""
+    return str(getattr(error.__cause__, "code", "") or "")
 
 
 def _list_some(bucket: Bucket, mine: QuerySet[Bucket], clock: Callable[[], float]) -> bool:
@@ -92,6 +116,7 @@ def _list_some(bucket: Bucket, mine: QuerySet[Bucket], clock: Callable[[], float
             message = f"There are more than {MAX_FILES:,} objects, the most that a version can have."
             raise ScanFailed(message, remedy="Register a folder with fewer objects.")
         if files:
+            _refuse_conflict(upload, files)
             _keep(bucket, mine, upload, files)
         if len(files) < AT_ONCE:
             return True
@@ -105,7 +130,8 @@ def _keep(bucket: Bucket, mine: QuerySet[Bucket], upload: Upload, files: list[Li
         manifest_append(upload.pk, bucket.scanned, files)
         bucket.scanned, bucket.last_path = bucket.scanned + len(files), files[-1].path
         bucket.scanned_bytes += size
-        kept = {name: getattr(bucket, name) for name in ("scanned", "scanned_bytes", "last_path")}
+        bucket.failures = 0
+        kept = {name: getattr(bucket, name) for name in ("scanned", "scanned_bytes", "last_path", "failures")}
         if not mine.update(**kept):
             raise Conflict("Another worker continues this scan.")
         Upload.objects.filter(pk=upload.pk).update(file_count=bucket.scanned, touched_at=timezone.now())
@@ -135,6 +161,12 @@ def _file(found: ObjectStat) -> ListedFile:
         message = f"The object {found.key[:200]!r} cannot be a file: its path {fault[1]}."
         raise ScanFailed(message, remedy="Rename it, or register another folder.")
     return ListedFile(found.key, found.size, sha256=ETAG + found.etag.strip('"'))
+
+
+def _refuse_conflict(upload: Upload, files: list[ListedFile]) -> None:
+    if path := file_that_is_a_folder(upload.pk, files):
+        message = f"The object {path[:200]!r} is also a folder of other objects, so tasks cannot copy it to a disk."
+        raise ScanFailed(message, remedy="Rename it, or register another folder.")
 
 
 def _finish(bucket: Bucket, mine: QuerySet[Bucket]) -> None:
@@ -192,9 +224,9 @@ def _fail(bucket: Bucket, mine: QuerySet[Bucket], error: DomainError | Yardmaste
 
 def _in_words(bucket: Bucket, error: DomainError | YardmasterError) -> DomainError | YardmasterError:
     """What a foreign server answered, in words about that server."""
-    code = str(getattr(error.__cause__, "code", "") or "")
+    code = _code_of(error)
     where = f"{bucket.address} on {bucket.endpoint}"
-    if code in ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AllAccessDisabled"):
+    if code in _NO_RETRY:
         return ScanFailed(
             f"The server refuses to list {where} with these credentials ({code}).",
             remedy="Check the keys, and give them the rights s3:ListBucket and s3:GetObject.",

@@ -114,20 +114,34 @@ def _too_large(upload: Upload, files: Iterable[ListedFile]) -> Iterator[Problem]
             yield Problem(f"files.{index}.size", "invalid", message, "Announce it first.", str(file.size))
 
 
+def file_that_is_a_folder(upload_id: uuid.UUID, files: Sequence[ListedFile]) -> str:
+    """The path of a file of this sorted list, among these or before them, below which some of these lie; empty: none
+    is."""
+    among = {file.path for file in files}
+    inner = (folder for file in files for folder in folders_of(file.path) if folder in among)
+    return next(inner, "") or next(iter(files_at(upload_id, _perhaps_files(files))), "")
+
+
 def _conflicts(upload_id: uuid.UUID, files: Sequence[ListedFile]) -> Iterator[Problem]:
-    """Files that were announced before and are folders now. In the order of paths, a file with what would lie below it
-    has only paths between that begin with its own: so the first of these files does, too."""
+    """Files that were announced before and are folders now."""
+    candidates = _perhaps_files(files)
+    for path in files_at(upload_id, candidates):
+        message = f"{path!r} is a file of this upload, so it cannot be a folder as well."
+        index = candidates[path]
+        yield Problem(f"files.{index}.path", "path_conflict", message, "Rename one of the two.", files[index].path)
+
+
+def _perhaps_files(files: Sequence[ListedFile]) -> dict[str, int]:
+    """Folders of these files that may be files before them, each with the first file that lies in it. In the order of
+    paths, a file with what would lie below it has only paths between that begin with its own: so the first of these
+    files does, too."""
     first = files[0].path
-    candidates = {
+    return {
         folder: index
         for index, file in reversed(list(enumerate(files)))
         for folder in folders_of(file.path)
         if first.startswith(folder)
     }
-    for path in files_at(upload_id, candidates) if candidates else ():
-        message = f"{path!r} is a file of this upload, so it cannot be a folder as well."
-        index = candidates[path]
-        yield Problem(f"files.{index}.path", "path_conflict", message, "Rename one of the two.", files[index].path)
 
 
 def _is_checksum(file: ListedFile) -> bool:

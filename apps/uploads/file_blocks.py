@@ -81,6 +81,8 @@ def files_before(upload_id: uuid.UUID, path: str) -> Iterator[ListedFile]:
 
 def files_at(upload_id: uuid.UUID, paths: Collection[str]) -> dict[str, ListedFile]:
     """Several files by their paths; those that the upload has not are left out. At most two statements."""
+    if not paths:
+        return {}
     if len(paths) == 1:
         blocks = [_holding(upload_id, next(iter(paths)))]
     else:

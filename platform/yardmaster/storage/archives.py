@@ -13,6 +13,9 @@ RATIO_MATTERS_FROM = 64 << 20
 """Below so many bytes an archive is unpacked whatever its ratio: it does no harm."""
 
 
+_FOLDERS_FREE = 10_000
+
+
 class ArchiveRefused(YardmasterError):
     """The archive will never be unpacked. `problems` names entries where single ones are at fault."""
 
@@ -25,7 +28,8 @@ class ArchiveRefused(YardmasterError):
 
 class Paths:
     """The paths of an archive as they come: each by itself, doubled ones, and a file where another needs a folder. Of
-    each only a number of 64 bits is kept, so a million costs some hundred megabytes at most."""
+    each only a number of 64 bits is kept, so a million costs some hundred megabytes at most. There may be twice as many
+    folders as files, whatever the depth: a path can name 255 of them."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -50,6 +54,8 @@ class Paths:
             raise _refused("path_conflict", path, "is a file, and a folder of other files, or lies below a file")
         self._files.add(one)
         self._folders.update(above)
+        if len(self._folders) > max(_FOLDERS_FREE, 2 * self._most):
+            raise ArchiveRefused("too_many_folders", f"The archive has more than {2 * self._most} folders.")
 
 
 def too_many(most: int) -> ArchiveRefused:

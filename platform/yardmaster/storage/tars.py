@@ -19,11 +19,16 @@ LONGEST_HEADER = 1 << 20
 """Of what describes the entry that follows: paths, and what other programs keep there."""
 MOST_HEADERS = 16
 """In a row before an entry."""
+HEADERS_FREE, HEADERS_PER_ENTRY = 16 << 20, 4 << 10
+RECORDS_FREE, RECORDS_PER_ENTRY = 100_000, 32
+"""What all descriptions together may be, beside what each entry adds: bytes, and records of pax headers. Other programs
+write some hundred bytes and three records for a file, so a flood of them is no data, only processor time."""
 LARGEST_ENTRY = 5 << 40
 _SKIPPED_AT_ONCE = 1 << 18
 _LONGEST_REST = 64 << 20
 """Behind the end mark: padding."""
 
+_DESCRIBES = (b"x", b"g", b"L", b"K", b"V")
 _FILE, _FOLDER = (b"0", b"\0", b"7"), (b"5", b"D")
 _REFUSED = {
     b"1": ("link_refused", "is a hard link; links are refused"),
@@ -65,33 +70,40 @@ class TarReader:
     def __init__(self, source: Readable, *, most_files: int, beat: Callable[[], None] = lambda: None) -> None:
         self._stream = _Exact(source, beat)
         self._most = most_files
+        self._bytes = _Budget(HEADERS_FREE, HEADERS_PER_ENTRY)
+        self._records = _Budget(RECORDS_FREE, RECORDS_PER_ENTRY)
+        self._passed = _Budget(_LONGEST_REST, 0)
 
     def entries(self) -> Iterator[TarEntry]:
         """Each file, its path checked. Raises `ArchiveRefused`."""
         paths = Paths(self._most)
         seen = 0
-        while (entry := self._entry()) is not None:
+        while (entry := self._entry(seen)) is not None:
             seen += 1
             if seen > 2 * self._most:
                 raise ArchiveRefused("too_many_files", f"The archive has more than {2 * self._most} entries.")
             if entry.path:
                 paths.add(entry.path)
                 yield entry
+            else:
+                self._passed.take(entry.size, seen, "its folders have content")
             entry.pass_over()
         if not len(paths):
             raise ArchiveRefused("archive_empty", "The archive holds no file.")
         self._stream.drain(_LONGEST_REST)
 
-    def _entry(self) -> TarEntry | None:
-        """The next file; without a path one that is passed over. None: the end."""
+    def _entry(self, seen: int) -> TarEntry | None:
+        """The next file, behind so many; without a path one that is passed over. None: the end."""
         known: dict[str, str] = {}
         for _ in range(MOST_HEADERS):
             header = self._stream.exactly(BLOCK)
             if not header.strip(b"\0"):
                 return None
             kind, size = _checked(header), _number(header[124:136])
+            if kind in _DESCRIBES:
+                self._bytes.take(BLOCK + size, seen, "its headers are far larger than its files need")
             if kind in (b"x", b"g"):
-                found = _pax(self._body(size))
+                found = _pax(self._body(size), lambda: self._records.take(1, seen, "its headers have too many records"))
                 if kind == b"x":
                     known |= found
                 elif found.keys() & {"path", "size"}:
@@ -128,6 +140,21 @@ class TarReader:
         data = self._stream.exactly(size)
         self._stream.exactly(-size % BLOCK)
         return data
+
+
+class _Budget:
+    """An amount that may be spent, which grows with the entries that were seen."""
+
+    def __init__(self, free: int, per_entry: int) -> None:
+        self._free = free
+        self._per_entry = per_entry
+        self._spent = 0
+
+    def take(self, amount: int, seen: int, why_not: str) -> None:
+        """Spend it. Raises `ArchiveRefused` where so much is not left."""
+        self._spent += amount
+        if self._spent > self._free + seen * self._per_entry:
+            raise damaged(why_not)
 
 
 class _Exact:
@@ -205,11 +232,12 @@ def _text(raw: bytes) -> str:
         raise ArchiveRefused("path_invalid", message, "Rename the file, or leave it out.") from error
 
 
-def _pax(body: bytes) -> dict[str, str]:
+def _pax(body: bytes, count: Callable[[], None]) -> dict[str, str]:
     """The records that matter: `LENGTH NAME=VALUE` and the end of the line each."""
     found: dict[str, str] = {}
     at = 0
     while at < len(body):
+        count()
         space = body.find(b" ", at, at + 12)
         length = _decimal(body[at:space].decode("ascii", "replace")) if space > 0 else 0
         record = body[space + 1 : at + length]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import json
 import uuid
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
 import urllib3
+from django.utils import timezone
 
 from apps.audit.models import AuditEvent
 from apps.buckets import access
@@ -29,6 +30,8 @@ from apps.uploads.selectors import storage_used
 from apps.uploads.versioned.selectors import files_in
 from apps.uploads.versioned.services import collection_delete
 from tests.real.object_stores import KEYS, S3Server, minio_server
+from yardmaster.errors import Unavailable
+from yardmaster.storage.base import ObjectStat
 from yardmaster.storage.s3 import S3Storage
 
 __all__ = ["minio_server"]
@@ -165,6 +168,57 @@ def test_an_object_that_cannot_be_a_file_is_named(ada, mine, theirs, with_token)
     found = scanned(with_token(ada), theirs)
     assert found.state == State.FAILED
     assert "name.txt" in found.problem["detail"]
+
+
+def test_an_object_that_is_a_folder_too_is_named(ada, mine, theirs, with_token, monkeypatch):
+    """Other servers than MinIO keep both. The file was listed pages before."""
+    names = ["a", *(f"a-{number}" for number in range(5)), "a/b"]
+    monkeypatch.setattr(scanning, "AT_ONCE", 2)
+    monkeypatch.setattr(S3Storage, "everything", lambda self, after="": (_object(n) for n in names if n > after))
+    found = scanned(with_token(ada), theirs)
+    assert found.state == State.FAILED
+    assert "'a' is also a folder" in found.problem["detail"]
+
+
+def _object(name: str) -> ObjectStat:
+    return ObjectStat(name, 1, "0", datetime.now(UTC))
+
+
+def test_a_server_that_fails_for_a_while_does_not_end_the_scan(ada, mine, theirs, with_token, monkeypatch):
+    monkeypatch.setattr(scanning, "AT_ONCE", 2)
+    asked = []
+
+    def everything(self, after=""):
+        asked.append(after)
+        yield from (_object(name) for name in ("a", "b", "c") if name > after)
+        if len(asked) < 3:
+            raise Unavailable("Listing a bucket: the object store answered SlowDown: busy")
+
+    monkeypatch.setattr(S3Storage, "everything", everything)
+    found = scanned(with_token(ada), theirs)
+    assert (found.state, found.failures) == (State.SCANNING, 1)
+    assert found.next_look_at > timezone.now()
+    for _ in range(2):
+        Bucket.objects.update(next_look_at=timezone.now())
+        bucket_scan(found.pk)
+    found.refresh_from_db()
+    assert (found.state, found.failures, found.scanned) == (State.READY, 0, 3)
+    assert asked == ["", "b", "b"]
+
+
+def test_a_server_that_fails_for_long_ends_the_scan(ada, mine, theirs, with_token, monkeypatch):
+    monkeypatch.setattr(S3Storage, "everything", lambda self, after="": _fails())
+    monkeypatch.setattr(scanning, "RETRIES", 1)
+    found = scanned(with_token(ada), theirs)
+    Bucket.objects.update(next_look_at=timezone.now())
+    bucket_scan(found.pk)
+    found.refresh_from_db()
+    assert (found.state, found.problem["code"]) == (State.FAILED, "scan_failed")
+
+
+def _fails():
+    raise Unavailable("the object store did not answer")
+    yield
 
 
 def test_a_scan_in_several_passes_lists_each_object_once(ada, mine, theirs, with_token, monkeypatch):

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import pytest
 from backports import zstd
 
+from yardmaster.storage import archives, tars
 from yardmaster.storage.archives import MAX_RATIO, RATIO_MATTERS_FROM, ArchiveRefused
 from yardmaster.storage.base import read_chunks
 from yardmaster.storage.compressed import Decompressed, decompressor_for
@@ -248,3 +249,48 @@ def test_a_stream_that_wants_more_memory_than_it_may_is_refused():
     data = compressor.compress(os.urandom(1 << 20)) + compressor.flush()
     with pytest.raises(ArchiveRefused, match="damaged"):
         unpacked(data)
+
+
+def test_a_flood_of_descriptions_is_refused_before_it_is_read():
+    """What other programs write of a file is some hundred bytes. Parsing costs processor time that no quota counts."""
+    described = special("a", b"0", pax_headers={"comment": "x" * 900_000})
+    flood = b"".join(_block(special(str(number), b"0", pax_headers=described.pax_headers)) for number in range(20))
+    assert code(flood) == "archive_damaged"
+    assert "headers" in message(flood)
+
+
+def test_a_flood_of_records_is_refused(monkeypatch):
+    monkeypatch.setattr(tars, "RECORDS_FREE", 100)
+    many = special("a", b"0", pax_headers={f"k{number}": "" for number in range(200)})
+    assert "records" in message(tarred((many, b"")))
+    few = [(special(str(number), b"0", pax_headers={"k": "v", "l": "w"}), b"") for number in range(100)]
+    assert len(read(tarred(*few))) == 100
+
+
+def test_folders_with_content_are_refused_beyond_padding(monkeypatch):
+    monkeypatch.setattr(tars, "_LONGEST_REST", 1000)
+    folder = special("folder", tarfile.DIRTYPE)
+    header = bytearray(tarred((folder, b""))[:512])
+    header[124:136] = b"%011o\0" % 512
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    filled = bytes(header) + bytes(512)
+    assert "folders" in message(filled * 2 + tarred(("a", b"")))
+
+
+def test_folders_have_a_bound_whatever_their_depth(monkeypatch):
+    monkeypatch.setattr(archives, "_FOLDERS_FREE", 50)
+    deep = [(f"{number}/" + "f/" * 40 + "x", b"") for number in range(2)]
+    assert code(tarred(*deep), most=10) == "too_many_folders"
+    assert len(read(tarred(*deep), most=100)) == 2
+
+
+def _block(info: tarfile.TarInfo) -> bytes:
+    """The entry without the end of its tar."""
+    return info.tobuf(tarfile.PAX_FORMAT)
+
+
+def message(data: bytes) -> str:
+    with pytest.raises(ArchiveRefused) as refused:
+        read(data)
+    return refused.value.message
