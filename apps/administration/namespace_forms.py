@@ -45,6 +45,9 @@ class QuotaForm(forms.Form):
     memory = forms.CharField(label="Memory", max_length=30, required=False)
     gpus = forms.CharField(label="GPUs", max_length=30, required=False)
     storage = forms.CharField(label="Storage", max_length=30, required=False)
+    files = forms.CharField(  # type: ignore[assignment]  # a field like the others; forms keep them elsewhere
+        label="Files", max_length=30, required=False, help_text="In all versions and uploads together."
+    )
     running_jobs = forms.CharField(label="Concurrent jobs", max_length=30, required=False)
     extended = forms.CharField(
         label="Others",

@@ -94,6 +94,13 @@ class LimitsSerializer(StrictSerializer):
     memory = BytesField(allow_null=True)
     gpus = serializers.IntegerField(allow_null=True, min_value=0, max_value=10**6)
     storage = BytesField(allow_null=True)
+    files = serializers.IntegerField(
+        allow_null=True,
+        required=False,
+        min_value=0,
+        max_value=10**12,
+        help_text="Files in all versions and uploads together. Omitted: unchanged.",
+    )
     running_jobs = serializers.IntegerField(allow_null=True, min_value=0, max_value=10**6)
     extended = LimitsByNameField(
         required=False,
@@ -117,6 +124,7 @@ class AmountsSerializer(serializers.Serializer[Any]):
     memory = serializers.IntegerField()
     gpus = serializers.IntegerField()
     storage = serializers.IntegerField()
+    files = serializers.IntegerField()
     running_jobs = serializers.IntegerField()
 
 
@@ -127,6 +135,7 @@ class HardLimitsSerializer(serializers.Serializer[Any]):
     memory = serializers.IntegerField(allow_null=True)
     gpus = serializers.IntegerField(allow_null=True)
     storage = serializers.IntegerField(allow_null=True)
+    files = serializers.IntegerField(allow_null=True)
     running_jobs = serializers.IntegerField(allow_null=True)
 
 

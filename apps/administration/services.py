@@ -23,6 +23,8 @@ class Limits(TypedDict):
     memory: int | None
     gpus: int | None
     storage: int | None
+    files: NotRequired[int | None]
+    """Left out: stays as it is."""
     running_jobs: int | None
     extended: NotRequired[dict[str, int]]
     """Of other resources, by name: those that are not named have no limit of their own. Left out: stays as it is."""

@@ -15,7 +15,7 @@ from apps.namespaces.models import QUANTITY_NAMES, Namespace, Quota, limits_of
 from apps.namespaces.selectors import quota_of
 from apps.uploads.selectors import storage_used
 
-COUNTED = ("cpu", "memory", "gpus", "storage", "running_jobs")
+COUNTED = ("cpu", "memory", "gpus", "storage", "files", "running_jobs")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def usage_of(namespace: Namespace) -> Usage:
     stored = storage_used(namespace)
     return Usage(
         hard={name: _plain(getattr(quota, name)) for name in COUNTED},
-        used={name: held.get(name, 0) for name in COUNTED} | {"storage": stored.used},
+        used={name: held.get(name, 0) for name in COUNTED} | {"storage": stored.used, "files": stored.files},
         reserved=dict.fromkeys(COUNTED, 0.0) | {"storage": stored.reserved},
         logs=stored.logs,
         priority_ceiling=quota.priority_ceiling,

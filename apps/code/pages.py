@@ -18,6 +18,7 @@ from apps.code.models import Code, CodeVersion
 from apps.code.selectors import CODE, read_source
 from apps.code.tree import rows_of, tree_of
 from apps.uploads.versioned import pages, selectors
+from apps.uploads.versioned.comparing import lists_compare
 from apps.uploads.versioned.models import Collection, Version
 from yardmaster.storage.file_list import ListedFile
 
@@ -100,7 +101,7 @@ class CodeComparePage(pages.VersionStorePage):
         return self.show("code/compare.html", context)
 
     def _changes(self, before: CodeVersion, after: CodeVersion) -> dict[str, Any]:
-        found = selectors.changes_in(before, after)
+        found = lists_compare(before.upload_id, after.upload_id).changes
         kinds = dict.fromkeys(found.added, "added") | dict.fromkeys(found.removed, "removed")
         kinds |= dict.fromkeys(found.changed, "changed")
         wanted = self.request.GET.get("path", "")

@@ -21,9 +21,10 @@ from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError
 from apps.uploads.delivery import content_type_of
 from apps.uploads.versioned import pages, selectors
+from apps.uploads.versioned.comparing import lists_compare
+from apps.uploads.versioned.folders import FolderPage, folder_page
 from apps.uploads.versioned.models import Collection, Version
 from apps.uploads.versioned.paging import MOST_SEARCHED, files_page
-from apps.uploads.versioned.views import MOST_ARCHIVED
 from yardmaster.errors import YardmasterError
 from yardmaster.storage.base import ObjectMissing
 from yardmaster.storage.file_list import ListedFile
@@ -71,11 +72,13 @@ PATHS_SHOWN = 500
 LARGEST_ARCHIVE = 4 << 30
 _PREVIEW_PATIENCE = 0.4
 _CHECK_PATIENCE = 1.5
+_COMPARE_PATIENCE = 1.0
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
 
 
 class DatasetPage(pages.CollectionPage):
-    """A dataset at one of its versions. `?path=` is looked into, `?find=` filters, `?view=pictures` shows them."""
+    """A dataset at one of its versions. `?path=` is looked into, `?find=` filters, `?view=pictures` shows them. The
+    files of a large version are shown by folder (`?folder=`), and in one list with `?view=list`."""
 
     store = DATASETS
     words = WORDS
@@ -90,17 +93,30 @@ class DatasetPage(pages.CollectionPage):
         size = PICTURES_SHOWN if pictures else FILES_SHOWN
         wanted = _wanted(find, pictures) if find or pictures else None
         page = files_page(version, self.request.GET.get("cursor", ""), size, wanted)
+        is_listed = self.request.GET.get("view") == "list" or "cursor" in self.request.GET
+        folders = None if find or pictures or is_listed else self._folders(version)
         return {
             "find": find,
+            "folders": folders,
+            "above": _folders_above(folders.folder) if folders else [],
+            "is_listed": is_listed,
             "is_registered": is_registered(version),
             "page": page,
             "searched": MOST_SEARCHED,
             "pictures": [(file, picture_address(version, file)) for file in page.rows] if pictures else None,
             "has_pictures": any(content_type_of(file.path).startswith("image/") for file in page.rows),
-            "may_archive": version.size <= LARGEST_ARCHIVE and version.file_count <= MOST_ARCHIVED,
+            "may_archive": version.size <= LARGEST_ARCHIVE,
             **self._described(version),
             **self._preview(version, page.rows),
         }
+
+    def _folders(self, version: DatasetVersion) -> FolderPage | None:
+        """What lies in the folder that is shown. None: one list is as good, of few files or without folders."""
+        folder, behind = self.request.GET.get("folder", "")[:512], self.request.GET.get("behind", "")
+        if version.file_count <= FILES_SHOWN and not folder:
+            return None
+        found = folder_page(version, folder, behind, FILES_SHOWN)
+        return found if folder or behind or any(one.is_folder for one in found.rows) else None
 
     def _described(self, version: DatasetVersion) -> dict[str, Any]:
         """What preparation has written down about the whole version."""
@@ -142,17 +158,37 @@ class DatasetChangesPage(pages.VersionStorePage):
         item = cast(Dataset, self.collection(collection_id))
         pair = self.pair(item, "version", "since")
         before, version = cast(tuple[DatasetVersion | None, DatasetVersion | None], pair)
-        changes = selectors.changes_in(before, version, PATHS_SHOWN) if version else None
         context = {
             "item": item,
             "version": version,
             "before": before,
-            "changes": changes,
+            **(self._compared(before, version) if version else {}),
             "most": PATHS_SHOWN,
             "versions": list(selectors.versions_of(DATASETS, item).order_by("-number")[:100]),
             "breadcrumbs": self.way_to(item),
         }
-        return self.show("datasets/changes.html", context)
+        part = bool(request.headers.get("HX-Request")) and "behind" in request.GET
+        return self.show("datasets/changes_step.html" if part else "datasets/changes.html", context)
+
+    def _compared(self, before: DatasetVersion | None, version: DatasetVersion) -> dict[str, Any]:
+        """What was found in about a second; and where the next request continues, with the counts so far."""
+        names = ("added", "changed", "removed", "looked")
+        so_far = {name: pages.number_of(self.request, name) for name in names}
+        found = lists_compare(
+            before.upload_id if before else None, version.upload_id, behind=self.request.GET.get("behind", "")[:512],
+            most=PATHS_SHOWN, patience=_COMPARE_PATIENCE,
+        )  # fmt: skip
+        total = {name: so_far[name] + count for name, count in found.changes.counts.items()}
+        looked = min(version.file_count, so_far["looked"] + found.looked_at)
+        following = ""
+        if found.next is not None:
+            since = f"&since={before.number}" if before else ""
+            counts = "".join(f"&{name}={count}" for name, count in total.items())
+            following = f"?version={version.number}{since}{counts}&looked={looked}&behind={quote(found.next)}"
+        return {
+            "changes": found.changes, "total": total, "looked": looked, "following": following,
+            "is_part": bool(following or so_far["looked"]), "is_same": not (following or any(total.values())),
+        }  # fmt: skip
 
 
 class DatasetCheckPage(pages.VersionStorePage):
@@ -220,6 +256,12 @@ def _telling(rows: Sequence[ListedFile]) -> ListedFile | None:
 
 def _bars(preview: Preview) -> Any:
     return bars_of(preview.labels.counts) if preview.labels else None
+
+
+def _folders_above(folder: str) -> list[tuple[str, str]]:
+    """Name and path of each folder down to this one."""
+    names = folder.split("/") if folder else []
+    return [(name, "/".join(names[: at + 1])) for at, name in enumerate(names)]
 
 
 class DatasetsPage(pages.ListPage):

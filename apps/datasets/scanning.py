@@ -27,13 +27,13 @@ from apps.datasets.selectors import DATASETS
 from apps.dispatch.leases import claim_due, due
 from apps.dispatch.messages import SCAN_BUCKET, enqueue, enqueue_now
 from apps.errors import Conflict, DomainError, Unprocessable, error_to_json
-from apps.uploads.announcing import file_that_is_a_folder
-from apps.uploads.file_blocks import manifest_append, manifest_of
-from apps.uploads.manifest import MAX_FILES
+from apps.uploads import storage_ledger
+from apps.uploads.announcing import file_that_is_a_folder, most_files
+from apps.uploads.file_blocks import manifest_append
 from apps.uploads.models import Kind, Upload
 from apps.uploads.models import State as UploadState
 from apps.uploads.services import uploads_discard
-from apps.uploads.versioned.selectors import changes_between, files_in
+from apps.uploads.versioned.comparing import lists_compare
 from apps.uploads.versioned.services import collection_create, version_add
 from yardmaster.backoff import delay
 from yardmaster.errors import Unavailable, YardmasterError
@@ -112,9 +112,10 @@ def _list_some(bucket: Bucket, mine: QuerySet[Bucket], clock: Callable[[], float
     objects = store_of(bucket).everything(bucket.last_path)
     while True:
         files = [_file(one) for one in islice(objects, AT_ONCE)]
-        if bucket.scanned + len(files) > MAX_FILES:
-            message = f"There are more than {MAX_FILES:,} objects, the most that a version can have."
-            raise ScanFailed(message, remedy="Register a folder with fewer objects.")
+        if bucket.scanned + len(files) > (most := most_files(Kind.DATASET)):
+            message = f"There are more than {most:,} objects, the most that a version can have."
+            remedy = "Register a folder with fewer objects. An administrator can allow more "
+            raise ScanFailed(message, remedy=remedy + "(YARDMASTER_FILES_PER_VERSION).")
         if files:
             _refuse_conflict(upload, files)
             _keep(bucket, mine, upload, files)
@@ -134,7 +135,9 @@ def _keep(bucket: Bucket, mine: QuerySet[Bucket], upload: Upload, files: list[Li
         kept = {name: getattr(bucket, name) for name in ("scanned", "scanned_bytes", "last_path", "failures")}
         if not mine.update(**kept):
             raise Conflict("Another worker continues this scan.")
-        Upload.objects.filter(pk=upload.pk).update(file_count=bucket.scanned, touched_at=timezone.now())
+        storage_ledger.reserve(bucket.namespace, 0, len(files))
+        mine_too = Upload.objects.filter(pk=upload.pk)
+        mine_too.update(file_count=bucket.scanned, files_held=bucket.scanned, touched_at=timezone.now())
 
 
 def _upload_of(bucket: Bucket, mine: QuerySet[Bucket]) -> Upload:
@@ -177,7 +180,7 @@ def _finish(bucket: Bucket, mine: QuerySet[Bucket]) -> None:
     known = Dataset.objects.select_related("namespace")
     dataset = None if bucket.dataset_id is None else known.filter(pk=bucket.dataset_id).first()
     newest = None if dataset is None else dataset.versions.order_by("-number").first()
-    is_new = newest is None or changes_between(files_in(newest), manifest_of(bucket.upload_id), 0)
+    is_new = newest is None or lists_compare(newest.upload_id, bucket.upload_id, most=0).changes
     with transaction.atomic():
         made: dict[str, Any] = {
             "state": State.READY,

@@ -26,6 +26,7 @@ from apps.uploads.versioned import views
 from apps.uploads.versioned.selectors import file_for
 from apps.uploads.versioned.serializers import (
     CollectionChangesSerializer,
+    FolderEntrySerializer,
     NewCollectionSerializer,
     NewVersionSerializer,
 )
@@ -83,6 +84,14 @@ class DatasetFilesView(views.FilesView):
     answers_with = DatasetFileSerializer
 
 
+@extend_schema_view(get=extend_schema(parameters=[views.FOLDER], responses=FolderEntrySerializer(many=True)))
+class DatasetEntriesView(views.EntriesView):
+    """What lies in one folder of a version, by path, with the files and bytes below each of its folders."""
+
+    store = DATASETS
+    answers_with = FolderEntrySerializer
+
+
 @extend_schema_view(get=extend_schema(parameters=[views.PATH], responses={302: OpenApiResponse(description="There.")}))
 class DatasetContentView(views.ContentView):
     """The content of a file: a redirect to a short-lived URL."""
@@ -127,6 +136,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("datasets/<uuid:collection_id>/versions/", DatasetVersionsView.as_view(), name="dataset_versions"),
     path("dataset-versions/<uuid:version_id>/", DatasetVersionView.as_view(), name="dataset_version"),
     path("dataset-versions/<uuid:version_id>/files/", DatasetFilesView.as_view(), name="dataset_files"),
+    path("dataset-versions/<uuid:version_id>/entries/", DatasetEntriesView.as_view(), name="dataset_entries"),
     path("dataset-versions/<uuid:version_id>/files/content/", DatasetContentView.as_view(), name="dataset_content"),
     path("dataset-versions/<uuid:version_id>/archive/", DatasetArchiveView.as_view(), name="dataset_archive"),
     path("dataset-versions/<uuid:version_id>/preview/", DatasetPreviewView.as_view(), name="dataset_preview"),

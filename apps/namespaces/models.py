@@ -87,6 +87,8 @@ class Quota(models.Model):
     memory = models.BigIntegerField(null=True, blank=True)
     gpus = models.IntegerField(null=True, blank=True)
     storage = models.BigIntegerField(null=True, blank=True)
+    files = models.BigIntegerField(null=True, blank=True)
+    """In all versions and uploads together: each has a place in a list that the database keeps."""
     running_jobs = models.IntegerField(null=True, blank=True)
     extended = models.JSONField(default=dict, blank=True)
     """Limits of other resources, in pieces, by name: `{"amd.com/gpu": 4}`. What is not named: `ledger.Quota.limits`."""
@@ -135,6 +137,7 @@ QUANTITY_NAMES = {
     "memory": ("Memory", "bytes"),
     "gpus": ("GPUs", ""),
     "storage": ("Storage", "bytes"),
+    "files": ("Files", ""),
     "running_jobs": ("Concurrent jobs", ""),
 }
 """What a quota bounds, in words, and its unit: `bytes`, or none for plain numbers."""

@@ -27,10 +27,10 @@ from apps.registry import selectors
 from apps.registry.comparing import by_note, compare, metric_name, metric_value, named_version, tensor_words
 from apps.registry.models import Model, ModelVersion
 from apps.uploads.delivery import archive_response
+from apps.uploads.files_aside import files_aside
 from apps.uploads.versioned.paging import files_page
-from apps.uploads.versioned.selectors import download_url, file_for, files_of
+from apps.uploads.versioned.selectors import download_url, file_for
 from apps.uploads.versioned.services import MAX_NAME
-from apps.uploads.versioned.views import MOST_ARCHIVED
 
 ROWS = 50
 VERSIONS = 20
@@ -129,7 +129,6 @@ def model_version(request: HttpRequest, version_id: UUID) -> HttpResponse:
         "more_metrics": len(metrics) - METRICS,
         "code": _link(found.source.get("code"), "code_version_page"),
         "inputs": [_link(one, _PAGES[one.get("kind", "dataset")]) for one in found.source.get("inputs", [])],
-        "may_archive": found.file_count <= MOST_ARCHIVED,
         "page": files_page(found, request.GET.get("cursor", "")),
         "may_change": may(user, found.parent.namespace, Role.MEMBER),
         "breadcrumbs": way_to(found.parent),
@@ -204,7 +203,8 @@ def model_archive(request: HttpRequest, version_id: UUID) -> StreamingHttpRespon
     user = cast(User, request.user)
     found = selectors.model_version_for(user, version_id)
     _note_download(user, found)
-    return archive_response(request, f"{found.parent.name}-{found.number}.zip", list(files_of(found)))
+    files = files_aside(found.upload_id, found.key_prefix)
+    return archive_response(request, f"{found.parent.name}-{found.number}.zip", files)
 
 
 def way_to(model: Model | None = None) -> list[tuple[str, str]]:

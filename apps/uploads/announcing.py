@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
@@ -18,7 +19,7 @@ from django.utils import timezone
 from apps.errors import Conflict, Invalid, NotFound
 from apps.uploads import storage_ledger
 from apps.uploads.file_blocks import files_at, last_path, manifest_append
-from apps.uploads.manifest import FILES_AT_ONCE, MAX_CODE_FILES, MAX_FILE_SIZE, MAX_FILES
+from apps.uploads.manifest import FILES_AT_ONCE, MAX_CODE_FILES, MAX_FILE_SIZE
 from apps.uploads.models import Kind, State, Upload
 from yardmaster.errors import Problem
 from yardmaster.storage.base import MAX_PARTS
@@ -31,7 +32,8 @@ _SHA256 = re.compile(r"[0-9a-f]{64}(-[0-9]{1,5})?")
 
 def most_files(kind: Kind | str) -> int:
     """How many files an upload of this kind may have."""
-    return MAX_FILES if kind == Kind.DATASET else MAX_CODE_FILES
+    most: int = settings.YARDMASTER_FILES_PER_VERSION
+    return most if kind == Kind.DATASET else min(most, MAX_CODE_FILES)
 
 
 def upload_extend(upload: Upload, files: Sequence[ListedFile], *, after: int) -> Upload:
@@ -55,11 +57,12 @@ def upload_extend(upload: Upload, files: Sequence[ListedFile], *, after: int) ->
             raise Conflict(message, "files_out_of_step", remedy="GET the upload, and continue behind its file_count.")
         _check_more(row, files)
         size = sum(file.size for file in files)
-        storage_ledger.reserve(row.namespace, size)
+        storage_ledger.reserve(row.namespace, size, len(files))
         manifest_append(row.pk, row.file_count, files)
         Upload.objects.filter(pk=row.pk).update(
-            held=F("held") + size, file_count=F("file_count") + len(files), touched_at=timezone.now()
-        )
+            held=F("held") + size, file_count=F("file_count") + len(files), touched_at=timezone.now(),
+            files_held=F("files_held") + len(files),
+        )  # fmt: skip
         row.refresh_from_db(fields=["held", "file_count", "touched_at"])
     return row
 
@@ -97,6 +100,8 @@ def _check_more(upload: Upload, files: Sequence[ListedFile]) -> None:
     if count > most:
         message = f"An upload of {upload.kind} has at most {most} files, this one {count}."
         remedy = "Pack many small files into TFRecord shards."
+        if upload.kind == Kind.DATASET:
+            remedy += " An administrator can allow more (YARDMASTER_FILES_PER_VERSION)."
         raise Invalid([Problem("files", "invalid", message, remedy)])
     if not upload.is_sorted or not is_in_order([ListedFile(last_path(upload.pk, upload.file_count), 0), *files]):
         message = "More files than one request announces must be announced in the order of their paths."

@@ -1,6 +1,5 @@
 """Serving the addresses of a store that has no server of its own: GET of an object, whole or a range of it, PUT of a
-part. The signature is all they need. Also many files as one zip, made while it is sent: no more is kept than a piece of
-a file.
+part. The signature is all they need. Also many files as one zip (`zip_stream`).
 
 What is served was uploaded by people, so nothing of it may act on the portal's origin: it is an attachment, is not
 sniffed, and runs in a sandbox. Memory stays flat whatever the size.
@@ -11,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import mimetypes
 import re
-import zipfile
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
@@ -27,6 +25,7 @@ from apps.api.problems import CONTENT_TYPE, ApiProblem, body_of, problem_of
 from apps.errors import DomainError, NotFound, TooLarge
 from apps.stores import storage
 from apps.uploads.selectors import StoredFile
+from apps.uploads.zip_stream import zip_chunks
 from yardmaster.errors import YardmasterError
 from yardmaster.storage.base import (
     CHUNK,
@@ -85,45 +84,6 @@ def parse_range(header: str, size: int) -> ByteRange | None:
     if start >= size:
         raise RangeRefused(header)
     return ByteRange(start, min(last, size - 1) - start + 1)
-
-
-_ALWAYS = (1980, 1, 1, 0, 0, 0)
-"""The same files give the same bytes."""
-
-
-class _Outbox:
-    """Where `zipfile` writes; whatever has been written is taken out again and again."""
-
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-
-    def write(self, data: bytes) -> int:
-        self._pieces.append(bytes(data))
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-    def take(self) -> bytes:
-        pieces, self._pieces = self._pieces, []
-        return b"".join(pieces)
-
-
-def archive_chunks(files: Iterable[StoredFile]) -> Iterator[bytes]:
-    """The zip's bytes, piece by piece."""
-    outbox = _Outbox()
-    with zipfile.ZipFile(outbox, "w", zipfile.ZIP_DEFLATED) as archive:  # type: ignore[call-overload]
-        for file in files:
-            entry = zipfile.ZipInfo(file.path, _ALWAYS)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o100644 << 16
-            entry.file_size = file.size
-            with archive.open(entry, "w") as target:
-                for chunk in file_chunks(file):
-                    target.write(chunk)
-                    if piece := outbox.take():
-                        yield piece
-    yield outbox.take()
 
 
 def file_chunks(file: StoredFile) -> Iterator[bytes]:
@@ -208,10 +168,11 @@ def stream_pieces(request: HttpRequest, pieces: Iterator[bytes]) -> Iterator[byt
     return _off_the_loop(pieces) if isinstance(request, ASGIRequest) else pieces
 
 
-def archive_response(request: HttpRequest, name: str, files: Sequence[StoredFile]) -> StreamingHttpResponse:
-    """The files as one zip of this name, for a user who may read them."""
+def archive_response(request: HttpRequest, name: str, files: Iterable[StoredFile]) -> StreamingHttpResponse:
+    """The files as one zip of this name, for a user who may read them. They are gone through while it is sent, when
+    the database must not be touched."""
     disposition = content_disposition_header(True, name) or "attachment"
-    pieces = stream_pieces(request, archive_chunks(files))
+    pieces = stream_pieces(request, zip_chunks(files, file_chunks))
     return StreamingHttpResponse(pieces, content_type="application/zip", headers={"Content-Disposition": disposition})
 
 

@@ -17,7 +17,7 @@ from typing import TypeVar
 from django.db.models import QuerySet
 
 from apps.uploads.models import FileBlock
-from yardmaster.storage.file_list import ListedFile, pack, unpack
+from yardmaster.storage.file_list import ListedFile, noteworthy, pack, unpack
 
 BLOCK = 1_000
 _AT_ONCE = 8
@@ -39,8 +39,19 @@ def block_of(upload_id: uuid.UUID, number: int) -> tuple[ListedFile, ...]:
 
 def blocks_of(upload_id: uuid.UUID, indexes: Iterable[int]) -> dict[int, tuple[ListedFile, ...]]:
     """The blocks, by number, that hold the files with these numbers. One statement."""
-    wanted = _rows(upload_id).filter(number__in={index // BLOCK for index in indexes})
+    return blocks_numbered(upload_id, {index // BLOCK for index in indexes})
+
+
+def blocks_numbered(upload_id: uuid.UUID, numbers: Collection[int]) -> dict[int, tuple[ListedFile, ...]]:
+    """These blocks, by number, as far as they are there. One statement."""
+    wanted = _rows(upload_id).filter(number__in=numbers)
     return {number: unpack(bytes(packed)) for number, packed in wanted.values_list("number", "packed")}
+
+
+def block_index(upload_id: uuid.UUID) -> list[tuple[bytes, int]]:
+    """Of each block its first path, as the database compares it, and the bytes of its files. One statement."""
+    rows = _rows(upload_id).order_by("number").values_list("first_path", "size")
+    return [(bytes(path), size) for path, size in rows]
 
 
 def manifest_append(upload_id: uuid.UUID, count: int, files: Iterable[ListedFile]) -> None:
@@ -55,6 +66,24 @@ def manifest_replace(upload_id: uuid.UUID, files: Iterable[ListedFile]) -> tuple
     blocks, count, size = _write(upload_id, files)
     _rows(upload_id).filter(number__gte=blocks).delete()
     return count, size
+
+
+def noteworthy_of(upload_id: uuid.UUID) -> Iterator[ListedFile]:
+    """The files whose records were counted, or in which a fault was found, in their order."""
+    return chain.from_iterable(noteworthy(packed) for packed in packed_blocks(upload_id))
+
+
+def packed_blocks(upload_id: uuid.UUID, behind: str = "") -> Iterator[bytes]:
+    """The blocks as they are stored; with a path, from the one on that holds what follows it."""
+    block = _holding(upload_id, behind) if behind else None
+    first = block.number if block else 0
+    while True:
+        rows = _rows(upload_id).filter(number__gte=first, number__lt=first + _AT_ONCE).order_by("number")
+        found = list(rows.values_list("packed", flat=True))
+        yield from map(bytes, found)
+        if len(found) < _AT_ONCE:
+            return
+        first += _AT_ONCE
 
 
 def files_after(upload_id: uuid.UUID, path: str) -> Iterator[ListedFile]:
@@ -128,15 +157,19 @@ def _write(upload_id: uuid.UUID, files: Iterable[ListedFile], first: int = 0) ->
     number, count, size = first, 0, 0
     for blocks in _batched(_batched(files, BLOCK), _WRITTEN_AT_ONCE):
         rows = [
-            FileBlock(upload_id=upload_id, number=number + at, first_path=_raw(block[0].path), packed=pack(block))
+            FileBlock(
+                upload_id=upload_id, number=number + at, first_path=_raw(block[0].path), packed=pack(block),
+                size=sum(file.size for file in block),
+            )
             for at, block in enumerate(blocks)
-        ]
+        ]  # fmt: skip
         FileBlock.objects.bulk_create(
-            rows, update_conflicts=True, unique_fields=["upload", "number"], update_fields=["first_path", "packed"]
-        )
+            rows, update_conflicts=True, unique_fields=["upload", "number"],
+            update_fields=["first_path", "packed", "size"],
+        )  # fmt: skip
         number += len(blocks)
         count += sum(map(len, blocks))
-        size += sum(file.size for block in blocks for file in block)
+        size += sum(row.size for row in rows)
     return number, count, size
 
 

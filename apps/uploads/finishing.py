@@ -290,11 +290,11 @@ def _note_problem(upload: Upload, lease: Lease, error: DomainError | YardmasterE
         if row is None:
             return
         if final and not row.is_writable(timezone.now()):
-            storage_ledger.give_back(row.namespace_id, used=0, reserved=row.held)
-            row.held = 0
+            storage_ledger.give_back(row.namespace_id, used=0, reserved=row.held, files=row.files_held)
+            row.held = row.files_held = 0
         row.state = State.FAILED if final else State.COMPLETING if passing else State.OPEN
         row.problem, row.lease, row.leased_until, row.touched_at = error_to_json(error), None, None, timezone.now()
-        row.save(update_fields=["state", "problem", "held", "lease", "leased_until", "touched_at"])
+        row.save(update_fields=["state", "problem", "held", "files_held", "lease", "leased_until", "touched_at"])
     if final:
         storage().delete_prefix(upload.key_prefix)
         storage().delete_prefix(f"uploads/{upload.pk}")

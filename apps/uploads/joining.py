@@ -119,6 +119,7 @@ def uploads_join(
     Belongs into the transaction that uses it. `more` are files that were added."""
     now = timezone.now()
     held = {one.pk: one.held for one in uploads.values()}
+    listed = sum(one.files_held for one in uploads.values())
     made = Upload(
         namespace=namespace, created_by=actor, kind=kind, target_id=target_id, created_at=now, touched_at=now,
         key_prefix=prefix_for(namespace, kind, target_id), state=State.COMPLETE, is_sorted=True, held=0, file_count=0,
@@ -128,8 +129,11 @@ def uploads_join(
     files = heapq.merge((one for _, _, one in joined_files(uploads, left_out)), more, key=lambda one: one.path)
     made.file_count, made.held = manifest_replace(made.pk, files)
     made.example = next(iter(manifest_of(made.pk))).path
-    made.save(update_fields=["file_count", "held", "example"])
-    storage_ledger.give_back(namespace.pk, used=sum(held.values()) - made.held, reserved=0)
-    Upload.objects.filter(pk__in=held).update(held=0)
+    made.files_held = made.file_count
+    made.save(update_fields=["file_count", "files_held", "held", "example"])
+    storage_ledger.give_back(
+        namespace.pk, used=sum(held.values()) - made.held, reserved=0, files=listed - made.files_held
+    )
+    Upload.objects.filter(pk__in=held).update(held=0, files_held=0)
     uploads_discard(held)
     return made

@@ -22,7 +22,8 @@ from yardmaster.storage.facts import FileFacts
 from yardmaster.storage.file_list import ListedFile
 from yardmaster_runner.checksums import PART_SIZE
 
-MAX_FILES = 1_000_000
+LARGEST_COUNT = (1 << 31) - 1
+"""Of files, as the database counts them. How many a version may have: `announcing.most_files`."""
 MAX_CODE_FILES = 20_000
 """Code is shown as a tree and read before each launch."""
 FILES_AT_ONCE = 20_000

@@ -1,4 +1,4 @@
-"""What has been sent and is being sent, and how many bytes each namespace holds. The bytes lie in the object store."""
+"""What has been sent and is being sent, and what each namespace holds of it. The bytes lie in the object store."""
 
 from __future__ import annotations
 
@@ -57,6 +57,8 @@ class Upload(models.Model):
     """The path of its first file, for lists."""
     held = models.BigIntegerField()
     """Bytes on the namespace's account: reserved until complete, used from then on."""
+    files_held = models.PositiveIntegerField(default=0)
+    """Files on the account: each has a place in a list that the database keeps."""
     state = models.CharField(max_length=10, choices=State, default=State.OPEN)
     unpack = models.BooleanField(default=False)
     unpacked = models.BooleanField(default=False)
@@ -113,6 +115,8 @@ class FileBlock(models.Model):
     """In UTF-8, since collations of databases differ. It bounds the block where the files are in the order of their
     paths."""
     packed = models.BinaryField()
+    size = models.BigIntegerField(default=0)
+    """Bytes of its files."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["upload", "number"], name="one_block_per_number")]
@@ -154,7 +158,7 @@ class Tombstone(models.Model):
 
 
 class StorageAccount(models.Model):
-    """How many bytes a namespace holds. Moves in the transactions that move uploads, by conditional update."""
+    """The bytes and files that a namespace holds. Moves in the transactions that move uploads, conditionally."""
 
     namespace = models.OneToOneField(
         "namespaces.Namespace", primary_key=True, on_delete=models.CASCADE, related_name="+"
@@ -163,12 +167,15 @@ class StorageAccount(models.Model):
     logs = models.BigIntegerField(default=0)
     """The part of `used` that is what tasks printed."""
     reserved = models.BigIntegerField(default=0)
+    files = models.BigIntegerField(default=0)
+    """In the lists of all uploads, whatever became of them."""
 
     class Meta:
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(used__gte=0) & models.Q(reserved__gte=0), name="account_holds_no_less_than_nothing"
-            )
+            ),
+            models.CheckConstraint(condition=models.Q(files__gte=0), name="account_has_no_less_than_no_files"),
         ]
 
     def __str__(self) -> str:

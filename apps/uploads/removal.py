@@ -61,16 +61,17 @@ def mark_for_removal(uploads: QuerySet[Upload]) -> list[uuid.UUID]:
     now = timezone.now()
     with transaction.atomic():
         found = uploads.exclude(state=State.DELETING).select_for_update()
-        rows = list(found.only("pk", "namespace_id", "state", "held", "writable_until"))
+        rows = list(found.only("pk", "namespace_id", "state", "held", "files_held", "writable_until"))
         for namespace_id in {row.namespace_id for row in rows}:
             of_it = [row for row in rows if row.namespace_id == namespace_id]
             used = sum(row.held for row in of_it if row.state == State.COMPLETE)
             kept = sum(row.held for row in of_it if row.is_writable(now))
             reserved = sum(row.held for row in of_it) - used
-            storage_ledger.give_back(namespace_id, used=used, reserved=reserved - kept)
+            files = sum(row.files_held for row in of_it if not row.is_writable(now))
+            storage_ledger.give_back(namespace_id, used=used, reserved=reserved - kept, files=files)
         ids = [row.pk for row in rows]
         Upload.objects.filter(pk__in=ids).update(state=State.DELETING, used=False)
-        Upload.objects.filter(pk__in=[row.pk for row in rows if not row.is_writable(now)]).update(held=0)
+        Upload.objects.filter(pk__in=[row.pk for row in rows if not row.is_writable(now)]).update(held=0, files_held=0)
     return ids
 
 
@@ -107,7 +108,7 @@ def remove(upload_id: uuid.UUID) -> None:
         if upload.has_own_place:  # a task may send the same step again; its job's removal covers all of them
             prefixes.append(upload.key_prefix)
         tombstones_set(prefixes, now)
-        storage_ledger.give_back(row.namespace_id, used=0, reserved=row.held)
+        storage_ledger.give_back(row.namespace_id, used=0, reserved=row.held, files=row.files_held)
         row.delete()
 
 
@@ -127,8 +128,9 @@ def files_remove(upload_id: uuid.UUID, paths: Collection[str]) -> None:
         left, size = manifest_replace(upload_id, (one for one in manifest_of(upload_id) if one.path not in paths))
         if left:
             freed = row.held - size
-            storage_ledger.give_back(row.namespace_id, used=freed, reserved=0)
-            Upload.objects.filter(pk=upload_id).update(held=size, file_count=left)
+            storage_ledger.give_back(row.namespace_id, used=freed, reserved=0, files=max(0, row.files_held - left))
+            kept = min(left, row.files_held)
+            Upload.objects.filter(pk=upload_id).update(held=size, file_count=left, files_held=kept)
         elif mark_for_removal(Upload.objects.filter(pk=upload_id)):
             transaction.on_commit(partial(remove_now, upload_id))
 

@@ -12,7 +12,7 @@ from rest_framework import serializers
 from apps.api.problems import problem_of
 from apps.api.serializers import StrictSerializer
 from apps.errors import error_from_json
-from apps.uploads.manifest import FILES_AT_ONCE, MAX_FILE_SIZE, MAX_FILES, PARTS_AT_ONCE
+from apps.uploads.manifest import FILES_AT_ONCE, LARGEST_COUNT, MAX_FILE_SIZE, PARTS_AT_ONCE
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.part_addresses import SignedPart, WantedPart
 from apps.uploads.selectors import expires_at, files_progress
@@ -80,7 +80,7 @@ class MoreFilesSerializer(StrictSerializer):
     """Files that follow those that were announced, in the order of their paths (of the UTF-8 bytes). `after` is how
     many were announced before: a request that is repeated changes nothing."""
 
-    after = serializers.IntegerField(min_value=1, max_value=MAX_FILES)
+    after = serializers.IntegerField(min_value=1, max_value=LARGEST_COUNT)
     files = DeclaredFilesField()
 
 
@@ -88,7 +88,7 @@ class WhichFilesSerializer(serializers.Serializer[Any]):
     """Which page of an upload's files."""
 
     first = serializers.IntegerField(
-        required=False, default=0, min_value=0, max_value=MAX_FILES, help_text="The number of its first file."
+        required=False, default=0, min_value=0, max_value=LARGEST_COUNT, help_text="The number of its first file."
     )
 
 
@@ -162,7 +162,7 @@ _PART = {
     "required": ["file", "part", "sha256"],
     "additionalProperties": False,
     "properties": {
-        "file": {"type": "integer", "minimum": 0, "maximum": MAX_FILES - 1},
+        "file": {"type": "integer", "minimum": 0, "maximum": LARGEST_COUNT},
         "part": {"type": "integer", "minimum": 1, "maximum": MAX_PARTS},
         "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
     },

@@ -65,7 +65,7 @@ def upload_begin(
     upload = Upload(namespace=namespace, created_by=actor, kind=kind, job_id=job_id, created_at=now, touched_at=now)
     upload.key_prefix = key_prefix or f"{folder_for(namespace, kind)}/{upload.target_id}"
     upload.part_size = part_size_for(max(file.size for file in files))
-    upload.file_count = len(files)
+    upload.file_count = upload.files_held = len(files)
     upload.held = sum(file.size for file in files)
     upload.example = files[0].path
     upload.is_sorted = is_in_order(files)
@@ -76,7 +76,7 @@ def upload_begin(
                 _lock(namespace, actor)
             else:
                 lock()
-            storage_ledger.reserve(namespace, upload.held)  # and so of two in one namespace
+            storage_ledger.reserve(namespace, upload.held, len(files))  # and so of two in one namespace
             _check_open(namespace, actor, job_id)
             upload.save(force_insert=True)
             manifest_append(upload.pk, 0, files)

@@ -1,5 +1,5 @@
 """The bytes a namespace holds: reserved at the begin of an upload, used once complete, returned when it goes; and of
-which kinds they are.
+which kinds they are. Also how many files are in its lists, which are counted when they are announced or found.
 
 Each change is one conditional update, so that two at once can never both take the last byte. They belong into the
 transaction that changes the upload.
@@ -32,16 +32,26 @@ class StorageUse:
     reserved: int
     logs: int = 0
     """The part of `used` that is what tasks printed."""
+    files: int = 0
+    """In the lists of all uploads, complete or not."""
 
 
-def reserve(namespace: Namespace, amount: int) -> None:
-    """Set `amount` bytes aside, or raise `QuotaExceeded` with the numbers."""
-    hard = quota_of(namespace).storage
-    hard = MOST if hard is None else hard
+def reserve(namespace: Namespace, amount: int, files: int) -> None:
+    """Set `amount` bytes aside and count so many files more, or raise `QuotaExceeded` with the numbers."""
+    quota = quota_of(namespace)
+    hard = MOST if quota.storage is None else quota.storage
+    most = MOST if quota.files is None else quota.files
     StorageAccount.objects.get_or_create(namespace=namespace)
-    rows = StorageAccount.objects.filter(namespace=namespace, used__lte=hard - amount - F("reserved"))
-    if not rows.update(reserved=F("reserved") + amount):
-        raise _quota_full(storage_use(namespace), hard, amount)
+    rows = StorageAccount.objects.filter(namespace=namespace)
+    if amount:
+        rows = rows.filter(used__lte=hard - amount - F("reserved"))
+    if files:
+        rows = rows.filter(files__lte=most - files)
+    if not rows.update(reserved=F("reserved") + amount, files=F("files") + files):
+        use = storage_use(namespace)
+        if files and use.files + files > most:
+            raise _files_full(use.files, most, files)
+        raise _quota_full(use, hard, amount)
 
 
 def reservation_use(namespace_id: UUID, *, reserved: int, used: int) -> None:
@@ -51,9 +61,9 @@ def reservation_use(namespace_id: UUID, *, reserved: int, used: int) -> None:
     )
 
 
-def give_back(namespace_id: UUID, *, used: int, reserved: int) -> None:
+def give_back(namespace_id: UUID, *, used: int, reserved: int, files: int = 0) -> None:
     StorageAccount.objects.filter(namespace=namespace_id).update(
-        used=F("used") - used, reserved=F("reserved") - reserved
+        used=F("used") - used, reserved=F("reserved") - reserved, files=F("files") - files
     )
 
 
@@ -78,7 +88,9 @@ def logs_change(namespace_id: UUID, amount: int) -> None:
 
 def storage_use(namespace: Namespace) -> StorageUse:
     account = StorageAccount.objects.filter(namespace=namespace).first()
-    return StorageUse(account.used, account.reserved, account.logs) if account else StorageUse(0, 0)
+    if account is None:
+        return StorageUse(0, 0)
+    return StorageUse(account.used, account.reserved, account.logs, account.files)
 
 
 def _quota_full(use: StorageUse, hard: int, needed: int) -> QuotaExceeded:
@@ -92,6 +104,21 @@ def _quota_full(use: StorageUse, hard: int, needed: int) -> QuotaExceeded:
     problems = [
         Problem(f"storage.{name}", "quota_full", f"{amount} bytes", "", str(amount)) for name, amount in numbers
     ]
+    return QuotaExceeded(detail, remedy=remedy, errors=problems)
+
+
+def _files_full(used: int, most: int, needed: int) -> QuotaExceeded:
+    unused = max(0, most - used)
+    detail = (
+        f"This needs {needed:,} {'file' if needed == 1 else 'files'} of the namespace's quota; {unused:,} of {most:,} "
+        f"are available ({used:,} in versions and uploads)."
+    )
+    remedy = (
+        "Delete versions or uploads that are no longer needed, pack many small files into TFRecord shards, or ask an "
+        "administrator for more files."
+    )
+    numbers = [("needed", needed), ("unused", unused), ("hard", most), ("used", used)]
+    problems = [Problem(f"files.{name}", "quota_full", f"{amount} files", "", str(amount)) for name, amount in numbers]
     return QuotaExceeded(detail, remedy=remedy, errors=problems)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from typing import IO
 
 from django.db import transaction
-from django.db.models import F
 
 from apps.errors import QuotaExceeded, Unprocessable
 from apps.stores import storage
@@ -30,11 +29,12 @@ from yardmaster.storage.file_list import ListedFile
 from yardmaster.storage.reader import ObjectReader
 from yardmaster.storage.sorted_files import SortedFiles
 from yardmaster.storage.tars import BLOCK, TarReader, is_tar
-from yardmaster.storage.zips import MOST_ZIPPED, open_zip, read_entry
+from yardmaster.storage.zips import Zip
 
 _BUFFER = 1 << 18
 _SMALL = 1 << 20
 _RESERVED_AHEAD = 64 << 20
+_FILES_AHEAD = 1_000
 """So that not each small file is a change of the namespace's account."""
 
 Entry = tuple[str, int, Readable]
@@ -70,7 +70,7 @@ def archive_unpack(upload: Upload, lease: Lease) -> None:
         raise UploadRefused(error.message, error.code, remedy=error.remedy, errors=error.problems) from error
     except (QuotaExceeded, StorageFull):
         storage().delete_prefix(upload.key_prefix)
-        _give_back(upload, archive.size)
+        _give_back(upload, archive.size, 1)
         raise
     storage().delete(aside)
 
@@ -109,25 +109,24 @@ def _entries(upload: Upload, archive: ListedFile, file: IO[bytes], lease: Lease)
     if is_tar(start):
         return _tar_entries(upload, archive, file, lease)
     if start.startswith(b"PK") or archive.path.lower().endswith(".zip"):
-        return _zip_entries(upload, archive, file)
+        return _zip_entries(upload, archive, file, lease)
     message = "The file is no archive that can be extracted."
     remedy = "Send a .zip, .tar, .tar.gz, .tar.bz2, .tar.xz or .tar.zst, or complete without extracting."
     raise ArchiveRefused("not_an_archive", message, remedy)
 
 
-def _zip_entries(upload: Upload, archive: ListedFile, file: IO[bytes]) -> Iterator[Entry]:
-    opened, entries = open_zip(file, archive.size, max_files=min(MOST_ZIPPED, most_files(upload.kind)))
-    with opened:
-        _Reserved(upload).cover(archive.size + sum(entry.size for entry in entries), 0)
-        for entry in entries:
-            yield entry.path, entry.size, read_entry(opened, entry)
+def _zip_entries(upload: Upload, archive: ListedFile, file: IO[bytes], lease: Lease) -> Iterator[Entry]:
+    with Zip(file, archive.size, max_files=most_files(upload.kind), beat=lease.beat) as opened:
+        _Reserved(upload).cover(archive.size + opened.total, opened.count)
+        for entry in opened.entries():
+            yield entry.path, entry.size, entry
 
 
 def _tar_entries(upload: Upload, archive: ListedFile, source: Readable, lease: Lease) -> Iterator[Entry]:
-    reserved, needed = _Reserved(upload), archive.size
+    reserved, needed, count = _Reserved(upload), archive.size, 0
     for entry in TarReader(source, most_files=most_files(upload.kind), beat=lease.beat).entries():
-        needed += entry.size
-        reserved.cover(needed, _RESERVED_AHEAD)
+        needed, count = needed + entry.size, count + 1
+        reserved.cover(needed, count, ahead=_RESERVED_AHEAD, files_ahead=_FILES_AHEAD)
         yield entry.path, entry.size, entry
 
 
@@ -158,38 +157,40 @@ class _Continued:
 
 
 class _Reserved:
-    """What is set aside for the upload, which grows with what is unpacked."""
+    """What is set aside for the upload, which grows with what is unpacked: bytes, and files."""
 
     def __init__(self, upload: Upload) -> None:
         self._upload = upload
-        self._held = Upload.objects.values_list("held", flat=True).get(pk=upload.pk)
+        self._held, self._files = Upload.objects.values_list("held", "files_held").get(pk=upload.pk)
 
-    def cover(self, needed: int, ahead: int) -> None:
-        """Have at least `needed` bytes, and some more where there are. Raises `QuotaExceeded`."""
-        if needed <= self._held:
+    def cover(self, needed: int, files: int, ahead: int = 0, files_ahead: int = 0) -> None:
+        """Have at least so many bytes and files, and some more where there are. Raises `QuotaExceeded`."""
+        if needed <= self._held and files <= self._files:
             return
         try:
-            self._grow(needed + ahead)
+            self._grow(needed + ahead, files + files_ahead)
         except QuotaExceeded:
-            self._grow(needed)
+            self._grow(needed, files)
 
-    def _grow(self, needed: int) -> None:
+    def _grow(self, needed: int, files: int) -> None:
         with transaction.atomic():
-            self._held = Upload.objects.select_for_update().get(pk=self._upload.pk).held
-            more = needed - self._held
-            if more > 0:
-                storage_ledger.reserve(self._upload.namespace, more)
-                Upload.objects.filter(pk=self._upload.pk).update(held=F("held") + more)
-                self._held = needed
+            row = Upload.objects.select_for_update().get(pk=self._upload.pk)
+            held, listed = max(row.held, needed), max(row.files_held, files)
+            storage_ledger.reserve(row.namespace, held - row.held, listed - row.files_held)
+            Upload.objects.filter(pk=row.pk).update(held=held, files_held=listed)
+        self._held, self._files = held, listed
 
 
-def _give_back(upload: Upload, needed: int) -> None:
-    """Only the archive is left."""
+def _give_back(upload: Upload, needed: int, files: int) -> None:
+    """So much is left: of what was refused only the archive, of what was unpacked its files."""
     with transaction.atomic():
         row = Upload.objects.select_for_update().filter(pk=upload.pk, state=State.COMPLETING).first()
-        if row is not None and row.held > needed:
-            storage_ledger.give_back(row.namespace_id, used=0, reserved=row.held - needed)
-            Upload.objects.filter(pk=upload.pk).update(held=needed)
+        if row is not None:
+            bytes_less, files_less = max(0, row.held - needed), max(0, row.files_held - files)
+            storage_ledger.give_back(row.namespace_id, used=0, reserved=bytes_less, files=files_less)
+            Upload.objects.filter(pk=upload.pk).update(
+                held=row.held - bytes_less, files_held=row.files_held - files_less
+            )
 
 
 def _written(upload: Upload, lease: Lease, entries: Iterable[Entry]) -> Iterator[_Arriving]:
@@ -234,3 +235,4 @@ def _replace_files(upload: Upload, lease: Lease, files: Iterable[ListedFile]) ->
         progress_forget(upload.pk)
         count, _ = manifest_replace(upload.pk, files)
         mine.update(file_count=count)
+        _give_back(upload, storage_ledger.MOST, count)

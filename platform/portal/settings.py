@@ -227,6 +227,7 @@ YARDMASTER_DEFAULT_QUOTA = {
     "memory": env.limit("YARDMASTER_DEFAULT_QUOTA_MEMORY", parse_memory),
     "gpus": env.limit("YARDMASTER_DEFAULT_QUOTA_GPUS", int),
     "storage": env.limit("YARDMASTER_DEFAULT_QUOTA_STORAGE", parse_memory),
+    "files": env.limit("YARDMASTER_DEFAULT_QUOTA_FILES", int),
     "running_jobs": env.limit("YARDMASTER_DEFAULT_QUOTA_RUNNING_JOBS", int),
 }
 
@@ -305,6 +306,8 @@ YARDMASTER_MODEL_GRACE = timedelta(seconds=env.number("YARDMASTER_MODEL_GRACE", 
 """How long a deleted model can be restored. It counts against its namespace's quota until then."""
 YARDMASTER_WEB_THREADS = env.number("YARDMASTER_WEB_THREADS", 32, least=2)
 """Requests that one web process works on at a time; each thread keeps a connection to the database."""
+YARDMASTER_FILES_PER_VERSION = env.number("YARDMASTER_FILES_PER_VERSION", 1_000_000, least=1)
+"""Of a dataset. Code has 20,000 at most."""
 YARDMASTER_OPEN_UPLOADS_PER_NAMESPACE = env.number("YARDMASTER_OPEN_UPLOADS_PER_NAMESPACE", 64, least=1)
 YARDMASTER_OPEN_UPLOADS_PER_USER = env.number("YARDMASTER_OPEN_UPLOADS_PER_USER", 64, least=1)
 YARDMASTER_OPEN_UPLOADS_PER_JOB = env.number("YARDMASTER_OPEN_UPLOADS_PER_JOB", 64, least=1)

@@ -61,6 +61,11 @@ class Store(Generic[Item, Version]):
         rows = self._transport.pages(f"{self.kind}-versions/{version_id}/files/", page_size=200)
         return (read(StoredFile, row) for row in rows)
 
+    def entries(self, version_id: str, folder: str = "") -> Iterator[dict[str, Any]]:
+        """What lies in one folder, by path: `name`, `path`, `is_folder`, `files`, `size`."""
+        where = {"folder": folder} if folder else {}
+        return self._transport.pages(f"{self.kind}-versions/{version_id}/entries/", page_size=200, **where)
+
     def preview(self, version_id: str, path: str) -> dict[str, Any]:
         """What a file of a dataset looks like."""
         return dict(self._transport.get(f"dataset-versions/{version_id}/preview/", path=path))

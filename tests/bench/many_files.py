@@ -1,5 +1,5 @@
-"""A version of a million files: a page of its list on a real PostgreSQL against one of a thousand, and the memory that
-staging a long list takes in a task."""
+"""A version of a million files: a page of its list on a real PostgreSQL against one of a thousand, a page of a folder,
+what differs between two of them, a zip of it, and the memory that staging a long list takes in a task."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import tempfile
 import time
 import tracemalloc
+import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -52,7 +53,8 @@ def _listing() -> Iterator[Line]:
     client = APIClient()
     client.force_login(user)
     with override_settings(ALLOWED_HOSTS=["testserver"]):
-        pages = {count: _pages(client, version_of(user, count)) for count in (FEW, MANY)}
+        versions = {count: version_of(user, count) for count in (FEW, MANY)}
+        pages = {count: _pages(client, version) for count, version in versions.items()}
         most = 0
         for page in pages[MANY]:
             with CaptureQueriesContext(connection) as asked:
@@ -62,6 +64,44 @@ def _listing() -> Iterator[Line]:
         yield Line(f"a page of {MANY:,} files, statements", most, "", at_most=8)
         yield Line(f"a page of {FEW:,} files", median(few) * 1e3, "ms")
         yield Line(f"... of {MANY:,} files, ratio", median(many) / median(few), "", at_most=1.3)
+        address = f"/api/v1/dataset-versions/{versions[MANY].pk}/entries/?folder=train"
+        with CaptureQueriesContext(connection) as asked:
+            client.get(address)
+        yield Line(f"a page of a folder of {MANY:,} files, statements", len(asked), "", at_most=8)
+        yield Line("a page of a folder", median(_timed(client, [address]) for _ in range(5)) * 1e3, "ms")
+    other = version_of(user, MANY - FEW, changed=MANY // 2)
+    yield from _comparing(versions[MANY].upload_id, other.upload_id)
+    yield from _zipping(versions[MANY].upload_id)
+
+
+def _comparing(before: uuid.UUID, after: uuid.UUID) -> Iterator[Line]:
+    """Once with blocks that are the same on both sides, once with none: a file that was added shifts all of them."""
+    from apps.uploads import file_blocks
+    from apps.uploads.versioned.comparing import lists_compare
+    from yardmaster.storage.file_list import ListedFile
+
+    start = time.perf_counter()
+    lists_compare(before, after, most=0)
+    yield Line(f"comparing two lists of {MANY:,} files", time.perf_counter() - start, "s")
+    file_blocks.manifest_replace(after, [ListedFile("a", 1), *file_blocks.manifest_of(before)])
+    tracemalloc.start()
+    lists_compare(before, after, most=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    start = time.perf_counter()
+    lists_compare(before, after, most=0)
+    yield Line("... where no block is the same", time.perf_counter() - start, "s", at_most=10)
+    yield Line("... peak memory", peak / (1 << 20), "MiB", at_most=16)
+
+
+def _zipping(upload_id: uuid.UUID) -> Iterator[Line]:
+    """A zip of empty files: what the directory costs."""
+    from apps.uploads.files_aside import files_aside
+    from apps.uploads.zip_stream import zip_chunks
+
+    start = time.perf_counter()
+    size = sum(len(piece) for piece in zip_chunks(files_aside(upload_id, "datasets/0"), lambda file: iter(())))
+    yield Line(f"a zip of {MANY:,} empty files", time.perf_counter() - start, "s", note=f"{size >> 20} MiB")
 
 
 def _pages(client: Any, version: Any) -> list[str]:

@@ -56,6 +56,7 @@ ADDRESSES = (
     Address("dataset-picture", "/datasets/{dataset}/?path=sample.png", "dataset_page"),
     Address("dataset-table", "/datasets/{dataset}/?path=classes.csv", "dataset_page"),
     Address("dataset-text", "/datasets/{dataset}/?path=README.md", "dataset_page"),
+    Address("dataset-folders", "/datasets/{dataset-folders}/?folder=train", "dataset_page"),
     Address("dataset-changes", "/datasets/{dataset}/changes/", "dataset_changes_page"),
     Address("dataset-prepare", "/datasets/versions/{dataset-version}/prepare/", "dataset_prepare_page"),
     Address("dataset-check", "/datasets/versions/{dataset-version}/check/", "dataset_check_page"),

@@ -6,7 +6,9 @@ alone may use the local engine by default), Bob a colleague.
 
 from __future__ import annotations
 
+import io
 import re
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -86,6 +88,7 @@ def _stores(one: World, material: Path) -> None:
     picture(data / "sample.png")
     item = one.client.datasets.put("digits", [data])
     one.ids |= {"dataset": item.id, "dataset-version": _latest(item)}
+    one.ids["dataset-folders"] = one.client.datasets.put("reviews", [_reviews(material)], unpack=True).id
     one.ids["code-first"] = _latest(one.client.code.put("digits", [EXAMPLE]))
     with tempfile.TemporaryDirectory() as folder:
         for file in EXAMPLE.glob("*.py"):
@@ -95,6 +98,17 @@ def _stores(one: World, material: Path) -> None:
         (Path(folder) / "motley.py").write_text(MOTLEY)
         item = one.client.code.put("digits", [Path(folder)])
     one.ids |= {"code": item.id, "code-version": _latest(item)}
+
+
+def _reviews(material: Path) -> Path:
+    """An archive with more files than one page shows, in folders."""
+    target = material / "reviews.tar"
+    with tarfile.open(target, "w") as archive:
+        for number in range(90):
+            info = tarfile.TarInfo(f"{'test' if number % 3 else 'train'}/{'neg' if number % 2 else 'pos'}/{number}.txt")
+            info.size = number
+            archive.addfile(info, io.BytesIO(b"x" * number))
+    return target
 
 
 def _latest(item: Any) -> str:

@@ -39,4 +39,6 @@ def _blocks(upload: Upload, count: int, changed: int) -> Iterator[FileBlock]:
     for number, start in enumerate(range(0, count, BLOCK)):
         indexes = range(start, min(count, start + BLOCK))
         files = [ListedFile(path_of(one), 1, "", ("b" if one == changed else "a") * 64) for one in indexes]
-        yield FileBlock(upload=upload, number=number, first_path=path_of(start).encode(), packed=pack(files))
+        yield FileBlock(
+            upload=upload, number=number, first_path=path_of(start).encode(), packed=pack(files), size=len(files)
+        )

@@ -76,6 +76,19 @@ class ByPath(ByCursor):
         return page.rows, page.next, page.previous
 
 
+def cursor_after(path: str) -> str:
+    """The cursor of what follows this path."""
+    return _cursor("n", path)
+
+
+def path_of_cursor(text: str) -> str:
+    """The path behind which the page begins; empty: the first page. Raises `Invalid`, also for one that leads back."""
+    back, path = _read_cursor(text)
+    if back:
+        raise not_a_cursor(text)
+    return path
+
+
 def _cursor(direction: str, path: str) -> str:
     return base64.urlsafe_b64encode(f"{direction}{path}".encode()).decode()
 

@@ -49,6 +49,7 @@ class VersionStore(Generic[C, V]):
     collections: type[C]
     versions: type[V]
     version_fields: VersionFields = nothing_more
+    """Columns of its own, from the files whose records were counted or in which a fault was found."""
     live: Q = ALL
     """Which things are there for people, and `live_versions` which versions, where deleted ones stay for a while."""
     live_versions: Q = ALL
@@ -68,7 +69,8 @@ class Changes:
 
 
 def changes_between(before: Iterable[ListedFile], after: Iterable[ListedFile], most: int | None = None) -> Changes:
-    """Of two lists of files, each in the order of its paths; up to `most` paths of a kind. Holds neither of them."""
+    """Of two lists of files, each in the order of its paths; up to `most` paths of a kind. Holds neither of them.
+    Of lists that are stored: `comparing`."""
     paths: dict[str, list[str]] = {"added": [], "changed": [], "removed": []}
     counts = dict.fromkeys(paths, 0)
     both = merge(((one.path, 0, one.sha256) for one in before), ((one.path, 1, one.sha256) for one in after))
@@ -165,11 +167,6 @@ def version_before(store: VersionStore[C, V], version: V) -> V | None:
     """The version that this one followed, as far as it is still there."""
     rows = versions_of(store, parent_of(version)).filter(number__lt=version.number)
     return rows.order_by("-number").first()
-
-
-def changes_in(before: Version | None, after: Version, most: int | None = None) -> Changes:
-    """Which files differ between two versions, up to `most` paths of a kind; without an earlier one all are new."""
-    return changes_between(files_in(before) if before else (), files_in(after), most)
 
 
 def files_in(version: Version, after: str = "") -> Iterator[ListedFile]:

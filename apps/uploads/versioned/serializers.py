@@ -61,6 +61,16 @@ class CollectionSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
+class FolderEntrySerializer(serializers.Serializer[Any]):
+    """A folder, whose path ends in `/`, with all that lies below it; or a file."""
+
+    name = serializers.CharField()
+    path = serializers.CharField()
+    is_folder = serializers.BooleanField()
+    files = serializers.IntegerField(help_text="Files below the folder; 1 for a file.")
+    size = serializers.IntegerField(help_text="Bytes of these files.")
+
+
 class FileSerializer(serializers.Serializer[Any]):
     """One file of a version."""
 

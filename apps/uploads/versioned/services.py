@@ -17,11 +17,12 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.errors import Conflict, Invalid, NotFound
 from apps.namespaces.models import Namespace
-from apps.uploads.file_blocks import manifest_of
+from apps.uploads.file_blocks import noteworthy_of
 from apps.uploads.models import Upload
 from apps.uploads.services import upload_use, uploads_discard
+from apps.uploads.versioned.comparing import lists_compare
 from apps.uploads.versioned.models import Collection, Version, versions_deleting
-from apps.uploads.versioned.selectors import VersionStore, changes_between, files_in
+from apps.uploads.versioned.selectors import VersionStore
 from yardmaster.errors import Problem
 
 C = TypeVar("C", bound=Collection)
@@ -161,14 +162,14 @@ def _version_create(
     locked = _lock(store, collection.pk)
     upload_use(upload)
     newest = _versions(store).filter(parent=collection.pk).order_by("-number").first()
-    change = changes_between(files_in(newest) if newest else (), manifest_of(upload.pk), 0).counts
+    change = lists_compare(newest.upload_id if newest else None, upload.pk, most=0).changes.counts
     locked.latest_number += 1
     locked.save(update_fields=["latest_number"])
     made: V = store.versions(
         id=upload.target_id, parent=locked, number=locked.latest_number, note=note, upload_id=upload.pk,
         key_prefix=upload.key_prefix, size=upload.held, file_count=upload.file_count,
         added=change["added"], changed=change["changed"], removed=change["removed"], created_by=actor,
-        **store.version_fields(manifest_of(upload.pk)), **more,
+        **store.version_fields(noteworthy_of(upload.pk)), **more,
     )  # fmt: skip
     made.save(force_insert=True)
     return made

@@ -14,12 +14,14 @@ from rest_framework.serializers import BaseSerializer
 from apps.accounts.api_view import ApiView
 from apps.api.idempotency import IdempotentPosts
 from apps.audit.services import download_record
-from apps.errors import Invalid, Unprocessable
+from apps.errors import Invalid
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
 from apps.uploads.delivery import archive_response, content_type_of
+from apps.uploads.files_aside import files_aside
 from apps.uploads.selectors import upload_for
 from apps.uploads.versioned import selectors, services
+from apps.uploads.versioned.folders import ByFolder
 from apps.uploads.versioned.models import Collection, Version
 from apps.uploads.versioned.paging import ByPath
 from apps.uploads.versioned.selectors import VersionStore
@@ -34,11 +36,8 @@ from yardmaster.errors import Problem
 NAMESPACE = OpenApiParameter("namespace", str, description="Only this namespace, by id or slug.")
 SEARCH = OpenApiParameter("search", str, description="Only names that contain this, in any case.")
 ADDRESSES = OpenApiParameter("addresses", str, description="`1`: each file with a short-lived URL of its content.")
+FOLDER = OpenApiParameter("folder", str, description="The folder's path. Default: the outermost.")
 PATH = OpenApiParameter("path", str, required=True, description="The file's path within the version.")
-
-
-MOST_ARCHIVED = 100_000
-"""Files of a ZIP that is made while it is sent: its directory is held in memory until the end."""
 
 
 class VersionStoreView(ApiView):
@@ -169,6 +168,15 @@ class FilesView(VersionStoreView):
         return selectors.download_url(self._with_addresses_of, path, content_type=content_type_of(path))
 
 
+class EntriesView(VersionStoreView):
+    """What lies in one folder of a version, and how much lies below each of its folders."""
+
+    pagination_class = ByFolder
+
+    def get(self, request: Request, version_id: UUID) -> Response:
+        return self.page((self.version(version_id), request.query_params.get("folder", "")), self.answers_with)
+
+
 class ContentView(VersionStoreView):
     """The bytes of a file: a redirect to a short-lived address."""
 
@@ -185,11 +193,6 @@ class ArchiveView(VersionStoreView):
 
     def get(self, request: Request, version_id: UUID) -> StreamingHttpResponse:
         version = self.version(version_id)
-        if version.file_count > MOST_ARCHIVED:
-            message = f"A ZIP is made of up to {MOST_ARCHIVED} files; this version has {version.file_count}."
-            remedy = "Use the command line: yardmaster datasets download."
-            raise Unprocessable(message, "too_many_files", remedy=remedy)
         name = f"{selectors.parent_of(version).name}-{version.number}.zip"
         self.note_download(version)
-        # As a whole: what is made while it is sent must not touch the database.
-        return archive_response(request._request, name, list(selectors.files_of(version)))
+        return archive_response(request._request, name, files_aside(version.upload_id, version.key_prefix))

@@ -57,6 +57,22 @@ def unpack(packed: bytes) -> tuple[ListedFile, ...]:
     )
 
 
+def contents(packed: bytes) -> tuple[list[str], list[str]]:
+    """The paths of a packed list, and the checksums beside them: a fifth of the work of `unpack`."""
+    columns = json.loads(zlib.decompress(packed))
+    return columns["path"], columns["sha256"]
+
+
+def noteworthy(packed: bytes) -> Iterator[ListedFile]:
+    """The files of a packed list whose records were counted, or in which a fault was found."""
+    columns = json.loads(zlib.decompress(packed))
+    records, faults = columns["records"], columns["fault"]
+    for at in sorted({*records, *faults}, key=int):
+        index = int(at)
+        path, size, sha256 = (columns[name][index] for name in ("path", "size", "sha256"))
+        yield ListedFile(path, size, columns["declared"].get(at, sha256), sha256, records.get(at), faults.get(at, ""))
+
+
 _PIECE = 64 << 10
 
 

@@ -33,6 +33,7 @@ Reference = Annotated[str, typer.Argument(help="Name, name@version or id.")]
 
 def register(parent: typer.Typer) -> None:
     data = _commands("dataset", "Datasets: upload, look at, download.")
+    data.command("ls")(list_folder)
     data.command()(preview)
     data.command()(check)
     data.command()(prepare)
@@ -143,6 +144,22 @@ def _add_changing(app: typer.Typer, kind: str) -> None:
                 typer.confirm(f"Delete {visible(item.name)} with all its versions?", abort=True, err=True)
             store.delete(item.id)
         notes().print(Text(f"Deleted {item.name}."))
+
+
+def list_folder(
+    reference: Reference,
+    folder: Annotated[str, typer.Argument(help="A folder of it. Default: the outermost.")] = "",
+    namespace: Namespace = None,
+    as_json: Json = False,
+) -> None:
+    """List one folder of a version, with the files and bytes below each of its folders."""
+    with Yardmaster.from_environment() as portal:
+        version = find_version(portal.datasets, reference, namespace)
+        rows = list(portal.datasets.entries(version.id, folder))
+    if as_json:
+        print_json(rows)
+        return
+    print_table(["FILES", "SIZE", "PATH"], ([one["files"], size(one["size"]), one["path"]] for one in rows))
 
 
 def preview(

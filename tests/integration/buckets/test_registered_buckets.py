@@ -21,7 +21,7 @@ from apps.datasets.models import Dataset, DatasetVersion
 from apps.datasets.registering import bucket_rescan, buckets_forget
 from apps.datasets.scanning import bucket_scan, buckets_sweep
 from apps.datasets.selectors import DATASETS
-from apps.namespaces.models import Namespace
+from apps.namespaces.models import Namespace, Quota
 from apps.secrets.models import Kind
 from apps.secrets.services import secret_set
 from apps.stores import storage
@@ -239,9 +239,19 @@ def test_a_scan_in_several_passes_lists_each_object_once(ada, mine, theirs, with
     assert names == ["a.txt", "b/c.txt", *(f"n{number}" for number in range(7))]
 
 
-def test_more_objects_than_a_version_may_have_are_refused(ada, mine, theirs, with_token, monkeypatch):
-    monkeypatch.setattr(scanning, "MAX_FILES", 1)
+def test_more_objects_than_a_version_may_have_are_refused(ada, mine, theirs, with_token, settings):
+    settings.YARDMASTER_FILES_PER_VERSION = 1
     assert scanned(with_token(ada), theirs).problem["code"] == "scan_failed"
+
+
+def test_the_files_of_a_bucket_count_against_the_quota_and_its_bytes_do_not(ada, bucket, mine, theirs, with_token):
+    assert (storage_used(mine).files, storage_used(mine).used) == (2, 0)
+    Quota.objects.update_or_create(namespace=mine, defaults={"files": 3})
+    theirs.put("data/new.txt", b"new")
+    failed = again(bucket, ada)
+    assert (failed.state, failed.problem["code"]) == (State.FAILED, "quota_full")
+    assert "1 of 3 are available" in failed.problem["detail"]
+    assert storage_used(mine).files == 2
 
 
 def test_users_name_allowed_servers_only_and_administrators_no_metadata_service(ada, admin, mine, theirs, with_token):

@@ -178,8 +178,9 @@ class TestQuota:
     def test_members_see_limits_and_use(self, admin, carol, team, signed_in):
         signed_in(admin).put(f"{URL}{team.pk}/quota/", LIMITS)
         body = signed_in(carol).get(f"{URL}{team.pk}/quota/").json()
-        assert body["hard"] == {"cpu": 4.0, "memory": 8 << 30, "gpus": 0, "storage": None, "running_jobs": 2}
-        assert body["used"] == {"cpu": 0.0, "memory": 0, "gpus": 0, "storage": 0, "running_jobs": 0}
+        hard = {"cpu": 4.0, "memory": 8 << 30, "gpus": 0, "storage": None, "files": None, "running_jobs": 2}
+        assert body["hard"] == hard
+        assert body["used"] == dict.fromkeys(hard, 0)
         assert set(body["reserved"]) == set(body["hard"])
 
     def test_only_administrators_set_it(self, ada, team, signed_in):

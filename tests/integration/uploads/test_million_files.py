@@ -9,6 +9,7 @@ import pytest
 
 from apps.datasets.models import DatasetVersion
 from apps.uploads.versioned import paging, selectors
+from apps.uploads.versioned.comparing import lists_compare
 from tests.integration.many_files import path_of, version_of
 
 COUNT = 1_000_000
@@ -64,6 +65,6 @@ def test_a_search_looks_at_some_files_for_each_page(ada, monkeypatch):
 def test_what_differs_between_two_versions_is_counted_from_both_streams(ada, django_assert_max_num_queries):
     before, after = version_of(ada, 30_000), version_of(ada, 30_500, changed=12_345)
     with django_assert_max_num_queries(20):
-        changes = selectors.changes_in(before, after, 100)
+        changes = lists_compare(before.upload_id, after.upload_id, most=100).changes
     assert changes.counts == {"added": 500, "changed": 1, "removed": 0}
     assert (changes.changed, len(changes.added)) == ([path_of(12_345)], 100)

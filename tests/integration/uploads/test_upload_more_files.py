@@ -112,8 +112,8 @@ def test_paths_that_differ_in_how_accents_are_composed_are_refused_at_the_end(ad
     assert storage_used(namespace_for(ada, None)).reserved == 0
 
 
-def test_there_are_bounds_of_files_and_bytes(ada, client, monkeypatch):
-    monkeypatch.setattr(announcing, "MAX_FILES", 3)
+def test_there_are_bounds_of_files_and_bytes(ada, client, monkeypatch, settings):
+    settings.YARDMASTER_FILES_PER_VERSION = 3
     monkeypatch.setattr(announcing, "MAX_CODE_FILES", 2)
     upload = begin(client, {"a": b"1"})
     assert extend(client, upload, 1, _listed("b", "c")).status_code == 200

@@ -1,0 +1,94 @@
+"""The files in the lists of a namespace are counted when they come, and returned when their list goes."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+
+import pytest
+
+from apps.namespaces.selectors import namespace_for, quota_of
+from apps.uploads import unpacking
+from apps.uploads.models import Upload
+from apps.uploads.selectors import storage_used
+from apps.uploads.services import uploads_discard
+from tests.integration.sending import begin, complete, send, zipped
+
+
+@pytest.fixture
+def client(ada, signed_in):
+    return signed_in(ada)
+
+
+@pytest.fixture
+def limited(ada):
+    quota = quota_of(namespace_for(ada, None))
+    quota.files = 5
+    quota.save()
+
+
+def _files(ada) -> int:
+    return storage_used(namespace_for(ada, None)).files
+
+
+def _announce(client, first: int, count: int, upload: str = ""):
+    files = [{"path": f"f{number}", "size": 0} for number in range(first, first + count)]
+    if upload:
+        return client.post(f"/api/v1/uploads/{upload}/files/", {"after": first, "files": files})
+    return client.post("/api/v1/uploads/", {"kind": "dataset", "files": files})
+
+
+def test_announced_files_are_charged_and_returned(ada, client, limited, django_capture_on_commit_callbacks):
+    upload = _announce(client, 0, 3).json()["id"]
+    assert _announce(client, 3, 2, upload).status_code == 200
+    assert _announce(client, 3, 2, upload).status_code == 200  # repeated: counted once
+    assert _files(ada) == 5
+    for refused in (_announce(client, 5, 1, upload), _announce(client, 0, 1)):
+        assert (refused.status_code, refused.json()["code"]) == (409, "quota_full")
+        assert "needs 1 file of" in refused.json()["detail"]
+        assert {one["field"]: one["value"] for one in refused.json()["errors"]}["files.hard"] == "5"
+    assert complete(client, upload).status_code == 200
+    assert _files(ada) == 5
+    with django_capture_on_commit_callbacks(execute=True):
+        uploads_discard([Upload.objects.get().pk])
+    assert _files(ada) == 0
+
+
+def _tar(content: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for path, data in content.items():
+            info = tarfile.TarInfo(path)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("packed", [_tar, zipped])
+def test_what_an_archive_holds_is_charged_as_it_is_found(ada, client, limited, packed, monkeypatch):
+    monkeypatch.setattr(unpacking, "_FILES_AHEAD", 2)
+    data = packed({f"f{number}": b"x" for number in range(6)})
+    upload = begin(client, {"archive.zip": data})
+    send(client, upload, {"archive.zip": data})
+    refused = complete(client, upload["id"], unpack=True)
+    assert (refused.status_code, refused.json()["code"]) == (409, "quota_full")
+    assert _files(ada) == 1
+    quota = quota_of(namespace_for(ada, None))
+    quota.files = 7
+    quota.save()
+    assert complete(client, upload["id"], unpack=True).json()["file_count"] == 6
+    assert (_files(ada), Upload.objects.get().files_held) == (6, 6)
+
+
+def test_the_api_shows_and_changes_it_and_leaves_it_where_it_is_not_named(ada, admin, client, limited, signed_in):
+    namespace = namespace_for(ada, None)
+    address = f"/api/v1/namespaces/{namespace.pk}/quota/"
+    _announce(client, 0, 3)
+    shown = client.get(address).json()
+    assert (shown["hard"]["files"], shown["used"]["files"]) == (5, 3)
+    limits = {"cpu": None, "memory": None, "gpus": None, "storage": None, "running_jobs": None}
+    everywhere = signed_in(admin)
+    assert everywhere.put(address, limits).status_code == 200
+    assert client.get(address).json()["hard"]["files"] == 5
+    assert everywhere.put(address, limits | {"files": 10}).json()["hard"]["files"] == 10
+    assert everywhere.put(address, limits | {"files": -1}).status_code == 400
