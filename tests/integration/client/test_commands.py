@@ -90,6 +90,12 @@ def test_a_dataset_is_uploaded_shown_previewed_downloaded_and_deleted(yardmaster
     assert [version["number"] for version in shown["versions"]] == [2, 1]
     assert sorted(file["path"] for file in shown["files"]) == ["deep/empty.txt", "table.csv"]
     assert "table.csv" in yardmaster("datasets", "show", "numbers@1").out
+    listed = yardmaster("datasets", "ls", "numbers", "--json").json
+    assert [(one["path"], one["files"], one["is_folder"]) for one in listed if one["path"] == "table.csv"] == [
+        ("table.csv", 1, False)
+    ]
+    assert "table.csv" in yardmaster("datasets", "ls", "numbers").out
+    assert yardmaster("datasets", "ls", "numbers", "none").code == 1
     assert "5" in yardmaster("datasets", "preview", "numbers", "table.csv").out
     assert yardmaster("datasets", "download", "numbers@1", "--to", tmp_path / "copy").code == 0
     assert (tmp_path / "copy" / "table.csv").read_text() == "a,b\n1,2\n3,4\n"

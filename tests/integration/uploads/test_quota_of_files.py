@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import tarfile
+import uuid
 
 import pytest
+from django.db import transaction
 
 from apps.namespaces.selectors import namespace_for, quota_of
 from apps.uploads import unpacking
-from apps.uploads.models import Upload
+from apps.uploads.joining import uploads_join
+from apps.uploads.models import Kind, Upload
 from apps.uploads.selectors import storage_used
 from apps.uploads.services import uploads_discard
 from tests.integration.sending import begin, complete, send, zipped
@@ -92,3 +95,19 @@ def test_the_api_shows_and_changes_it_and_leaves_it_where_it_is_not_named(ada, a
     assert client.get(address).json()["hard"]["files"] == 5
     assert everywhere.put(address, limits | {"files": 10}).json()["hard"]["files"] == 10
     assert everywhere.put(address, limits | {"files": -1}).status_code == 400
+
+
+def test_what_tasks_were_charged_moves_to_what_they_publish(ada, client):
+    parts = {}
+    for name in ("worker-0", "worker-1"):
+        upload = begin(client, {f"{name}/{number}": b"x" for number in range(2)})
+        send(client, upload, {f"{name}/{number}": b"x" for number in range(2)})
+        assert complete(client, upload["id"]).status_code == 200
+        parts[name] = Upload.objects.get(pk=upload["id"])
+    assert _files(ada) == 4
+    with transaction.atomic():
+        made = uploads_join(
+            namespace=namespace_for(ada, None), actor=ada, kind=Kind.DATASET, target_id=uuid.uuid4(), uploads=parts,
+            left_out={"worker-1/1"}, more=[],
+        )  # fmt: skip
+    assert (made.files_held, _files(ada)) == (3, 3)
