@@ -184,7 +184,7 @@ def _object(name: str) -> ObjectStat:
     return ObjectStat(name, 1, "0", datetime.now(UTC))
 
 
-def test_a_server_that_fails_for_a_while_does_not_end_the_scan(ada, mine, theirs, with_token, monkeypatch):
+def test_a_server_that_fails_for_a_while_does_not_end_the_scan(ada, client, mine, theirs, with_token, monkeypatch):
     monkeypatch.setattr(scanning, "AT_ONCE", 2)
     asked = []
 
@@ -198,6 +198,8 @@ def test_a_server_that_fails_for_a_while_does_not_end_the_scan(ada, mine, theirs
     found = scanned(with_token(ada), theirs)
     assert (found.state, found.failures) == (State.SCANNING, 1)
     assert found.next_look_at > timezone.now()
+    client.force_login(ada)
+    assert "The scan continues" in client.get("/datasets/buckets/").content.decode()
     for _ in range(2):
         Bucket.objects.update(next_look_at=timezone.now())
         bucket_scan(found.pk)
