@@ -1,4 +1,4 @@
-"""Rows of `.npy` files, read one by one without NumPy: nothing is unpickled, and the header is no program."""
+"""Rows of `.npy` files, read without NumPy: nothing is unpickled, and the header is no program."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import os
 import struct
 from dataclasses import dataclass
-from typing import Any, Iterator, Tuple
+from typing import Any, Sequence, Tuple
 
 from yardmaster_runner.data.description import RAW_TYPES, Feature
 from yardmaster_runner.prepare.trouble import PrepareError
@@ -42,13 +42,17 @@ class Array:
             return Feature("bytes", self.shape, "raw:" + self.kind)
         return Feature("float" if self.kind.startswith("float") else "int64", ())
 
-    def read(self) -> Iterator[Any]:
-        """Rows in order: bytes of an array, or a number."""
+    def read(self, first: int, end: int) -> Sequence[Any]:
+        """The rows from `first` to `end`, which it has not: bytes of arrays, or numbers."""
+        size = self.row_bytes
         with open(self.path, "rb") as file:
-            file.seek(self.begins)
-            for _ in range(self.rows):
-                data = file.read(self.row_bytes)
-                yield data if self.shape else struct.unpack("<" + SCALARS[self.kind], data)[0]
+            file.seek(self.begins + first * size)
+            data = file.read((end - first) * size)
+        if len(data) != (end - first) * size:
+            raise PrepareError("%s: it changed while it was read" % self.name)
+        if self.shape:
+            return [data[at : at + size] for at in range(0, len(data), size)]
+        return struct.unpack("<%d%s" % (end - first, SCALARS[self.kind]), data)
 
 
 def opened(path: str, shown: str) -> Array:
@@ -82,12 +86,3 @@ def opened(path: str, shown: str) -> Array:
     if there != array.rows * array.row_bytes:
         raise PrepareError("%s: %d bytes of items, its header says %d" % (shown, there, array.rows * array.row_bytes))
     return array
-
-
-def partner(path: str) -> str:
-    """The file of labels of a file: y.npy of x.npy, a_y.npy of a_x.npy, y_a.npy of x_a.npy; "" for other names."""
-    folder, slash, name = path.rpartition("/")
-    stem = name[: -len(".npy")]
-    if stem == "x" or stem.endswith("_x"):
-        return folder + slash + stem[:-1] + "y.npy"
-    return folder + slash + "y" + stem[1:] + ".npy" if stem.startswith("x_") else ""

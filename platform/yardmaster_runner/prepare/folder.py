@@ -4,9 +4,10 @@ except for `list_files`."""
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from dataclasses import dataclass
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, Iterable, List, Sequence, Set, Tuple
 
 from yardmaster_runner.prepare.trouble import PrepareError
 
@@ -53,6 +54,23 @@ def list_files(top: str) -> List[File]:
     return sorted(found, key=lambda one: one.path)
 
 
+def write_list(path: str, files: Iterable[File]) -> None:
+    """Files as lines of a text, for a worker that does not have all of them. Paths with a hidden part are left out."""
+    with open(path, "w", encoding="utf-8", errors="surrogateescape") as out:
+        for one in files:
+            if not any(part.startswith(".") for part in one.path.split("/")):
+                out.write(json.dumps([one.path, one.size]) + "\n")
+
+
+def read_list(path: str) -> List[File]:
+    """What `write_list` wrote, sorted."""
+    with open(path, encoding="utf-8") as lines:
+        found = [File(*json.loads(line)) for line in lines]
+    if len(found) > MOST_FILES:
+        raise PrepareError("the input has more than %d files: pack them first" % MOST_FILES)
+    return sorted(found, key=lambda one: one.path)
+
+
 def of_format(files: Sequence[File], wanted: str) -> Tuple[str, List[File]]:
     """The format and its files. "auto" takes the format with most files. Raises `PrepareError` where there is none."""
     groups: Dict[str, List[File]] = {name: [] for name in ENDINGS}
@@ -95,6 +113,21 @@ def shares(text: str) -> Tuple[float, ...]:
 def split_of(key: str, seed: int, parts: Sequence[float]) -> str:
     """The split of a file or row. It depends on its own key only: what is added later moves nothing."""
     digest = hashlib.sha256(("%d\n%s" % (seed, key)).encode("utf-8", "surrogateescape")).digest()
+    return _split_at(digest, parts)
+
+
+def splits_of_rows(path: str, numbers: Sequence[int], seed: int, parts: Sequence[float]) -> Dict[str, List[int]]:
+    """By split, which of these rows of a file are in it, counted from 0: what `split_of` says of "path, row N"."""
+    out: Dict[str, List[int]] = {}
+    begun = hashlib.sha256(("%d\n%s, row " % (seed, path)).encode("utf-8", "surrogateescape"))
+    for at, number in enumerate(numbers):
+        digest = begun.copy()
+        digest.update(b"%d" % number)
+        out.setdefault(_split_at(digest.digest(), parts), []).append(at)
+    return out
+
+
+def _split_at(digest: bytes, parts: Sequence[float]) -> str:
     at = int.from_bytes(digest[:8], "big") / 2**64
     for name, part in zip(SPLITS, parts):
         if at < part:
@@ -114,3 +147,35 @@ def assign(files: Sequence[File], workers: int) -> List[List[File]]:
         out[number].append(one)
         heapq.heappush(loads, (size + one.size, count + 1, number))
     return [sorted(part, key=lambda one: one.path) for part in out]
+
+
+def partner(path: str) -> str:
+    """The file of labels of a file: y.npy of x.npy, a_y.npy of a_x.npy, y_a.npy of x_a.npy; "" for other names."""
+    folder, slash, name = path.rpartition("/")
+    stem = name[: -len(".npy")]
+    if stem == "x" or stem.endswith("_x"):
+        return folder + slash + stem[:-1] + "y.npy"
+    return folder + slash + "y" + stem[1:] + ".npy" if stem.startswith("x_") else ""
+
+
+def partners(files: Sequence[File]) -> Set[str]:
+    """Of arrays, the paths of those that are the labels of others."""
+    return {partner(one.path) for one in files} & {one.path for one in files}
+
+
+def are_cut(form: str, files: Sequence[File]) -> bool:
+    """Whether the files of a format are cut between workers, each of which then reads all of them: tables, whose rows
+    are found by reading, and arrays that are too few to be divided."""
+    if form == "numpy":
+        return len(files) - len(partners(files)) < FEW_FILES
+    return form in ("csv", "jsonl")
+
+
+def share_of(files: Sequence[File], form: str, workers: int, worker: int) -> List[File]:
+    """The files of a format that a worker needs, sorted: all that are cut, or its part of the others."""
+    if workers == 1 or are_cut(form, files):
+        return list(files)
+    labels = partners(files) if form == "numpy" else set()
+    mine = assign([one for one in files if one.path not in labels], workers)[worker]
+    paths = {partner(one.path) for one in mine} & labels
+    return sorted([*mine, *(one for one in files if one.path in paths)], key=lambda one: one.path)

@@ -24,16 +24,34 @@ class Histogram:
 
     def add(self, number: float) -> None:
         """One finite number more."""
-        if not self.bins:
-            self.exponent = max(-1000, math.frexp(number)[1] - FIRST_BINS)
-            self.low = self.high = self._place(number)
+        self._hold(number, number, number)
         place = self._place(number)
-        if place < self.low or place > self.high:
-            while max(place, self.high) - min(place, self.low) >= MOST_BINS:
-                self._coarsen(self.exponent + max(1, self._excess(number)))
-                place = self._place(number)
-            self.low, self.high = min(place, self.low), max(place, self.high)
         self.bins[place] = self.bins.get(place, 0) + 1
+
+    def add_all(self, numbers: Any) -> None:
+        """The finite numbers of an array of NumPy, as if one came after the other."""
+        import numpy
+
+        if not len(numbers):
+            return
+        self._hold(float(numbers[0]), float(numbers.min()), float(numbers.max()))
+        places = numpy.floor(numpy.ldexp(numbers, -self.exponent)).astype(numpy.int64)
+        places[(numbers < 0) & (places == 0)] = -1  # smaller than the smallest number, in bins of this width
+        for place, count in enumerate(numpy.bincount(places - self.low).tolist(), self.low):
+            if count:
+                self.bins[place] = self.bins.get(place, 0) + count
+
+    def _hold(self, first: float, low: float, high: float) -> None:
+        """Make the bins wide enough for numbers from `low` to `high`; `first` is one of them."""
+        if not self.bins:
+            self.exponent = max(-1000, math.frexp(first)[1] - FIRST_BINS)
+            self.low = self.high = self._place(first)
+        largest = max(-low, high)
+        if largest > 0:  # with finer bins it would be more than 64 of them away from the first number
+            self._coarsen(max(self.exponent, math.frexp(largest)[1] - FIRST_BINS - 2))
+        while max(self._place(high), self.high) - min(self._place(low), self.low) >= MOST_BINS:
+            self._coarsen(self.exponent + 1)
+        self.low, self.high = min(self._place(low), self.low), max(self._place(high), self.high)
 
     def with_other(self, other: "Histogram") -> "Histogram":
         """Both together, as if one had seen the numbers of both."""
@@ -74,11 +92,8 @@ class Histogram:
         return out
 
     def _place(self, number: float) -> int:
-        return math.floor(math.ldexp(number, -self.exponent))
-
-    def _excess(self, number: float) -> int:
-        """By how many powers of two the number is larger than what the bins can hold, at most."""
-        return math.frexp(number)[1] - self.exponent - 8
+        place = math.floor(math.ldexp(number, -self.exponent))
+        return -1 if number < 0 and place == 0 else place
 
     def _coarsen(self, exponent: int) -> None:
         shift = exponent - self.exponent
@@ -86,4 +101,4 @@ class Histogram:
         for place, count in self.bins.items():
             bins[place >> shift] = bins.get(place >> shift, 0) + count
         self.exponent, self.bins = exponent, bins
-        self.low, self.high = min(bins), max(bins)
+        self.low, self.high = self.low >> shift, self.high >> shift

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Dict, Mapping
+from typing import Any, Dict, Mapping
 
 
 @dataclass
@@ -26,6 +26,14 @@ class Numbers:
         self.squares += delta * (number - self.mean)
         self.low = min(self.low, number)
         self.high = max(self.high, number)
+
+    def with_all(self, numbers: Any) -> Numbers:
+        """With the finite numbers of an array of NumPy."""
+        if not len(numbers):
+            return self
+        mean = float(numbers.mean())
+        squares = float(((numbers - mean) ** 2).sum())
+        return self.with_other(Numbers(len(numbers), mean, squares, float(numbers.min()), float(numbers.max())))
 
     def with_other(self, other: Numbers) -> Numbers:
         """Both together (Chan): as if one had seen the numbers of both."""

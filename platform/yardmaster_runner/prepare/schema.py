@@ -10,6 +10,7 @@ from yardmaster_runner.prepare.wire import Values
 
 WIDER = {("int64", "float"), ("none", "int64"), ("none", "float"), ("none", "bytes")}
 MOST_COLUMNS = 10_000
+LARGEST_FLOAT = 3.4e38
 Shape = Optional[Tuple[int, ...]]
 
 
@@ -57,6 +58,14 @@ class Columns:
                 self._loosen(name)
         self.records += 1
 
+    def see_same(self, records: Sequence[Mapping[str, Any]]) -> bool:
+        """See records that have the known features and no others, each a single value of the kind that is known. False:
+        nothing was seen, since one of them differs."""
+        if not are_like(self.features, records):
+            return False
+        self.records += len(records)
+        return True
+
     def _add(self, name: str, kind: str, encoding: str, shape: Shape, widening: bool) -> None:
         known = self.features.get(name)
         if known is None:
@@ -82,9 +91,38 @@ class Columns:
         out: Dict[str, Values] = {}
         for name, feature in self.features.items():
             kind = feature.kind if feature.kind != "none" else "bytes"
-            found: List[Any] = list(listed(name, record[name])[2]) if name in record else []
-            out[name] = (kind, found)
+            if name not in record:
+                out[name] = (kind, [])
+                continue
+            there, _, values, _ = listed(name, record[name])
+            if there not in (kind, "none") and (there, kind) != ("int64", "float"):
+                raise ValueError("%s is %s: expected %s as in the records before" % (name, there, kind))
+            out[name] = (kind, list(values))
         return out
+
+
+def are_like(features: Mapping[str, Feature], records: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether all records have these features and no others, each a single value of its kind."""
+    if not features or any(one.shape != () for one in features.values()):
+        return False
+    if any(record.keys() != features.keys() for record in records):
+        return False
+    return all(_all_are(one, [record[name] for record in records]) for name, one in features.items())
+
+
+def _all_are(feature: Feature, values: List[Any]) -> bool:
+    """Whether each is a single value that the feature holds as it is."""
+    types = set(map(type, values))
+    if feature.kind == "int64":
+        return types <= {int, bool} and min(values) >= -(2**63) and max(values) < 2**63
+    if feature.kind == "float":
+        # NaN is no larger than anything; the sum shows it.
+        return types <= {int, bool, float} and max(map(abs, values)) < LARGEST_FLOAT and _is_number(sum(values))
+    return feature.kind == "bytes" and feature.encoding == "utf8" and types == {str}
+
+
+def _is_number(total: float) -> bool:
+    return total - total == 0
 
 
 def joined(parts: Sequence[Mapping[str, Feature]]) -> Dict[str, Feature]:

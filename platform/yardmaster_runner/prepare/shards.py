@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
 
 from yardmaster_runner.prepare.trouble import PrepareError
 
@@ -36,6 +36,28 @@ class Shards:
         current[3] += len(record) + OVERHEAD
         if current[2] >= self.records if self.records else current[3] >= self.limit:
             self._end(split)
+
+    def write_all(self, split: str, records: Sequence[bytes]) -> None:
+        """As `write` of each."""
+        done = 0
+        while done < len(records):
+            current = self.open.get(split)
+            if current is None:
+                current = self.open[split] = self._begin(split)
+            write, left = current[0].write, self.limit - current[3]
+            some = records[done : done + self.records - current[2]] if self.records else records[done:]
+            written = 0
+            for record in some:
+                write(record)
+                written += 1
+                left -= len(record) + OVERHEAD
+                if left <= 0 and not self.records:
+                    break
+            done += written
+            current[2] += written
+            current[3] = self.limit - left
+            if current[2] >= self.records if self.records else left <= 0:
+                self._end(split)
 
     def _begin(self, split: str) -> List[Any]:
         number = self.next.get(split, self.number)

@@ -3,72 +3,139 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Sequence, Tuple, Union
 
 from yardmaster_runner.data.description import Feature
-from yardmaster_runner.prepare import arrays, folder, tables
+from yardmaster_runner.prepare import arrays, folder, pieces, rows, tables
+from yardmaster_runner.prepare.known_rows import KnownRows
+from yardmaster_runner.prepare.pieces import Piece
+from yardmaster_runner.prepare.schema import Columns, are_like
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
+from yardmaster_runner.prepare.whole_files import class_of, read_whole
 
-LARGEST_FILE = 256 << 20
-MOST_PIXELS = 100_000_000
+ROWS_AT_ONCE = 4 << 20
+"""Bytes of an array that are read at once."""
 Placed = Tuple[str, Union[Dict[str, Any], BadRecord]]
 
 
-class Source:
-    """One format's files below `top`. Knows features and classes of all files before the first record is read."""
+@dataclass(frozen=True)
+class Rows:
+    """Records that have one value of each feature, by column, with the numbers of the rows that they were."""
 
-    def __init__(self, top: str, form: str, files: Sequence[folder.File], label: str, skip: bool) -> None:
+    numbers: Sequence[int]
+    columns: Dict[str, Sequence[Any]]
+
+
+class Source:
+    """One format's files below `top`: those in `files` are there. Knows features and classes of all before the first
+    record is read."""
+
+    def __init__(
+        self, top: str, form: str, listed: Sequence[folder.File], files: Sequence[folder.File], label: str, skip: bool
+    ) -> None:
         self.top, self.form, self.label, self.skip = top, form, label, skip
+        self.listed = listed
         self.files: List[folder.File] = list(files)
         self.features: Dict[str, Feature] = {}
         self.classes: List[str] = []
         self.kinds: Dict[str, str] = {}
-        getattr(self, "_open_" + ("folders" if form in ("images", "text") else form))()
+        self.headers: Dict[str, List[str]] = {}
+        self.marks: Dict[str, pieces.Marks] = {}
+        if form in ("images", "text"):
+            self._open_folders()
+        elif form == "numpy":
+            self._open_numpy()
+        else:
+            self._open_tables()
         self.numbers = {name: number for number, name in enumerate(self.classes)}
+        self.is_flat = form in ("csv", "numpy") or (
+            form == "jsonl" and all(one.shape == () and one.kind != "none" for one in self.features.values())
+        )
+        """Each record has one value of each feature: `flat` reads it."""
+
+    def pieces(self, workers: int, worker: int) -> List[Piece]:
+        """Those of a worker, where all files are there."""
+        return pieces.cut(self.files, self.marks, workers, worker)
+
+    def whole(self, one: folder.File) -> Piece:
+        """All records of a file."""
+        return pieces.of_marks(one, self.marks[one.path]) if self.marks else pieces.whole(one)
 
     def _open_folders(self) -> None:
-        self.classes = sorted({folder.class_of(one.path) for one in self.files} - {""})
+        self.classes = sorted({folder.class_of(one.path) for one in self.listed} - {""})
         name, encoding = ("image", "image") if self.form == "images" else ("text", "utf8")
         self.features = {name: Feature("bytes", (), encoding)}
         self.label = "label" if self.classes else ""
         if self.classes:
             self.features["label"] = Feature("int64", ())
 
-    def _open_csv(self) -> None:
-        self._look_at_rows()
-
-    def _open_jsonl(self) -> None:
-        self._look_at_rows()
-
-    def _look_at_rows(self) -> None:
+    def _open_tables(self) -> None:
+        """Read all rows once: what the columns hold, and where rows begin."""
         table = tables.Table(self.label)
-        see: Any = table.see_cells if self.form == "csv" else table.see_members
         for one in self.files:
-            for row, record in self._rows(one):
-                try:
-                    if isinstance(record, BadRecord):
-                        raise record
-                    see(record)
-                except (ValueError, BadRecord) as error:
-                    if not self.skip:
-                        place = "%s, row %d" % (one.path, row)
-                        raise error if isinstance(error, BadRecord) else BadRecord(place, str(error)) from None
+            start, number = 0, 1
+            if self.form == "csv":
+                self.headers[one.path], start = rows.header_of(self._path(one), one.path)
+                number = 2
+            marks = self.marks[one.path] = pieces.Marks()
+            marks.add(start, number)
+            for block in self._all_blocks(table, one, start, number):
+                self._see(table, one, block)
+                start, number = block.end, block.following
+                marks.add(start, number)
+            marks.add(start, number, is_last=True)
         self.features, self.classes, self.kinds = table.features(), table.classes(), table.kinds
 
+    def _all_blocks(self, table: tables.Table, one: folder.File, start: int, number: int) -> Iterator[rows.Block]:
+        if self.form != "csv":
+            return self._blocks(one, start, number, None)
+        header = self.headers[one.path]
+        known = KnownRows(header, self.label, table.kinds, table.names)
+        return rows.csv_blocks(self._path(one), len(header), start, number, None, known.count)
+
+    def _see(self, table: tables.Table, one: folder.File, block: rows.Block) -> None:
+        if block.bad and not self.skip:
+            raise rows.bad_record(one.path, block.bad[0])
+        if block.columns:
+            try:
+                table.see_columns(dict(zip(self.headers[one.path], block.columns)))
+            except ValueError as error:
+                raise PrepareError("%s: %s" % (one.path, error)) from None
+        elif block.objects and not table.see_objects(block.objects):
+            for number, record in zip(block.numbers, block.objects):
+                try:
+                    table.see_members(record)
+                except ValueError as error:
+                    if not self.skip:
+                        raise rows.bad_record(one.path, (number, str(error))) from None
+
+    def _blocks(self, one: folder.File, start: int, number: int, end: Any) -> Iterator[rows.Block]:
+        if self.form == "csv":
+            return rows.csv_blocks(self._path(one), len(self.headers[one.path]), start, number, end)
+        return rows.json_blocks(self._path(one), start, number, end)
+
+    def _path(self, one: folder.File) -> str:
+        return os.path.join(self.top, one.path)
+
     def _open_numpy(self) -> None:
-        names = {one.path for one in self.files}
-        partners = {arrays.partner(one.path) for one in self.files} & names
+        partners = folder.partners(self.files)
         self.files = [one for one in self.files if one.path not in partners]
-        self.label = "y" if partners else ""
+        self.label = "y" if folder.partners(self.listed) else ""
         for one in self.files:
-            features = {name: array.feature() for name, array in self._arrays(one)}
+            found = self._arrays(one)
+            features = {name: array.feature() for name, array in found}
             if self.features and features != self.features:
                 raise PrepareError("%s: its items or shape differ from those of %s" % (one.path, self.files[0].path))
             self.features = features
+            array = found[0][1]
+            every = max(1, pieces.MARK_EVERY // array.row_bytes)
+            numbers = [*range(0, array.rows, every), array.rows]
+            self.marks[one.path] = pieces.Marks([array.begins + n * array.row_bytes for n in numbers], numbers)
 
     def _arrays(self, one: folder.File) -> List[Tuple[str, arrays.Array]]:
-        found = [("x", arrays.opened(os.path.join(self.top, one.path), one.path))]
-        other = arrays.partner(one.path)
+        found = [("x", arrays.opened(self._path(one), one.path))]
+        other = folder.partner(one.path)
         if other and os.path.isfile(os.path.join(self.top, other)):
             found.append(("y", arrays.opened(os.path.join(self.top, other), other)))
             if found[0][1].rows != found[1][1].rows:
@@ -76,76 +143,102 @@ class Source:
                 raise PrepareError(message % (one.path, found[0][1].rows, other, found[1][1].rows))
         return found
 
-    def _rows(self, one: folder.File) -> Iterator[tables.Row]:
-        read = tables.csv_rows if self.form == "csv" else tables.json_rows
-        return read(os.path.join(self.top, one.path), one.path)
-
-    def records(self, one: folder.File) -> Iterator[Placed]:
-        """All records of one file."""
+    def flat(self, piece: Piece) -> Iterator[Union[Rows, BadRecord]]:
+        """The records of a piece by columns, where the source `is_flat`; texts as bytes."""
+        shown = piece.file.path
         if self.form == "numpy":
-            found = self._arrays(one)
-            for row, values in enumerate(zip(*(array.read() for _, array in found))):
-                yield "%s, row %d" % (one.path, row), dict(zip((name for name, _ in found), values))
-        elif self.form in ("csv", "jsonl"):
-            for row, record in self._rows(one):
-                place = "%s, row %d" % (one.path, row)
-                yield place, record if isinstance(record, BadRecord) else self._valued(place, record)
-        else:
-            try:
-                yield one.path, self._whole(one)
-            except BadRecord as error:
-                yield one.path, error
+            found = self._arrays(piece.file)
+            at_once = max(1, ROWS_AT_ONCE // sum(array.row_bytes for _, array in found))
+            for first in range(piece.first, piece.following, at_once):
+                end = min(first + at_once, piece.following)
+                yield Rows(range(first, end), {name: array.read(first, end) for name, array in found})
+            return
+        for block in self._blocks(piece.file, piece.start, piece.first, piece.end):
+            for bad in block.bad:
+                yield rows.bad_record(shown, bad)
+            if block.columns and block.numbers:
+                header = self.headers[shown]
+                cells = {name: self._cells(shown, name, one) for name, one in zip(header, block.columns)}
+                yield Rows(block.numbers, cells)
+            elif block.objects:
+                yield from self._flat_objects(shown, block)
 
-    def _valued(self, place: str, record: Dict[str, Any]) -> Union[Dict[str, Any], BadRecord]:
+    def _cells(self, shown: str, name: str, cells: Sequence[str]) -> Sequence[Any]:
+        """A column of cells as values."""
         try:
-            values = tables.converted(record, self.kinds) if self.form == "csv" else record
-            if self.classes:
-                values[self.label] = self.numbers[str(record[self.label])]
-        except (KeyError, ValueError) as error:
-            return BadRecord(place, str(error))
-        return values
+            if self.classes and name == self.label:
+                return [self.numbers[one] for one in cells]
+            kind = self.kinds[name]
+            return [one.encode() for one in cells] if kind == "bytes" else tables.converted(cells, kind)
+        except (KeyError, ValueError):
+            raise PrepareError("%s: it changed while it was read" % shown) from None
 
-    def _whole(self, one: folder.File) -> Dict[str, Any]:
-        if one.size > LARGEST_FILE:
-            raise BadRecord(one.path, "%d bytes, more than %d" % (one.size, LARGEST_FILE))
-        with open(os.path.join(self.top, one.path), "rb") as file:
-            data = file.read(LARGEST_FILE)
-        record: Dict[str, Any] = {}
-        if self.form == "images":
-            check_image(one.path, data)
-            record["image"] = data
+    def _flat_objects(self, shown: str, block: rows.Block) -> Iterator[Union[Rows, BadRecord]]:
+        if are_like(self._features_as_read(), block.objects):
+            yield self._columns_of(block.numbers, block.objects)
+            return
+        for number, record in zip(block.numbers, block.objects):
+            if are_like(self._features_as_read(), [record]):
+                yield self._columns_of([number], [record])
+            else:
+                yield BadRecord(rows.place_of(shown, number), self._difference(record))
+
+    def _difference(self, record: Dict[str, Any]) -> str:
+        try:
+            Columns(self._features_as_read()).values(record)
+        except ValueError as error:
+            return str(error)
+        return "its members differ from those of the rows before"
+
+    def _features_as_read(self) -> Dict[str, Feature]:
+        texts = {self.label: Feature("bytes", (), "utf8")} if self.classes else {}
+        return {**self.features, **texts}
+
+    def _columns_of(self, numbers: Sequence[int], records: Sequence[Dict[str, Any]]) -> Rows:
+        columns: Dict[str, Sequence[Any]] = {}
+        for name, feature in self.features.items():
+            values = [record[name] for record in records]
+            if self.classes and name == self.label:
+                values = [self.numbers[one] for one in values]
+            elif feature.kind == "bytes":
+                values = [one.encode("utf-8", "replace") for one in values]
+            columns[name] = values
+        return Rows(numbers, columns)
+
+    def records(self, piece: Piece) -> Iterator[Placed]:
+        """All records of a piece, one by one."""
+        shown = piece.file.path
+        if self.form == "numpy":
+            for found in self.flat(piece):
+                assert isinstance(found, Rows)
+                for number, values in zip(found.numbers, zip(*found.columns.values())):
+                    yield rows.place_of(shown, number), dict(zip(found.columns, values))
+        elif self.form in ("csv", "jsonl"):
+            for block in self._blocks(piece.file, piece.start, piece.first, piece.end):
+                for bad in block.bad:
+                    yield rows.place_of(shown, bad[0]), rows.bad_record(shown, bad)
+                for number, record in zip(block.numbers, self._objects(shown, block)):
+                    yield self._valued(rows.place_of(shown, number), record)
         else:
             try:
-                record["text"] = data.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise BadRecord(one.path, "not UTF-8: byte %d" % error.start) from None
+                record = read_whole(self._path(piece.file), piece.file, self.form)
+                if self.classes:
+                    record["label"] = self.numbers[class_of(piece.file)]
+                yield shown, record
+            except BadRecord as error:
+                yield shown, error
+
+    def _objects(self, shown: str, block: rows.Block) -> Iterator[Dict[str, Any]]:
+        if not block.columns:
+            return iter(block.objects)
+        header = self.headers[shown]
+        columns = [tables.converted(cells, self.kinds[name]) for name, cells in zip(header, block.columns)]
+        return (dict(zip(header, values)) for values in zip(*columns))
+
+    def _valued(self, place: str, record: Dict[str, Any]) -> Placed:
         if self.classes:
-            name = folder.class_of(one.path)
-            if not name:
-                raise BadRecord(one.path, "in no class folder, as other files are")
-            record["label"] = self.numbers[name]
-        return record
-
-
-def check_image(place: str, data: bytes) -> None:
-    """Raise `BadRecord` for a picture that is no picture, cut off, or too large. Nothing is decoded."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise PrepareError("images need Pillow: add pillow to the packages of the task") from None
-    import io
-    import warnings
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            picture = Image.open(io.BytesIO(data), formats=("JPEG", "PNG", "GIF", "BMP"))
-            pixels, form = picture.size[0] * picture.size[1], picture.format
-            picture.verify()
-    except Exception as error:  # noqa: BLE001 - Pillow raises many kinds for hostile pictures
-        raise BadRecord(place, "not a whole picture: %s" % error) from None
-    if pixels > MOST_PIXELS:
-        raise BadRecord(place, "%d pixels, more than %d" % (pixels, MOST_PIXELS))
-    ends = {"JPEG": b"\xff\xd9", "PNG": b"IEND", "GIF": b";"}.get(str(form), b"")
-    if ends not in data[-1024:]:
-        raise BadRecord(place, "cut off: the end of the %s is missing" % form)
+            try:
+                record[self.label] = self.numbers[str(record[self.label])]
+            except KeyError:
+                return place, BadRecord(place, "no column %s, which is the label" % self.label)
+        return place, record

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from dataclasses import asdict, dataclass
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from yardmaster_runner.data.description import FILE_NAME, to_text
 from yardmaster_runner.prepare import folder, wire
-from yardmaster_runner.prepare.histogram import Histogram
+from yardmaster_runner.prepare.counting import Counted
 from yardmaster_runner.prepare.merging import merged
-from yardmaster_runner.prepare.numbers import Numbers
+from yardmaster_runner.prepare.pieces import Piece
+from yardmaster_runner.prepare.progress import Progress
 from yardmaster_runner.prepare.schema import Columns
 from yardmaster_runner.prepare.shards import Shards
 from yardmaster_runner.prepare.sources import Source
@@ -21,7 +21,8 @@ from yardmaster_runner.prepare.step import Step, loaded
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
 
 BAD_LISTED = 100
-PROGRESS_EVERY = 1000
+LOCAL = ("worker", "input", "output", "listing")
+"""Options in which the workers of one preparation may differ."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Options:
     workers: int = 1
     step: str = ""
     on_bad_record: str = "fail"
+    listing: str = ""
+    """A file with all files of the input, where not all of them are there (`folder.read_list`)."""
 
 
 class Work:
@@ -49,40 +52,81 @@ class Work:
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         self.options, self.say = options, say
         self.parts = folder.shares(options.split)
-        listed = folder.list_files(options.input)
+        listed = folder.read_list(options.listing) if options.listing else folder.list_files(options.input)
         self.form, files = folder.of_format(listed, options.format)
         self.plan = plan_of(options, self.form, files)
+        mine = folder.share_of(files, self.form, options.workers, options.worker)
         skip = options.on_bad_record == "skip"
-        self.source = Source(options.input, self.form, files, options.label, skip)
-        self.files = folder.assign(self.source.files, options.workers)[options.worker]
-        self.given = any(folder.given_split(one.path) for one in self.source.files)
-        self.by_rows = self.form not in ("images", "text") and len(self.source.files) < folder.FEW_FILES
+        self.source = Source(options.input, self.form, files, mine, options.label, skip)
+        self.pieces = self._pieces(files)
+        self.files = len(files) - len(folder.partners(files))
+        self.given = any(folder.given_split(one.path) for one in files)
+        self.by_rows = self.form not in ("images", "text") and self.files < folder.FEW_FILES
         self.columns = Columns(None if options.step else self.source.features)
         self.step: Optional[Step] = loaded(options.step) if options.step else None
-        self.numbers: Dict[str, Numbers] = {}
-        self.histograms: Dict[str, Histogram] = {}
-        self.counts: Dict[str, Dict[str, int]] = {}
+        self.counted = Counted(self.source.label, self.source.classes)
         self.bad: List[str] = []
         self.bad_count = 0
+
+    def _pieces(self, files: List[folder.File]) -> List[Piece]:
+        one = self.options
+        if folder.are_cut(self.form, files):
+            return self.source.pieces(one.workers, one.worker)
+        return [self.source.whole(file) for file in self.source.files]
 
     def run(self) -> None:
         """Write everything. Raises `BadRecord` at the first one unless they are skipped."""
         one = self.options
-        self.say("format %s, %d of %d files" % (self.form, len(self.files), len(self.source.files)))
+        self.say("format %s, %d of %d files" % (self.form, len(self.pieces), self.files))
         how = "as the folders give it" if self.given else "by rows: few files" if self.by_rows else "by files"
         self.say("split %s" % how)
         shards = Shards(one.output, one.compression, one.shard_bytes, one.records_per_shard, one.worker, one.workers)
-        for number, file in enumerate(self.files, 1):
-            for place, record in self.source.records(file):
-                try:
-                    if isinstance(record, BadRecord):
-                        raise record
-                    self._take(shards, file, place, record)
-                except BadRecord as error:
-                    self._refuse(error)
-            if number % PROGRESS_EVERY == 0 or number == len(self.files) or self.form not in ("images", "text"):
-                self.say("step %d/%d" % (number, len(self.files)))
+        progress = Progress(self.say, sum(piece.records for piece in self.pieces), len(self.pieces))
+        flat = self.source.is_flat and self.step is None
+        encoder = wire.Encoder({name: feature.kind for name, feature in self.source.features.items()})
+        for piece in self.pieces:
+            for done in self._write_flat(shards, encoder, piece) if flat else self._write(shards, piece):
+                progress.show(done)
+            progress.end(piece.records)
         self._leave(shards.close())
+
+    def _write(self, shards: Shards, piece: Piece) -> Iterator[int]:
+        """One record after the other; gives how many are done."""
+        for done, (place, record) in enumerate(self.source.records(piece), 1):
+            try:
+                if isinstance(record, BadRecord):
+                    raise record
+                self._take(shards, piece.file, place, record)
+            except BadRecord as error:
+                self._refuse(error)
+            yield done
+
+    def _write_flat(self, shards: Shards, encoder: wire.Encoder, piece: Piece) -> Iterator[int]:
+        """Many at a time."""
+        label = self.source.label
+        for found in self.source.flat(piece):
+            if isinstance(found, BadRecord):
+                self._refuse(found)
+                continue
+            records = encoder.examples(found.columns)
+            self.counted.add_columns(self.source.features, found.columns)
+            labels = found.columns[label] if label and self.source.features[label].kind == "int64" else None
+            for split, chosen in self._divided(piece.file, found.numbers).items():
+                shards.write_all(split, records if chosen is None else [records[at] for at in chosen])
+                if labels is not None:
+                    self.counted.add_labels(split, labels if chosen is None else [labels[at] for at in chosen])
+            yield found.numbers[-1] + 1 - piece.first
+
+    def _divided(self, file: folder.File, numbers: Sequence[int]) -> Mapping[str, Optional[List[int]]]:
+        """Which of these rows of a file belong to which split; None: all of them."""
+        if self.given or not self.by_rows:
+            return {self._split_of(file, ""): None}
+        return folder.splits_of_rows(file.path, numbers, self.options.seed, self.parts)
+
+    def _split_of(self, file: folder.File, place: str) -> str:
+        if self.given:
+            return folder.given_split(file.path) or "train"
+        return folder.split_of(place if self.by_rows else file.path, self.options.seed, self.parts)
 
     def _refuse(self, error: BadRecord) -> None:
         if self.options.on_bad_record != "skip":
@@ -92,10 +136,7 @@ class Work:
             self.bad.append(str(error)[:500])
 
     def _take(self, shards: Shards, file: folder.File, place: str, record: Dict[str, Any]) -> None:
-        split = folder.given_split(file.path) if self.given else ""
-        if not split:
-            key = place if self.by_rows else file.path
-            split = "train" if self.given else folder.split_of(key, self.options.seed, self.parts)
+        split = self._split_of(file, place)
         for one in self.step(record, place) if self.step else [record]:
             try:
                 if self.step:
@@ -104,33 +145,16 @@ class Work:
             except (ValueError, TypeError) as error:
                 raise BadRecord(place, str(error)) from None
             shards.write(split, wire.example(values))
-            self._count(split, values)
-
-    def _count(self, split: str, values: Dict[str, wire.Values]) -> None:
-        counts = self.counts.setdefault(split, {})
-        label = values.get(self.source.label) if self.source.label else None
-        for name, (kind, found) in values.items():
-            if kind != "bytes":
-                numbers = self.numbers.setdefault(name, Numbers())
-                for one in found:
-                    numbers.add(one)  # type: ignore[arg-type]
-                if len(found) == 1 and math.isfinite(found[0]):  # type: ignore[arg-type]
-                    self.histograms.setdefault(name, Histogram()).add(found[0])  # type: ignore[arg-type]
-        if label and len(label[1]) == 1 and label[0] == "int64":
-            number = int(label[1][0])
-            classes = self.source.classes
-            name = classes[number] if 0 <= number < len(classes) else str(number)
-            if name in counts or len(counts) < 100_000:
-                counts[name] = counts.get(name, 0) + 1
+            self.counted.add(split, values)
 
     def _leave(self, splits: Dict[str, List[Dict[str, Any]]]) -> None:
         one = self.options
         part = {
             "plan": self.plan, "worker": one.worker, "workers": one.workers, "compression": one.compression,
             "features": {name: asdict(feature) for name, feature in self.columns.features.items()},
-            "splits": splits, "counts": self.counts, "label": self.source.label, "classes": self.source.classes,
-            "statistics": {name: numbers.to_members() for name, numbers in self.numbers.items()},
-            "histograms": {name: one.to_members() for name, one in self.histograms.items()},
+            "splits": splits, "counts": self.counted.counts, "label": self.source.label, "classes": self.source.classes,
+            "statistics": {name: numbers.to_members() for name, numbers in self.counted.numbers.items()},
+            "histograms": {name: one.to_members() for name, one in self.counted.histograms.items()},
             "bad": self.bad, "bad_count": self.bad_count,
         }  # fmt: skip
         _write(part_path(one.output, one.worker), json.dumps(part))
@@ -140,7 +164,7 @@ class Work:
 
 def plan_of(options: Options, form: str, files: List[folder.File]) -> str:
     """A digest of options and inputs: equal for the workers of one preparation."""
-    members = {name: value for name, value in asdict(options).items() if name not in ("worker", "input", "output")}
+    members = {name: value for name, value in asdict(options).items() if name not in LOCAL}
     members["step"] = _digest_of(options.step)  # each task has it in a folder of its own
     content = json.dumps([members, form, [(one.path, one.size) for one in files]], sort_keys=True)
     return hashlib.sha256(content.encode("utf-8", "backslashreplace")).hexdigest()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yardmaster_runner.prepare import arrays, folder, tables
+from yardmaster_runner.prepare import arrays, folder, rows, tables
 from yardmaster_runner.prepare.folder import File
 from yardmaster_runner.prepare.merging import merged
 from yardmaster_runner.prepare.numbers import Numbers
@@ -102,7 +102,8 @@ def test_every_file_is_python_3_8(path):
 def source(tmp_path, name, data, form, label="", skip=False):
     path = tmp_path / name
     path.write_bytes(data)
-    return Source(str(tmp_path), form, [File(name, len(data))], label, skip)
+    files = [File(name, len(data))]
+    return Source(str(tmp_path), form, files, files, label, skip)
 
 
 def test_a_broken_last_row_of_a_csv_is_named(tmp_path):
@@ -113,7 +114,7 @@ def test_a_broken_last_row_of_a_csv_is_named(tmp_path):
 
 def test_skipped_rows_are_still_told(tmp_path):
     found = source(tmp_path, "data.csv", b"a,b\n1,2\n3\n4,5\n", "csv", skip=True)
-    records = [record for _, record in found.records(found.files[0])]
+    records = [record for _, record in found.records(found.whole(found.files[0]))]
     assert [str(one) for one in records if isinstance(one, BadRecord)] == ["data.csv, row 3: 1 cells, expected 2"]
     assert [one for one in records if isinstance(one, dict)] == [{"a": 1, "b": 2}, {"a": 4, "b": 5}]
 
@@ -129,7 +130,7 @@ def test_json_lines_that_cannot_be_used_are_named(tmp_path, line, reason):
 
 
 def test_a_line_past_the_bound_is_refused_without_being_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(rows, "LONGEST_LINE", 1000)
     with pytest.raises(BadRecord, match=r"data.csv, row 2: longer than 1000 bytes"):
         source(tmp_path, "data.csv", b"a\n" + b"1" * 50_000 + b"\n2\n", "csv")
 

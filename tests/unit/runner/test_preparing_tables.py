@@ -1,0 +1,196 @@
+"""Rows of tables in blocks and pieces are those that the csv module gives, whoever reads which part."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yardmaster_runner.prepare import folder, pieces, rows, tables
+from yardmaster_runner.prepare.folder import File
+from yardmaster_runner.prepare.known_rows import KnownRows
+from yardmaster_runner.prepare.schema import Columns
+from yardmaster_runner.prepare.sources import Source
+from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
+
+CELLS = st.text(st.sampled_from('ab1"\n, .é'), max_size=6)
+TABLES = st.lists(st.tuples(CELLS, CELLS), max_size=30)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(rows, "BLOCK", 64)
+    monkeypatch.setattr(pieces, "MARK_EVERY", 1)
+
+
+def written(header, lines, *, quoting=csv.QUOTE_MINIMAL, end="\n") -> bytes:
+    out = io.StringIO(newline="")
+    csv.writer(out, quoting=quoting, lineterminator=end).writerows([header, *lines])
+    return out.getvalue().encode()
+
+
+def source_of(top, form, contents, label="", skip=False):
+    files = []
+    for name, data in contents.items():
+        (Path(top) / name).write_bytes(data)
+        files.append(File(name, len(data)))
+    return Source(str(top), form, files, files, label, skip)
+
+
+def rows_by_worker(source, workers):
+    found = []
+    for worker in range(workers):
+        for piece in source.pieces(workers, worker):
+            some = list(source.records(piece))
+            assert len(some) <= piece.records
+            found += some
+    return found
+
+
+@settings(max_examples=40)
+@given(TABLES, st.integers(1, 4), st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]), st.sampled_from(["\n", "\r\n"]))
+def test_workers_share_the_rows_that_the_csv_module_reads(lines, workers, quoting, end):
+    with pytest.MonkeyPatch.context() as patched, tempfile.TemporaryDirectory() as top:
+        patched.setattr(rows, "BLOCK", 32)
+        patched.setattr(pieces, "MARK_EVERY", 1)
+        data = written(("x", "y"), lines, quoting=quoting, end=end)
+        source = source_of(top, "csv", {"a.csv": data}, skip=True)
+        source.kinds = {"x": "bytes", "y": "bytes"}
+        found = [one for _, one in rows_by_worker(source, workers) if isinstance(one, dict)]
+    expected = [row for row in csv.reader(io.StringIO(data.decode(), newline="")) if len(row) == 2][1:]
+    assert [[one["x"], one["y"]] for one in found] == expected
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 7])
+def test_one_table_is_divided_between_all_workers_with_the_same_row_numbers(tmp_path, small_blocks, workers):
+    lines = [(str(number), "two\nlines, quoted" if number % 3 else "plain") for number in range(200)]
+    source = source_of(tmp_path, "csv", {"a.csv": written(("x", "y"), lines)})
+    found = rows_by_worker(source, workers)
+    assert [(place, one["x"]) for place, one in found] == [(f"a.csv, row {n + 2}", n) for n in range(200)]
+    sizes = [sum(piece.end - piece.start for piece in source.pieces(workers, worker)) for worker in range(workers)]
+    assert max(sizes) - min(sizes) <= 200
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_json_lines_are_divided_too_and_empty_lines_count(tmp_path, small_blocks, workers):
+    data = b"".join(b'{"a": %d}\n\n' % number for number in range(100))
+    found = rows_by_worker(source_of(tmp_path, "jsonl", {"a.jsonl": data, "b.jsonl": data}), workers)
+    assert [one["a"] for _, one in found] == [*range(100), *range(100)]
+    assert found[99][0] == "a.jsonl, row 199"
+
+
+def test_a_few_arrays_are_divided_by_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "MARK_EVERY", 1)
+    header = repr({"descr": "<i2", "fortran_order": False, "shape": (100,)}).encode() + b"\n"
+    data = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    data += b"".join(number.to_bytes(2, "little") for number in range(100))
+    source = source_of(tmp_path, "numpy", {"x.npy": data, "y.npy": data})
+    parts = [[one["x"] for piece in source.pieces(3, n) for _, one in source.records(piece)] for n in range(3)]
+    assert [one for part in parts for one in part] == list(range(100))
+    assert max(map(len, parts)) <= 50  # its header counts for the bytes of the first
+    assert all(parts)
+
+
+def test_a_bad_row_is_named_by_its_number_in_the_file_whichever_worker_has_it(tmp_path, small_blocks):
+    lines = [(str(number), "a") for number in range(300)]
+    data = written(("x", "y"), lines) + b"1,2,3\n"
+    with pytest.raises(BadRecord, match=r"^a.csv, row 302: 3 cells, expected 2$"):
+        source_of(tmp_path, "csv", {"a.csv": data})
+    source = source_of(tmp_path, "csv", {"a.csv": data}, skip=True)
+    assert [str(one) for one in rows_by_worker(source, 4) if isinstance(one[1], BadRecord)] == [
+        "('a.csv, row 302', BadRecord('a.csv, row 302: 3 cells, expected 2'))"
+    ]
+
+
+def test_a_quote_that_is_never_closed_does_not_hold_the_file_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows, "LONGEST_CELL", 2_000)
+    data = b'x,y\n1,"open\n' + b"1,2\n" * 5_000
+    source = source_of(tmp_path, "csv", {"a.csv": data}, skip=True)
+    found = rows_by_worker(source, 1)
+    bad = [one for _, one in found if isinstance(one, BadRecord)]
+    assert str(bad[0]).startswith("a.csv, row 2: field larger than field limit")
+
+
+@given(st.lists(st.text(st.sampled_from("019.-e_ nai"), max_size=5), max_size=12), st.sampled_from(["int64", "float"]))
+def test_the_kind_of_a_column_is_that_of_its_cells_one_after_the_other(cells, known):
+    kind = known
+    for text in cells:
+        kind = tables.cell_kind(text, kind)
+    assert tables.column_kind(cells, known) == kind
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.lists(st.text(st.sampled_from('019.-eE+é" \r'), max_size=5), min_size=2, max_size=2), max_size=4),
+    st.lists(st.sampled_from(["int64", "float", "bytes"]), min_size=2, max_size=2),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_rows_that_need_not_be_read_would_change_nothing(lines, kinds, end):
+    data = end.join(map(",".join, lines)).encode()
+    names = {cells[1] for cells in lines[:2]}
+    known = KnownRows(["x", "y"], "y", dict(zip("xy", kinds, strict=True)), names)
+    if count := known.count(data):
+        read = list(csv.reader(io.StringIO(data.decode(), newline="")))
+        assert (len(read), {len(row) for row in read}) == (count, {2})
+        assert {row[1] for row in read} <= names
+        assert [
+            tables.column_kind(cells, kind) for cells, kind in zip(zip(*read, strict=True), kinds, strict=True)
+        ] == kinds
+
+
+def test_plain_rows_need_not_be_read():
+    known = KnownRows(["x", "y"], "", {"x": "float", "y": "bytes"}, set())
+    assert known.count(b"1.5,a\n,b\r\n-2e3,c") == 3
+    assert [known.count(data) for data in (b"x,a\n", b'1,"a"\n', b"1,a,b\n", b"\n", b"1,\xff\n", b"")] == [0] * 6
+
+
+VALUES = st.one_of(st.integers(-3, 3), st.booleans(), st.floats(), st.text(max_size=2), st.just([1]), st.none())
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("ab"), VALUES, min_size=1), min_size=1, max_size=5))
+def test_records_that_are_seen_at_once_change_nothing_that_single_ones_would(records):
+    one, many = Columns({}), Columns({})
+    for columns in (one, many):
+        columns.see({"a": 1.5, "b": "x"})
+    if many.see_same(records):
+        for record in records:
+            one.see(record)
+        assert many.features == one.features
+
+
+def test_a_number_in_a_column_of_text_is_left_out_and_named_not_a_crash(tmp_path):
+    data = b'{"a": "x"}\n{"a": 3}\n{"a": "y"}\n'
+    source = source_of(tmp_path, "jsonl", {"a.jsonl": data}, skip=True)
+    found = [one for one in source.flat(source.whole(source.files[0])) if isinstance(one, BadRecord)]
+    assert [str(one) for one in found] == ["a.jsonl, row 2: a is int64: expected bytes as in the records before"]
+
+
+def test_each_file_of_pictures_is_staged_by_one_worker_and_tables_by_all():
+    images = [File(f"cat/{number}.png", 100 + number) for number in range(20)]
+    parts = [folder.share_of(images, "images", 3, worker) for worker in range(3)]
+    assert sorted(one.path for part in parts for one in part) == sorted(one.path for one in images)
+    assert folder.share_of(images, "csv", 3, 1) == images
+    arrays = [File(f"{kind}_{number:02}.npy", 10) for number in range(12) for kind in "xy"]
+    assert folder.share_of(arrays[:4], "numpy", 2, 1) == arrays[:4]
+    for part in (folder.share_of(arrays, "numpy", 2, worker) for worker in range(2)):
+        assert len(part) == 12
+        assert folder.partners(part) == {one.path for one in part if one.path.startswith("y")}
+
+
+def test_a_list_of_files_is_read_as_it_was_written_without_hidden_ones(tmp_path):
+    files = [File("b/ü.png", 3), File(".git/a.png", 1), File("a\n.png", 2)]
+    folder.write_list(str(tmp_path / "list"), files)
+    assert folder.read_list(str(tmp_path / "list")) == [File("a\n.png", 2), File("b/ü.png", 3)]
+
+
+def test_a_label_that_no_table_has_is_said_with_the_file(tmp_path):
+    with pytest.raises(PrepareError, match=r"a.csv: no column z, which is the label"):
+        source_of(tmp_path, "csv", {"a.csv": b"x\n1\n"}, label="z")
+    with pytest.raises(BadRecord, match=r"a.jsonl, row 1: no column z"):
+        source_of(tmp_path, "jsonl", {"a.jsonl": json.dumps({"x": 1}).encode()}, label="z")
