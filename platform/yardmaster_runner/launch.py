@@ -141,6 +141,7 @@ def _orders_of_program(settings: Settings, order: Order, folders: Folders) -> Di
         output_dir=folders.output,
         task=settings.index,
         tasks=order.replicas.get(settings.role, 1),
+        listing=own_programs.listing_in(settings.work_dir),
     )
     return own_programs.to_variable(orders)
 

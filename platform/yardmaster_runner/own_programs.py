@@ -31,6 +31,8 @@ class Orders:
     output_dir: str
     task: int
     tasks: int
+    listing: str = ""
+    """Where a file with all files of the inputs is, of which the data folder may have some alone."""
 
 
 def to_variable(orders: Orders) -> Dict[str, str]:
@@ -41,6 +43,10 @@ def to_variable(orders: Orders) -> Dict[str, str]:
 def orders(environment: Mapping[str, str] = os.environ) -> Orders:
     """What `to_variable` wrote. Raises KeyError where the process was not started by the runner."""
     return Orders(**json.loads(environment[VARIABLE]))
+
+
+def listing_in(work_dir: str) -> str:
+    return os.path.join(work_dir, "input-files")
 
 
 def runner_root() -> str:

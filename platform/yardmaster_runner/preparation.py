@@ -7,9 +7,10 @@ import os
 import shutil
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, Optional
+from functools import partial
+from typing import Any, Callable, Dict, Optional, Set
 
-from yardmaster_runner import offered, own_python, secret_files
+from yardmaster_runner import offered, own_programs, own_python, program_inputs, secret_files
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.cache import inside
 from yardmaster_runner.checkpoints import has_checkpoint, put_back
@@ -97,13 +98,24 @@ class Preparation:
         stager = Stager(self._api.portal.hosts, self._settings.cache_dir, self.get_order, self.get_files)
         if order.code is not None:
             stager.place(order.code, self._folders.code, is_copied=True)
+        needed = self._needed_files(order, stager)
         for bundle in order.inputs:
             whole = stager.whole(bundle) if bundle.is_streamed else bundle
-            stager.place(placed_before(whole), self._folders.of_input(bundle.name), is_copied=False)
+            wanted = partial(_is_in, needed, program_inputs.folder_of(bundle))
+            stager.place(placed_before(whole), self._folders.of_input(bundle.name), is_copied=False, wanted=wanted)
         if not order.runs_server:
             self._offer_data(order, stager)
         if order.checkpoint is not None and self._settings.role != "ps":
             self._restore(stager, order.checkpoint)
+
+    def _needed_files(self, order: Order, stager: Stager) -> Optional[Set[str]]:
+        """Below the data folder; None: all of them."""
+        if order.program != program_inputs.PREPARE:
+            return None
+        listed = program_inputs.listed(order, stager.pages)
+        tasks = order.replicas.get(self._settings.role, 1)
+        where = own_programs.listing_in(self._settings.work_dir)
+        return program_inputs.needed(order.options, listed, where, self._settings.index, tasks)
 
     def _offer_data(self, order: Order, stager: Stager) -> None:
         """What the script may import of ours, and the socket where it asks for shards that are streamed."""
@@ -137,6 +149,10 @@ def placed_before(bundle: Bundle) -> Bundle:
     if not bundle.is_streamed:
         return bundle
     return replace(bundle, files=tuple(file for file in bundle.files if not is_shard(file.path)), next="")
+
+
+def _is_in(needed: Optional[Set[str]], top: str, path: str) -> bool:
+    return needed is None or top + path in needed
 
 
 def _failed(error: OSError) -> CannotRun:

@@ -52,18 +52,22 @@ class Stager:
         self._fresh: Dict[Tuple[str, str], str] = {}
         self._renewed = 0
 
-    def place(self, bundle: Bundle, folder: str, *, is_copied: bool) -> None:
-        """Everything of `bundle` is in `folder` afterwards. Files of the same content already there are left alone."""
+    def place(
+        self, bundle: Bundle, folder: str, *, is_copied: bool, wanted: Callable[[str], bool] = lambda _: True
+    ) -> None:
+        """Everything of `bundle` with a `wanted` path is in `folder` afterwards. Files of the same content already
+        there are left alone."""
         version = CachedVersion(self._cache_dir, bundle)
         with version.locked():
             os.makedirs(folder, exist_ok=True)
-            for number, files in enumerate(self._pages(bundle)):
+            for number, page in enumerate(self.pages(bundle)):
+                files = [file for file in page if wanted(file.path)]
                 version.turn_to(number, files)
                 self._fill(version, bundle)
                 for file in files:
                     _put(version.path_of(file), inside(folder, file.path), is_copied=is_copied)
 
-    def _pages(self, bundle: Bundle) -> Iterator[Sequence[RemoteFile]]:
+    def pages(self, bundle: Bundle) -> Iterator[Sequence[RemoteFile]]:
         """All files, some at a time: of many, the list is never here as a whole."""
         if not bundle.next:
             yield bundle.files

@@ -18,6 +18,7 @@ def options_of(given: Orders) -> Options:
     members["compression"] = "GZIP" if members.get("compression") == "gzip" else ""
     if members.get("step"):
         members["step"] = os.path.join(given.code_dir, *str(members["step"]).split("/"))
+    members["listing"] = given.listing
     return Options(input=given.data_dir, output=given.output_dir, worker=given.task, workers=given.tasks, **members)
 
 
