@@ -20,6 +20,7 @@ from urllib3.response import BaseHTTPResponse
 from yardmaster.errors import Unavailable
 from yardmaster.ids import NAMESPACES
 from yardmaster.storage.base import (
+    MAX_PARTS,
     Audience,
     ByteStream,
     ObjectMissing,
@@ -28,6 +29,7 @@ from yardmaster.storage.base import (
     PartsRefused,
     Readable,
     SignedRequest,
+    StorageError,
     UploadMissing,
     check_numbers,
     key_segments,
@@ -44,6 +46,8 @@ from yardmaster.storage.s3_signing import Call, Credentials, presigned_url
 
 _STREAM_PART = 16 << 20
 """Bytes of memory for what is written without a known length; an object of up to 10,000 of these."""
+_COPIED_AT_ONCE = 512 << 20
+"""Bytes that a server copies in one request. S3 allows 5 GiB, which takes longer than an answer is waited for."""
 _BEYOND = "InvalidRange"
 _LONGEST_BUCKET = 26
 """With a hyphen and an id behind it, the 63 characters that S3 allows."""
@@ -153,9 +157,27 @@ class S3Storage:
             )  # fmt: skip
 
     def copy(self, source: str, target: str) -> ObjectStat:
-        with errors_translated("Copying an object"):
-            self._objects.copy_object(*self._place(target), CopySource(*self._place(source)))
+        size = self.stat(source).size
+        if size > _COPIED_AT_ONCE:
+            self._copy_in_parts(self._place(source), self._place(target), size)
+        else:
+            with errors_translated("Copying an object"):
+                self._objects.copy_object(*self._place(target), CopySource(*self._place(source)))
         return self.stat(target)
+
+    def _copy_in_parts(self, source: tuple[str, str], target: tuple[str, str], size: int) -> None:
+        upload_id = self._client.begin(*target, is_copy=True)
+        begins = range(0, size, max(_COPIED_AT_ONCE, -(-size // MAX_PARTS)))
+        try:
+            parts = [
+                self._client.copy_part(source, target, upload_id, number, begin, min(begin + begins.step, size))
+                for number, begin in enumerate(begins, 1)
+            ]
+            self._client.complete(*target, upload_id, parts)
+        except (Unavailable, StorageError):
+            with contextlib.suppress(Unavailable):  # what is left of it `clean_up` finds
+                self._client.abort(*target, upload_id)
+            raise
 
     def move(self, source: str, target: str) -> ObjectStat:
         try:
