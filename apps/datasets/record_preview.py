@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import struct
 import time
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +11,7 @@ from itertools import accumulate
 from math import isfinite, isqrt
 from typing import BinaryIO
 
+from yardmaster.formats.png import data_address, png_of
 from yardmaster.formats.tf_example import KEPT_BYTES, Feature, NotAnExample, parse_example
 from yardmaster.formats.tfrecord import FRAME, Damaged, TooLong, read_records
 from yardmaster.quantity import format_bytes
@@ -32,21 +31,7 @@ def picture_of(name: str, values: Sequence[object]) -> str:
         return ""
     low, high = min(numbers), max(numbers)
     scale = 255 / (high - low) if high > low else 0.0
-    png = png_of(bytes(round((number - low) * scale) for number in numbers), side, channels)
-    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
-
-
-def png_of(pixels: bytes, width: int, channels: int) -> bytes:
-    """Rows of 8-bit grey (1 channel) or red, green and blue (3) as a PNG file."""
-    stride = width * channels
-    rows = [pixels[at : at + stride] for at in range(0, len(pixels), stride)]
-    header = struct.pack(">IIBBBBB", width, len(rows), 8, 0 if channels == 1 else 2, 0, 0, 0)
-    body = zlib.compress(b"".join(b"\0" + row for row in rows), 9)
-    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", body) + _chunk(b"IEND", b"")
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return data_address(png_of(bytes(round((number - low) * scale) for number in numbers), side, channels))
 
 
 _VALUES = 10

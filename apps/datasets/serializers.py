@@ -91,12 +91,23 @@ class DamageSerializer(serializers.Serializer[Any]):
     message = serializers.CharField()
 
 
+class ArraySerializer(serializers.Serializer[Any]):
+    """A NumPy array; the first values are the table of the preview."""
+
+    dtype = serializers.CharField()
+    shape = serializers.ListField(child=serializers.IntegerField())
+    order = serializers.CharField(help_text="C or Fortran.")
+    pictures = serializers.ListField(child=serializers.CharField(), help_text="Small images as data URLs.")
+    note = serializers.CharField(help_text="Why values are not shown, or empty.")
+    problem = serializers.CharField(help_text="What is wrong with the file, or empty.")
+
+
 class PreviewSerializer(serializers.Serializer[Any]):
     """What a file looks like; `kind` says which of the other fields is filled."""
 
     path = serializers.CharField()
     size = serializers.IntegerField()
-    kind = serializers.ChoiceField(choices=["image", "text", "table", "tfrecord", "binary"])
+    kind = serializers.ChoiceField(choices=["image", "text", "table", "tfrecord", "array", "binary"])
     format = serializers.CharField()
     records = serializers.IntegerField(allow_null=True)
     url = serializers.CharField(help_text="For an image: a URL of its content, valid for some minutes.")
@@ -106,6 +117,7 @@ class PreviewSerializer(serializers.Serializer[Any]):
     features = FeatureSummarySerializer(many=True)
     labels = LabelCountsSerializer(allow_null=True)
     damage = DamageSerializer(allow_null=True)
+    array = ArraySerializer(allow_null=True)
     truncated = serializers.BooleanField(help_text="Whether there is more than is shown.")
 
 

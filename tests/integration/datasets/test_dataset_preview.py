@@ -195,3 +195,14 @@ def test_a_large_version_is_checked_in_several_requests(client, monkeypatch):
         found = check(client, version, after=after)
         checked, after = checked + found["checked"], found["next"]
     assert (checked, after) == (4, None)
+
+
+def test_an_array_shows_type_shape_values_and_pictures(client):
+    header = repr({"descr": "|u1", "fortran_order": False, "shape": (3, 8, 8)}).encode() + b"\n"
+    data = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(range(192))
+    found = preview(client, "x.npy", data)
+    assert (found["kind"], found["array"]["dtype"], found["array"]["shape"]) == ("array", "uint8", [3, 8, 8])
+    assert len(found["array"]["pictures"]) == 3
+    assert found["table"]["rows"][1][:2] == ["64", "65"]
+    cut = preview(client, "cut.npy", data[:-1])
+    assert cut["array"]["problem"] == "The file has 191 bytes of items; its header says 192."
