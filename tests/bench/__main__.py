@@ -14,6 +14,7 @@ from tests.bench import (
     many_pods,
     object_store,
     pages,
+    preparing,
     reading,
     running,
     running_jobs,
@@ -37,6 +38,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "viewer": log_viewer.measure,
     "store": object_store.measure,
     "reading": reading.measure,
+    "preparing": preparing.measure,
     "files": many_files.measure,
 }
 

@@ -96,7 +96,9 @@ class JobRowSerializer(serializers.ModelSerializer[Job]):
     queue_state = serializers.SerializerMethodField(
         help_text="Of a queued job: `waiting`, or `never_fits` where it can never start as things are. Else null."
     )
-    progress = serializers.SerializerMethodField(help_text="`step`, and perhaps `total` and `epoch`.")
+    progress = serializers.SerializerMethodField(
+        help_text="`step`, and perhaps `total`, `epoch` and `unit` (what is counted, if not steps)."
+    )
     reclaim_at = serializers.SerializerMethodField(help_text="When tasks that still run after success are released.")
     model = serializers.SerializerMethodField(help_text="ID of the model that the job saved.")
 

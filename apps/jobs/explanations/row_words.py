@@ -96,6 +96,11 @@ class Row:
         return _whole(self.job.progress.get("total")) or None
 
     @property
+    def unit(self) -> str:
+        """What is counted, where it is not steps: `records`."""
+        return "records" if self.job.progress.get("unit") == "records" else ""
+
+    @property
     def percent(self) -> int | None:
         """How much of the work is done; None where the end is not known."""
         if self.step is None or not self.total:

@@ -39,6 +39,7 @@ from yardmaster.quantity import exact_bytes, format_cpu, format_duration, parse_
 STRATEGIES = [one.value for one in Strategy if not is_service(one)]
 """A service is started where what it serves is shown."""
 SERVERS_ONLY = [one for one in STRATEGIES if only_serves(Strategy(one))]
+PUBLISHING = (Strategy.SINGLE.value, Strategy.BATCH.value)
 DURATIONS = ("max_runtime", "grace_period", "reclaim_delay")
 _ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR)
 _LIMITS = ("retries", *DURATIONS, "priority")
@@ -91,6 +92,11 @@ class LaunchForm(SpecForm):
         label="Model name", required=False,
         help_text="The model of which the job's export becomes a version.",
     )  # fmt: skip
+    publishes = forms.CharField(
+        label="Publish as dataset", required=False,
+        help_text="What the tasks write into OUTPUT_DIR becomes a version of this dataset when the job has succeeded.",
+    )  # fmt: skip
+    publishes_note = forms.CharField(label="Note of that version", required=False)
     namespace = forms.CharField(label="Namespace", required=False)
     engine = forms.CharField(label="Engine", required=False)
 
@@ -101,10 +107,12 @@ class LaunchForm(SpecForm):
         for name, text in {"name": "digits", "entry_point": "train.py", "max_runtime": "no limit"}.items():
             self.fields[name].widget.attrs["placeholder"] = text
         self.fields["model"].widget.attrs["placeholder"] = "the job's name"
-        for name in ("name", "model"):
+        self.fields["publishes"].widget.attrs["placeholder"] = "nothing"
+        for name in ("name", "model", "publishes"):
             self.fields[name].widget.attrs["maxlength"] = DEFAULT_LIMITS.name
         self.fields["entry_point"].widget.attrs["list"] = "launch-scripts"
         self.runs_script = self.texts()["strategy"] not in SERVERS_ONLY
+        self.can_publish = self.texts()["strategy"] in PUBLISHING
         self.reads_shards = self.runs_script and self.texts()["strategy"] != Strategy.PARAMETER_SERVER.value
         if not self.runs_script:
             self.fields["code"].required = self.fields["entry_point"].required = False
@@ -180,8 +188,12 @@ class LaunchForm(SpecForm):
         }
         if "model" in spec:
             spec["model"] = {"name": spec["model"]}
+        note = spec.pop("publishes_note", "")
+        if "publishes" in spec:
+            spec["publishes"] = {"dataset": spec["publishes"], "note": note}
         # What only a script needs stays in the form, should another strategy be chosen, and is not meant meanwhile.
         unmeant = () if self.runs_script else ("code", "entry_point", "arguments", "secrets", "success", "model")
+        unmeant += () if self.can_publish else ("publishes",)
         return {name: value for name, value in spec.items() if value not in ({}, []) and name not in unmeant}
 
     def add_problems(self, problems: Iterable[Problem]) -> None:
@@ -206,7 +218,7 @@ class LaunchForm(SpecForm):
         head, _, rest = problem.field.partition(".")
         key, _, name = rest.partition(".")
         if head in self.fields:
-            return self, head
+            return self, "publishes_note" if problem.field == "publishes.note" else head
         if head == "roles" and (role := next((one for one in self.roles if one.role == key), None)):
             field = name.partition(".")[0]
             return role, field if field in role.fields else "replicas"
@@ -241,7 +253,7 @@ class LaunchForm(SpecForm):
             "secrets": self.secrets.faults,
             "limits": wrong & set(_LIMITS),
             "success": self.success.errors,
-            "paths": self.paths.errors or "model" in wrong,
+            "paths": self.paths.errors or wrong & {"model", "publishes", "publishes_note"},
             "place": wrong & set(_BESIDE_SPEC),
         }
         return {name for name, is_wrong in found.items() if is_wrong}
@@ -277,6 +289,8 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "secrets": [{"name": one.name, "env": one.env, "file": one.file} for one in spec.secrets],
         "paths": {name: getattr(spec.paths, name) for name in Paths.__dataclass_fields__},
         "model": spec.model_name,
+        "publishes": "" if spec.publishes is None else spec.publishes.dataset,
+        "publishes_note": "" if spec.publishes is None else spec.publishes.note,
         "success": {"rule": spec.success_rule.value, "percent": str(spec.success_percent)},
         "retries": str(spec.retries),
         "priority": str(spec.priority),

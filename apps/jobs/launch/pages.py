@@ -133,7 +133,11 @@ def _values_of_job(request: HttpRequest, user: User, job_id: str) -> Values:
     job = job_for(user, job_id)
     mine = {one.pk for one in _launchable(request)}
     namespace = job.namespace if job.namespace_id in mine else current_namespace(request)
-    return values_of_spec(stored_spec(job.spec)) | {"namespace": namespace.slug, "engine": job.engine}
+    spec = stored_spec(job.spec)
+    if spec.program:  # the form would make another job of it
+        messages.warning(request, f"{job.name} runs the program {spec.program}, which this form has no fields for.")
+        return new_values(_FIRST) | {"namespace": namespace.slug}
+    return values_of_spec(spec) | {"namespace": namespace.slug, "engine": job.engine}
 
 
 def _taken(request: HttpRequest, user: User, values: Values, take: str) -> Answer:
@@ -173,11 +177,10 @@ def _of_yaml(request: HttpRequest, user: User, values: Values, text: str) -> Ans
         return Answer(values, yaml=text, yaml_problems=error.problems)
     except DomainError as problem:
         return Answer(values, yaml=text, yaml_problems=[Problem("", problem.code, problem.detail, problem.remedy)])
-    if spec.program or spec.publishes is not None:
-        field = "program" if spec.program else "publishes"
-        message = f"The form has no field for {field}, and would launch another job without it."
+    if spec.program:
+        message = "The form has no field for program, and would launch another job without it."
         remedy = "Launch the file with the command: yardmaster jobs launch job.yaml."
-        return Answer(values, yaml=text, yaml_problems=[Problem(field, "not_in_form", message, remedy)])
+        return Answer(values, yaml=text, yaml_problems=[Problem("program", "not_in_form", message, remedy)])
     return Answer(values_of_spec(spec) | {"namespace": namespace.slug, "engine": file.engine or ""}, yaml=text)
 
 

@@ -20,8 +20,13 @@ from apps.errors import DomainError
 from apps.jobs.checking import NeverFits
 from apps.jobs.launch.choices import code_choices
 from apps.jobs.preparing import CPU, MEMORY, Preparation, preparation_launch
+from apps.jobs.selectors import job_for
 from apps.uploads.versioned.selectors import version_for
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
+from yardmaster.job.programs import PREPARE
+from yardmaster.job.spec import Role, TrainingSpec
+from yardmaster.job.spec_stored import stored_spec
+from yardmaster.quantity import exact_bytes, format_cpu
 
 _FORMATS = (
     ("auto", "Automatic: what most files are"), ("images", "Images in one folder per class"),
@@ -32,6 +37,11 @@ _FIELD_OF = {
     "publishes.dataset": "to", "roles.worker.replicas": "workers", "roles.worker.cpu": "cpu",
     "roles.worker.memory": "memory", "options.shard_bytes": "shard_megabytes", "publishes.note": "note",
 }  # fmt: skip
+_SHARDS = (
+    ("100", "100 MB"), ("150", "150 MB: suits most data"), ("200", "200 MB"), ("500", "500 MB"), ("1000", "1 GB"),
+    ("size", "Another size"), ("records", "A number of records"),
+)  # fmt: skip
+_OF_OPTIONS = ("format", "label", "split", "seed", "compression", "on_bad_record", "step")
 
 
 class PrepareForm(forms.Form):
@@ -49,8 +59,22 @@ class PrepareForm(forms.Form):
         help_text="Percent of train/validation or train/validation/test. Folders called train, validation or test win.",
     )  # fmt: skip
     seed = forms.IntegerField(label="Seed", initial=1, min_value=0, max_value=2**31 - 1)
+    shards = forms.ChoiceField(
+        label="Size of a shard", choices=_SHARDS, initial="150", required=False, help_text="Before compression."
+    )
     shard_megabytes = forms.IntegerField(
-        label="Shard size in MB", initial=150, min_value=1, max_value=5_000, help_text="Before compression."
+        label="Another size in MB",
+        required=False,
+        min_value=1,
+        max_value=5_000,
+        help_text="Where that is chosen above.",
+    )
+    records_per_shard = forms.IntegerField(
+        label="Records of a shard",
+        required=False,
+        min_value=1,
+        max_value=10**9,
+        help_text="Where that is chosen above.",
     )
     compression = forms.ChoiceField(label="Compression", choices=(("none", "None"), ("gzip", "GZIP")), initial="none")
     on_bad_record = forms.ChoiceField(
@@ -82,12 +106,23 @@ class PrepareForm(forms.Form):
         chosen = {field.name for field in self.main}
         return [field for field in self if field.name not in chosen]
 
+    def clean(self) -> dict[str, Any]:
+        said = super().clean() or {}
+        missing = {"size": "shard_megabytes", "records": "records_per_shard"}.get(said.get("shards", ""))
+        if missing and missing not in self.errors and not said.get(missing):
+            self.add_error(missing, "Enter a number, or choose a size above.")
+        return said
+
     @property
     def wanted(self) -> Preparation:
         """What the valid form says."""
         said = self.cleaned_data
-        names = ("format", "label", "split", "seed", "compression", "on_bad_record", "step")
-        options = {name: said[name] for name in names} | {"shard_bytes": said["shard_megabytes"] * 1_000_000}
+        options = {name: said[name] for name in _OF_OPTIONS}
+        if said["shards"] == "records":
+            options["records_per_shard"] = said["records_per_shard"]
+        else:
+            megabytes = int(said["shards"]) if said["shards"].isdecimal() else said["shard_megabytes"] or 150
+            options["shard_bytes"] = megabytes * 1_000_000
         return Preparation(
             dataset=said["to"], note=said["note"], workers=said["workers"], cpu=said["cpu"], memory=said["memory"],
             code=said["code"] or None, options=options,
@@ -100,6 +135,24 @@ class PrepareForm(forms.Form):
             self.add_error(name if name in self.fields else None, f"{one.message} {one.remedy}".strip())
 
 
+def initial_of(spec: TrainingSpec) -> dict[str, Any]:
+    """What the form says for another preparation like this one; nothing for a job that is none."""
+    if spec.program != PREPARE or spec.publishes is None or Role.WORKER not in spec.roles:
+        return {}
+    worker, options = spec.roles[Role.WORKER], spec.options
+    found: dict[str, Any] = {name: options[name] for name in _OF_OPTIONS if name in options}
+    megabytes = int(options.get("shard_bytes", 150_000_000)) // 1_000_000
+    is_preset = str(megabytes) in dict(_SHARDS)
+    found |= {"shards": str(megabytes)} if is_preset else {"shards": "size", "shard_megabytes": megabytes}
+    if options.get("records_per_shard"):
+        found |= {"shards": "records", "records_per_shard": options["records_per_shard"]}
+    return found | {
+        "to": spec.publishes.dataset, "note": spec.publishes.note, "workers": worker.replicas,
+        "cpu": format_cpu(worker.resources.cpu), "memory": exact_bytes(worker.resources.memory),
+        "code": "" if spec.code_version is None else str(spec.code_version),
+    }  # fmt: skip
+
+
 @login_required
 @require_http_methods(["GET", "POST"])
 def prepare_page(request: HttpRequest, version_id: UUID) -> HttpResponse:
@@ -107,7 +160,10 @@ def prepare_page(request: HttpRequest, version_id: UUID) -> HttpResponse:
     user = user_of(request)
     version = version_for(DATASETS, user, version_id)
     item = version.parent
-    form = PrepareForm(request.POST or None, user=user, initial={"to": f"{item.name[:90]}-prepared"})
+    at_first = {"to": f"{item.name[:90]}-prepared"}
+    if request.method == "GET" and (older := request.GET.get("from")):
+        at_first |= initial_of(stored_spec(job_for(user, older).spec))
+    form = PrepareForm(request.POST or None, user=user, initial=at_first)
     if request.method == "POST" and form.is_valid():
         try:
             job, _ = preparation_launch(user=user, version=version, namespace=item.namespace, wanted=form.wanted)

@@ -147,4 +147,5 @@ def _step(job: Job) -> str:
     if "step" not in progress:
         return ""
     total = progress.get("total")
-    return f"{progress['step']:g}/{total:g}" if total else f"{progress['step']:g}"
+    unit = f" {progress['unit']}" if progress.get("unit") else ""
+    return f"{progress['step']:.0f}/{total:.0f}{unit}" if total else f"{progress['step']:.0f}{unit}"

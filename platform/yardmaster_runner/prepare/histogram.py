@@ -47,8 +47,10 @@ class Histogram:
             self.exponent = max(-1000, math.frexp(first)[1] - FIRST_BINS)
             self.low = self.high = self._place(first)
         largest = max(-low, high)
-        if largest > 0:  # with finer bins it would be more than 64 of them away from the first number
-            self._coarsen(max(self.exponent, math.frexp(largest)[1] - FIRST_BINS - 2))
+        # With finer bins it would be more than 64 of them away from the first number.
+        exponent = math.frexp(largest)[1] - FIRST_BINS - 2
+        if largest > 0 and exponent > self.exponent:
+            self._coarsen(exponent)
         while max(self._place(high), self.high) - min(self._place(low), self.low) >= MOST_BINS:
             self._coarsen(self.exponent + 1)
         self.low, self.high = min(self._place(low), self.low), max(self._place(high), self.high)

@@ -49,10 +49,11 @@ class Source:
         else:
             self._open_tables()
         self.numbers = {name: number for number, name in enumerate(self.classes)}
-        self.is_flat = form in ("csv", "numpy") or (
-            form == "jsonl" and all(one.shape == () and one.kind != "none" for one in self.features.values())
+        self.is_flat = form != "jsonl" or (
+            all(one.shape == () and one.kind != "none" for one in self.features.values())
         )
-        """Each record has one value of each feature: `flat` reads it."""
+        """Each record has one value of each feature: `flat` reads it, or `flat_files`."""
+        self.is_of_files = form in ("images", "text")
 
     def pieces(self, workers: int, worker: int) -> List[Piece]:
         """Those of a worker, where all files are there."""
@@ -173,6 +174,26 @@ class Source:
         except (KeyError, ValueError):
             raise PrepareError("%s: it changed while it was read" % shown) from None
 
+    def _whole(self, one: folder.File) -> Dict[str, Any]:
+        record = read_whole(self._path(one), one, self.form)
+        if self.classes:
+            record["label"] = self.numbers[class_of(one)]
+        return record
+
+    def flat_files(self, group: Sequence[Piece]) -> Iterator[Union[Rows, BadRecord]]:
+        """As `flat`, of files that are a record each; the numbers are those of the files in the group."""
+        read: List[Tuple[int, Dict[str, Any]]] = []
+        for number, piece in enumerate(group):
+            try:
+                read.append((number, self._whole(piece.file)))
+            except BadRecord as error:
+                yield error
+        if read:
+            columns = {name: [record[name] for _, record in read] for name in self.features}
+            if self.form == "text":
+                columns["text"] = [one.encode() for one in columns["text"]]
+            yield Rows([number for number, _ in read], columns)
+
     def _flat_objects(self, shown: str, block: rows.Block) -> Iterator[Union[Rows, BadRecord]]:
         if are_like(self._features_as_read(), block.objects):
             yield self._columns_of(block.numbers, block.objects)
@@ -221,10 +242,7 @@ class Source:
                     yield self._valued(rows.place_of(shown, number), record)
         else:
             try:
-                record = read_whole(self._path(piece.file), piece.file, self.form)
-                if self.classes:
-                    record["label"] = self.numbers[class_of(piece.file)]
-                yield shown, record
+                yield shown, self._whole(piece.file)
             except BadRecord as error:
                 yield shown, error
 

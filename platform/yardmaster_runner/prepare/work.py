@@ -21,6 +21,8 @@ from yardmaster_runner.prepare.step import Step, loaded
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
 
 BAD_LISTED = 100
+GROUP, GROUP_BYTES = 64, 4 << 20
+"""Files, and bytes of them, that are read before they are written."""
 LOCAL = ("worker", "input", "output", "listing")
 """Options in which the workers of one preparation may differ."""
 
@@ -84,11 +86,25 @@ class Work:
         progress = Progress(self.say, sum(piece.records for piece in self.pieces), len(self.pieces))
         flat = self.source.is_flat and self.step is None
         encoder = wire.Encoder({name: feature.kind for name, feature in self.source.features.items()})
-        for piece in self.pieces:
-            for done in self._write_flat(shards, encoder, piece) if flat else self._write(shards, piece):
+        for group in self._groups(flat):
+            for done in self._write_flat(shards, encoder, group) if flat else self._write(shards, group[0]):
                 progress.show(done)
-            progress.end(piece.records)
+            for piece in group:
+                progress.end(piece.records)
         self._leave(shards.close())
+
+    def _groups(self, flat: bool) -> Iterator[List[Piece]]:
+        """The pieces, small files some at a time."""
+        group: List[Piece] = []
+        size = 0
+        for piece in self.pieces:
+            group.append(piece)
+            size += piece.file.size
+            if len(group) == GROUP or size >= GROUP_BYTES or not flat or not self.source.is_of_files:
+                yield group
+                group, size = [], 0
+        if group:
+            yield group
 
     def _write(self, shards: Shards, piece: Piece) -> Iterator[int]:
         """One record after the other; gives how many are done."""
@@ -101,24 +117,32 @@ class Work:
                 self._refuse(error)
             yield done
 
-    def _write_flat(self, shards: Shards, encoder: wire.Encoder, piece: Piece) -> Iterator[int]:
+    def _write_flat(self, shards: Shards, encoder: wire.Encoder, group: List[Piece]) -> Iterator[int]:
         """Many at a time."""
         label = self.source.label
-        for found in self.source.flat(piece):
+        for found in self.source.flat_files(group) if self.source.is_of_files else self.source.flat(group[0]):
             if isinstance(found, BadRecord):
                 self._refuse(found)
                 continue
             records = encoder.examples(found.columns)
             self.counted.add_columns(self.source.features, found.columns)
             labels = found.columns[label] if label and self.source.features[label].kind == "int64" else None
-            for split, chosen in self._divided(piece.file, found.numbers).items():
+            for split, chosen in self._divided(group, found.numbers).items():
                 shards.write_all(split, records if chosen is None else [records[at] for at in chosen])
                 if labels is not None:
                     self.counted.add_labels(split, labels if chosen is None else [labels[at] for at in chosen])
-            yield found.numbers[-1] + 1 - piece.first
+            yield found.numbers[-1] + 1 - group[0].first
 
-    def _divided(self, file: folder.File, numbers: Sequence[int]) -> Mapping[str, Optional[List[int]]]:
-        """Which of these rows of a file belong to which split; None: all of them."""
+    def _divided(self, group: List[Piece], numbers: Sequence[int]) -> Mapping[str, Optional[List[int]]]:
+        """Which of these rows of a file, or of these files, belong to which split; None: all of them."""
+        if self.source.is_of_files:
+            found: Dict[str, Optional[List[int]]] = {}
+            for at, number in enumerate(numbers):
+                of_split = found.setdefault(self._split_of(group[number].file, ""), [])
+                assert of_split is not None
+                of_split.append(at)
+            return found
+        file = group[0].file
         if self.given or not self.by_rows:
             return {self._split_of(file, ""): None}
         return folder.splits_of_rows(file.path, numbers, self.options.seed, self.parts)

@@ -99,9 +99,38 @@ def test_the_form_launches_an_ordinary_job_of_the_namespace(me, ada, signed_in, 
     assert job.spec["options"]["compression"] == "gzip"
     shown = me.get(f"/jobs/{job.pk}/").content.decode()
     assert "becomes a new version of" in shown
-    assert 'id="job-clone"' not in shown  # the form has no fields for a program
+    assert f'href="{address}?from={job.pk}" id="job-clone"' in shown
+    assert "<dt>Publishes</dt><dd><bdi>ready</bdi>" in shown
     assert "program: prepare" in shown
     assert "entry_point" not in shown
+
+
+def test_a_preparation_is_cloned_with_all_that_it_said_and_shards_have_presets(
+    me, ada, bob, signed_in, engine_that_runs_nothing
+):
+    api = signed_in(ada)
+    item = version_of(api, {"a.csv": b"a,b\n1,2\n"}, name="table")
+    address = f"/datasets/versions/{api.get(f'/api/v1/datasets/{item}/').json()['latest']['id']}/prepare/"
+    form = {
+        "to": "ready", "format": "csv", "label": "b", "split": "80/20", "seed": 7, "shards": "size",
+        "compression": "gzip", "on_bad_record": "skip", "workers": 3, "cpu": "0.5", "memory": "1Gi", "note": "why",
+    }  # fmt: skip
+    assert "Enter a number, or choose a size above." in me.post(address, form).content.decode()
+    sizes = []
+    for more in ({"shard_megabytes": 7}, {"shards": "200"}, {"shards": "records", "records_per_shard": 5_000}):
+        job = Job.objects.get(pk=me.post(address, form | more)["Location"].split("/")[2])
+        shown = me.get(f"{address}?from={job.pk}").context["form"]
+        again = {field.name: field.value() for field in shown}
+        made = me.post(address, {name: value for name, value in again.items() if value is not None})
+        other = Job.objects.get(pk=made["Location"].split("/")[2])
+        for name in ("options", "publishes", "roles"):
+            assert other.spec[name] == job.spec[name]
+        sizes.append((job.spec["options"].get("shard_bytes"), job.spec["options"].get("records_per_shard")))
+    assert sizes == [(7_000_000, None), (200_000_000, None), (None, 5_000)]
+    theirs = version_of(signed_in(bob), {"a.csv": b"a\n1\n"}, name="table")
+    theirs = signed_in(bob).get(f"/api/v1/datasets/{theirs}/").json()["latest"]["id"]
+    me.force_login(bob)
+    assert me.get(f"/datasets/versions/{theirs}/prepare/?from={job.pk}").status_code == 404
 
 
 def test_the_api_makes_the_same_job_and_strangers_find_nothing(ada, bob, signed_in, engine_that_runs_nothing):

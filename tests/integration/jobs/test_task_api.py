@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from apps.jobs.explanations.row_words import Row
 from apps.jobs.models import Checkpoint, Job, JobAttempt, ScalarPoint, TaskFact
 from apps.jobs.services import job_retry
 from apps.jobs.state.exports import exports_settle
@@ -158,6 +159,23 @@ def test_the_jobs_progress_is_its_leading_tasks(job):
     assert Job.objects.get(pk=job.pk).progress == {}
     report(task_of(job), index=0, progress={"step": 7})
     assert Job.objects.get(pk=job.pk).progress == {"step": 7}
+
+
+def test_the_progress_of_independent_tasks_is_that_of_all_together(world, ada, signed_in):
+    job = world.launch(ada, strategy="batch", roles={"worker": {"replicas": 2}})
+    world.settle()
+
+    def told(index: int, **progress: int) -> dict:
+        Job.objects.filter(pk=job.pk).update(progress_at=timezone.now() - timedelta(seconds=2))
+        report(task_of(job), index=index, progress=progress)
+        return Job.objects.get(pk=job.pk).progress
+
+    assert told(1, step=10, total=100) == {"step": 10}  # how much the other one has to do is not known
+    assert told(0, step=5, total=50) == {"step": 15, "total": 150}
+    assert told(1, step=100, total=100) == {"step": 105, "total": 150}
+    Job.objects.filter(pk=job.pk).update(spec=job.spec | {"program": "prepare"})
+    assert told(0, step=50, total=50) == {"step": 150, "total": 150, "unit": "records"}
+    assert Row(Job.objects.get(pk=job.pk), timezone.now()).unit == "records"
 
 
 def test_progress_is_written_once_a_second_and_the_last_one_always(job):

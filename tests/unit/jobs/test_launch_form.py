@@ -179,6 +179,19 @@ class TestReading:
         form.add_problems([Problem("model.name", "bad_value", "Too long.", "")])
         assert "paths" in form.open_sections
 
+    def test_what_a_job_publishes_is_kept_when_it_is_edited(self):
+        said_so = {"name": "x", "code": str(uuid.uuid4()), "entry_point": "a.py", "publishes": "made"}
+        form = LaunchForm({**said_so, "strategy": "batch", "publishes_note": "why"})
+        assert form.spec["publishes"] == {"dataset": "made", "note": "why"}
+        values = values_of_spec(spec_from_json({**form.spec, "roles": {"worker": {"replicas": 2}}}))
+        assert (values["publishes"], values["publishes_note"]) == ("made", "why")
+        other = LaunchForm({**said_so, "strategy": "multi_worker_mirrored"})
+        assert "publishes" not in other.spec  # it stays in the form, should another strategy be chosen
+        assert other.values()["publishes"] == "made"
+        form.add_problems([Problem("publishes.note", "bad_value", "Too long.", "")])
+        assert form.errors["publishes_note"]
+        assert "paths" in form.open_sections
+
     def test_a_percentage_is_not_meant_where_the_chief_decides(self):
         assert said({"success": {"rule": "chief", "percent": "50"}})["success"] == {"rule": "chief"}
 
