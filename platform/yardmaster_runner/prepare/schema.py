@@ -126,7 +126,7 @@ def _is_number(total: float) -> bool:
 
 
 def joined(parts: Sequence[Mapping[str, Feature]]) -> Dict[str, Feature]:
-    """The features of all workers' records. Raises ValueError where two differ in kind."""
+    """The features of all workers' records. Raises ValueError where two differ in kind, or arrays in shape."""
     out: Dict[str, Feature] = {}
     for part in parts:
         for name, one in part.items():
@@ -134,6 +134,10 @@ def joined(parts: Sequence[Mapping[str, Feature]]) -> Dict[str, Feature]:
             if old is not None and "none" not in (old.kind, one.kind) and (old.kind, old.encoding) != (
                 one.kind, one.encoding):  # fmt: skip
                 raise ValueError("%s is %s in one worker's records and %s in another's" % (name, old.kind, one.kind))
+            if old is not None and one.encoding.startswith("raw:") and one.shape != old.shape:
+                raise ValueError(
+                    "%s has the shape %s in one worker's records and %s in another's" % (name, old.shape, one.shape)
+                )
             better = one if old is None or old.kind == "none" else old
             out[name] = Feature(
                 better.kind, one.shape if old is None or old.shape == one.shape else None, better.encoding

@@ -76,6 +76,17 @@ def test_a_file_of_that_name_from_elsewhere_is_a_file_like_others(me, ada, signe
     assert "Prepared data" not in page_of(me, ada, signed_in, text)
 
 
+def test_the_page_of_an_array_shows_type_pictures_and_values_and_what_is_wrong(me, ada, signed_in):
+    header = repr({"descr": "|u1", "fortran_order": False, "shape": (2, 8, 8)}).encode() + b"\n"
+    array = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(range(128))
+    item = version_of(signed_in(ada), {"x.npy": array, "z.npy": array[:-3]}, name="arrays")
+    shown = me.get(f"/datasets/{item}/?path=x.npy").content.decode()
+    for words in ("NumPy array", "<code>uint8</code>", "(2, 8, 8)", "The first 2 as pictures", "<td>64</td>"):
+        assert words in shown, words
+    assert shown.count("data:image/png;base64,") == 2
+    assert "125 bytes of items" in me.get(f"/datasets/{item}/?path=z.npy").content.decode()
+
+
 def test_the_form_launches_an_ordinary_job_of_the_namespace(me, ada, signed_in, engine_that_runs_nothing):
     api = signed_in(ada)
     item = version_of(api, {"a.csv": b"a,b\n1,2\n"}, name="table")

@@ -170,6 +170,14 @@ def test_results_of_workers_merge_in_any_order():
     assert description.statistics["a"]["mean"] == 0.75
 
 
+def test_arrays_of_other_shapes_in_the_files_of_another_worker_do_not_merge():
+    parts = [part(0), part(1)]
+    for one, shape in zip(parts, ([2, 3], [3, 2]), strict=True):
+        one["features"] = {"x": {"kind": "bytes", "shape": shape, "encoding": "raw:float32"}}
+    with pytest.raises(PrepareError, match=r"x has the shape \(2, 3\) in one worker's records and \(3, 2\)"):
+        merged(parts)
+
+
 def test_results_of_other_inputs_or_of_too_few_workers_do_not_merge():
     with pytest.raises(PrepareError, match="different inputs"):
         merged([part(0), part(1, "q")])
