@@ -192,7 +192,9 @@ class LaunchForm(SpecForm):
         if "publishes" in spec:
             spec["publishes"] = {"dataset": spec["publishes"], "note": note}
         # What only a script needs stays in the form, should another strategy be chosen, and is not meant meanwhile.
-        unmeant = () if self.runs_script else ("code", "entry_point", "arguments", "secrets", "success", "model")
+        unmeant: tuple[str, ...] = (
+            () if self.runs_script else ("code", "entry_point", "arguments", "secrets", "success", "model")
+        )
         unmeant += () if self.can_publish else ("publishes",)
         return {name: value for name, value in spec.items() if value not in ({}, []) and name not in unmeant}
 

@@ -70,29 +70,29 @@ def _new_samples(fact: TaskFact, used: Mapping[str, Any], now: datetime) -> dict
 
 
 def _show_progress(job: Job, report: Mapping[str, Any], now: datetime) -> None:
-    """The leading task's progress is the job's, and of independent tasks that of all together. Written at most once a
+    """The leading task's progress is the job's, and of independent tasks the sum. Written at most once a
     second; the last one always."""
     progress = report.get("progress")
-    is_together = job.strategy == Strategy.BATCH.value
+    is_summed = job.strategy == Strategy.BATCH.value
     leading = ("chief", 0) if "chief" in job.replicas else ("worker", 0)
-    if not progress or (not is_together and (report["role"], report["index"]) != leading):
+    if not progress or (not is_summed and (report["role"], report["index"]) != leading):
         return
     rows = Job.objects.filter(pk=job.pk, attempt=job.attempt)
     if report["state"] in ("staging", "running"):
         if job.progress_at is not None and job.progress_at > now - AT_MOST_EVERY:
             return
         rows = rows.filter(Q(progress_at__isnull=True) | Q(progress_at__lte=now - AT_MOST_EVERY))
-    progress = _together(job) if is_together else progress
+    progress = _summed(job) if is_summed else progress
     if progress != job.progress and rows.update(progress=progress, progress_at=now):
         job_changed(job, is_detail=True)
 
 
-def _together(job: Job) -> dict[str, Any]:
+def _summed(job: Job) -> dict[str, Any]:
     """The sum over the tasks; without a total until all of them have said theirs."""
     facts = TaskFact.objects.filter(job=job, attempt=job.attempt).values_list("progress", flat=True)
-    told = [one for one in facts if "step" in one]
-    found: dict[str, Any] = {"step": sum(one["step"] for one in told)}
-    totals = [one["total"] for one in told if "total" in one]
+    reported = [one for one in facts if "step" in one]
+    found: dict[str, Any] = {"step": sum(one["step"] for one in reported)}
+    totals = [one["total"] for one in reported if "total" in one]
     if len(totals) == sum(job.replicas.values()):
         found["total"] = sum(totals)
     if Job.objects.filter(pk=job.pk, spec__program=PREPARE).exists():

@@ -16,7 +16,7 @@ MOST_COLUMNS = 500
 
 
 class KnownRows:
-    """`kinds` and `names` are those of the first pass, and change while it goes on: the kinds of the columns of this
+    """`kinds` and `names` are those of the first pass, and change while it runs: the kinds of the columns of this
     header, and the values of the label."""
 
     def __init__(self, header: Sequence[str], label: str, kinds: Dict[str, str], names: Set[str]) -> None:

@@ -189,7 +189,7 @@ class Source:
             except BadRecord as error:
                 yield error
         if read:
-            columns = {name: [record[name] for _, record in read] for name in self.features}
+            columns: Dict[str, Sequence[Any]] = {name: [record[name] for _, record in read] for name in self.features}
             if self.form == "text":
                 columns["text"] = [one.encode() for one in columns["text"]]
             yield Rows([number for number, _ in read], columns)
