@@ -13,6 +13,7 @@ from typing import Any, Dict, Mapping
 
 MODULES = {
     "prepare": "yardmaster_runner.prepare.task",
+    "predict": "yardmaster_runner.predict.task",
     "model_server": "yardmaster_runner.serving",
 }
 VARIABLE = "YARDMASTER_PROGRAM"

@@ -45,9 +45,21 @@ def _beside_program(spec: TrainingSpec) -> Iterator[Problem]:
         yield Problem("code", "missing", message, "Add the code version that has the file.")
     if program.needs_input and not spec.inputs:
         yield Problem("inputs", "missing", f"The program {name} reads an input.", "Add an input.")
+    if program.inputs and (wrong := _wrong_inputs(spec)):
+        known = " and ".join(f"a {kind} named {one}" for one, kind in program.inputs.items())
+        message = f"The program {name} has {known} as its inputs, no other."
+        yield Problem("inputs", "bad_value", message, "Correct the inputs.", wrong)
     if program.publishes and spec.publishes is None:
         message = f"What the program {name} writes is a dataset, and the job does not say which."
         yield Problem("publishes", "missing", message, 'Add publishes: {"dataset": name}.')
+
+
+def _wrong_inputs(spec: TrainingSpec) -> str:
+    """The inputs in words where they are not those of the program."""
+    found = [(one.name, "dataset" if one.model_version is None else "model") for one in spec.inputs]
+    if sorted(found) == sorted(PROGRAMS[spec.program].inputs.items()):
+        return ""
+    return shorten(", ".join(f"a {kind} named {name or 'nothing'}" for name, kind in found)) or "none"
 
 
 def publishing_problems(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:

@@ -15,6 +15,7 @@ from yardmaster.job.spec import Option, Strategy
 
 MOST_OPTIONS = 50
 PREPARE = "prepare"
+PREDICT = "predict"
 MODEL_SERVER = "model_server"
 
 
@@ -72,6 +73,8 @@ class Program:
     options: Mapping[str, Text | Whole | YesNo] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     needs_input: bool = True
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Where not empty, the job has exactly these inputs: by name what each one is, `model` or `dataset`."""
     needs_code: str = ""
     describes: bool = False
     """Each of its tasks leaves `part-<n>.json`, and all of them together become `dataset.json`."""
@@ -84,6 +87,14 @@ def _is_split(text: str) -> bool:
     if len(parts) not in (2, 3) or not all(part.isascii() and part.isdecimal() and len(part) <= 3 for part in parts):
         return False
     return sum(int(part) for part in parts) == 100
+
+
+def _is_mapping(text: str) -> bool:
+    names = [one.partition("=") for one in text.split(",") if one]
+    known = {name.strip() for name, _, _ in names}
+    return len(known) == len(names) and all(
+        name.strip() and equals and all(part.strip() for part in columns.split("+")) for name, equals, columns in names
+    )
 
 
 def _is_script(text: str) -> bool:
@@ -107,6 +118,25 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
                 "step": Text(accepts=_is_script, expected="the path of a Python file in the code, such as step.py"),
             },
             needs_code="step",
+            describes=True,
+            publishes=True,
+        ),
+        PREDICT: Program(
+            title="Batch inference",
+            strategies=frozenset({Strategy.BATCH}),
+            options={
+                "signature": Text(),
+                "format": Text(choices=("auto", "tfrecord", "csv", "jsonl", "images", "text", "numpy")),
+                "split": Text(),
+                "columns": Text(most=2000, accepts=_is_mapping, expected="INPUT=COLUMN for each input, such as x=a+b"),
+                "keep": Text(most=2000),
+                "pixels": Text(choices=("0-255", "0-1")),
+                "batch": Whole(1, 10_000),
+                "write": Text(choices=("jsonl", "tfrecord", "tfrecord-gzip")),
+                "shard_bytes": Whole(1_000_000, 5_000_000_000),
+                "most_bad": Whole(0, 10**9),
+            },
+            inputs={"model": "model", "data": "dataset"},
             describes=True,
             publishes=True,
         ),

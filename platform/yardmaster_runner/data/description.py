@@ -21,6 +21,8 @@ RAW_TYPES = ("uint8", "int8", "uint16", "int16", "int32", "int64", "float16", "f
 ENCODINGS = ("", "utf8", "image", *("raw:" + one for one in RAW_TYPES))
 MOST_BINS = 64
 COMPRESSIONS = ("", "GZIP")
+JSON_LINES = "jsonl"
+FILE_FORMATS = ("tfrecord", JSON_LINES)
 
 
 _SHARD = re.compile(r"[^/]\.tfrecords?(?:\.gz)?\Z", re.IGNORECASE)
@@ -56,7 +58,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Shard:
-    """One TFRecord file: its path in the version, its records, its size in bytes."""
+    """One file with records: its path in the version, its records, its size in bytes."""
 
     path: str
     records: int
@@ -85,6 +87,8 @@ class Description:
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     statistics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     histograms: Mapping[str, Histogram] = field(default_factory=dict)
+    file_format: str = FILE_FORMATS[0]
+    """What the shards are: TFRecord files, or JSON lines with one member per feature (predictions)."""
 
     def records(self, split: str) -> int:
         """How many records a split has. Raises KeyError for one that there is not."""
@@ -114,6 +118,8 @@ def to_text(description: Description) -> str:
             for name, one in sorted(description.histograms.items())
         },
     }
+    if description.file_format != FILE_FORMATS[0]:
+        members["file_format"] = description.file_format
     return json.dumps(members, indent=1) + "\n"
 
 
@@ -146,6 +152,7 @@ def from_text(text: str) -> Description:
                 for name, numbers in (members.get("statistics") or {}).items()
             },
             histograms={str(name): _histogram(one) for name, one in (members.get("histograms") or {}).items()},
+            file_format=_one_of("file_format", members.get("file_format", FILE_FORMATS[0]), FILE_FORMATS),
         )
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise BadDescription("%s is incomplete: %s %s" % (FILE_NAME, type(error).__name__, error)) from error

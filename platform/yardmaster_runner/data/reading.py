@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, List, Optional, Tuple, Union
 
 from yardmaster_runner.data.damage import explain, watch
-from yardmaster_runner.data.description import Description, is_shard
+from yardmaster_runner.data.description import JSON_LINES, Description, is_shard
 from yardmaster_runner.data.features import Parser, Wanted
 from yardmaster_runner.data.inputs import DataError, Input, Share, description_of, find
 from yardmaster_runner.data.passes import Passes, listed
@@ -100,6 +100,12 @@ def _source(found: Input, description: Description, split: str, share: Share) ->
     if split not in description.splits:
         there = ", ".join(sorted(description.splits)) or "none"
         raise DataError("The dataset has no split %r. Its splits: %s." % (split, there))
+    if description.file_format == JSON_LINES:
+        message = (
+            "The dataset has JSON lines, not TFRecord files. Read %s and its other files line by line, or prepare it."
+        )
+        first = next((one.path for one in description.splits[split]), "the split")
+        raise DataError(message % first)
     index, count = found.part_for(share)
     shards = description.splits[split]
     mine = shards[index::count]

@@ -5,12 +5,24 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Mapping, Sequence
 
-from yardmaster_runner.data.description import Description, Feature, Histogram, Shard, from_text, to_text
+from yardmaster_runner.data.description import (
+    FILE_FORMATS,
+    JSON_LINES,
+    Description,
+    Feature,
+    Histogram,
+    Shard,
+    from_text,
+    to_text,
+)
 from yardmaster_runner.prepare.folder import SPLITS
 from yardmaster_runner.prepare.histogram import Histogram as Counted
 from yardmaster_runner.prepare.numbers import Numbers
 from yardmaster_runner.prepare.schema import joined
 from yardmaster_runner.prepare.trouble import PrepareError
+
+PREDICTIONS = "predictions"
+KNOWN = (*SPLITS, PREDICTIONS)
 
 
 def merged(parts: Sequence[Mapping[str, Any]]) -> Description:
@@ -22,9 +34,11 @@ def merged(parts: Sequence[Mapping[str, Any]]) -> Description:
     if [one["worker"] for one in parts] != list(range(first["workers"])):
         raise PrepareError("results of %d workers, expected %d" % (len(parts), first["workers"]))
     try:
-        features = joined([_features(one["features"]) for one in parts if one["splits"]])
+        found = [_features(one["features"]) for one in parts if one["splits"]]
+        features = joined(found, is_text=first.get("file_format") == JSON_LINES)
     except ValueError as error:
         raise PrepareError(str(error)) from None
+    _check_bad(parts)
     splits: Dict[str, List[Shard]] = {}
     counts: Dict[str, Dict[str, int]] = {}
     numbers: Dict[str, Numbers] = {}
@@ -42,14 +56,24 @@ def merged(parts: Sequence[Mapping[str, Any]]) -> Description:
             numbers[name] = numbers.get(name, Numbers()).with_other(Numbers.from_members(members))
     return Description(
         features=features,
-        splits={name: tuple(sorted(splits[name], key=lambda s: s.path)) for name in SPLITS if name in splits},
+        splits={name: tuple(sorted(splits[name], key=lambda s: s.path)) for name in KNOWN if name in splits},
         compression=first["compression"],
         label=first["label"],
         classes=tuple(first["classes"]),
         counts={name: dict(sorted(counts[name].items())) for name in SPLITS if name in counts},
         statistics={name: one.facts() for name, one in numbers.items() if one.count},
         histograms={name: Histogram(**one.facts()) for name, one in histograms.items() if one.bins},
+        file_format=first.get("file_format", FILE_FORMATS[0]),
     )
+
+
+def _check_bad(parts: Sequence[Mapping[str, Any]]) -> None:
+    """A bound on bad records holds for all workers together, of which each knows its own."""
+    most = parts[0].get("most_bad")
+    if most is not None and (count := sum(one["bad_count"] for one in parts)) > most:
+        example = next(one["bad"][0] for one in parts if one["bad"])
+        message = "%d bad records in all, more than %d; the first of one worker: %s"
+        raise PrepareError(message % (count, most, example))
 
 
 def merged_texts(texts: Sequence[str]) -> Dict[str, Any]:

@@ -125,24 +125,32 @@ def _is_number(total: float) -> bool:
     return total - total == 0
 
 
-def joined(parts: Sequence[Mapping[str, Feature]]) -> Dict[str, Feature]:
-    """The features of all workers' records. Raises ValueError where two differ in kind, or arrays in shape."""
+def joined(parts: Sequence[Mapping[str, Feature]], *, is_text: bool = False) -> Dict[str, Feature]:
+    """The features of all workers' records. `is_text`: records are text, so that whole numbers and fractions are one
+    kind. Raises ValueError where two differ in kind, or arrays in shape."""
     out: Dict[str, Feature] = {}
     for part in parts:
         for name, one in part.items():
             old = out.get(name)
-            if old is not None and "none" not in (old.kind, one.kind) and (old.kind, old.encoding) != (
-                one.kind, one.encoding):  # fmt: skip
-                raise ValueError("%s is %s in one worker's records and %s in another's" % (name, old.kind, one.kind))
-            if old is not None and one.encoding.startswith("raw:") and one.shape != old.shape:
-                raise ValueError(
-                    "%s has the shape %s in one worker's records and %s in another's" % (name, old.shape, one.shape)
-                )
-            better = one if old is None or old.kind == "none" else old
-            out[name] = Feature(
-                better.kind, one.shape if old is None or old.shape == one.shape else None, better.encoding
-            )
+            out[name] = one if old is None else _both(name, old, one, is_text)
     for name in out:
         if any(name not in part for part in parts):
             out[name] = Feature(out[name].kind, None, out[name].encoding)
     return {n: Feature("bytes", None) if one.kind == "none" else one for n, one in out.items()}
+
+
+def _both(name: str, old: Feature, one: Feature, is_text: bool) -> Feature:
+    shape = one.shape if old.shape == one.shape else None
+    if "none" in (old.kind, one.kind):
+        better = one if old.kind == "none" else old
+        return Feature(better.kind, shape, better.encoding)
+    if one.encoding.startswith("raw:") and one.shape != old.shape:
+        raise ValueError(
+            "%s has the shape %s in one worker's records and %s in another's" % (name, old.shape, one.shape)
+        )
+    kinds = {old.kind, one.kind}
+    if len(kinds) > 1 and not (is_text and kinds == {"int64", "float"}):
+        raise ValueError("%s is %s in one worker's records and %s in another's" % (name, old.kind, one.kind))
+    if old.encoding != one.encoding and {old.encoding, one.encoding} != {"", "utf8"}:
+        raise ValueError("%s is %s in one worker's records and %s in another's" % (name, old.encoding, one.encoding))
+    return Feature("float" if len(kinds) > 1 else one.kind, shape, one.encoding if old.encoding == one.encoding else "")

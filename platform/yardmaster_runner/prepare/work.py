@@ -181,7 +181,7 @@ class Work:
             "histograms": {name: one.to_members() for name, one in self.counted.histograms.items()},
             "bad": self.bad, "bad_count": self.bad_count,
         }  # fmt: skip
-        _write(part_path(one.output, one.worker), json.dumps(part))
+        write_whole(part_path(one.output, one.worker), json.dumps(part))
         if self.bad_count:
             self.say("%d records were skipped; the first: %s" % (self.bad_count, self.bad[0]))
 
@@ -208,7 +208,8 @@ def part_path(output: str, worker: int) -> str:
     return os.path.join(output, "part-%d.json" % worker)
 
 
-def _write(path: str, text: str) -> None:
+def write_whole(path: str, text: str) -> None:
+    """The text as a file, whole or not at all."""
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(path + ".new", path)
@@ -227,5 +228,5 @@ def merge(output: str, workers: int) -> Tuple[int, int]:
     total = sum(description.records(split) for split in description.splits)
     if not total:
         raise PrepareError("no record was written")
-    _write(os.path.join(output, FILE_NAME), to_text(description))
+    write_whole(os.path.join(output, FILE_NAME), to_text(description))
     return total, sum(part["bad_count"] for part in parts)

@@ -48,8 +48,10 @@ class Loaded:
 
 
 def first_line(error: BaseException) -> str:
-    """What an exception says, short enough for an answer."""
+    """What an exception says, short enough for an answer; of one in a graph what its node says, not where it stands."""
     lines = [line.strip() for line in str(getattr(error, "message", "") or error).splitlines() if line.strip()]
+    if lines and lines[0] == "Graph execution error:":
+        lines = [line for line in lines if not line.startswith("[[")][-1:]
     return (lines[0] if lines else type(error).__name__)[:400]
 
 

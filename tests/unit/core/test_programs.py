@@ -37,6 +37,12 @@ def written(**changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def inference(**changes: Any) -> dict[str, Any]:
+    """Batch inference as a person writes it."""
+    inputs = [{"model_version": str(CODE), "name": "model"}, {"dataset_version": str(DATA), "name": "data"}]
+    return written(program="predict", inputs=inputs, **{"options": {"columns": "x=a+b"}, **changes})
+
+
 def problems_of(data: dict[str, Any]) -> list[Problem]:
     with pytest.raises(SpecRejected) as refused:
         spec_from_json(data)
@@ -161,3 +167,31 @@ class TestRunner:
 
 def test_the_rule_of_a_batch_job_is_written_as_for_all() -> None:
     assert spec_to_json(BATCH)["success"] == {"rule": SuccessRule.WORKERS.value, "percent": 100}
+
+
+class TestBatchInference:
+    def test_it_has_a_model_and_a_dataset_and_publishes(self) -> None:
+        spec = spec_from_json(inference())
+        assert [(one.name, one.model_version) for one in spec.inputs] == [("model", CODE), ("data", None)]
+        assert spec_from_json(spec_to_json(spec)) == spec
+        assert {one.field for one in problems_of(inference(publishes=None))} == {"publishes"}
+
+    @pytest.mark.parametrize(
+        "inputs",
+        [[{"dataset_version": str(DATA), "name": "data"}],
+         [{"dataset_version": str(DATA), "name": "model"}, {"model_version": str(CODE), "name": "data"}]],
+    )  # fmt: skip
+    def test_other_inputs_are_refused(self, inputs: list[dict[str, str]]) -> None:
+        (problem,) = problems_of({**inference(), "inputs": inputs})
+        assert (
+            problem.message
+            == "The program predict has a model named model and a dataset named data as its inputs, no other."
+        )
+
+    @pytest.mark.parametrize(
+        ("option", "value"),
+        [("columns", "x"), ("columns", "x=a+"), ("batch", 0), ("write", "csv"), ("most_bad", -1), ("pixels", "")],
+    )
+    def test_wrong_options_are_named(self, option: str, value: Any) -> None:
+        (problem,) = problems_of(inference(options={option: value}))
+        assert problem.field == f"options.{option}"

@@ -1,0 +1,192 @@
+"""The records of a dataset version with the file and row of each: TFRecord shards, tables, arrays, files in folders.
+
+A record that cannot be read comes as its `BadRecord`, so that it can be left out. A TFRecord file whose records cannot
+be told apart any more ends everything: no one knows what would be left out. Not here: what the model takes (`feeding`).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+from yardmaster_runner.data.damage import explain
+from yardmaster_runner.data.description import (
+    FILE_NAME,
+    LARGEST,
+    BadDescription,
+    Description,
+    OtherFormat,
+    from_text,
+    is_shard,
+)
+from yardmaster_runner.predict.examples import Picture, values_of
+from yardmaster_runner.prepare import arrays, folder, tables
+from yardmaster_runner.prepare.sources import LARGEST_FILE, check_image
+from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
+
+TFRECORD = "tfrecord"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record. `row` counts as in the preparation: lines from 1, rows of arrays and TFRecords from 0; a file that is
+    one record has row 0. `whole`: the serialized example, where it is one."""
+
+    file: str
+    row: int
+    values: Mapping[str, Any]
+    whole: Optional[bytes] = None
+    names_row: bool = True
+
+    @property
+    def place(self) -> str:
+        return "%s, row %d" % (self.file, self.row) if self.names_row else self.file
+
+
+Read = Union[Record, BadRecord]
+
+
+class Data:
+    """The files of a dataset version below `top`, as one format. Raises `PrepareError` where they are none."""
+
+    def __init__(self, top: str, form: str = "auto", split: str = "") -> None:
+        self.top = top
+        self.description = described(top)
+        self.known: Dict[str, int] = {}
+        listed = folder.list_files(top)
+        if self.description is not None and form in ("auto", self.description.file_format):
+            self.form = self.description.file_format
+            self.files = self._described_files(self.description, split)
+        elif split:
+            raise PrepareError("the data has no description (%s), so that it has no split %r" % (FILE_NAME, split))
+        else:
+            self.form, self.files = of_format(listed, form)
+        if self.form == "numpy":
+            partners = {arrays.partner(one.path) for one in self.files}
+            self.files = [one for one in self.files if one.path not in partners]
+
+    @property
+    def label(self) -> str:
+        """The column that is what a model is to find out: it is not fed, unless it is asked for by name."""
+        if self.description is not None:
+            return self.description.label
+        return {"images": "label", "text": "label", "numpy": "y"}.get(self.form, "")
+
+    def expected(self, file: folder.File) -> int:
+        """About how many records a file has, for the progress; 1 where nobody knows."""
+        if file.path in self.known:
+            return self.known[file.path]
+        if self.form in ("csv", "jsonl"):
+            with open(self._path(file), "rb") as stream:
+                return max(1, sum(piece.count(b"\n") for piece in iter(lambda: stream.read(1 << 20), b"")))
+        return arrays.opened(self._path(file), file.path).rows if self.form == "numpy" else 1
+
+    def read(self, file: folder.File) -> Iterator[Read]:
+        """All records of one file."""
+        if self.form == TFRECORD:
+            return self._examples(file)
+        if self.form in ("csv", "jsonl"):
+            return self._rows(file)
+        return self._of_arrays(file) if self.form == "numpy" else iter([self._of_file(file)])
+
+    def _path(self, file: folder.File) -> str:
+        return os.path.join(self.top, *file.path.split("/"))
+
+    def _described_files(self, description: Description, split: str) -> List[folder.File]:
+        if split and split not in description.splits:
+            there = ", ".join(sorted(description.splits)) or "none"
+            raise PrepareError("the data has no split %r: it has %s" % (split, there))
+        files = []
+        for name, shards in description.splits.items():
+            for one in shards if split in ("", name) else ():
+                file = folder.File(one.path, one.size)
+                self.known[one.path] = one.records
+                if not os.path.isfile(self._path(file)) or os.path.getsize(self._path(file)) != one.size:
+                    raise PrepareError("%s: missing, or of another size than %s says" % (one.path, FILE_NAME))
+                files.append(file)
+        return files
+
+    def _examples(self, file: folder.File) -> Iterator[Read]:
+        import tensorflow as tf
+
+        compression = "GZIP" if file.path.lower().endswith(".gz") else ""
+        features = {} if self.description is None else self.description.features
+        found = tf.data.TFRecordDataset(self._path(file), compression).as_numpy_iterator()
+        row = 0
+        while True:
+            try:
+                data = next(found)
+            except StopIteration:
+                return
+            except tf.errors.OpError as error:
+                why = explain(self._path(file), compression) or str(error).splitlines()[0][:200]
+                raise PrepareError("%s cannot be read from record %d on: %s" % (file.path, row, why)) from None
+            place = "%s, row %d" % (file.path, row)
+            try:
+                yield Record(file.path, row, values_of(data, features), data)
+            except ValueError as error:
+                yield BadRecord(place, str(error))
+            row += 1
+
+    def _rows(self, file: folder.File) -> Iterator[Read]:
+        read = tables.csv_rows if self.form == "csv" else tables.json_rows
+        for row, found in read(self._path(file), file.path):
+            yield found if isinstance(found, BadRecord) else Record(file.path, row, found)
+
+    def _of_arrays(self, file: folder.File) -> Iterator[Read]:
+        import numpy
+
+        found = [("x", arrays.opened(self._path(file), file.path))]
+        other = arrays.partner(file.path)
+        if other and os.path.isfile(os.path.join(self.top, other)):
+            found.append(("y", arrays.opened(os.path.join(self.top, other), other)))
+            if found[0][1].rows != found[1][1].rows:
+                raise PrepareError("%s and %s have different numbers of rows" % (file.path, other))
+        for row, values in enumerate(zip(*(array.read() for _, array in found))):
+            named = {}
+            for (name, array), value in zip(found, values):
+                as_array = numpy.frombuffer(value, array.kind).reshape(array.shape) if array.shape else value
+                named[name] = as_array
+            yield Record(file.path, row, named)
+
+    def _of_file(self, file: folder.File) -> Read:
+        if file.size > LARGEST_FILE:
+            return BadRecord(file.path, "%d bytes, more than %d" % (file.size, LARGEST_FILE))
+        with open(self._path(file), "rb") as stream:
+            data = stream.read(LARGEST_FILE)
+        values: Dict[str, Any] = {}
+        try:
+            if self.form == "images":
+                check_image(file.path, data)
+                values["image"] = Picture(data)
+            else:
+                values["text"] = data.decode("utf-8")
+        except BadRecord as error:
+            return error
+        except UnicodeDecodeError as error:
+            return BadRecord(file.path, "not UTF-8: byte %d" % error.start)
+        label = folder.class_of(file.path)
+        return Record(file.path, 0, {**values, "label": label} if label else values, names_row=False)
+
+
+def described(top: str) -> Optional[Description]:
+    """The description of a prepared dataset; None where there is none. Raises `PrepareError` for a broken one."""
+    try:
+        with open(os.path.join(top, FILE_NAME), encoding="utf-8") as file:
+            return from_text(file.read(LARGEST + 1))
+    except (FileNotFoundError, OtherFormat):
+        return None
+    except (OSError, UnicodeDecodeError, BadDescription) as error:
+        raise PrepareError("%s cannot be read: %s" % (FILE_NAME, error)) from None
+
+
+def of_format(files: Sequence[folder.File], wanted: str) -> Tuple[str, List[folder.File]]:
+    """The format and its files: TFRecord files where there are any, else that of most files."""
+    shards = [one for one in files if is_shard(one.path)]
+    if wanted == TFRECORD or (wanted == "auto" and shards):
+        if not shards:
+            raise PrepareError("the data has no TFRecord file (.tfrecord, .tfrecord.gz)")
+        return TFRECORD, shards
+    data = [one for one in files if one.path != FILE_NAME]
+    return folder.of_format(data, wanted)

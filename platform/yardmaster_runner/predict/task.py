@@ -1,0 +1,47 @@
+"""`python -m yardmaster_runner.predict.task`: batch inference as a task of a job, with the orders of the runner. Each
+task has a part of the files; the portal writes `dataset.json` from what all of them have left (`prepare.merging`)."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from yardmaster_runner.own_programs import Orders, orders
+from yardmaster_runner.predict.work import Options, Work
+from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
+from yardmaster_runner.reasons import BAD_DATA
+
+MODEL, DATA = "model", "data"
+"""The names of the two inputs of the job."""
+
+
+def options_of(given: Orders) -> Options:
+    """The job's options, with what is known of this task."""
+    return Options(
+        model=os.path.join(given.data_dir, MODEL),
+        input=os.path.join(given.data_dir, DATA),
+        output=given.output_dir,
+        worker=given.task,
+        workers=given.tasks,
+        **given.options,
+    )
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    """The exit code."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    try:
+        Work(options_of(orders()), say).run()
+    except (PrepareError, BadRecord) as error:
+        sys.stderr.write("%s\n" % error)
+        return BAD_DATA
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
