@@ -70,6 +70,7 @@ ACTIONS = {
     "model_version.delete": "Model version deleted",
     "model_version.restore": "Model version restored",
     "model_version.stage": "Stage of a model version changed",
+    "model_version.run_foreign": "Another user's model allowed to run as the portal",
     "log.download": "Log downloaded",
     "outputs.download": "Outputs downloaded",
 }

@@ -26,6 +26,7 @@ from apps.registry.models import ModelVersion
 from apps.registry.selectors import model_version_for
 from apps.serving import services
 from apps.serving.dialing import MOST_BODY
+from apps.serving.foreign import FIELD, ForeignModel
 from apps.serving.form_fields import Form, NotFilled, forms_of, request_of
 from apps.serving.models import Service
 from apps.serving.predicting import predict, signatures_of
@@ -52,7 +53,10 @@ def try_start(request: HttpRequest, version_id: UUID) -> HttpResponse:
     chosen = request.POST.get("idle_limit", "")
     limit = timedelta(seconds=int(chosen)) if chosen in {str(one) for one, _ in LIMITS} else None
     try:
-        services.service_start(user=user_of(request), version=version, idle_limit=limit)
+        confirmed = request.POST.get(FIELD) == "1"
+        services.service_start(user=user_of(request), version=version, idle_limit=limit, confirmed=confirmed)
+    except ForeignModel as error:
+        return _panel(request, version, asks=error.detail, chosen=chosen)
     except (DomainError, YardmasterError) as error:
         return _panel(request, version, error=_words(error))
     return _after(request, version)

@@ -24,6 +24,9 @@ class StartServiceSerializer(serializers.Serializer[Any]):
     memory = serializers.IntegerField(required=False, allow_null=True, min_value=64 << 20, max_value=1 << 46)
     engine = serializers.CharField(required=False, allow_blank=True, max_length=63)
     accept_never_fits = serializers.BooleanField(required=False, default=False)
+    confirm_foreign_model = serializers.BooleanField(
+        required=False, default=False, help_text="Run another user's model on an engine that isolates no one."
+    )
 
 
 class ExtendServiceSerializer(serializers.Serializer[Any]):

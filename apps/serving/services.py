@@ -23,6 +23,7 @@ from apps.jobs.services import job_delete, job_launch, job_stop, job_stop_unused
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import require_role
 from apps.registry.models import ModelVersion
+from apps.serving.foreign import foreign_model_allow
 from apps.serving.models import Service
 from apps.serving.state import use_of
 from yardmaster.errors import Problem
@@ -49,9 +50,11 @@ def service_start(
     memory: int | None = None,
     engine: str | None = None,
     accept_never_fits: bool = False,
+    confirmed: bool = False,
 ) -> tuple[Service, bool]:
     """Serve this version. Returns the service and whether it was started now: one that runs already is returned as it
-    is. Raises what a launch raises, and `Conflict` while the last one is still stopping."""
+    is. Raises what a launch raises, `Conflict` while the last one is still stopping, and `ForeignModel` where another
+    user's model would run as the portal and that is not `confirmed`."""
     require_role(user, version.parent.namespace, Role.MEMBER)
     limit = _checked_limit(idle_limit)
     asked = settings.YARDMASTER_SERVING
@@ -61,6 +64,7 @@ def service_start(
     service, _ = Service.objects.select_related("job", "version__parent").get_or_create(version=version, defaults=first)
     if _runs(service.job):
         return service, False
+    foreign_model_allow(user=user, version=version, engine=engine, confirmed=confirmed)
     _forget(user, service.job)
     job = _launched(user, service, spec_of(version, resources), engine, accept_never_fits)
     columns = {

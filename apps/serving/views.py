@@ -20,6 +20,7 @@ from apps.namespaces.models import Role
 from apps.registry.selectors import model_version_for
 from apps.serving import services
 from apps.serving.dialing import Reply
+from apps.serving.foreign import FIELD
 from apps.serving.models import Service
 from apps.serving.predicting import REST, predict, service_call
 from apps.serving.selectors import service_for, service_of, services_visible
@@ -72,6 +73,7 @@ class ServicesView(IdempotentPosts, ServiceAddress):
             memory=data.get("memory"),
             engine=data.get("engine") or None,
             accept_never_fits=data["accept_never_fits"],
+            confirmed=data[FIELD],
         )
         return self.answer(service, 201 if is_new else 200)
 

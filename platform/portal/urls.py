@@ -14,6 +14,7 @@ from apps.logs import pages as logs
 from apps.notifications import pages as notifications
 from apps.registry import change_pages as registry
 from apps.removals import pages as removals
+from apps.serving import batch_pages
 from apps.serving import pages as serving
 from portal import find, home
 
@@ -38,6 +39,7 @@ API = (
     "registry.views",
     "removals.views",
     "serving.views",
+    "serving.batch_views",
 )
 
 PAGES = (
@@ -53,6 +55,7 @@ PAGES = (
     code,
     registry,
     serving,
+    batch_pages,
     removals,
 )
 """Each has its own addresses; below are those that belong to none."""

@@ -198,6 +198,13 @@ class Jobs:
         where = {key: value for key, value in (("namespace", namespace), ("engine", engine)) if value}
         return read(Job, self._transport.post(f"dataset-versions/{version_id}/prepare/", {**wanted, **where}))
 
+    def predict_over(
+        self, model_version: str, wanted: Mapping[str, Any], *, namespace: str | None = None, engine: str | None = None
+    ) -> Job:
+        """Queue a job that predicts over a dataset; `wanted` as `POST /model-versions/{id}/batch/` takes it."""
+        where = {key: value for key, value in (("namespace", namespace), ("engine", engine)) if value}
+        return read(Job, self._transport.post(f"model-versions/{model_version}/batch/", {**wanted, **where}))
+
     def published(self, job_id: str, *, wait: bool = False) -> dict[str, Any] | None:
         """What the job publishes: `{"state", "dataset", "version", "number", "problem", …}`; None: nothing. With
         `wait` only when it is no longer pending."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from yardmaster_runner.data.description import BadDescription, Description, OtherFormat, from_text
+from yardmaster_runner.data.description import JSON_LINES, BadDescription, Description, OtherFormat, from_text
 
 FEATURES_SHOWN = 100
 CLASSES_SHOWN = 40
@@ -38,6 +38,7 @@ def _tables(found: Description) -> dict[str, Any]:
         names = sorted(names, key=lambda one: -counts[one])[:CLASSES_SHOWN]
     return {
         "compression": found.compression,
+        "is_text": found.file_format == JSON_LINES,
         "label": found.label[:_LONGEST],
         "splits": [_split(found, name) for name in list(found.splits)[:SPLITS_SHOWN]],
         "features": [_feature(found, name) for name in sorted(found.features)[:FEATURES_SHOWN]],

@@ -67,19 +67,26 @@ def prepare(
         body: dict[str, Any] = {"to": to, "workers": workers, "cpu": cpu, "memory": memory, "options": options}
         body |= {"note": note} | ({"code": code_id} if code_id else {})
         job = portal.jobs.prepare(version.id, body, namespace=namespace, engine=engine)
-        if not as_json:
-            notes().print(Text(f"Launched {job.name} ({job.id})."))
-        if follow:
-            logs.print_following(portal, job, logs.Part(), as_json=as_json)
-        if follow or wait:
-            job = portal.jobs.wait(job.id)
-        published = portal.jobs.published(job.id, wait=job.phase == "SUCCEEDED") if follow or wait else None
+        finish(portal, job, follow=follow, wait=wait, as_json=as_json)
+
+
+def finish(portal: Yardmaster, job: Job, *, follow: bool, wait: bool, as_json: bool) -> None:
+    """Say what was launched, follow it or wait for it where that is asked, and exit with 1 where nothing was published
+    in the end."""
+    if not as_json:
+        notes().print(Text(f"Launched {job.name} ({job.id})."))
+    if follow:
+        logs.print_following(portal, job, logs.Part(), as_json=as_json)
+    if follow or wait:
+        job = portal.jobs.wait(job.id)
+    published = portal.jobs.published(job.id, wait=job.phase == "SUCCEEDED") if follow or wait else None
     _show(job, published, as_json=as_json)
     if published is not None and published["state"] != "published":
         raise typer.Exit(1)
 
 
 def _show(job: Job, published: dict[str, Any] | None, *, as_json: bool) -> None:
+    """The job, or what came of it where it was waited for."""
     if as_json:
         print_json({"job": job, "published": published})
     elif published is None:

@@ -1,4 +1,4 @@
-"""`yardmaster models serve`, `predict`, `stop` and `served`: models behind TensorFlow Serving's REST API."""
+"""`yardmaster models serve`, `predict`, `batch`, `stop` and `served`: models behind TensorFlow Serving's REST API."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from yardmaster_client.cli.batch import ConfirmForeign, batch
 from yardmaster_client.cli.models import Reference, app
 from yardmaster_client.cli.output import Json, Namespace, notes, out, print_json, print_table
 from yardmaster_client.names import find_model_version
@@ -22,7 +23,7 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 def register(parent: typer.Typer) -> None:
     """Among the commands of models; those of the whole command are left as they are."""
-    for command in (serve, predict, stop, served):
+    for command in (serve, predict, batch, stop, served):
         app.command()(command)
 
 
@@ -39,6 +40,7 @@ def serve(
     wait: Annotated[bool, typer.Option("--wait", help="Return when it is ready.")] = False,
     memory: Annotated[int | None, typer.Option(help="Bytes of memory that the server requests.")] = None,
     cpu: Annotated[float | None, typer.Option(help="Cores that the server requests.")] = None,
+    confirm_foreign_model: ConfirmForeign = False,
     namespace: Namespace = None,
     as_json: Json = False,
 ) -> None:
@@ -46,7 +48,8 @@ def serve(
     with Yardmaster.from_environment() as portal:
         version = find_model_version(portal, reference, namespace)
         limit = None if idle is None else _seconds(idle)
-        found = portal.services.start(version.id, idle_limit=limit, memory=memory, cpu=cpu)
+        more = {"confirm_foreign_model": True} if confirm_foreign_model else {}
+        found = portal.services.start(version.id, idle_limit=limit, memory=memory, cpu=cpu, **more)
         if wait:
             found = portal.services.wait(found.id, each=None if as_json else _Reported())
         address = f"{portal.transport.url}{found.url}/v1/models/{found.model_name}:predict"

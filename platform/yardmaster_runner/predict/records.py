@@ -1,7 +1,7 @@
 """The records of a dataset version with the file and row of each: TFRecord shards, tables, arrays, files in folders.
 
 A record that cannot be read comes as its `BadRecord`, so that it can be left out. A TFRecord file whose records cannot
-be told apart any more ends everything: no one knows what would be left out. Not here: what the model takes (`feeding`).
+be told apart any more ends everything: what would be left out is not known. Not here: what the model takes (`feeding`).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Data:
         return {"images": "label", "text": "label", "numpy": "y"}.get(self.form, "")
 
     def expected(self, file: folder.File) -> int:
-        """About how many records a file has, for the progress; 1 where nobody knows."""
+        """About how many records a file has, for the progress; 1 where that is not known."""
         if file.path in self.known:
             return self.known[file.path]
         if self.form in ("csv", "jsonl"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -37,10 +38,38 @@ def portal_scene() -> Iterator[Scene]:
         yield found
 
 
-def test_a_model_is_exported_served_asked_and_stopped_when_idle(portal_scene: Scene):
-    client = portal_scene.client
+@pytest.fixture(scope="module", autouse=True)
+def exported(portal_scene: Scene) -> None:
+    """The first version of the model `double`."""
     job = portal_scene.settled(portal_scene.launch(EXPORT, name="double", roles={"worker": {"memory": "1Gi"}}))
     assert job.phase == "SUCCEEDED", job.message
+
+
+def test_a_model_predicts_over_a_table_and_publishes_what_it_says(portal_scene: Scene, tmp_path: Path):
+    table = tmp_path / "pairs.csv"
+    table.write_text("id,a,b\n" + "".join(f"{n},{n},0.5\n" for n in range(100)) + "100,much,1\n")
+    portal_scene.client.datasets.put("pairs", [table])
+    words = ("models", "batch", "double@1", "--dataset", "pairs", "--columns", "x=a+b", "--keep", "id", "--wait")
+    failed = portal_scene.command(*words, "--to", "nothing", "--json")
+    assert failed.returncode == 1, failed.stderr
+    job = json.loads(failed.stdout)["job"]
+    assert job["reason"] == "BadData"
+    assert "pairs.csv, row 102: 'much' is no float32" in job["message"]
+    assert portal_scene.client.datasets.find("nothing") is None
+    done = portal_scene.command(*words, "--to", "doubled", "--most-bad", "1", "--json")
+    found = json.loads(done.stdout)["published"]
+    assert done.returncode == 0, (found, done.stderr)
+    assert (found["state"], found["records"], found["skipped"]) == ("published", 100, 1)
+    portal_scene.client.datasets.download(found["version"], tmp_path / "doubled")
+    lines = (tmp_path / "doubled/predictions/predictions-00000.jsonl").read_text().splitlines()
+    assert json.loads(lines[7]) == {"file": "pairs.csv", "row": 9, "id": "7", "doubled": [14.0, 1.0]}
+    about = json.loads((tmp_path / "doubled/dataset.json").read_text())
+    assert about["splits"]["predictions"][0]["records"] == 100
+    assert about["features"]["doubled"] == {"kind": "float", "shape": [2], "encoding": ""}
+
+
+def test_a_model_is_served_asked_and_stopped_when_idle(portal_scene: Scene):
+    client = portal_scene.client
     begun = portal_scene.command("models", "serve", "double", "--wait", "--json")
     assert begun.returncode == 0, begun.stderr
     service = json.loads(begun.stdout)
