@@ -1,4 +1,5 @@
-"""What a person may choose from in the launch form: code and its scripts, datasets, by id and by name. Reads only."""
+"""What a person may choose from in the launch form: code and its scripts, datasets, models, by id and by name. Reads
+only."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from apps.code.selectors import CODE
 from apps.datasets.selectors import DATASETS
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespaces_visible
+from apps.registry.selectors import MODELS
 from apps.uploads.versioned.selectors import VersionStore, collections_visible, files_in, versions_of
 from apps.uploads.versioned.selectors import newest_of as newest_version
 from yardmaster.errors import Problem, SpecRejected
@@ -28,7 +30,7 @@ _USUAL = ("train.py", "main.py", "run.py", "trainer.py")
 
 @dataclass(frozen=True)
 class Choice:
-    """One version of code or of a dataset."""
+    """One version of code, of a dataset or of a model."""
 
     id: str
     name: str
@@ -55,6 +57,11 @@ def code_choices(user: User, chosen: Iterable[str] = ()) -> list[Choice]:
 def dataset_choices(user: User, chosen: Iterable[str] = ()) -> list[Choice]:
     """The same of datasets."""
     return _choices(DATASETS, user, chosen)
+
+
+def model_choices(user: User, chosen: Iterable[str] = ()) -> list[Choice]:
+    """The same of models."""
+    return _choices(MODELS, user, chosen)
 
 
 def code_named(user: User, ids: Iterable[str]) -> list[Choice]:
@@ -176,7 +183,8 @@ def _choices(
     store: VersionStore[Any, Any], user: User, chosen: Iterable[str], most: int = MOST_VERSIONS
 ) -> list[Choice]:
     versions: QuerySet[Any] = store.versions._default_manager.all()
-    visible = versions.filter(parent__namespace__in=namespaces_visible(user)).select_related("parent__namespace")
+    mine = versions.filter(store.live_versions, parent__namespace__in=namespaces_visible(user))
+    visible = mine.select_related("parent__namespace")
     rows = list(visible.order_by("-pk")[:most])
     missing = {key for key in map(_uuid, chosen) if key is not None} - {row.pk for row in rows}
     if missing:

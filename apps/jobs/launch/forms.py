@@ -13,6 +13,7 @@ from typing import Any
 from django import forms
 
 from apps.jobs.launch.parts import (
+    MODEL,
     SERVER_WORDS,
     Fault,
     InputRows,
@@ -142,11 +143,12 @@ class LaunchForm(SpecForm):
         rows.title, rows.extra = title, 2 if add == prefix else 1
         return rows
 
-    def offer(self, *, codes: list[Any], datasets: list[Any]) -> None:
+    def offer(self, *, codes: list[Any], datasets: list[Any], models: list[Any]) -> None:
         """The options of its selects, in groups. Which of them are allowed is decided at the launch."""
         select(self.fields["code"], codes, "" if self.texts()["code"] else "Choose a code version")
         for form in self.inputs.forms:
-            select(form.fields["dataset_version"], datasets, "No dataset" if datasets else "There is no dataset yet")
+            inputs = [*datasets, *_named_as_models(models)]
+            select(form.fields["dataset_version"], inputs, "No dataset" if inputs else "There is no dataset yet")
 
     @property
     def parts(self) -> list[SpecForm | Rows]:
@@ -181,7 +183,7 @@ class LaunchForm(SpecForm):
                 role.value: form.said() for role in Role for form in self.roles if form.role == role and form.is_meant
             },
             "environment": {one["name"]: one.get("value", "") for one in variables if "name" in one},
-            "inputs": [{"dataset_version": ""} | form.said() for form in self.inputs.filled()],
+            "inputs": [form.said() for form in self.inputs.filled()],
             "secrets": [form.said() for form in self.secrets.filled()],
             "paths": self.paths.said(),
             "success": self.success.said(),
@@ -287,7 +289,7 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "arguments": "\n".join(as_line(one) for one in spec.arguments),
         "environment": [{"name": name, "value": as_line(text)} for name, text in spec.environment.items()],
         "roles": {role.value: _of_role(one) for role, one in spec.roles.items()},
-        "inputs": [_of_input(one) for one in spec.inputs if one.dataset_version is not None],
+        "inputs": [_of_input(one) for one in spec.inputs],
         "secrets": [{"name": one.name, "env": one.env, "file": one.file} for one in spec.secrets],
         "paths": {name: getattr(spec.paths, name) for name in Paths.__dataclass_fields__},
         "model": spec.model_name,
@@ -342,6 +344,10 @@ def as_data(values: Values) -> dict[str, str]:
     return data
 
 
+def _named_as_models(groups: list[Any]) -> list[Any]:
+    return [(f"Model {name}", [(MODEL + key, title) for key, title in options]) for name, options in groups]
+
+
 def _of_role(one: RoleSpec) -> Values:
     asked = one.resources
     return {
@@ -356,7 +362,8 @@ def _of_role(one: RoleSpec) -> Values:
 def _of_input(one: DatasetInput) -> Values:
     mode = "" if one.mode is InputMode.FOLDER else one.mode.value
     share = "" if one.share is InputShare.ALL else one.share.value
-    return {"dataset_version": str(one.dataset_version), "name": one.name, "mode": mode, "share": share}
+    version = str(one.dataset_version) if one.model_version is None else f"{MODEL}{one.model_version}"
+    return {"dataset_version": version, "name": one.name, "mode": mode, "share": share}
 
 
 def _of_duration(duration: Any) -> str:

@@ -41,7 +41,7 @@ from apps.jobs.launch.forms import (
     with_strategy,
 )
 from apps.jobs.launch.job_file import command_of, job_as_yaml, job_of_yaml
-from apps.jobs.launch.parts import Values
+from apps.jobs.launch.parts import MODEL, Values
 from apps.jobs.models import Job
 from apps.jobs.selectors import job_for
 from apps.jobs.services import job_launch
@@ -256,13 +256,18 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     if answer.fill:
         values["entry_point"] = values["entry_point"] or choices.likely_script(scripts, values["strategy"])
         values["name"] = values["name"] or next((one.name for one in codes if one.id == values["code"]), "")
-    datasets = choices.dataset_choices(user, [one["dataset_version"] for one in values["inputs"]])
+    chosen = [one["dataset_version"] for one in values["inputs"]]
+    datasets = choices.dataset_choices(user, chosen)
+    models = choices.model_choices(user, [one.removeprefix(MODEL) for one in chosen if one.startswith(MODEL)])
     said = answer.refused or LaunchForm(as_data(values))
     names = choices.references([*codes, *datasets], namespace.slug)
     text = job_as_yaml(said.spec, namespace=namespace.slug, engine=values["engine"], names=names)
     verdict = preview.verdict_of(user, namespace, said, _untouched(request)) if check else None
     form = answer.refused or LaunchForm(values=values, add=answer.add)
-    form.offer(codes=choices.grouped(codes, namespace.slug), datasets=choices.grouped(datasets, namespace.slug))
+    form.offer(**{
+        name: choices.grouped(found, namespace.slug)
+        for name, found in (("codes", codes), ("datasets", datasets), ("models", models))
+    })  # fmt: skip
     return {
         "form": form,
         "verdict": verdict,

@@ -181,6 +181,10 @@ MODES = (("", "Copied before the start"), ("stream", "Streamed while reading"))
 SHARES = (("", "Every worker reads all"), ("shards", "Workers divide the shards"))
 
 
+MODEL = "model:"
+"""Before the id of a version of a model, which is chosen where datasets are."""
+
+
 class InputForm(SpecForm):
     dataset_version = forms.CharField(label="Dataset", required=False, widget=forms.Select)
     name = forms.CharField(
@@ -193,6 +197,12 @@ class InputForm(SpecForm):
     def is_filled(self) -> bool:
         texts = self.texts()
         return bool(texts["dataset_version"] or texts["name"])
+
+    def said(self) -> Values:
+        found = {"dataset_version": ""} | super().said()
+        if not found["dataset_version"].startswith(MODEL):
+            return found
+        return {"model_version": found.pop("dataset_version").removeprefix(MODEL)} | found
 
     def clean(self) -> Values:
         if self.cleaned_data.get("name") and not self.cleaned_data.get("dataset_version"):

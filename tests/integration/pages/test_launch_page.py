@@ -11,10 +11,13 @@ from django.test import Client
 
 from apps.code.models import CodeVersion
 from apps.datasets.models import Dataset, DatasetVersion
+from apps.jobs.launch.forms import as_data, values_of_spec
 from apps.jobs.models import Job
 from apps.namespaces.models import Membership, Namespace, Quota, Role
 from tests.integration.jobs.conftest import engine_settings, stores, world
+from tests.integration.model_versions import job_of, version_of
 from yardmaster.ids import new_id
+from yardmaster.job.spec_stored import stored_spec
 
 UNKNOWN = uuid.UUID("01900000-0000-7000-8000-000000000001")
 __all__ = ["engine_settings", "stores", "world"]
@@ -125,6 +128,17 @@ class TestForm:
         assert value_of(page, "max_runtime") == "1h 30m"
         assert "--a b\n&quot;&quot;</textarea>" in page
         assert (value_of(page, "environment-0-name"), value_of(page, "environment-0-value")) == ("A", "1")
+
+    def test_a_clone_keeps_the_model_among_its_inputs(self, signed, ada, world, code):
+        data, model = dataset_version(ada), version_of(job_of(ada, "digits"))
+        inputs = [{"dataset_version": str(data.pk), "name": "data"}, {"model_version": str(model.pk), "name": "start"}]
+        job = world.launch(ada, code=str(code.pk), name="tuned", inputs=inputs)
+        page = signed.get(f"/jobs/launch/?from={job.pk}").content.decode()
+        assert f'<option value="model:{model.pk}" selected>digits, version 1 (newest)</option>' in page
+        assert f"model_version: {model.pk}" in page
+        sent = as_data(values_of_spec(stored_spec(job.spec))) | {"name": "again", "engine": job.engine}
+        assert signed.post("/jobs/launch/", sent).status_code == 302
+        assert Job.objects.get(name="again").spec["inputs"] == world.again(job).spec["inputs"]
 
     def test_a_foreign_job_cannot_be_cloned(self, signed, bob, world, code):
         job = world.launch(bob)
