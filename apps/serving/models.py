@@ -28,8 +28,10 @@ class Service(models.Model):
     """It is stopped after so many seconds without a request."""
     started_at = models.DateTimeField()
     ready_at = models.DateTimeField(null=True, blank=True)
-    """When its port was first seen to answer with the model loaded; None until then, and after it was lost."""
+    """When its port was first seen to answer with the model loaded; None until then, and after it was lost. From then
+    on the time without requests counts."""
     last_used_at = models.DateTimeField(null=True, blank=True)
+    """When someone who may launch last asked for a prediction, or extended it."""
     stopped_idle = models.BooleanField(default=False)
     """The portal stopped its newest job because no one used it."""
     starts = models.PositiveIntegerField(default=0)

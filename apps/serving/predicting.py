@@ -10,10 +10,11 @@ from urllib.parse import quote
 from django.utils import timezone
 
 from apps.errors import TooLarge, Unprocessable
+from apps.serving.addresses import address_of
 from apps.serving.dialing import MOST_ANSWER, MOST_BODY, AnswerTooLarge, NotReached, Reply, TooSlow, dial
 from apps.serving.models import Service
 from apps.serving.services import use_note
-from apps.serving.state import State, address_of, lost, situation_of, token_for
+from apps.serving.state import State, lost, situation_of, token_for
 from yardmaster.errors import Unavailable
 
 REST = re.compile(r"v1/models/[^/:?#]{1,300}(?:/versions/[0-9]{1,10})?(?:/metadata|:[a-z]{1,20})?")
@@ -44,6 +45,10 @@ def service_call(service: Service, method: str, path: str, body: bytes = b"") ->
     except AnswerTooLarge as error:
         words = f"The answer has more than {MOST_ANSWER} bytes."
         raise Unprocessable(words, "answer_too_large", remedy="Send fewer examples per request.") from error
+    if reply.status in (401, 503):  # another program is at this address by now, or the server loads the model again
+        lost(service)
+    if reply.status == 401:
+        raise _not_ready("The service is at another address. It may have been restarted.")
     if method == "POST":
         use_note(service, max(now, timezone.now()))
     return reply

@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import uuid
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -27,11 +28,14 @@ from yardmaster.errors import Unavailable
 from yardmaster.formats.tf_example import Feature, NotAnExample, parse_example
 from yardmaster.formats.tfrecord import Damaged, read_records
 from yardmaster.storage.base import StorageError
+from yardmaster_runner.data.description import is_shard
 
 MOST_RECORDS = 50
 MOST_FILES = 2000
 _LOOKED_AT = 4 << 20
-"""Bytes of a file that are read at most."""
+"""Bytes of a file that are read at most, and of what is unpacked of them."""
+_GZIP = 31
+"""What `zlib` reads: a file of gzip."""
 _VALUES = 20_000
 _UNREADABLE = (StorageError, Unavailable, DomainError)
 """Of a registered bucket the credentials may be gone, too."""
@@ -75,15 +79,18 @@ def _files_of_inputs(user: User, version: ModelVersion) -> Iterator[list[StoredF
 
 def _records(files: Sequence[StoredFile]) -> Iterator[Mapping[str, Feature]]:
     """The first records of the file that was most likely kept apart from training."""
-    shards = [one for one in files if ".tfrecord" in one.path and not one.path.endswith(".gz") and one.size]
+    shards = [one for one in files if is_shard(one.path) and one.size]
     if not shards:
         return
     file = min(shards, key=lambda one: (next((at for at, word in enumerate(_FIRST) if word in one.path), 9), one.path))
     try:
         with storage().open_range(file.key, 0, _LOOKED_AT) as stream:
-            source = io.BytesIO(stream.read(min(file.size, _LOOKED_AT)))
-    except _UNREADABLE:
+            content = stream.read(min(file.size, _LOOKED_AT))
+        if file.path.lower().endswith(".gz"):
+            content = zlib.decompressobj(_GZIP).decompress(content, _LOOKED_AT)
+    except (zlib.error, *_UNREADABLE):
         return
+    source = io.BytesIO(content)
     try:
         for record in itertools.islice(read_records(source, longest=1 << 20, check_data=False), MOST_RECORDS):
             yield parse_example(record.data, most=_VALUES)

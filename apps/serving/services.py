@@ -158,11 +158,14 @@ def stop_where_idle(service: Service, now: datetime) -> bool:
     job = service.job
     if job is None or idle_step(use_of(service, job), now) is not Idle.STOP:
         return False
-    words = f"Stopped: no request for {format_duration(service.idle_seconds)}."
+    is_idle = service.ready_at is not None
+    words = f"Stopped: no request for {format_duration(service.idle_seconds)}." if is_idle else "Stopped: no answer."
     with transaction.atomic():
         # Used since it was read: left alone.
-        same = Service.objects.filter(pk=service.pk, job=job, last_used_at=service.last_used_at)
-        if not same.update(stopped_idle=True):
+        same = Service.objects.filter(
+            pk=service.pk, job=job, last_used_at=service.last_used_at, ready_at=service.ready_at
+        )
+        if not same.update(stopped_idle=is_idle):
             return False
         return job_stop_unused(job, words)
 

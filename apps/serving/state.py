@@ -9,15 +9,12 @@ from enum import StrEnum
 
 from django.utils import timezone
 
-from apps.jobs.engines.configured import engine_named
 from apps.jobs.models import Job, TaskFact
 from apps.jobs.state.task_auth import token_of
+from apps.serving.addresses import address_forget, address_of
 from apps.serving.dialing import HEALTH, AnswerTooLarge, NotReached, TooSlow, dial
 from apps.serving.models import Service
-from yardmaster.engines.base import Address, Dials
 from yardmaster.errors import YardmasterError
-from yardmaster.job.spec_stored import stored_spec
-from yardmaster.job.strategy import leading_task
 from yardmaster.lifecycle.idleness import Idle, Use, idle_step, stops_at
 from yardmaster.lifecycle.phases import Phase, Wanted
 from yardmaster.quantity import format_duration
@@ -88,16 +85,9 @@ def situation_of(service: Service, now: datetime, *, ask: bool = True) -> Situat
 
 def use_of(service: Service, job: Job) -> Use:
     """What the decision about an idle service needs."""
-    return Use(Phase(job.phase), Wanted(job.wanted), job.started_at, service.last_used_at, service.idle_limit)
-
-
-def address_of(job: Job) -> Address | None:
-    """Where the portal connects to; None where its engine gives no address (yet). Raises what the engine raises."""
-    engine = engine_named(job.engine)
-    if not isinstance(engine, Dials):
-        return None
-    spec = stored_spec(job.spec)
-    return engine.address(spec, job.key, *leading_task(spec))
+    return Use(
+        Phase(job.phase), Wanted(job.wanted), job.started_at, service.ready_at, service.last_used_at, service.idle_limit
+    )  # fmt: skip
 
 
 def token_for(job: Job) -> str:
@@ -109,6 +99,8 @@ def lost(service: Service) -> None:
     """It did not answer: it is asked again before it counts as ready."""
     Service.objects.filter(pk=service.pk, job=service.job_id).update(ready_at=None)
     service.ready_at = None
+    if service.job is not None:
+        address_forget(service.job)
 
 
 def _look(service: Service, job: Job, now: datetime) -> bool:
@@ -119,10 +111,10 @@ def _look(service: Service, job: Job, now: datetime) -> bool:
             return False
     except (YardmasterError, NotReached, TooSlow, AnswerTooLarge) as error:
         log.debug("Service %s does not answer: %s", service.pk, error)
+        address_forget(job)
         return False
-    used = max(now, service.last_used_at or now)
-    Service.objects.filter(pk=service.pk, job=job).update(ready_at=now, last_used_at=used)
-    service.ready_at, service.last_used_at = now, used
+    Service.objects.filter(pk=service.pk, job=job).update(ready_at=now)
+    service.ready_at = now
     return True
 
 

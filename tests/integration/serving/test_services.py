@@ -5,11 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 
-from apps.jobs.models import Job, JobEvent
+from apps.jobs.models import Job, JobEvent, TaskFact
 from apps.jobs.selectors import resources_used
-from apps.serving import dialing
+from apps.namespaces.models import Membership
+from apps.namespaces.models import Role as Seat
+from apps.serving import addresses, dialing
 from apps.serving.models import Service
 from apps.serving.worker import services_sweep
 from yardmaster.engines.base import Address
@@ -136,10 +139,74 @@ def test_a_version_that_is_not_served_says_how_to_start_it(me, version):
 def test_a_server_that_is_gone_is_said_to_restart_and_asked_again(world, me, version, service):
     predict(me, version)
     world.engine.served_at = Address("127.0.0.1", 9)
+    addresses.address_forget(service.job)
     answer = predict(me, version)
     assert answer.status_code == 503
     assert "does not answer" in answer.json()["detail"]
     assert me.get(f"{SERVICES}{service.pk}/").json()["state"] == "loading"
+
+
+def test_the_engine_is_asked_for_the_address_once_per_start_of_the_task(world, me, version, service, monkeypatch):
+    asked, told = [], world.engine.address
+    monkeypatch.setattr(world.engine, "address", lambda *words: asked.append(words) or told(*words))
+    for _ in range(3):
+        assert predict(me, version).status_code == 200
+    assert len(asked) == 1
+    TaskFact.objects.filter(job=service.job).update(restarts=1)
+    assert predict(me, version).status_code == 200
+    assert len(asked) == 2
+    monkeypatch.setattr(addresses, "LASTS", -1.0)
+    addresses.address_forget(service.job)
+    for _ in range(2):
+        predict(me, version)
+    assert len(asked) == 4
+
+
+def test_another_program_at_the_address_gets_no_second_request(world, me, version, service, served):
+    assert predict(me, version).status_code == 200
+    served.api._token = b"of another service"
+    answer = predict(me, version)
+    assert (answer.status_code, answer.json()["detail"]) == (
+        503, "The service is at another address. It may have been restarted.",
+    )  # fmt: skip
+    assert service.job_id not in addresses._known
+    assert Service.objects.get().ready_at is None
+
+
+def test_a_model_that_loads_is_not_idle_and_the_time_counts_from_its_answer(world, me, version, served):
+    job = Job.objects.get(pk=start(me, version).json()["job"])
+    world.until_running(job)
+    now = world.again(job).started_at
+    assert services_sweep(now + timedelta(minutes=30)) == 0
+    assert me.get(f"{SERVICES}{Service.objects.get().pk}/").json()["state"] == "loading"
+    served.load(world.again(job))
+    assert services_sweep(now + timedelta(minutes=40)) == 0
+    assert me.get(SERVICES).json()["results"][0]["state"] == "ready", "seen by the sweep"
+    assert services_sweep(now + timedelta(minutes=54)) == 0
+    assert services_sweep(now + timedelta(minutes=56)) == 1
+
+
+def test_one_that_never_answers_is_stopped_in_the_end(world, me, version, served):
+    job = Job.objects.get(pk=start(me, version).json()["job"])
+    world.until_running(job)
+    assert services_sweep(world.again(job).started_at + timedelta(minutes=134)) == 0
+    assert services_sweep(world.again(job).started_at + timedelta(minutes=136)) == 1
+    assert not Service.objects.get().stopped_idle
+
+
+def test_a_viewer_sees_a_service_and_cannot_keep_it_running(me, version, service, ada, bob, signed_in):
+    predict(me, version)
+    Membership.objects.create(namespace=ada.personal_namespace, user=bob, role=Seat.VIEWER)
+    before = Service.objects.get()
+    viewer, base = signed_in(bob), f"{SERVICES}{service.pk}"
+    assert viewer.get(f"{base}/").json()["state"] == "ready"
+    assert viewer.get(reverse("model_try_page", args=[version.pk])).status_code == 200
+    assert predict(viewer, version).status_code == 403
+    assert viewer.get(f"{base}/v1/models/digits").status_code == 403
+    for path in ("extend/", "stop/", "v1/models/digits:predict"):
+        assert viewer.post(f"{base}/{path}", ROWS, format="json").status_code == 403
+    after = Service.objects.get()
+    assert (after.last_used_at, after.ready_at, after.requests) == (before.last_used_at, before.ready_at, 1)
 
 
 def test_an_answer_that_is_too_large_is_not_passed_on(me, version, service, monkeypatch):

@@ -50,16 +50,11 @@ def test_a_model_predicts_over_a_table_and_publishes_what_it_says(portal_scene: 
     table.write_text("id,a,b\n" + "".join(f"{n},{n},0.5\n" for n in range(100)) + "100,much,1\n")
     portal_scene.client.datasets.put("pairs", [table])
     words = ("models", "batch", "double@1", "--dataset", "pairs", "--columns", "x=a+b", "--keep", "id", "--wait")
-    failed = portal_scene.command(*words, "--to", "nothing", "--json")
-    assert failed.returncode == 1, failed.stderr
-    job = json.loads(failed.stdout)["job"]
-    assert job["reason"] == "BadData"
-    assert "pairs.csv, row 102: 'much' is no float32" in job["message"]
-    assert portal_scene.client.datasets.find("nothing") is None
     done = portal_scene.command(*words, "--to", "doubled", "--most-bad", "1", "--json")
     found = json.loads(done.stdout)["published"]
     assert done.returncode == 0, (found, done.stderr)
     assert (found["state"], found["records"], found["skipped"]) == ("published", 100, 1)
+    assert found["bad"] == ["pairs.csv, row 102: 'much' is no float32, which the input x takes."]
     portal_scene.client.datasets.download(found["version"], tmp_path / "doubled")
     lines = (tmp_path / "doubled/predictions/predictions-00000.jsonl").read_text().splitlines()
     assert json.loads(lines[7]) == {"file": "pairs.csv", "row": 9, "id": "7", "doubled": [14.0, 1.0]}

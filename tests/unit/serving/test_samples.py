@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+from types import SimpleNamespace
 
 import pytest
 
+from apps.serving import samples
 from apps.serving.samples import _filled
+from apps.uploads.selectors import StoredFile
+from tests.integration.sending import tfrecord
 from tests.unit.serving.test_try_it import form_of
 from yardmaster.formats.tf_example import Feature
+from yardmaster_runner.prepare import wire
 
 
 def test_the_only_input_takes_the_feature_that_has_its_size():
@@ -35,3 +42,26 @@ def test_several_inputs_take_the_features_of_their_names():
 )  # fmt: skip
 def test_a_feature_of_another_size_or_kind_or_that_was_cut_off_is_no_sample(feature):
     assert _filled(form_of(x=("float32", (None, 4))), {"x": feature}) is None
+
+
+def records_of(monkeypatch, path, content):
+    """What is found in one file of this content."""
+    store = SimpleNamespace(open_range=lambda key, start=0, length=None: io.BytesIO(content[:length]))
+    monkeypatch.setattr(samples, "storage", lambda: store)
+    return list(samples._records([StoredFile(path, len(content), "", "key")]))
+
+
+RECORDS = b"".join(tfrecord(wire.example({"n": ("int64", [n])})) for n in range(3))
+
+
+def test_compressed_shards_give_samples_too_and_damaged_ones_what_comes_before(monkeypatch):
+    packed = gzip.compress(RECORDS)
+    for path, content in (("a.tfrecord", RECORDS), ("a.tfrecord.gz", packed), ("a.tfrecords.gz", packed)):
+        assert [one["n"].values for one in records_of(monkeypatch, path, content)] == [(0,), (1,), (2,)]
+    assert len(records_of(monkeypatch, "a.tfrecord.gz", packed[:-12])) < 3
+    assert records_of(monkeypatch, "a.tfrecord.gz", b"no gzip") == []
+
+
+def test_of_a_compressed_shard_no_more_is_unpacked_than_is_looked_at(monkeypatch):
+    monkeypatch.setattr(samples, "_LOOKED_AT", len(RECORDS) // 3 + 5)
+    assert len(records_of(monkeypatch, "a.tfrecord.gz", gzip.compress(RECORDS))) <= 1

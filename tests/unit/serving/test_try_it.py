@@ -9,7 +9,7 @@ import pytest
 
 from apps.serving.form_fields import NotFilled, forms_of, request_of
 from apps.serving.results import bars_of, outputs_of
-from yardmaster.lifecycle.idleness import Idle, Use, idle_step, stops_at
+from yardmaster.lifecycle.idleness import LONGEST_LOADING, Idle, Use, idle_step, stops_at
 from yardmaster.lifecycle.phases import Phase, Wanted
 from yardmaster_runner.serving.signatures import Signature, Tensor
 
@@ -102,8 +102,18 @@ def test_an_answer_that_is_no_prediction_is_not_shown(body):
 
 
 def use(**changes):
-    values = {"phase": Phase.RUNNING, "wanted": Wanted.RUN, "running_since": NOW, "last_used": None, "limit": LIMIT}
+    values = {
+        "phase": Phase.RUNNING, "wanted": Wanted.RUN, "running_since": NOW, "answers_since": NOW, "last_used": None,
+        "limit": LIMIT,
+    }  # fmt: skip
     return Use(**{**values, **changes})
+
+
+def test_the_time_counts_from_the_first_answer_and_not_while_a_model_is_loaded():
+    assert stops_at(use(answers_since=NOW + timedelta(minutes=40))) == NOW + timedelta(minutes=55)
+    loading = use(answers_since=None)
+    assert idle_step(loading, NOW + timedelta(minutes=90)) is Idle.LEAVE
+    assert idle_step(loading, NOW + LONGEST_LOADING + LIMIT) is Idle.STOP
 
 
 def test_the_time_counts_from_the_last_use_and_a_warning_comes_before_the_stop():
