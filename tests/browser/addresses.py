@@ -79,6 +79,7 @@ ADDRESSES = (
     Address("model-delete", "/models/{model}/delete/", "model_delete_page"),
     Address("model-version", "/model-versions/{model-version}/", "model_version_page"),
     Address("model-try", "/model-versions/{model-version}/try/", "model_try_page"),
+    Address("model-batch", "/model-versions/{model-version}/batch/", "model_batch_page"),
     Address("model-version-delete", "/model-versions/{model-version}/delete/", "model_version_delete_page"),
     Address("account", "/account/", "account_page"),
     Address("tokens", "/account/tokens/", "tokens_page", is_list=True),

@@ -1,5 +1,5 @@
-"""The results of the tasks of a preparation as one `dataset.json`. Each task leaves `part-<n>.json` beside its shards;
-they are user-supplied: bounded in size, and merged in a sandboxed process.
+"""The results of the tasks of a preparation, or of batch inference, as one `dataset.json`. Each task leaves
+`part-<n>.json` beside its shards; they are user-supplied: bounded in size, and merged in a sandboxed process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Prepared:
     words: str = ""
 
 
-def prepared_from(uploads: Mapping[str, Upload]) -> Prepared:
+def prepared_from(uploads: Mapping[str, Upload], done: str) -> Prepared:
     """Raises `Unprocessable` where the results are too large or do not belong together, `Conflict` where one is
     missing."""
     try:
@@ -53,7 +53,7 @@ def prepared_from(uploads: Mapping[str, Upload]) -> Prepared:
     content = str(found["text"]).encode()
     file = ListedFile(path=FILE_NAME, size=len(content), sha256=hashlib.sha256(content).hexdigest())
     bad = [_storable(str(one)[:500]) for one in found["bad"][:100]]
-    words = f"Prepared: {records:,} records" + (f", {skipped:,} skipped." if skipped else ".")
+    words = f"{done}: {records:,} records" + (f", {skipped:,} skipped." if skipped else ".")
     return Prepared(((file, content),), {"records": records, "skipped": skipped, "bad": bad}, words)
 
 

@@ -149,9 +149,10 @@ class _Work:
         refuse_closed(self.job.namespace)
         uploads = self._uploads(spec)
         prepared, left_out = Prepared(), frozenset[str]()
-        if spec.program and PROGRAMS[spec.program].describes:
+        program = PROGRAMS[spec.program] if spec.program else None
+        if program is not None and program.describes:
             left_out = frozenset(PART_FILES.format(index) for _, index in spec.tasks())
-            prepared = prepared_from(uploads)
+            prepared = prepared_from(uploads, program.done)
         objects_join(uploads, self.prefix, left_out, self.beat)
         for file, content in prepared.files:
             storage().put(key_join(self.prefix, file.path), content)

@@ -78,6 +78,8 @@ class Program:
     needs_code: str = ""
     describes: bool = False
     """Each of its tasks leaves `part-<n>.json`, and all of them together become `dataset.json`."""
+    done: str = "Prepared"
+    """What was done to the records, for the note of the version."""
     publishes: bool = False
     """What it writes is nothing but a dataset: a job without `publishes` would do nothing."""
 
@@ -138,6 +140,7 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
             },
             inputs={"model": "model", "data": "dataset"},
             describes=True,
+            done="Predicted",
             publishes=True,
         ),
         MODEL_SERVER: Program(
