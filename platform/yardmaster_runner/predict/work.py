@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -22,8 +23,8 @@ from yardmaster_runner.serving.loading import Loaded, NotLoaded, load
 from yardmaster_runner.serving.signatures import BadRequest, Signature, chosen
 
 GZIP = "tfrecord-gzip"
-SHOWN_EVERY = 20
-"""Batches between two lines of progress."""
+SHOWN_EVERY = 2.0
+"""Seconds between two lines of progress."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Work:
         self.bad_count = 0
         self.seen = Seen((), widening=True)
         self.feeds: Optional[List[feeding.Feed]] = None
-        self.done, self.batches_run = 0, 0
+        self.shown = 0.0
 
     def run(self) -> None:
         """Write everything. Raises `BadRecord` for the first one above `most_bad`, and `PrepareError`."""
@@ -79,9 +80,7 @@ class Work:
         self.seen = Seen(list(self.names.values()), widening=one.write == JSON_LINES)
         self.say("signature %s: %s" % (self.signature.name, self.signature.words()))
         self._begin_files()
-        self.total = sum(map(self.data.expected, self.files))
-        for file in self.files:
-            self._file(file, exact or one.batch)
+        self._all(exact or one.batch)
         self._leave(self._close())
 
     def _begin_files(self) -> None:
@@ -95,25 +94,29 @@ class Work:
     def _close(self) -> Dict[str, List[Dict[str, Any]]]:
         return self.lines.close(SPLIT) if self.options.write == JSON_LINES else self.shards.close()
 
-    def _file(self, file: folder.File, size: int) -> None:
-        begun, expected = self.done, self.data.expected(file)
+    def _all(self, size: int) -> None:
+        """Every record, in batches of this size whatever file they are of; the last one may be smaller."""
+        expected = {file.path: self.data.expected(file) for file in self.files}
+        total, done = sum(expected.values()), 0
         batch: List[Filled] = []
-        for number, record in enumerate(self.data.read(file)):
-            filled = self._filled(record)
-            if filled is not None:
-                batch.append(filled)
-            if len(batch) == size:
-                self._run(batch)
-                batch = []
-                self.done = begun + min(number + 1, expected)
-                self.batches_run += 1
-                if self.batches_run % SHOWN_EVERY == 0:
-                    self.say("step %d/%d" % (self.done, self.total))
+        for file in self.files:
+            for number, record in enumerate(self.data.read(file), 1):
+                filled = self._filled(record)
+                if filled is not None:
+                    batch.append(filled)
+                if len(batch) == size:
+                    self._run(batch)
+                    batch = []
+                    self._show(done + min(number, expected[file.path]), total)
+            done += expected[file.path]
         if batch:
             self._run(batch)
-        self.done = begun + expected
-        if self.done == self.total or self.data.form not in ("images", "text") or self.done % 1000 == 0:
-            self.say("step %d/%d" % (self.done, self.total))
+        self.say("step %d/%d" % (total, total))
+
+    def _show(self, done: int, total: int) -> None:
+        if time.monotonic() >= self.shown + SHOWN_EVERY:
+            self.shown = time.monotonic()
+            self.say("step %d/%d" % (done, total))
 
     def _filled(self, record: Any) -> Optional[Filled]:
         """The record with the values of all inputs; None for a bad one."""

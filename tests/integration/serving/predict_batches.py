@@ -13,6 +13,7 @@ from PIL import Image
 from yardmaster_runner.predict.work import Options, Work
 from yardmaster_runner.prepare.merging import merged_texts
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
+from yardmaster_runner.serving.loading import Loaded
 
 top = sys.argv[1]
 
@@ -77,6 +78,7 @@ write("text/good/1.txt", "hé".encode())
 write("text/bad/2.txt", b"\xff")
 picture = io.BytesIO()
 Image.fromarray(np.full((8, 8), 51, np.uint8)).save(picture, "png")
+write("text/good/3.txt", b"a")
 write("images/cat/1.png", picture.getvalue())
 write("images/cat/2.png", picture.getvalue()[:-20])
 rows = [{"x": ("float_list", [n, 1]), "label": ("int64_list", [n % 2])} for n in range(6)]
@@ -114,8 +116,14 @@ def read(folder, about):
     return found
 
 
+calls = []
+run = Loaded.run
+Loaded.run = lambda *words: calls.append(words) or run(*words)
+
+
 def predict(name, data, workers=1, **options):
     output, said = f"{top}/out-{name}", []
+    calls.clear()
     try:
         for worker in range(workers):
             asked = Options(
@@ -130,7 +138,8 @@ def predict(name, data, workers=1, **options):
     if "error" in about:
         return {"error": about["error"]}
     text = json.loads(about["text"])
-    return {"about": text, "rows": read(output, text), "said": said, "skipped": about["skipped"], "bad": about["bad"]}
+    found = {"about": text, "rows": read(output, text), "said": said, "calls": len(calls)}
+    return found | {"skipped": about["skipped"], "bad": about["bad"]}
 
 
 csv = {"signature": "numbers", "columns": "x=u+v", "keep": "id"}

@@ -57,7 +57,8 @@ def test_lists_of_different_lengths_run_apart_and_stay_in_order(told):
 
 
 def test_texts_and_pictures_in_folders_go_in_as_the_signature_takes_them(told):
-    assert told["text"]["rows"] == [{"file": "good/1.txt", "row": 0, "label": "good", "length": 3, "text": "hé"}]
+    assert told["text"]["rows"][0] == {"file": "good/1.txt", "row": 0, "label": "good", "length": 3, "text": "hé"}
+    assert told["text"]["calls"] == 1, "files are batched together"
     assert told["text"]["bad"] == ["bad/2.txt: not UTF-8: byte 0"]
     assert told["images"]["rows"][0]["mean"] == pytest.approx(0.2)
     assert told["images"]["bad"][0].startswith("cat/2.png: not a whole picture")
