@@ -16,6 +16,7 @@ from apps.dispatch.messages import RECONCILE, enqueue
 from apps.errors import Conflict, Forbidden
 from apps.jobs.checking import accepted_or_refused, checked_spec, launch_warnings
 from apps.jobs.engines.configured import engine_chosen, refuse_unrunnable
+from apps.jobs.foreign import foreign_models
 from apps.jobs.models import Job, JobEvent
 from apps.jobs.state import phase_gate, queue
 from apps.jobs.state.leases import ask_for_look
@@ -41,13 +42,14 @@ def job_launch(
     engine: str | None = None,
     request_key: str | None = None,
     accept_never_fits: bool = False,
+    confirm_foreign_model: bool = False,
 ) -> tuple[Job, list[Finding]]:
     """Launch a job: QUEUED, and woken once the transaction is committed; with what may go wrong in its code. A
     `request_key` that made a job before gives that job again.
 
     Raises `SpecRejected` with every problem found, a problem where the user may not launch here or on this engine, and
     `NeverFits` where the job could never start and `accept_never_fits` does not say that it is to be queued all the
-    same.
+    same; `ForeignModel` where another user's model would run as the portal and that is not confirmed.
     """
     require_role(user, namespace, Role.MEMBER)
     refuse_closed(namespace)
@@ -56,6 +58,7 @@ def job_launch(
     if earlier is not None:
         return earlier, []
     refuse_unrunnable(chosen, spec)
+    foreign = foreign_models(user, spec, chosen, confirmed=confirm_foreign_model)
     warnings = launch_warnings(user, namespace, spec)
     now = timezone.now()
     columns = columns_of(spec) | accepted_or_refused(spec, namespace, chosen, now, accept=accept_never_fits)
@@ -69,6 +72,9 @@ def job_launch(
         phase_gate.open_attempt(job, number=1, spec=columns["spec"], now=now, by=user.username)
         _say_never(job, columns, now)
         record(user, "job.create", f"job:{job.pk}", namespace=namespace, name=job.name, engine=chosen)
+        for one in foreign:
+            facts = {"name": one.parent.name, "version": one.number, "engine": chosen, "job": str(job.pk)}
+            record(user, "model_version.run_foreign", f"model_version:{one.pk}", namespace=namespace, **facts)
         queue.ask(chosen)
     return job, warnings
 

@@ -16,7 +16,6 @@ from apps.jobs.services import job_launch
 from apps.jobs.state.specs import asked_spec
 from apps.namespaces.models import Namespace
 from apps.registry.models import ModelVersion
-from apps.serving.foreign import foreign_model_allow
 from yardmaster.code.findings import Finding
 from yardmaster.job.programs import PREDICT
 
@@ -40,7 +39,8 @@ def batch_spec(version: ModelVersion, data: DatasetVersion, wanted: BatchInferen
     """The specification as JSON, with whatever is wrong with what was asked for still in it."""
     model, dataset = version.parent.name, data.parent.name
     usual = settings.YARDMASTER_SERVING
-    resources = {"cpu": wanted.cpu or usual["CPU"], "memory": wanted.memory or usual["MEMORY"]}
+    asked = {"cpu": (wanted.cpu, usual["CPU"]), "memory": (wanted.memory, usual["MEMORY"])}
+    resources = {name: default if value is None else value for name, (value, default) in asked.items()}
     words = f"Predictions of {model} version {version.number} for {dataset} version {data.number}."
     return {
         "name": wanted.name or f"{model[:45]} on {dataset[:45]}"[:_LONGEST_NAME].strip(),
@@ -68,11 +68,8 @@ def batch_launch(
     accept_never_fits: bool = False,
     confirmed: bool = False,
 ) -> tuple[Job, list[Finding]]:
-    """Launch the job. Raises as `job_launch` does, `SpecRejected` with what is wrong with the options, and
-    `ForeignModel`."""
-    spec = asked_spec(batch_spec(version, data, wanted))
-    foreign_model_allow(user=user, version=version, engine=engine, confirmed=confirmed)
+    """Launch the job. Raises as `job_launch` does, and `SpecRejected` with what is wrong with the options."""
     return job_launch(
-        user=user, namespace=namespace, spec=spec, engine=engine, request_key=request_key,
-        accept_never_fits=accept_never_fits,
+        user=user, namespace=namespace, spec=asked_spec(batch_spec(version, data, wanted)), engine=engine,
+        request_key=request_key, accept_never_fits=accept_never_fits, confirm_foreign_model=confirmed,
     )  # fmt: skip

@@ -17,11 +17,11 @@ from apps.accounts.selectors import user_of
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError
 from apps.jobs.checking import NeverFits
+from apps.jobs.foreign import FIELD, ForeignModel
 from apps.jobs.launch.choices import dataset_choices, grouped
 from apps.registry.models import ModelVersion
 from apps.registry.selectors import model_version_for
 from apps.serving.batch import BatchInference, batch_launch
-from apps.serving.foreign import FIELD, ForeignModel
 from apps.uploads.versioned.selectors import version_for
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 

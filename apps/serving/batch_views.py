@@ -17,11 +17,11 @@ from apps.datasets.selectors import DATASETS
 from apps.jobs.api.job_views import JobAddress
 from apps.jobs.api.prepare_views import AmountField
 from apps.jobs.api.serializers import LaunchedJobSerializer
+from apps.jobs.foreign import FIELD
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
 from apps.registry.selectors import model_version_for
 from apps.serving.batch import BatchInference, batch_launch
-from apps.serving.foreign import FIELD
 from apps.uploads.versioned.selectors import version_for
 
 

@@ -18,12 +18,13 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.audit.services import record
 from apps.errors import Conflict, Forbidden, Invalid
+from apps.jobs.engines.configured import engine_chosen
+from apps.jobs.foreign import foreign_models
 from apps.jobs.models import Job
 from apps.jobs.services import job_delete, job_launch, job_stop, job_stop_unused
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import require_role
 from apps.registry.models import ModelVersion
-from apps.serving.foreign import foreign_model_allow
 from apps.serving.models import Service
 from apps.serving.state import use_of
 from yardmaster.errors import Problem
@@ -57,16 +58,18 @@ def service_start(
     user's model would run as the portal and that is not `confirmed`."""
     require_role(user, version.parent.namespace, Role.MEMBER)
     limit = _checked_limit(idle_limit)
-    asked = settings.YARDMASTER_SERVING
-    resources = Resources(cpu=cpu or asked["CPU"], memory=memory or asked["MEMORY"])
+    usual = settings.YARDMASTER_SERVING
+    resources = Resources(cpu=cpu or usual["CPU"], memory=memory or usual["MEMORY"])
     now = timezone.now()
     first = {"namespace": version.parent.namespace, "idle_seconds": 0, "started_at": now}
     service, _ = Service.objects.select_related("job", "version__parent").get_or_create(version=version, defaults=first)
     if _runs(service.job):
         return service, False
-    foreign_model_allow(user=user, version=version, engine=engine, confirmed=confirmed)
+    spec = spec_of(version, resources)
+    foreign_models(user, spec, engine_chosen(user, engine), confirmed=confirmed)
     _forget(user, service.job)
-    job = _launched(user, service, spec_of(version, resources), engine, accept_never_fits)
+    asked = {"engine": engine, "accept_never_fits": accept_never_fits, "confirm_foreign_model": confirmed}
+    job = _launched(user, service, spec, asked)
     columns = {
         "job": job, "started_by": user, "started_at": now, "idle_seconds": int(limit.total_seconds()),
         "ready_at": None, "last_used_at": None, "stopped_idle": False, "requests": 0,
@@ -81,25 +84,20 @@ def service_start(
     return service, is_new
 
 
-def _launched(user: User, service: Service, spec: TrainingSpec, engine: str | None, accept_never_fits: bool) -> Job:
+def _launched(user: User, service: Service, spec: TrainingSpec, asked: dict[str, Any]) -> Job:
     """The job of the next start: the same one for all that start it at once. One that ended already is that of a start
     which was interrupted, and which the sweep has stopped since."""
     key = f"service:{service.pk}:{service.starts + 1}"
     for again in range(_TRIES):
-        found = _launched_once(user, service, spec, engine, accept_never_fits, f"{key}.{again}" if again else key)
+        found = _launched_once(user, service, spec, asked, f"{key}.{again}" if again else key)
         if _runs(found):
             return found
     raise Conflict("The service is started and stopped at the same time.", remedy="Try again in some seconds.")
 
 
-def _launched_once(
-    user: User, service: Service, spec: TrainingSpec, engine: str | None, accept_never_fits: bool, key: str
-) -> Job:
+def _launched_once(user: User, service: Service, spec: TrainingSpec, asked: dict[str, Any], key: str) -> Job:
     try:
-        job, _ = job_launch(
-            user=user, namespace=service.namespace, spec=spec, engine=engine, request_key=key,
-            accept_never_fits=accept_never_fits,
-        )  # fmt: skip
+        job, _ = job_launch(user=user, namespace=service.namespace, spec=spec, request_key=key, **asked)
     except IntegrityError:
         return Job.objects.get(request_key=key)
     return job

@@ -16,11 +16,11 @@ from rest_framework.response import Response
 from apps.accounts.api_view import ApiView
 from apps.api.idempotency import IdempotentPosts
 from apps.errors import NotFound
+from apps.jobs.foreign import FIELD
 from apps.namespaces.models import Role
 from apps.registry.selectors import model_version_for
 from apps.serving import services
 from apps.serving.dialing import Reply
-from apps.serving.foreign import FIELD
 from apps.serving.models import Service
 from apps.serving.predicting import REST, predict, service_call
 from apps.serving.selectors import service_for, service_of, services_visible

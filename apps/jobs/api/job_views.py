@@ -89,6 +89,7 @@ class JobsView(IdempotentPosts, JobAddress):
             engine=data.get("engine"),
             request_key=self.request_key,
             accept_never_fits=data["accept_never_fits"],
+            confirm_foreign_model=data["confirm_foreign_model"],
         )
         return self.answer(job, status=201, kind=LaunchedJobSerializer, warnings=warnings)
 

@@ -59,6 +59,9 @@ class LaunchSerializer(JobRequestSerializer):
     """A job to launch."""
 
     accept_never_fits = serializers.BooleanField(required=False, default=False, help_text=_ACCEPT)
+    confirm_foreign_model = serializers.BooleanField(
+        required=False, default=False, help_text="Run another user's model on an engine that isolates no one."
+    )
 
 
 class RetrySerializer(StrictSerializer):

@@ -82,7 +82,21 @@ def _left_over(tensor: Tensor, first: Record, free: Sequence[str]) -> Tuple[str,
         return (texts[0],) if len(texts) == 1 else (WHOLE,)
     if len(free) == 1:
         return (free[0],)
-    return tuple(free) if tensor.shape == (len(free),) else ()
+    if tensor.shape == (len(free),):
+        return tuple(free)
+    fitting = [one for one in free if _has_size(first.values[one], tensor)]
+    return (fitting[0],) if len(fitting) == 1 else ()
+
+
+def _has_size(value: Any, tensor: Tensor) -> bool:
+    """Whether a value has as many elements as the input takes, where those are several."""
+    if tensor.shape is None or None in tensor.shape:
+        return False
+    count = 1
+    for size in tensor.shape:
+        count *= size or 0
+    found = getattr(value, "size", None)
+    return count > 1 and count == (len(value) if isinstance(value, list) else found)
 
 
 def values_for(feed: Feed, record: Record, scale: float) -> Any:

@@ -82,12 +82,23 @@ def test_another_users_model_runs_as_the_portal_only_where_that_is_confirmed(roo
     def serve(**more):
         return root.post("/api/v1/services/", {"model_version": str(version.pk), **more}, format="json")
 
-    for ask in (batch, serve):
+    def job_file(**more):
+        inputs = [
+            {"model_version": str(version.pk), "name": "model"},
+            {"dataset_version": str(data.pk), "name": "data"},
+        ]
+        spec = {
+            "name": "by file", "strategy": "batch", "roles": {"worker": {}}, "program": "predict", "inputs": inputs,
+            "publishes": {"dataset": "made"},
+        }  # fmt: skip
+        return root.post("/api/v1/jobs/", {"spec": spec, **more}, format="json")
+
+    for ask in (batch, serve, job_file):
         refused = ask()
         assert (refused.status_code, refused.json()["code"]) == (409, "foreign_model")
         assert "confirm_foreign_model" in refused.json()["remedy"]
         assert ask(**FOREIGN).status_code == 201
-    assert AuditEvent.objects.filter(action="model_version.run_foreign").count() == 2
+    assert AuditEvent.objects.filter(action="model_version.run_foreign").count() == 3
 
 
 def test_where_all_users_are_trusted_nothing_is_asked(root, version, data, settings):

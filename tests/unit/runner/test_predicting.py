@@ -41,6 +41,7 @@ def test_columns_go_to_the_inputs_of_their_names_or_as_they_were_named():
 def test_an_only_input_takes_what_is_left_over_where_it_fits():
     assert columns_for([WIDE], {"pixels": [1, 2], "label": 1}, aside={"label"}) == {"x": ("pixels",)}
     assert columns_for([WIDE], {"a": "1", "b": "2", "id": "7"}, aside={"id"}) == {"x": ("a", "b")}
+    assert columns_for([WIDE], {"image": [1, 2], "label": 1, "more": [1, 2, 3]}) == {"x": ("image",)}
     assert columns_for([TEXT], {"review": b"good", "stars": 1}, whole=b"") == {"text": ("review",)}
     assert columns_for([TEXT], {"stars": 1}, whole=b"") == {"text": ("*",)}
 
