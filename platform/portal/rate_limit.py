@@ -45,7 +45,12 @@ _SERVED = re.compile(
 )
 """What waits for a server that runs a user's model: in places of their own, so that a slow one keeps no one from pages
 of data and code."""
-_LAUNCHES = re.compile(rf"/api/v1/jobs/|/api/v1/jobs/{_ID}/retry/|/jobs/launch/|/jobs/{_ID}/retry/")
+_LAUNCHES = re.compile(
+    rf"/api/v1/jobs/|/api/v1/jobs/{_ID}/retry/|/jobs/launch/|/jobs/{_ID}/retry/"
+    rf"|/api/v1/dataset-versions/{_ID}/prepare/|/datasets/versions/{_ID}/prepare/"
+    rf"|/api/v1/model-versions/{_ID}/batch/|/model-versions/{_ID}/batch/"
+    rf"|/api/v1/services/|/model-versions/{_ID}/try/start/"
+)
 _UPLOADS = re.compile(r"/api/v1/uploads/")
 
 
