@@ -15,15 +15,20 @@ from django.views.decorators.http import require_http_methods
 from apps.accounts.models import User
 from apps.accounts.selectors import user_of
 from apps.datasets.selectors import DATASETS
-from apps.errors import DomainError
+from apps.errors import DomainError, NotFound
 from apps.jobs.checking import NeverFits
 from apps.jobs.foreign import FIELD, ForeignModel
 from apps.jobs.launch.choices import dataset_choices, grouped
+from apps.jobs.selectors import job_for
 from apps.registry.models import ModelVersion
 from apps.registry.selectors import model_version_for
 from apps.serving.batch import BatchInference, batch_launch
 from apps.uploads.versioned.selectors import version_for
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
+from yardmaster.job.programs import PREDICT
+from yardmaster.job.spec import Role
+from yardmaster.job.spec_stored import stored_spec
+from yardmaster.quantity import exact_bytes, format_cpu
 
 _FORMATS = (
     ("auto", "Automatic"), ("tfrecord", "TFRecord"), ("csv", "CSV with a header"), ("jsonl", "JSON lines"),
@@ -70,7 +75,7 @@ class BatchForm(forms.Form):
 
     def __init__(self, *args: Any, user: User, version: ModelVersion, **options: Any) -> None:
         super().__init__(*args, **options)
-        chosen = [str(self.data.get("dataset_version", ""))] if self.is_bound else []
+        chosen = [str((self.data if self.is_bound else self.initial).get("dataset_version", ""))]
         datasets = grouped(dataset_choices(user, chosen), version.parent.namespace.slug)
         self.has_datasets = bool(datasets)
         self.fields["dataset_version"].choices = [("", "Choose a dataset"), *datasets]  # type: ignore[attr-defined]
@@ -109,13 +114,34 @@ class BatchForm(forms.Form):
             self.add_error(name if name in self.fields else None, f"{one.message} {one.remedy}".strip())
 
 
+def _of_job(user: User, job_id: str) -> dict[str, Any]:
+    """The form as an earlier batch inference was asked for, but for its note; empty where there is none. Raises 404."""
+    if not job_id:
+        return {}
+    try:
+        spec = stored_spec(job_for(user, UUID(job_id)).spec)
+    except ValueError:
+        raise NotFound() from None
+    if spec.program != PREDICT or spec.publishes is None:
+        return {}
+    worker = spec.roles[Role.WORKER]
+    found: dict[str, Any] = {**spec.options, "to": spec.publishes.dataset, "workers": worker.replicas}
+    if size := found.pop("shard_bytes", 0):
+        found["shard_megabytes"] = max(1, int(size) // 1_000_000)
+    found |= {"cpu": format_cpu(worker.resources.cpu), "memory": exact_bytes(worker.resources.memory)}
+    data = next((one.dataset_version for one in spec.inputs if one.dataset_version is not None), "")
+    return found | {"dataset_version": str(data)}
+
+
 @login_required
 @require_http_methods(["GET", "POST"])
 def batch_page(request: HttpRequest, version_id: UUID) -> HttpResponse:
-    """The form; POST launches the job and leads to its page. `?dataset_version=` chooses the data."""
+    """The form; POST launches the job and leads to its page. `?from=` fills it in as that job was, `?dataset_version=`
+    chooses the data."""
     user = user_of(request)
     version = model_version_for(user, version_id)
     first = {"to": f"{version.parent.name[:85]}-predictions", "dataset_version": request.GET.get("dataset_version", "")}
+    first |= _of_job(user, request.GET.get("from", ""))
     form = BatchForm(request.POST or None, user=user, version=version, initial=first)
     asks = False
     if request.method == "POST" and form.is_valid():

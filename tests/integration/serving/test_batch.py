@@ -130,6 +130,13 @@ def test_the_page_launches_what_was_filled_in_and_shows_what_is_wrong(me, versio
     job = Job.objects.get(name="digits on reviews")
     assert done["Location"] == reverse("job_page", args=[job.pk])
     assert job.spec["options"]["shard_bytes"] == 10_000_000
+    clone = f"{address}?from={job.pk}"
+    assert clone in me.get(reverse("job_page", args=[job.pk])).content.decode()
+    page = me.get(clone).content.decode()
+    for text in (f'value="{data.pk}" selected', 'value="sentiments"', 'value="x=a"', 'value="tfrecord" selected'):
+        assert text in page
+    assert 'name="shard_megabytes" value="10"' in page
+    assert me.get(f"{address}?from=nothing").status_code == 404
 
 
 def test_the_pages_ask_an_administrator_to_confirm(root, version, data):
