@@ -1,10 +1,10 @@
-"""What goes wrong in preparation, in words that name the file and the row."""
+"""What goes wrong in preparation and in batch inference, in words that name the file and the row."""
 
 from __future__ import annotations
 
 
 class PrepareError(Exception):
-    """Preparation cannot continue: an option, the input as a whole, or a library is at fault."""
+    """It cannot continue: an option, the input as a whole, a model, or a library is at fault."""
 
 
 class BadRecord(Exception):
