@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from yardmaster_runner.data.damage import explain
+from yardmaster_runner.data.damage import HEADER, found_in
 from yardmaster_runner.data.description import (
     FILE_NAME,
     LARGEST,
@@ -26,6 +26,8 @@ from yardmaster_runner.prepare.sources import LARGEST_FILE, check_image
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
 
 TFRECORD = "tfrecord"
+READ_AT_ONCE = 64
+"""Records that one call of TensorFlow's reader gives."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class Data:
         if self.form in ("csv", "jsonl"):
             with open(self._path(file), "rb") as stream:
                 return max(1, sum(piece.count(b"\n") for piece in iter(lambda: stream.read(1 << 20), b"")))
+        if self.form == TFRECORD and not file.path.lower().endswith(".gz"):
+            return max(1, _records_in(self._path(file)))
         return arrays.opened(self._path(file), file.path).rows if self.form == "numpy" else 1
 
     def read(self, file: folder.File) -> Iterator[Read]:
@@ -112,22 +116,23 @@ class Data:
 
         compression = "GZIP" if file.path.lower().endswith(".gz") else ""
         features = {} if self.description is None else self.description.features
-        found = tf.data.TFRecordDataset(self._path(file), compression).as_numpy_iterator()
-        row = 0
+        path, row = self._path(file), 0
+        found = tf.data.TFRecordDataset(path, compression).batch(READ_AT_ONCE).as_numpy_iterator()
         while True:
             try:
-                data = next(found)
+                records = next(found)
             except StopIteration:
                 return
             except tf.errors.OpError as error:
-                why = explain(self._path(file), compression) or str(error).splitlines()[0][:200]
-                raise PrepareError("%s cannot be read from record %d on: %s" % (file.path, row, why)) from None
-            place = "%s, row %d" % (file.path, row)
-            try:
-                yield Record(file.path, row, values_of(data, features), data)
-            except ValueError as error:
-                yield BadRecord(place, str(error))
-            row += 1
+                words = found_in(str(error), [([path], compression)]) or str(error).splitlines()[0]
+                why = words.rpartition(" is damaged: ")[2][:200]
+                raise PrepareError("%s is damaged: %s" % (file.path, why)) from None
+            for data in records:
+                try:
+                    yield Record(file.path, row, values_of(data, features), data)
+                except ValueError as error:
+                    yield BadRecord("%s, row %d" % (file.path, row), str(error))
+                row += 1
 
     def _rows(self, file: folder.File) -> Iterator[Read]:
         read = tables.csv_rows if self.form == "csv" else tables.json_rows
@@ -168,6 +173,16 @@ class Data:
             return BadRecord(file.path, "not UTF-8: byte %d" % error.start)
         label = folder.class_of(file.path)
         return Record(file.path, 0, {**values, "label": label} if label else values, names_row=False)
+
+
+def _records_in(path: str) -> int:
+    """How many records a TFRecord file has, by their lengths; about so many where it is damaged."""
+    count = 0
+    with open(path, "rb") as file:
+        while len(header := file.read(HEADER.size)) == HEADER.size:
+            file.seek(min(HEADER.unpack(header)[0] + 4, 1 << 40), os.SEEK_CUR)
+            count += 1
+    return count
 
 
 def described(top: str) -> Optional[Description]:

@@ -107,7 +107,8 @@ class Work:
                 if len(batch) == size:
                     self._run(batch)
                     batch = []
-                    self._show(done + min(number, expected[file.path]), total)
+                    here = expected[file.path]
+                    self._show(done + (min(number, here) if here > 1 else 0), total)
             done += expected[file.path]
         if batch:
             self._run(batch)

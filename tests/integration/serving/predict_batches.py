@@ -95,6 +95,12 @@ write("records/dataset.json", json.dumps({**described, "features": features, "sp
 shard("cut/a.tfrecord", rows)
 with open(top + "/cut/a.tfrecord", "r+b") as file:
     file.truncate(os.path.getsize(top + "/cut/a.tfrecord") - 10)
+for name in ("plain", "flipped"):
+    shard(name + "/a.tfrecord", rows)
+with open(top + "/flipped/a.tfrecord", "r+b") as file:
+    size = os.path.getsize(top + "/flipped/a.tfrecord") // 6
+    file.seek(3 * size + 20)
+    file.write(b"!")
 os.makedirs(top + "/numpy")
 np.save(top + "/numpy/x.npy", np.arange(6, dtype="float32").reshape(3, 2))
 np.save(top + "/numpy/y.npy", np.arange(3))
@@ -155,6 +161,8 @@ told = {
     "fours": predict("fours", "records", signature="fours", write="tfrecord"),
     "serialized": predict("serialized", "records", signature="serialized"),
     "numpy": predict("numpy", "numpy", signature="numbers"),
+    "plain": predict("plain", "plain", signature="numbers", keep="label"),
+    "flipped": predict("flipped", "flipped", signature="serialized", most_bad=9),
     "cut": predict("cut", "cut", signature="serialized", most_bad=9),
     "one": predict("one", "numpy", signature="one"),
     "unfed": predict("unfed", "csv", signature="numbers"),

@@ -79,7 +79,9 @@ def test_a_signature_with_a_fixed_batch_gets_full_batches_and_gives_no_row_too_m
 
 
 def test_what_no_record_is_to_blame_for_ends_the_job_with_its_reason(told):
-    assert told["cut"]["error"].startswith("a.tfrecord cannot be read from record 5 on: it ends within record 5")
+    assert told["cut"]["error"].startswith("a.tfrecord is damaged: it ends within record 5 (from 0, at byte ")
+    assert told["flipped"]["error"].startswith("a.tfrecord is damaged: the content of record 3 (from 0, at byte ")
+    assert "step 6/6" in told["plain"]["said"]
     assert told["one"]["error"] == "the output sum has no row per example: its shape is [] for 3 examples"
     assert "the data has id, u, v. Say it with columns, such as x=COLUMN" in told["unfed"]["error"]
     assert told["unknown"]["error"].startswith("The model has no signature 'absent'. Its signatures: fours, ")
