@@ -39,7 +39,7 @@ def version_of(
         storage().put(key_join(upload.key_prefix, path), data)
     listed = [ListedFile(path, len(data), "", hashlib.sha256(data).hexdigest()) for path, data in content.items()]
     manifest_append(upload.pk, 0, sorted(listed, key=lambda file: file.path))
-    storage_ledger.reserve(job.namespace, size)
+    storage_ledger.reserve(job.namespace, size, len(content))
     storage_ledger.reservation_use(job.namespace_id, reserved=size, used=size)
     columns = {"job": job, "source_job": job.pk, "job_name": job.name, "attempt": job.attempt} | facts
     return model_version_create(

@@ -21,9 +21,10 @@ from yardmaster_runner.data.description import (
     is_shard,
 )
 from yardmaster_runner.predict.examples import Picture, values_of
-from yardmaster_runner.prepare import arrays, folder, tables
-from yardmaster_runner.prepare.sources import LARGEST_FILE, check_image
+from yardmaster_runner.prepare import arrays, folder, rows
+from yardmaster_runner.prepare.sources import ROWS_AT_ONCE
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
+from yardmaster_runner.prepare.whole_files import read_whole
 
 TFRECORD = "tfrecord"
 READ_AT_ONCE = 64
@@ -65,7 +66,7 @@ class Data:
         else:
             self.form, self.files = of_format(listed, form)
         if self.form == "numpy":
-            partners = {arrays.partner(one.path) for one in self.files}
+            partners = folder.partners(self.files)
             self.files = [one for one in self.files if one.path not in partners]
 
     @property
@@ -135,42 +136,46 @@ class Data:
                 row += 1
 
     def _rows(self, file: folder.File) -> Iterator[Read]:
-        read = tables.csv_rows if self.form == "csv" else tables.json_rows
-        for row, found in read(self._path(file), file.path):
-            yield found if isinstance(found, BadRecord) else Record(file.path, row, found)
+        path = self._path(file)
+        header: List[str] = []
+        if self.form == "csv":
+            header, start = rows.header_of(path, file.path)
+            blocks = rows.csv_blocks(path, len(header), start, 2)
+        else:
+            blocks = rows.json_blocks(path, 0, 1)
+        for block in blocks:
+            found = block.objects or [dict(zip(header, cells)) for cells in zip(*block.columns)]
+            reads: Dict[int, Read] = {one[0]: rows.bad_record(file.path, one) for one in block.bad}
+            reads.update((row, Record(file.path, row, values)) for row, values in zip(block.numbers, found))
+            yield from (reads[row] for row in sorted(reads))
 
     def _of_arrays(self, file: folder.File) -> Iterator[Read]:
         import numpy
 
-        found = [("x", arrays.opened(self._path(file), file.path))]
-        other = arrays.partner(file.path)
+        found = {"x": arrays.opened(self._path(file), file.path)}
+        other = folder.partner(file.path)
         if other and os.path.isfile(os.path.join(self.top, other)):
-            found.append(("y", arrays.opened(os.path.join(self.top, other), other)))
-            if found[0][1].rows != found[1][1].rows:
+            found["y"] = arrays.opened(os.path.join(self.top, other), other)
+            if found["x"].rows != found["y"].rows:
                 raise PrepareError("%s and %s have different numbers of rows" % (file.path, other))
-        for row, values in enumerate(zip(*(array.read() for _, array in found))):
-            named = {}
-            for (name, array), value in zip(found, values):
-                as_array = numpy.frombuffer(value, array.kind).reshape(array.shape) if array.shape else value
-                named[name] = as_array
-            yield Record(file.path, row, named)
+        at_once = max(1, ROWS_AT_ONCE // sum(array.row_bytes for array in found.values()))
+        for first in range(0, found["x"].rows, at_once):
+            end = min(first + at_once, found["x"].rows)
+            columns = {}
+            for name, array in found.items():
+                values = array.read(first, end)
+                kind, shape = array.kind, array.shape
+                columns[name] = [numpy.frombuffer(one, kind).reshape(shape) for one in values] if shape else values
+            for row, values in enumerate(zip(*columns.values()), first):
+                yield Record(file.path, row, dict(zip(columns, values)))
 
     def _of_file(self, file: folder.File) -> Read:
-        if file.size > LARGEST_FILE:
-            return BadRecord(file.path, "%d bytes, more than %d" % (file.size, LARGEST_FILE))
-        with open(self._path(file), "rb") as stream:
-            data = stream.read(LARGEST_FILE)
-        values: Dict[str, Any] = {}
         try:
-            if self.form == "images":
-                check_image(file.path, data)
-                values["image"] = Picture(data)
-            else:
-                values["text"] = data.decode("utf-8")
+            values = read_whole(self._path(file), file, self.form)
         except BadRecord as error:
             return error
-        except UnicodeDecodeError as error:
-            return BadRecord(file.path, "not UTF-8: byte %d" % error.start)
+        if self.form == "images":
+            values["image"] = Picture(values["image"])
         label = folder.class_of(file.path)
         return Record(file.path, 0, {**values, "label": label} if label else values, names_row=False)
 

@@ -61,7 +61,7 @@ def test_texts_and_pictures_in_folders_go_in_as_the_signature_takes_them(told):
     assert told["text"]["calls"] == 1, "files are batched together"
     assert told["text"]["bad"] == ["bad/2.txt: not UTF-8: byte 0"]
     assert told["images"]["rows"][0]["mean"] == pytest.approx(0.2)
-    assert told["images"]["bad"][0].startswith("cat/2.png: not a whole picture")
+    assert told["images"]["bad"][0].startswith("cat/2.png: cut off")
 
 
 def test_prepared_shards_are_read_by_their_description_and_predictions_written_as_shards(told):

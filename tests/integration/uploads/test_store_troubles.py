@@ -1,5 +1,5 @@
-"""A store that is busy, away or full in the middle of an upload: the sender learns it, nothing is lost or half made, and
-the upload continues when the store is well again."""
+"""A store that is busy, away or full in the middle of an upload: the sender learns it, nothing is lost or half made,
+and the upload continues when the store is well again."""
 
 from __future__ import annotations
 
