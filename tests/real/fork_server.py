@@ -52,10 +52,10 @@ def main() -> None:
     for name in request["modules"]:
         importlib.import_module(name)
     answer(channel, "")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the tests' own; a process that is forked has Python's again
+    as_started = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the tests' own; a process that is forked has it again
     wanted = _serve(channel)
     while wanted is not None:
-        wanted = _become(*wanted)
+        wanted = _become(*wanted, as_started)
 
 
 def received(channel: socket.socket) -> tuple[Request, list[int]]:
@@ -103,14 +103,14 @@ def _serve(channel: socket.socket) -> tuple[Request, list[int]] | None:
     return None
 
 
-def _become(request: Request, files: list[int]) -> tuple[Request, list[int]] | None:
-    """What the request says, in the process that was forked for it."""
+def _become(request: Request, files: list[int], interrupted: Any) -> tuple[Request, list[int]] | None:
+    """What the request says, in the process that was forked for it. `interrupted`: what SIGINT does there."""
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
     if "command" in request:
         _only(files)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, interrupted)
         _run(request["command"])
         sys.exit()
     if "code" in request:
