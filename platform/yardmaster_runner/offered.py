@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import pkgutil
-from typing import Any, Dict, Optional
+from typing import Any, Container, Dict, Optional
 
 import yardmaster_runner.data
 from yardmaster_runner.order import Order
@@ -48,8 +48,11 @@ def make(work_dir: str) -> None:
         _write(os.path.join(top, "yardmaster_data-1.dist-info", name), text)
 
 
-def describe_inputs(settings: Settings, order: Order, folders: Dict[str, str], socket: Optional[str]) -> None:
-    """Write the file that `VARIABLE` names; `folders` are the inputs' own, by name. Raises `OSError`."""
+def describe_inputs(
+    settings: Settings, order: Order, folders: Dict[str, str], socket: Optional[str], partial: Container[str] = ()
+) -> None:
+    """Write the file that `VARIABLE` names; `folders` are the inputs' own, by name. Those in `partial` have only some
+    of their shards there. Raises `OSError`."""
     part = order.part_of(settings.role, settings.index)
     inputs = [
         {
@@ -58,6 +61,8 @@ def describe_inputs(settings: Settings, order: Order, folders: Dict[str, str], s
             "folder": folders[one.name],
             "mode": "stream" if one.is_streamed else "folder",
             "share": "shards" if one.is_divided else "all",
+            "partial": one.name in partial,
+            "stands_for": one.stands_for,
         }
         for one in order.inputs
     ]

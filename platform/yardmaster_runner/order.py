@@ -39,6 +39,8 @@ class Bundle:
     """Its shards come when the script reads them."""
     is_divided: bool = False
     """Each task that trains reads a part of the shards."""
+    stands_for: str = ""
+    """The `s3://` path whose place it takes in scripts; may be empty."""
     next: str = ""
     """Where not empty, `files` are the first ones alone, and the others stand behind this path: they come by page."""
 
@@ -214,6 +216,7 @@ def _input(value: Mapping[str, Any]) -> Bundle:
         dataset=str(value.get("dataset") or ""),
         is_streamed=value.get("mode") == "stream",
         is_divided=value.get("share") == "shards",
+        stands_for=str(value.get("stands_for") or ""),
     )
 
 

@@ -6,15 +6,12 @@ import errno
 import os
 import shutil
 import time
-from dataclasses import replace
-from functools import partial
-from typing import Any, Callable, Dict, Optional, Set
+from typing import Any, Callable, Dict, List, Optional, Set
 
-from yardmaster_runner import offered, own_programs, own_python, program_inputs, secret_files
+from yardmaster_runner import input_files, offered, own_programs, own_python, program_inputs, secret_files
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.cache import inside
 from yardmaster_runner.checkpoints import has_checkpoint, put_back
-from yardmaster_runner.data.description import is_shard
 from yardmaster_runner.data_service import DataService
 from yardmaster_runner.exits import PORTAL_UNREACHABLE, SECRET_CODES, STAGE_IN_FAILED, TOKEN_REFUSED, CannotRun
 from yardmaster_runner.launch import Folders
@@ -98,13 +95,13 @@ class Preparation:
         stager = Stager(self._api.portal.hosts, self._settings.cache_dir, self.get_order, self.get_files)
         if order.code is not None:
             stager.place(order.code, self._folders.code, is_copied=True)
-        needed = self._needed_files(order, stager)
-        for bundle in order.inputs:
-            whole = stager.whole(bundle) if bundle.is_streamed else bundle
-            wanted = partial(_is_in, needed, program_inputs.folder_of(bundle))
-            stager.place(placed_before(whole), self._folders.of_input(bundle.name), is_copied=False, wanted=wanted)
+        who, needed = (self._settings.role, self._settings.index), self._needed_files(order, stager)
+        asked_later = []
+        for one in order.inputs:
+            rest = input_files.place(stager, order, one, self._folders.of_input(one.name), who, needed)
+            asked_later += [rest] if rest is not None else []
         if not order.runs_server:
-            self._offer_data(order, stager)
+            self._offer_data(order, stager, asked_later)
         if order.checkpoint is not None and self._settings.role != "ps":
             self._restore(stager, order.checkpoint)
 
@@ -117,17 +114,17 @@ class Preparation:
         where = own_programs.listing_in(self._settings.work_dir)
         return program_inputs.needed(order.options, listed, where, self._settings.index, tasks)
 
-    def _offer_data(self, order: Order, stager: Stager) -> None:
-        """What the script may import of ours, and the socket where it asks for shards that are streamed."""
-        streamed = [stager.whole(one) for one in order.inputs if one.is_streamed]
-        if streamed:
+    def _offer_data(self, order: Order, stager: Stager, asked_later: List[Bundle]) -> None:
+        """What the script may import of ours, and the socket where it asks for shards that are not in its folders."""
+        if asked_later:
             folder = ShardFolder(os.path.join(self._settings.cache_dir, "shards"), order.limits.stream_bytes)
             fetching = ShardFetching(folder, stager.fetch)
-            self._data_service = DataService(self._settings.work_dir, streamed, folder, fetching)
+            self._data_service = DataService(self._settings.work_dir, asked_later, folder, fetching)
         offered.make(self._settings.work_dir)
         folders = {one.name: self._folders.of_input(one.name) for one in order.inputs}
         socket = None if self._data_service is None else self._data_service.address
-        offered.describe_inputs(self._settings, order, folders, socket)
+        partial = {one.name for one in asked_later if not one.is_streamed}
+        offered.describe_inputs(self._settings, order, folders, socket, partial)
 
     def end(self) -> None:
         """The script has ended."""
@@ -142,17 +139,6 @@ class Preparation:
         stager.place(checkpoint, staged, is_copied=False)
         put_back(staged, self._folders.log, [file.path for file in checkpoint.files])
         shutil.rmtree(staged, ignore_errors=True)
-
-
-def placed_before(bundle: Bundle) -> Bundle:
-    """What of an input is put in place before the script starts: all but the shards that are streamed."""
-    if not bundle.is_streamed:
-        return bundle
-    return replace(bundle, files=tuple(file for file in bundle.files if not is_shard(file.path)), next="")
-
-
-def _is_in(needed: Optional[Set[str]], top: str, path: str) -> bool:
-    return needed is None or top + path in needed
 
 
 def _failed(error: OSError) -> CannotRun:

@@ -13,7 +13,6 @@ import queue
 import shutil
 import threading
 import time
-from dataclasses import replace
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from yardmaster_runner.cache import CachedVersion, inside
@@ -27,6 +26,11 @@ THREADS = 6
 PATIENCE = 600.0
 """How long a store may be away before we give up."""
 NEW_ADDRESS_TRIES = 3
+
+
+def everything(file: RemoteFile) -> bool:
+    """Wanted is each file."""
+    return True
 
 
 class Stager:
@@ -53,15 +57,15 @@ class Stager:
         self._renewed = 0
 
     def place(
-        self, bundle: Bundle, folder: str, *, is_copied: bool, wanted: Callable[[str], bool] = lambda _: True
+        self, bundle: Bundle, folder: str, *, is_copied: bool, wanted: Callable[[RemoteFile], bool] = everything
     ) -> None:
-        """Everything of `bundle` with a `wanted` path is in `folder` afterwards. Files of the same content already
-        there are left alone."""
+        """What is `wanted` of `bundle` is in `folder` afterwards; each file is asked about once, in their order. Files
+        of the same content already there are left alone."""
         version = CachedVersion(self._cache_dir, bundle)
         with version.locked():
             os.makedirs(folder, exist_ok=True)
             for number, page in enumerate(self.pages(bundle)):
-                files = [file for file in page if wanted(file.path)]
+                files = [file for file in page if wanted(file)]
                 version.turn_to(number, files)
                 self._fill(version, bundle)
                 for file in files:
@@ -158,14 +162,9 @@ class Stager:
                     raise CannotRun(PORTAL_UNREACHABLE, "PortalUnreachable", message) from error
                 time.sleep(backoff.next())
 
-    def whole(self, bundle: Bundle) -> Bundle:
-        """The bundle with all of its files, also those that come by page."""
-        files, following = list(bundle.files), bundle.next
-        while following:
-            page = self._more(bundle.version, following)
-            files += page.files
-            following = page.next
-        return replace(bundle, files=tuple(files))
+    def page_behind(self, bundle: Bundle, path: str) -> Tuple[RemoteFile, ...]:
+        """The first files of the version that stand behind this path."""
+        return self._more(bundle.version, path).files
 
     def _renew_addresses(self, bundle: Bundle, file: RemoteFile, generation: int) -> None:
         """Ask for the order or the page again, once for all threads that were refused with the same addresses."""

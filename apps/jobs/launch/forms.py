@@ -363,7 +363,8 @@ def _of_input(one: DatasetInput) -> Values:
     mode = "" if one.mode is InputMode.FOLDER else one.mode.value
     share = "" if one.share is InputShare.ALL else one.share.value
     version = str(one.dataset_version) if one.model_version is None else f"{MODEL}{one.model_version}"
-    return {"dataset_version": version, "name": one.name, "mode": mode, "share": share}
+    which = {"dataset_version": version, "name": one.name}
+    return which | {"mode": mode, "share": share, "stands_for": one.stands_for}
 
 
 def _of_duration(duration: Any) -> str:

@@ -176,9 +176,9 @@ class RoleForm(SpecForm):
         return not self.is_optional or self.texts()["replicas"].strip() not in ("", "0")
 
 
-MODES = (("", "Copied before the start"), ("stream", "Streamed while reading"))
+MODES = (("", "Copied before the start"), ("stream", "Streamed during the training"))
 """The first is the default, so that a job file does not repeat it."""
-SHARES = (("", "Every worker reads all"), ("shards", "Workers divide the shards"))
+SHARES = (("", "Each task reads all of it"), ("shards", "Tasks divide the shards"))
 
 
 MODEL = "model:"
@@ -192,6 +192,11 @@ class InputForm(SpecForm):
     )
     mode = forms.CharField(label="reading", required=False, widget=forms.Select(choices=MODES))
     share = forms.CharField(label="share", required=False, widget=forms.Select(choices=SHARES))
+    stands_for = forms.CharField(
+        label="stands for the S3 path",
+        required=False,
+        widget=forms.TextInput(attrs={"placeholder": "stands for s3://… in the script (optional)"}),
+    )
 
     @property
     def is_filled(self) -> bool:

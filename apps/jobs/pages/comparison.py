@@ -24,6 +24,7 @@ MOST_CHOSEN = 6
 MOST_CURVES = 200
 _ABSENT = "–"
 _PATHS = Paths()
+_OF_INPUT = ("mode", "share", "stands_for")
 _SECONDS = ("max_runtime", "grace_period", "reclaim_delay")
 _USUAL = ("loss", "accuracy", "acc")
 
@@ -137,7 +138,7 @@ def _flat(spec: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
     for number, one in enumerate(spec.get("inputs", [])):
         version = str(one.get("dataset_version") or one.get("model_version", ""))
         found[f"input {one.get('name') or number}"] = names.get(version, version)
-        found |= {f"input {one.get('name') or number} {key}": one[key] for key in ("mode", "share") if key in one}
+        found |= {f"input {one.get('name') or number} {key}": one[key] for key in _OF_INPUT if one.get(key)}
     found |= {f"secret {one.get('name')}": _secret(one) for one in spec.get("secrets", [])}
     found |= {key: str(spec[key]) for key in ("retries", "priority") if key in spec}
     found |= {key: "no limit" if spec[key] is None else format_duration(spec[key]) for key in _SECONDS if key in spec}

@@ -295,4 +295,5 @@ def _inputs(user: User, spec: TrainingSpec) -> list[Input]:
 def _reading(one: DatasetInput) -> str:
     streamed = ["streamed while reading"] if one.mode is InputMode.STREAM else []
     divided = ["shards divided among the workers"] if one.share is InputShare.SHARDS else []
-    return ", ".join(streamed + divided)
+    mapped = [f"stands for {one.stands_for}"] if one.stands_for else []
+    return ", ".join(streamed + divided + mapped)

@@ -111,7 +111,7 @@ def _code(version_id: UUID) -> dict[str, Any]:
 
 def _input(one: DatasetInput) -> dict[str, Any]:
     if one.model_version is not None:
-        return _model(one.model_version, one.name)
+        return _model(one.model_version, one)
     version = DatasetVersion.objects.filter(pk=one.version).select_related("parent").first()
     if version is None:
         raise NotFound(f"The dataset version {one.dataset_version} no longer exists.")
@@ -121,6 +121,7 @@ def _input(one: DatasetInput) -> dict[str, Any]:
         "dataset": version.parent.name,
         "mode": one.mode.value,
         "share": one.share.value,
+        "stands_for": one.stands_for,
         "files": _files(files_of(version)),
     }
 
@@ -133,11 +134,12 @@ def _secrets(job: Job, wanted: Sequence[SecretInput]) -> list[dict[str, str]]:
     return [{"name": one.name, "env": one.env, "file": one.file, "value": values[one.name]} for one in wanted]
 
 
-def _model(version_id: UUID, name: str) -> dict[str, Any]:
+def _model(version_id: UUID, one: DatasetInput) -> dict[str, Any]:
     version = ModelVersion.objects.filter(MODELS.live_versions, pk=version_id).first()
     if version is None:
         raise NotFound(f"The model version {version_id} no longer exists.")
-    return {"version": str(version_id), "name": name, "files": _files(files_of(version))}
+    said = {"version": str(version_id), "name": one.name, "stands_for": one.stands_for}
+    return {**said, "files": _files(files_of(version))}
 
 
 def _checkpoint(job: Job) -> dict[str, Any] | None:

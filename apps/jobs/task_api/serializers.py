@@ -53,6 +53,7 @@ class InputOrderSerializer(CodeOrderSerializer):
     dataset = serializers.CharField(help_text="What the dataset is called.")
     mode = serializers.ChoiceField(choices=[one.value for one in InputMode])
     share = serializers.ChoiceField(choices=[one.value for one in InputShare])
+    stands_for = serializers.CharField(help_text="The s3:// path whose place it takes in scripts. May be empty.")
 
 
 class CheckpointOrderSerializer(serializers.Serializer[Any]):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from yardmaster.code.findings import Finding, warn
 from yardmaster.code.script_facts import Facts, Location
-from yardmaster.job.spec import InputMode, TrainingSpec
+from yardmaster.job.spec import DatasetInput, InputMode, TrainingSpec
 from yardmaster.job.spec_limits import shorten
 
 MOST_OF_ONE_KIND = 5
@@ -49,24 +49,48 @@ _READ_BY_FSSPEC = ("fsspec", "pandas", "dask", "datasets", "xarray")
 def s3_paths(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     """What TensorFlow would open itself cannot be mapped to an input; what Python code opens through fsspec is."""
     overridden, by_tensorflow = _overridden_defaults(spec, facts), _given_to_tensorflow(facts)
-    is_mapped = bool(spec.inputs) and facts.imports_any(*_READ_BY_FSSPEC) is not None
+    has_reader = facts.imports_any(*_READ_BY_FSSPEC) is not None
     found = 0
     for text, place in facts.texts:
         reader = by_tensorflow.get((text, place), "")
-        if not _S3.match(text) or (text, place) in overridden or (is_mapped and not reader) or "\n" in text:
+        if not _S3.match(text) or (text, place) in overridden or "\n" in text:
+            continue
+        if has_reader and not reader and _may_be_mapped(spec, text):
             continue
         found += 1
         if found > MOST_OF_ONE_KIND:
             return
-        ours = 'yardmaster_runner.data.dataset("NAME")'
+        one = _stand_in(spec, text)
+        ours = f'yardmaster_runner.data.dataset("{shorten(one.name) if one and one.name else "NAME"}")'
         remedy = f"Attach the data as a dataset and write {ours}, or read it below {where(spec)}."
+        if one is not None:
+            remedy = f"Write {ours}, or read the input below {where(spec)}."
         message = f"{shorten(text)} is in a store that TensorFlow cannot read in the task environment."
         if reader:
             message = f"{shorten(reader)} opens {shorten(text)} itself, which TensorFlow cannot do in a task."
-        elif facts.imports_any(*_READ_BY_FSSPEC):
-            message = f"{shorten(text)} maps to no input: the job has none."
-            remedy = "Attach the data as a dataset whose input has the name of the bucket, or of a folder in the path."
+        elif has_reader:
+            message = f"{shorten(text)} maps to no input of the job."
+            remedy = "Attach the data as a dataset whose input stands for this path (stands_for)."
         yield warn("s3_path", message, remedy, place)
+
+
+def _stand_in(spec: TrainingSpec, text: str) -> DatasetInput | None:
+    """The input that stands for this path, as far as it says so."""
+    path = f"{_S3.sub('', text).rstrip('/')}/"
+    return next((one for one in spec.inputs if one.stands_for and path.startswith(f"{_place_of(one)}/")), None)
+
+
+def _may_be_mapped(spec: TrainingSpec, text: str) -> bool:
+    """Whether a task may find an input for this path: an input that stands for no path is found by its name, which may
+    be any folder's. A text may also be the beginning of a path."""
+    start = _S3.sub("", text)
+    return any(not one.stands_for or _place_of(one).startswith(start) for one in spec.inputs) or bool(
+        _stand_in(spec, text)
+    )
+
+
+def _place_of(one: DatasetInput) -> str:
+    return _S3.sub("", one.stands_for).rstrip("/")
 
 
 def _given_to_tensorflow(facts: Facts) -> dict[tuple[str, Location], str]:

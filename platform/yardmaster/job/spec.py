@@ -145,6 +145,8 @@ class DatasetInput:
     mode: InputMode = InputMode.FOLDER
     share: InputShare = InputShare.ALL
     model_version: uuid.UUID | None = None
+    stands_for: str = ""
+    """An `s3://` path: what scripts read below it through fsspec is read from this input instead."""
 
     @property
     def version(self) -> uuid.UUID:

@@ -44,7 +44,7 @@ _TOP = (
     "options", "publishes",
 )  # fmt: skip
 _ROLE = ("replicas", "cpu", "memory", "gpus", "extended")
-_INPUT = ("dataset_version", "model_version", "name", "mode", "share")
+_INPUT = ("dataset_version", "model_version", "name", "mode", "share", "stands_for")
 _SECRET = ("name", "env", "file")
 _PATHS = tuple(Paths.__dataclass_fields__)
 _MODEL = ("name",)
@@ -151,7 +151,13 @@ def _role_to_json(one: RoleSpec) -> dict[str, Any]:
 
 def _input_to_json(one: DatasetInput) -> dict[str, str]:
     kind = "dataset_version" if one.model_version is None else "model_version"
-    return {kind: str(one.version), "name": one.name, "mode": one.mode.value, "share": one.share.value}
+    return {
+        kind: str(one.version),
+        "name": one.name,
+        "mode": one.mode.value,
+        "share": one.share.value,
+        "stands_for": one.stands_for,
+    }
 
 
 def _secret_to_json(one: SecretInput) -> dict[str, str]:
@@ -257,7 +263,9 @@ class _Reading(Reading):
             name = self.text(f"{field}.name", keys.get("name", ""))
             mode = self.word(f"{field}.mode", keys.get("mode", "folder"), InputMode, InputMode.FOLDER)
             share = self.word(f"{field}.share", keys.get("share", "all"), InputShare, InputShare.ALL)
-            found.append(DatasetInput(None if is_model else version, name, mode, share, version if is_model else None))
+            stands_for = self.text(f"{field}.stands_for", keys.get("stands_for", ""))
+            model = version if is_model else None
+            found.append(DatasetInput(None if is_model else version, name, mode, share, model, stands_for))
         return found
 
     def secrets(self, value: object) -> list[SecretInput]:

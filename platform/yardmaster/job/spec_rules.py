@@ -13,7 +13,8 @@ from datetime import timedelta
 
 from yardmaster.errors import Problem
 from yardmaster.job.program_rules import program_problems, publishing_problems
-from yardmaster.job.spec import InputMode, InputShare, Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.spec import Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.spec_inputs import inputs_problems
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, SpecLimits, is_text, shorten
 from yardmaster.job.spec_secrets import secrets_problems
 from yardmaster.job.spec_texts import path_is_inside, variable_problems
@@ -25,7 +26,6 @@ DEPENDS_ON_STRATEGY = frozenset({"role_not_allowed", "role_missing", "too_many_t
 """Codes of problems that another strategy might not have."""
 
 _FLAG = re.compile(r"--[A-Za-z][A-Za-z0-9_-]{0,60}", re.ASCII)
-_INPUT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 _EXTENDED = re.compile(r"(?:[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
@@ -174,45 +174,6 @@ def _environment(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
             )
 
 
-def _inputs(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
-    if len(spec.inputs) > limits.inputs:
-        message = f"There are at most {limits.inputs} inputs."
-        yield Problem("inputs", "too_long", message, "Combine small datasets.", str(len(spec.inputs)))
-        return
-    seen: set[str] = set()
-    for index, one in enumerate(spec.inputs):
-        field = f"inputs.{index}.name"
-        if not one.name and len(spec.inputs) > 1:
-            message = "With several inputs, each needs a name. It becomes a subdirectory of the data directory."
-            yield Problem(field, "missing", message, "Name it, for instance train.")
-        elif one.name and not _INPUT_NAME.fullmatch(one.name):
-            message = (
-                "An input's name is a folder's: letters, digits, dot, dash and _, beginning with a letter or digit."
-            )
-            yield Problem(field, "bad_value", message, "Rename it.", shorten(one.name))
-        # Case folded: some file systems do not tell Train from train.
-        elif one.name.casefold() in seen:
-            yield Problem(field, "duplicate", "Two inputs have the same name.", "Rename one.", shorten(one.name))
-        seen.add(one.name.casefold())
-
-
-def _reading(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
-    """Where no script of the task reads its inputs, shards can neither be asked for nor divided."""
-    if only_serves(spec.strategy):
-        why = f"{spec.strategy.value} runs no script that could read that way."
-    elif spec.program:
-        why = f"The program {shorten(spec.program)} reads plain files, all of them."
-    elif spec.strategy is Strategy.PARAMETER_SERVER:
-        why = "With parameter_server, the workers read in graphs that the chief makes, which can read plain files only."
-    else:
-        return
-    for index, one in enumerate(spec.inputs):
-        for name, value, default in (("mode", one.mode, InputMode.FOLDER), ("share", one.share, InputShare.ALL)):
-            if value is not default:
-                remedy = f"Write {default.value}, or remove {name}."
-                yield Problem(f"inputs.{index}.{name}", "conflict", why, remedy, value.value)
-
-
 def _paths(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
     for ending, check in (("_flag", _flag), ("_env", variable_problems)):
         seen: set[str] = set()
@@ -303,8 +264,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
     _entry_point,
     _arguments,
     _environment,
-    _inputs,
-    _reading,
+    inputs_problems,
     secrets_problems,
     _paths,
     _model,

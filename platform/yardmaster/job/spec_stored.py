@@ -156,6 +156,7 @@ def _input(value: object) -> DatasetInput:
         one.value("mode", _word(InputMode), InputMode.FOLDER),
         one.value("share", _word(InputShare), InputShare.ALL),
         model,
+        one.value("stands_for", _text, ""),
     )
 
 

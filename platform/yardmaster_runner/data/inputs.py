@@ -36,6 +36,15 @@ class Input:
     """Which part of how many this task has where shards are divided; None for a task that does not train."""
     socket: str = ""
     stream_bytes: int = 0
+    is_partial: bool = False
+    """Of its shards only this task's part is in the folder; the others can be asked for, as if it was streamed."""
+    stands_for: str = ""
+    """The `s3://` path whose place it takes."""
+
+    @property
+    def has_shards_elsewhere(self) -> bool:
+        """Whether shards may have to be asked for."""
+        return self.is_streamed or self.is_partial
 
     def part_for(self, share: Share) -> Tuple[int, int]:
         """Which part of how many to read. `share` None: as the job says."""
@@ -68,6 +77,8 @@ def inputs() -> List[Input]:
             part,
             said["socket"] or "",
             said["stream_bytes"],
+            one.get("partial", False),
+            one.get("stands_for", ""),
         )
         for one in said["inputs"]
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, List, Optional, Tuple, Union
 
 from yardmaster_runner.data.damage import explain, watch
@@ -107,6 +107,8 @@ def _source(found: Input, description: Description, split: str, share: Share) ->
         first = next((one.path for one in description.splits[split]), "the split")
         raise DataError(message % first)
     index, count = found.part_for(share)
+    if found.is_partial and (index, count) != found.part:
+        found = replace(found, is_streamed=True)
     shards = description.splits[split]
     mine = shards[index::count]
     if not mine:
@@ -132,13 +134,19 @@ def _check(where: str, path: str, size: int, compression: str) -> None:
 
 
 def _plain_source(found: Input, share: Share) -> Source:
+    index, count = found.part_for(share)
+    if found.is_partial and (index, count) == found.part:
+        index, count = 0, 1  # the others were not copied
+    elif found.is_partial:
+        found = replace(found, is_streamed=True)
     there = sorted(listed(found) if found.is_streamed else _files_in(found.folder))
+    if not there and found.is_partial:
+        raise DataError("There are fewer TFRecord files than tasks that train, so this task has none.")
     if not there:
         raise DataError("%s has no TFRecord files (.tfrecord, .tfrecord.gz)." % (found.name or found.folder))
     kinds = {"GZIP" if path.lower().endswith(".gz") else "" for path, _ in there}
     if len(kinds) > 1:
         raise DataError("%s has compressed and plain TFRecord files. Use one kind." % (found.name or found.folder))
-    index, count = found.part_for(share)
     mine = there[index::count]
     if not mine:
         raise DataError("There are %d TFRecord files for %d tasks, so task %d has none." % (len(there), count, index))

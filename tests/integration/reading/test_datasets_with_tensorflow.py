@@ -103,6 +103,19 @@ def test_s3_paths_are_mapped_for_fsspec(tmp_path: Path) -> None:
     assert "s3://elsewhere/y.csv maps to no input of this job" in said["nowhere"]
     assert "cannot be written to" in said["written"]
 
+    inputs["stands_for"] = "s3://theirs/data"
+    where.write_text(json.dumps({"socket": None, "stream_bytes": 1, "part": None, "inputs": [inputs]}))
+    script = (
+        "import fsspec; s3 = fsspec.filesystem('s3')\nprint(s3.glob('s3://theirs/*/more/*'), s3.ls('s3://theirs/'))"
+    )
+    script += "\nprint(fsspec.open('s3a://theirs/data/more/x.csv', 'r').open().read())"
+    script += "\nprint(s3.find('s3://theirs/data/train')[5], s3.exists('s3://theirs/data/no'))"
+    done = subprocess.run([task_python(), "-c", script], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "['theirs/data/more/x.csv'] [{'name': 'theirs/data', 'size': 0, 'type': 'directory'}]" in done.stdout
+    assert "a,b\n1,2\n" in done.stdout
+    assert "theirs/data/train/train-00005.tfrecord False" in done.stdout
+
 
 def test_python_of_the_portal_needs_no_tensorflow_to_describe(tmp_path: Path) -> None:
     script = "import sys; from yardmaster_runner import data; d = data.describe(sys.argv[1]); print(d.records('train'))"

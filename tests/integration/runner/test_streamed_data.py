@@ -61,6 +61,26 @@ def test_only_small_files_are_staged_and_shards_come_when_they_are_read(portal, 
     assert not (task.work / "data.sock").exists()
 
 
+def test_a_folder_has_the_tasks_own_shards_and_others_come_when_they_are_asked_for(portal, task: Task) -> None:
+    script = """
+import os
+from yardmaster_runner.data.inputs import find
+from yardmaster_runner.data.passes import fetched
+print("copied", sorted(os.listdir(os.environ["DATA_DIR"] + "/reviews/train")))
+connection, path = fetched(find("reviews"), "train/0.tfrecord")
+print("asked for", os.path.getsize(path))
+"""
+    roles = {"worker": {"replicas": 2, "cpu": 1, "memory": 1 << 30}}
+    portal.orders(script, inputs=prepared(portal, SHARDS, mode="folder", share="shards"))
+    portal.order["spec"] |= {"strategy": "multi_worker_mirrored", "roles": roles}
+    task.variables = {"YARDMASTER_INDEX": "1"}
+    assert task.run() == 0
+    text = b"\n".join(portal.lines("worker-1")).decode()
+    assert "copied ['1.tfrecord', '3.tfrecord', '5.tfrecord']" in text
+    assert "asked for 1000" in text
+    assert sorted(one for one in portal.served if "tfrecord" in one) == [f"train/{n}.tfrecord" for n in (0, 1, 3, 5)]
+
+
 def test_the_script_gets_the_data_package_and_nothing_else_of_the_runner(portal, task: Task) -> None:
     script = """
 import importlib.util as find, os

@@ -127,6 +127,10 @@ def _reading(strategy: Strategy) -> st.SearchStrategy[tuple[InputMode, InputShar
     return st.tuples(st.sampled_from(InputMode), st.sampled_from(InputShare))
 
 
+def _stand_in(strategy: Strategy, name: str) -> st.SearchStrategy[str]:
+    return st.just("") if only_serves(strategy) else st.sampled_from(["", f"s3://bucket/{name}"])
+
+
 @st.composite
 def specs(draw: st.DrawFn) -> TrainingSpec:
     """Any valid spec, with all its texts and amounts."""
@@ -143,7 +147,11 @@ def specs(draw: st.DrawFn) -> TrainingSpec:
         roles={role: RoleSpec(one.replicas, draw(resources())) for role, one in plain.roles.items()},
         **script,
         environment=draw(st.dictionaries(_variable, _text, max_size=3)),
-        inputs=tuple(DatasetInput(DATA, name, *draw(_reading(plain.strategy))) for name in names) or plain.inputs,
+        inputs=tuple(
+            DatasetInput(DATA, name, *draw(_reading(plain.strategy)), stands_for=draw(_stand_in(plain.strategy, name)))
+            for name in names
+        )
+        or plain.inputs,
         paths=draw(st.sampled_from([Paths(), Paths(data_flag="", log_env="", model_flag="--model_dir")])),
         priority=draw(st.integers(-1000, 1000)),
     )

@@ -302,7 +302,20 @@ def test_an_s3_path_read_through_fsspec_is_mapped_where_the_job_has_inputs() -> 
     assert find(SINGLE, script, inputs=(DatasetInput(DATA),)) == []
     (found,) = find(SINGLE, script)
     assert found.code == "s3_path"
-    assert "has none" in found.message
+    assert "maps to no input" in found.message
+
+
+def test_an_s3_path_is_compared_with_what_the_inputs_stand_for() -> None:
+    one = DatasetInput(DATA, "reviews", stands_for="s3://theirs/data/")
+    script = 'import pandas\nx = pandas.read_csv("{}")\n'
+    for path in ("s3://theirs/data/x.csv", "s3a://theirs/data", "s3://theirs/", "s3://"):
+        assert find(SINGLE, script.format(path), inputs=(one,)) == []
+    (found,) = find(SINGLE, script.format("s3://theirs/database/x.csv"), inputs=(one,))
+    assert (found.code, found.line) == ("s3_path", 2)
+    assert "stands for this path (stands_for)" in found.remedy
+    script = 'import pandas, tensorflow as tf\nx = tf.data.TFRecordDataset("s3://theirs/data/x.tfrecord")\n'
+    (found,) = find(SINGLE, script, inputs=(one,))
+    assert found.remedy == 'Write yardmaster_runner.data.dataset("reviews"), or read the input below --data_dir.'
 
 
 @pytest.mark.parametrize(

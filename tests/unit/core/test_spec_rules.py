@@ -169,6 +169,7 @@ def test_each_rule_names_its_field_and_says_what_to_do(changes: dict[str, Any], 
         {"inputs": (DatasetInput(DATA),)},
         {"inputs": (DatasetInput(DATA, "", InputMode.STREAM, InputShare.SHARDS),)},
         {"inputs": (DatasetInput(DATA, "train"), DatasetInput(DATA, "v1.2_test-set"))},
+        {"inputs": (DatasetInput(DATA, stands_for="s3://Their.old_bucket/a folder/=daten, größer/"),)},
         {"paths": Paths("", "", "", "", "", "")},
         {"max_runtime": timedelta(days=365), "grace_period": timedelta(0), "reclaim_delay": timedelta(0)},
         {"success_rule": SuccessRule.CHIEF},
@@ -190,6 +191,37 @@ def test_where_no_script_reads_shards_are_neither_streamed_nor_divided(one: Data
     ps = make_spec(PS, {CHIEF: 1, WORKER: 1, SERVER: 1}, inputs=(one,))
     assert found_in(ps) == [(field, "conflict")]
     assert found_in(make_spec(MW, {WORKER: 2}, inputs=(one,))) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "bucket/x", "gs://bucket/x", "s3a://bucket", "s3:/bucket", "s3://", "s3://ab", "s3:///x", "s3://-bucket/x",
+        "s3://user:key@bucket/x", "s3://bucket//x", "s3://bucket/x//", "s3://bucket/../x", "s3://bucket/./x",
+        "s3://bucket/*.csv", "s3://bucket/x?versionId=1", "s3://bucket/a\nb", "s3://bucket/\udc80",
+        "s3://bucket/" + "é" * 513,
+    ],
+)  # fmt: skip
+def test_an_input_stands_for_one_folder_of_a_bucket(path: str) -> None:
+    assert found_in(make_spec(inputs=(DatasetInput(DATA, stands_for=path),))) == [("inputs.0.stands_for", "bad_value")]
+
+
+def test_two_inputs_do_not_stand_for_the_same_path() -> None:
+    one, same = (
+        DatasetInput(DATA, "a", stands_for="s3://bucket/x"),
+        DatasetInput(DATA, "b", stands_for="s3://bucket/x/"),
+    )
+    assert found_in(make_spec(inputs=(one, same))) == [("inputs.1.stands_for", "duplicate")]
+    inner = replace(same, stands_for="s3://bucket/x/y")
+    assert found_in(make_spec(inputs=(one, inner))) == []
+
+
+def test_servers_without_a_script_stand_for_no_path_and_a_model_is_read_as_files() -> None:
+    one = DatasetInput(DATA, stands_for="s3://bucket/x")
+    assert found_in(make_spec(Strategy.IN_GRAPH, inputs=(one,))) == [("inputs.0.stands_for", "conflict")]
+    assert found_in(make_spec(PS, {CHIEF: 1, WORKER: 1, SERVER: 1}, inputs=(one,))) == []
+    model = DatasetInput(None, "m", InputMode.STREAM, InputShare.SHARDS, DATA, "s3://bucket/x")
+    assert found_in(make_spec(inputs=(model,))) == [("inputs.0.mode", "conflict"), ("inputs.0.share", "conflict")]
 
 
 def test_classic_flags_are_only_reserved_where_tasks_get_them() -> None:

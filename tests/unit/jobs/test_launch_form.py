@@ -283,10 +283,11 @@ class TestFile:
         assert asks == {"single": True, "parameter_server": False}
 
     def test_it_says_how_an_input_is_read_where_that_is_not_the_ordinary_way(self):
-        one = DatasetInput(DATA, "", InputMode.STREAM, InputShare.SHARDS)
+        one = DatasetInput(DATA, "", InputMode.STREAM, InputShare.SHARDS, stands_for="s3://theirs/data")
         form = said(values_of_spec(make_spec(inputs=(one,))))
         text = job_as_yaml(form, names={str(DATA): "mnist@1"})
-        assert "  - {dataset: mnist@1, mode: stream, share: shards}" in text.splitlines()
+        how = "mode: stream, share: shards, stands_for: 's3://theirs/data'"
+        assert f"  - {{dataset: mnist@1, {how}}}" in text.splitlines()
         assert spec_from_json(form).inputs == (one,)
 
     def test_the_command_holds_the_whole_file_whatever_is_in_it(self):

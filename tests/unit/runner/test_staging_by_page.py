@@ -15,13 +15,6 @@ def _after(path: str) -> FilesPage:
     return FilesPage(tuple(rest[:3]), rest[2].path if len(rest) > 3 else "")
 
 
-def test_a_bundle_is_completed_from_its_pages():
-    stager = Stager(None, "cache", None, lambda version, after: _after(after))
-    first = _after("")
-    assert stager.whole(Bundle("v1", "", first.files, next=first.next)).files == tuple(FILES)
-    assert stager.whole(Bundle("v1", "", first.files)).files == first.files
-
-
 def test_what_stands_just_before_a_path_is_before_it_and_behind_the_one_before():
     for path in ("a", "a/b", "ab!", "\ue000", "名", "0", "\x01"):
         before = just_before(path)
