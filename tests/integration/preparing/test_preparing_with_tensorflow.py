@@ -50,6 +50,30 @@ np.save(top + "/numpy/y.npy", np.arange(10) % 3)
 """
 
 
+BOTH_WRITERS = """
+import gzip, sys
+from yardmaster_runner.prepare import shards
+
+def written(top, compression, few):
+    shards.FEW_BYTES = few
+    one = shards.Shards(top, compression, 3_000, 0, 0, 1)
+    for number in range(400):
+        one.write("train" if number % 3 else "test", bytes([number % 256]) * number)
+    found = one.close()
+    reading = gzip.open if compression else open
+    return found["train"], [reading(top + "/" + each["path"], "rb").read() for each in found["train"] + found["test"]]
+
+top = sys.argv[1]
+for compression in ("", "GZIP"):
+    own = written(top + "/own" + compression, compression, 1 << 20)
+    assert "tensorflow" not in sys.modules or compression
+    others = written(top + "/others" + compression, compression, 20_000)
+    assert own[1] == others[1] and len(own[1]) > 10
+    assert compression or own[0] == others[0]
+assert "tensorflow" in sys.modules
+"""
+
+
 def python(*arguments):
     return subprocess.run(
         [task_python(), *map(str, arguments)], capture_output=True, text=True, env=ENVIRONMENT, timeout=100
@@ -137,3 +161,8 @@ def test_an_error_of_the_step_names_the_row(tmp_path):
     done = prepare(tmp_path / "in", tmp_path / "out", "--step", tmp_path / "step.py")
     assert done.returncode == 1
     assert "a.csv, row 3: map_record: ZeroDivisionError" in done.stderr
+
+
+def test_few_records_are_written_without_tensorflow_as_it_writes_them(tmp_path):
+    done = python("-c", BOTH_WRITERS, tmp_path)
+    assert done.returncode == 0, done.stderr
