@@ -12,6 +12,7 @@ import signal
 from dataclasses import replace
 from typing import List, Optional, Sequence
 
+from yardmaster_runner.data.damage import LAST_WORDS
 from yardmaster_runner.exits import Ending
 from yardmaster_runner.uncaught import Uncaught, uncaught_in
 
@@ -50,7 +51,7 @@ def explain_end(
     text = CONTROL.sub("", tail.decode("utf-8", "replace").replace("\r", "\n"))
     lines = [line.rstrip() for line in text.split("\n")]
     found = uncaught_in(lines)
-    said = "" if found is None else found.line
+    said = "" if found is None else _last_words(lines) or found.line
     if was_asked_to_stop and exit_code >= 128:
         return Ending(exit_code, "Killed", "Stopped by %s" % _signal_name(exit_code - 128))
     if was_out_of_memory and exit_code == 128 + signal.SIGKILL:
@@ -125,6 +126,12 @@ def _is_missing_below(line: str, given: Sequence[str]) -> bool:
     if not os.path.isabs(path):
         return bool(given) and not path.startswith("..")
     return any(path.startswith(os.path.normpath(folder) + os.sep) for folder in given)
+
+
+def _last_words(lines: List[str]) -> str:
+    """What our part of the script says of the exception that has ended it, in the place of TensorFlow's words."""
+    last = _last_line(lines)
+    return last[len(LAST_WORDS) :] if last.startswith(LAST_WORDS) else ""
 
 
 def _last_line(lines: List[str]) -> str:

@@ -1,7 +1,7 @@
 """Which TFRecord file is damaged, and where. TensorFlow's reader says at which byte, but not of which file.
 
-When a script ends with such an error, the shards that were being read are looked through, and a line on stderr names
-file and record before Python prints the traceback.
+When a script ends with such an error, the shards that were being read are looked through. After the traceback the last
+line on stderr names file and record, or says why a shard could not be had.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from typing import Any, BinaryIO, Callable, Iterable, List, Optional, Tuple
 HEADER = struct.Struct("<QI")
 """Length of the record, and a checksum of that; the record and a checksum of its own follow."""
 LONGEST_SEARCH = 20.0
+LAST_WORDS = "yardmaster: "
+"""Before the line that says why the script ended; the runner reports it."""
 ERROR = re.compile(r"(?:truncated|corrupted) record at (\d+)|inflate\(\) failed|DataLossError")
+ASKED = re.compile(r"\bData(?:Error|Unavailable): (.+)")
+"""An error of ours, which TensorFlow passes on with a traceback of its own."""
 _SEEN: List[Tuple[Callable[[], Iterable[str]], str]] = []
 
 
@@ -142,12 +146,12 @@ def _install() -> None:
     before = sys.excepthook
 
     def hook(kind: Any, error: Any, trace: Any) -> None:
-        try:
-            if type(error).__module__.startswith("tensorflow"):
-                found = found_in(str(error), [(shards(), compression) for shards, compression in _SEEN])
-                if found:
-                    sys.stderr.write("yardmaster: %s\n" % found)
-        finally:
-            before(kind, error, trace)
+        before(kind, error, trace)
+        if type(error).__module__.startswith("tensorflow"):
+            asked = ASKED.search(str(error))
+            seen = [(shards(), compression) for shards, compression in _SEEN]
+            found = asked.group(1) if asked else found_in(str(error), seen)
+            if found:
+                sys.stderr.write("%s%s\n" % (LAST_WORDS, found))
 
     sys.excepthook = hook

@@ -2,16 +2,22 @@
 
 One pass is one iteration over a dataset: an order of shards, and a connection over which they are asked for. A
 connection that is gone is made again, so closing one is never wrong; it only releases what the pass had open.
+
+TensorFlow's threads call these functions. One that does so while Python ends never comes back, and TensorFlow waits for
+it: the script would hang. So before that all calls fail at once, and the end waits until no more come (`_end`).
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import itertools
 import json
 import random
 import socket
 import threading
+import time
+import weakref
 from collections import deque
 from typing import Any, Deque, Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -21,6 +27,9 @@ MOST_PASSES = 8
 """Of one dataset that stay connected: iterations that were given up half way cannot be told from slow ones."""
 TIMEOUT = 60.0
 """Seconds for an answer; the runner gives one at least twice a second."""
+QUIET = 0.25
+"""Seconds without a call after which TensorFlow's buffers are full: no more calls come then."""
+LONGEST_END = 10.0
 
 
 class Connection:
@@ -102,9 +111,53 @@ def fetched(found: Input, path: str) -> Tuple[Connection, str]:
 
 def _get(connection: Connection, shard: int) -> str:
     while True:
+        _CALLS.check()
         answer = connection.ask(op="get", shard=shard)
         if "path" in answer:
             return str(answer["path"])
+
+
+class _Calls:
+    """TensorFlow's calls of this module's functions, in the whole process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running = 0
+        self._last = 0.0
+        self._is_over = False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._running += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._running -= 1
+            self._last = time.monotonic()
+
+    def check(self) -> None:
+        """Raises `DataUnavailable` once the script is ending."""
+        if self._is_over:
+            raise DataUnavailable("the script is ending")
+
+    def end(self) -> None:
+        """Returns when no more calls come."""
+        until = time.monotonic() + LONGEST_END
+        self._is_over, self._last = True, time.monotonic()
+        while time.monotonic() < until:
+            with self._lock:
+                if not self._running and time.monotonic() - self._last > QUIET:
+                    return
+            time.sleep(0.01)
+
+
+_CALLS = _Calls()
+_ALL: "weakref.WeakSet[Passes]" = weakref.WeakSet()
+
+
+def _end() -> None:
+    if any(one.is_going for one in list(_ALL)):
+        _CALLS.end()
 
 
 class Pass:
@@ -128,6 +181,15 @@ class Passes:
         self._lock = threading.Lock()
         self._passes: Dict[int, Pass] = {}
         self._recent: Deque[str] = deque(maxlen=16)
+        if not _ALL:
+            atexit.unregister(_end)
+            atexit.register(_end)  # after TensorFlow's import, so before what TensorFlow does at the end
+        _ALL.add(self)
+
+    @property
+    def is_going(self) -> bool:
+        """Whether a pass has not been read to its end."""
+        return bool(self._passes)
 
     def one(self) -> Iterator[Tuple[int, int]]:
         """The shards of one pass, as (pass, shard)."""
@@ -141,7 +203,9 @@ class Passes:
             current = self._passes[number] = Pass(self._found, len(paths))
         for one in given_up:
             one.connection.close()
-        current.connection.begin(paths)
+        with _CALLS:
+            _CALLS.check()
+            current.connection.begin(paths)
         try:
             for shard in range(len(paths)):
                 yield number, shard
@@ -152,26 +216,31 @@ class Passes:
 
     def get(self, number: int, shard: int) -> str:
         """The path of a shard, once it is here."""
-        with self._lock:
-            current = self._passes.get(int(number))
-        if current is None:
-            raise DataUnavailable("the pass over the shards was given up")
-        path = _get(current.connection, int(shard))
-        current.open[int(shard)] = path
-        return path
+        with _CALLS:
+            with self._lock:
+                current = self._passes.get(int(number))
+            if current is None:
+                raise DataUnavailable("the pass over the shards was given up")
+            path = _get(current.connection, int(shard))
+            current.open[int(shard)] = path
+            return path
 
     def release(self, number: int, shard: int) -> None:
         """The shard was read to its end."""
+        with _CALLS:
+            self._release(int(number), int(shard))
+
+    def _release(self, number: int, shard: int) -> None:
         with self._lock:
-            current = self._passes.get(int(number))
+            current = self._passes.get(number)
             if current is None:
                 return
-            self._recent.append(current.open.pop(int(shard), ""))
+            self._recent.append(current.open.pop(shard, ""))
             current.left -= 1
         if not current.left:
-            self._end(int(number))
+            self._end(number)
         elif current.connection.is_open:
-            current.connection.ask(op="release", shard=int(shard))
+            current.connection.ask(op="release", shard=shard)
 
     def open_shards(self) -> List[str]:
         """The paths of those that are being read, or were just now: TensorFlow reads on after an error."""

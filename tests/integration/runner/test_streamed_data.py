@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import struct
 from pathlib import Path
 
@@ -185,6 +186,31 @@ def test_tensorflow_reads_streamed_shards_and_damage_is_named_with_file_and_reco
     assert task.run() == 1
     assert "train/1.tfrecord is damaged: " in said(portal)
     assert "record 5 (from 0" in said(portal)
+    assert said(portal).split("\n")[-1].startswith("yardmaster: the shard ")
+    assert "train/1.tfrecord is damaged: " in json.loads((task.work / "exit.json").read_text())["message"]
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("trouble", ["cut off", "changed"])
+def test_a_shard_that_cannot_be_had_ends_the_reader_with_one_clear_line(portal, task: Task, trouble: str) -> None:
+    """The script ends while TensorFlow still asks for shards, which must not hold it up."""
+    with_tensorflow(task)
+    whole = [framed(*[b"%d-%d" % (shard, number) for number in range(10)]) for shard in range(4)]
+    inputs = prepared(portal, whole)
+    if trouble == "cut off":
+        portal.files["train/2.tfrecord"] = whole[2][:-7]
+        why = "train/2.tfrecord (of reviews) is corrupt, twice: it has 183 bytes, not 190"
+    else:
+        inputs[0]["files"][3]["sha256"] = "etag:another"
+        why = "train/2.tfrecord (of reviews): it was changed or deleted in its bucket after the dataset was registered"
+        why += ". Scan the dataset again and use its new version"
+    script = TRAIN.replace("pass", 'print("got", text.numpy().decode())').format(source='data.records("reviews")')
+    portal.orders(script, inputs=inputs)
+    assert task.run() == 1
+    lines = said(portal).split("\n")
+    assert lines[-1] == f"yardmaster: {why}"
+    assert [x for x in lines if x.startswith("got ")] == [f"got {shard}-{n}" for shard in (0, 1) for n in range(10)]
+    assert json.loads((task.work / "exit.json").read_text())["message"] == why
 
 
 def test_damage_is_found_in_plain_and_compressed_files(tmp_path: Path) -> None:
