@@ -78,7 +78,7 @@ class LimitsSerializer(serializers.Serializer[Any]):
 
 
 class OrderSerializer(serializers.Serializer[Any]):
-    """What the task is to do. The addresses are good for an hour."""
+    """What the task is to do. The addresses are good for 15 minutes."""
 
     was_cut_off = serializers.BooleanField(help_text="An earlier start sent lines and not that they were all.")
 
