@@ -233,3 +233,12 @@ def test_a_script_that_ends_well_because_it_was_told_to_stop_has_not_done_its_wo
     ending = explain_end(0, b"saved", False, True)
     assert (ending.exit_code, ending.reason) == (143, "Killed")
     assert "before its work was done" in ending.message
+
+
+def test_what_our_part_of_a_script_says_last_takes_the_place_of_tensorflows_words() -> None:
+    trace = b'Traceback (most recent call last):\n  File "/work/code/train.py", line 8, in <module>\n'
+    trace += b"tensorflow.python.framework.errors_impl.DataLossError: corrupted record at 476\n"
+    told = explain_end(1, trace + b"yardmaster: the shard a.tfrecord is damaged\n", False, False)
+    assert told.message == "the shard a.tfrecord is damaged"
+    assert told.signature == explain_end(1, trace, False, False).signature != ""
+    assert explain_end(1, trace + b"yardmaster is a word\n", False, False).message.endswith("corrupted record at 476")
