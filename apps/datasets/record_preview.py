@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import codecs
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -36,6 +38,7 @@ def picture_of(name: str, values: Sequence[object]) -> str:
 
 _VALUES = 10
 _TEXT = 200
+_BLANKS = re.compile(r"[\t\n\r]+")
 _LONGEST = 8 << 20
 _FEATURES = 200
 _NAMES = 16 << 10
@@ -204,9 +207,11 @@ def _value(value: bytes | float | int, size: int) -> Value:
         # JSON has no NaN and no infinity.
         return value if value == value and abs(value) != float("inf") else str(value)
     try:
-        text = value[:_TEXT].decode()
+        # The last character may have been cut: an incremental decoder leaves it out.
+        text = codecs.getincrementaldecoder("utf-8")().decode(value[:_TEXT], final=size <= _TEXT)
     except UnicodeDecodeError:
         text = ""
+    text = _BLANKS.sub(" ", text)
     if text.isprintable() and (text or not value):
         return text + ("…" if size > _TEXT else "")
     return f"{size} bytes: {value[:16].hex(' ')}{'…' if size > 16 else ''}"

@@ -110,6 +110,8 @@ class Entry:
     name: str
     url_name: str
     icon: str
+    also: str = ""
+    """The beginning of other addresses that belong to it."""
 
 
 MAIN = (
@@ -118,7 +120,7 @@ MAIN = (
     Entry("Launch", "launch_page", icon="rocket"),
     Entry("Datasets", "datasets_page", icon="database"),
     Entry("Code", "code_list_page", icon="code"),
-    Entry("Models", "models_page", icon="box"),
+    Entry("Models", "models_page", icon="box", also="/model-versions/"),
 )
 
 
@@ -127,6 +129,7 @@ def nav(context: Mapping[str, Any]) -> dict[str, Any]:
     """The main places; the one that this page belongs to is marked."""
     path = context["request"].path
     urls = {one.url_name: reverse(one.url_name) for one in MAIN}
+    path = next((urls[one.url_name] for one in MAIN if one.also and path.startswith(one.also)), path)
     # The longest address that this one begins with: `/jobs/launch/` is Launch, though it lies below Jobs.
     begun = [url for url in urls.values() if path == url or (url != "/" and path.startswith(url))]
     here = max(begun, key=len, default="")

@@ -188,14 +188,14 @@ MODEL = "model:"
 class InputForm(SpecForm):
     dataset_version = forms.CharField(label="Dataset", required=False, widget=forms.Select)
     name = forms.CharField(
-        label="folder", required=False, widget=forms.TextInput(attrs={"placeholder": "folder, such as train"})
+        label="Folder", required=False, widget=forms.TextInput(attrs={"placeholder": "such as train"})
     )
-    mode = forms.CharField(label="reading", required=False, widget=forms.Select(choices=MODES))
-    share = forms.CharField(label="share", required=False, widget=forms.Select(choices=SHARES))
+    mode = forms.CharField(label="How it is read", required=False, widget=forms.Select(choices=MODES))
+    share = forms.CharField(label="Shards", required=False, widget=forms.Select(choices=SHARES))
     stands_for = forms.CharField(
-        label="stands for the S3 path",
+        label="S3 path in the script that it stands for (optional)",
         required=False,
-        widget=forms.TextInput(attrs={"placeholder": "stands for s3://… in the script (optional)"}),
+        widget=forms.TextInput(attrs={"placeholder": "s3://bucket/folder"}),
     )
 
     @property

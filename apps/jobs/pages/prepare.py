@@ -29,7 +29,7 @@ from yardmaster.job.spec_stored import stored_spec
 from yardmaster.quantity import exact_bytes, format_cpu
 
 _FORMATS = (
-    ("auto", "Automatic: what most files are"), ("images", "Images in one folder per class"),
+    ("auto", "Automatic: the format of most files"), ("images", "Images in one folder per class"),
     ("text", "Text files in one folder per class"), ("csv", "CSV with a header"), ("jsonl", "JSON lines"),
     ("numpy", "NumPy arrays (.npy)"),
 )  # fmt: skip
@@ -47,18 +47,21 @@ _OF_OPTIONS = ("format", "label", "split", "seed", "compression", "on_bad_record
 class PrepareForm(forms.Form):
     """What is asked for, with defaults that suit most data."""
 
-    to = forms.CharField(
-        label="New dataset", max_length=100, help_text="A dataset of this name gets a new version; or it is created."
-    )
+    to = forms.CharField(label="New dataset", max_length=100, help_text="If it exists already, it gets a new version.")
     format = forms.ChoiceField(label="Format of the files", choices=_FORMATS, initial="auto")
     label = forms.CharField(
-        label="Label column", required=False, max_length=255, help_text="Of CSV and JSON lines. Folders name classes."
+        label="Label column",
+        required=False,
+        max_length=255,
+        help_text="For CSV and JSON lines. With images and text, folders are the classes.",
     )
     split = forms.CharField(
         label="Split", initial="90/10", max_length=11,
-        help_text="Percent of train/validation or train/validation/test. Folders called train, validation or test win.",
+        help_text="Percent of train/validation or train/validation/test. Folders of these names are kept as splits.",
     )  # fmt: skip
-    seed = forms.IntegerField(label="Seed", initial=1, min_value=0, max_value=2**31 - 1)
+    seed = forms.IntegerField(
+        label="Seed", initial=1, min_value=0, max_value=2**31 - 1, help_text="Another number splits differently."
+    )
     shards = forms.ChoiceField(
         label="Size of a shard", choices=_SHARDS, initial="150", required=False, help_text="Before compression."
     )
@@ -80,7 +83,9 @@ class PrepareForm(forms.Form):
     on_bad_record = forms.ChoiceField(
         label="Bad records", choices=(("fail", "Stop at the first one"), ("skip", "Leave out and list")), initial="fail"
     )
-    workers = forms.IntegerField(label="Workers", initial=1, min_value=1, max_value=1_000)
+    workers = forms.IntegerField(
+        label="Workers", initial=1, min_value=1, max_value=1_000, help_text="They divide the files, and tables by rows."
+    )
     cpu = forms.CharField(label="CPU of one worker", initial=str(CPU), max_length=20)
     memory = forms.CharField(label="Memory of one worker", initial=MEMORY, max_length=20)
     code = forms.ChoiceField(label="Code with a step", required=False)
