@@ -191,6 +191,7 @@ def test_tensorflow_reads_streamed_shards_and_damage_is_named_with_file_and_reco
 
 
 @pytest.mark.tensorflow
+@pytest.mark.timeout(250)
 @pytest.mark.parametrize("trouble", ["cut off", "changed"])
 def test_a_shard_that_cannot_be_had_ends_the_reader_with_one_clear_line(portal, task: Task, trouble: str) -> None:
     """The script ends while TensorFlow still asks for shards, which must not hold it up."""
@@ -206,7 +207,7 @@ def test_a_shard_that_cannot_be_had_ends_the_reader_with_one_clear_line(portal, 
         why += ". Scan the dataset again and use its new version"
     script = TRAIN.replace("pass", 'print("got", text.numpy().decode())').format(source='data.records("reviews")')
     portal.orders(script, inputs=inputs)
-    assert task.run() == 1
+    assert task.run(timeout=200) == 1
     lines = said(portal).split("\n")
     assert lines[-1] == f"yardmaster: {why}"
     assert [x for x in lines if x.startswith("got ")] == [f"got {shard}-{n}" for shard in (0, 1) for n in range(10)]
