@@ -57,8 +57,13 @@ from yardmaster_runner.prepare import shards
 def written(top, compression, few):
     shards.FEW_BYTES = few
     one = shards.Shards(top, compression, 3_000, 0, 0, 1)
-    for number in range(400):
-        one.write("train" if number % 3 else "test", bytes([number % 256]) * number)
+    for number in range(0, 400, 2):
+        some = [bytes([each % 256]) * each for each in (number, number + 1)]
+        if number % 3:
+            one.write_all("train", some)
+        else:
+            one.write("test", some[0])
+            one.write("train", some[1])
     found = one.close()
     reading = gzip.open if compression else open
     return found["train"], [reading(top + "/" + each["path"], "rb").read() for each in found["train"] + found["test"]]
