@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
 
+from yardmaster_runner.prepare.trouble import PrepareError
+
 Values = Tuple[str, Sequence[Union[int, float, bytes]]]
 """A kind (int64, float, bytes) and the values of one feature."""
 
@@ -46,6 +48,14 @@ def example(features: Mapping[str, Values]) -> bytes:
         key = name.encode()
         entries += _field(b"\x0a", *_field(b"\x0a", key), *_field(b"\x12", *_feature(kind, values)))
     return b"".join(_field(b"\x0a", *entries))
+
+
+def require_numpy() -> None:
+    """Raise `PrepareError` where NumPy is missing."""
+    try:
+        import numpy  # noqa: F401
+    except ImportError:
+        raise PrepareError("preparing data needs NumPy: choose an image that has it") from None
 
 
 _MOST_KEPT = 50_000

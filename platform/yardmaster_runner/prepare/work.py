@@ -86,7 +86,7 @@ class Work:
         progress = Progress(self.say, sum(piece.records for piece in self.pieces), len(self.pieces))
         flat = self.source.is_flat and self.step is None
         if flat:
-            _require_numpy()
+            wire.require_numpy()
         encoder = wire.Encoder({name: feature.kind for name, feature in self.source.features.items()})
         for group in self._groups(flat):
             for done in self._write_flat(shards, encoder, group) if flat else self._write(shards, group[0]):
@@ -186,13 +186,6 @@ class Work:
         write_whole(part_path(one.output, one.worker), json.dumps(part))
         if self.bad_count:
             self.say("%d records were skipped; the first: %s" % (self.bad_count, self.bad[0]))
-
-
-def _require_numpy() -> None:
-    try:
-        import numpy  # noqa: F401
-    except ImportError:
-        raise PrepareError("preparing data needs NumPy: choose an image that has it") from None
 
 
 def plan_of(options: Options, form: str, files: List[folder.File]) -> str:
