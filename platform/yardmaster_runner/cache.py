@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import time
+from dataclasses import dataclass
 from typing import Dict, Iterator, List, Sequence
 
 from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun, note
@@ -99,6 +100,30 @@ class CachedVersion:
                 return dict(json.load(notes))
         except (OSError, ValueError, TypeError):
             return {}  # none yet, or unreadable: everything is fetched again
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A file that is in the cache as it was when it was checked."""
+
+    path: str
+    place: str
+    size: int
+    sha256: str
+
+
+def checked_files(cache_dir: str, version: str) -> Iterator[Checked]:
+    """All files of a version that were fetched, page by page: the list of many is never here as a whole."""
+    folder, number = os.path.join(cache_dir, version), 0
+    while True:
+        try:
+            with open("%s.checked%s" % (folder, "-%d" % number if number else ""), encoding="utf-8") as notes:
+                known = json.load(notes)
+        except FileNotFoundError:
+            return
+        for path, (size, _, sha256) in sorted(known.items()):
+            yield Checked(path, inside(folder, path), size, sha256)
+        number += 1
 
 
 def inside(folder: str, path: str) -> str:

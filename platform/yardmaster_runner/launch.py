@@ -142,6 +142,10 @@ def _orders_of_program(settings: Settings, order: Order, folders: Folders) -> Di
         task=settings.index,
         tasks=order.replicas.get(settings.role, 1),
         listing=own_programs.listing_in(settings.work_dir),
+        inputs={one.name: one.version for one in order.inputs},
+        cache_dir=settings.cache_dir,
+        data_volume=settings.data_volume,
+        log_volume=settings.log_volume,
     )
     return own_programs.to_variable(orders)
 

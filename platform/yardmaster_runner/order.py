@@ -41,6 +41,8 @@ class Bundle:
     """Each task that trains reads a part of the shards."""
     stands_for: str = ""
     """The `s3://` path whose place it takes in scripts; may be empty."""
+    is_on_volume: bool = False
+    """Its files are read where they lie, on the data volume: none are named here."""
     next: str = ""
     """Where not empty, `files` are the first ones alone, and the others stand behind this path: they come by page."""
 
@@ -217,6 +219,7 @@ def _input(value: Mapping[str, Any]) -> Bundle:
         is_streamed=value.get("mode") == "stream",
         is_divided=value.get("share") == "shards",
         stands_for=str(value.get("stands_for") or ""),
+        is_on_volume=value.get("source") == "volume",
     )
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, Mapping
 
 MODULES = {
     "prepare": "yardmaster_runner.prepare.task",
     "predict": "yardmaster_runner.predict.task",
     "model_server": "yardmaster_runner.serving",
+    "volume_copy": "yardmaster_runner.volume_copy",
+    "volume_remove": "yardmaster_runner.volume_remove",
 }
 VARIABLE = "YARDMASTER_PROGRAM"
 
@@ -34,6 +36,13 @@ class Orders:
     tasks: int
     listing: str = ""
     """Where a file with all files of the inputs is, of which the data folder may have some alone."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """The version of each input, by its name."""
+    cache_dir: str = ""
+    """What the runner fetched (`cache`)."""
+    data_volume: str = ""
+    """The top of the namespace's data volume, where the job has something of it; `log_volume` of its log volume."""
+    log_volume: str = ""
 
 
 def to_variable(orders: Orders) -> Dict[str, str]:

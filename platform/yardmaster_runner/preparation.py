@@ -8,7 +8,7 @@ import shutil
 import time
 from typing import Any, Callable, Dict, List, Optional, Set
 
-from yardmaster_runner import input_files, offered, own_programs, own_python, program_inputs, secret_files
+from yardmaster_runner import input_files, offered, own_programs, own_python, program_inputs, secret_files, volume
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.cache import inside
 from yardmaster_runner.checkpoints import has_checkpoint, put_back
@@ -95,9 +95,14 @@ class Preparation:
         stager = Stager(self._api.portal.hosts, self._settings.cache_dir, self.get_order, self.get_files)
         if order.code is not None:
             stager.place(order.code, self._folders.code, is_copied=True)
+        for one in order.inputs:
+            if one.is_on_volume:
+                volume.link(self._settings.data_volume, one.version, self._folders.of_input(one.name))
         who, needed = (self._settings.role, self._settings.index), self._needed_files(order, stager)
         asked_later = []
         for one in order.inputs:
+            if one.is_on_volume:
+                continue
             rest = input_files.place(stager, order, one, self._folders.of_input(one.name), who, needed)
             asked_later += [rest] if rest is not None else []
         if not order.runs_server:
@@ -109,7 +114,7 @@ class Preparation:
         """Below the data folder; None: all of them."""
         if order.program != program_inputs.PREPARE:
             return None
-        listed = program_inputs.listed(order, stager.pages)
+        listed = program_inputs.listed(order, stager.pages, self._folders.of_input)
         tasks = order.replicas.get(self._settings.role, 1)
         where = own_programs.listing_in(self._settings.work_dir)
         return program_inputs.needed(order.options, listed, where, self._settings.index, tasks)

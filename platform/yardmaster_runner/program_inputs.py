@@ -20,9 +20,16 @@ def folder_of(bundle: Bundle) -> str:
     return bundle.name + "/" if bundle.name else ""
 
 
-def listed(order: Order, pages: Callable[[Bundle], Iterable[Sequence[RemoteFile]]]) -> Iterator[folder.File]:
-    """The files of all inputs; of a page at a time there is more than path and size."""
+def listed(
+    order: Order, pages: Callable[[Bundle], Iterable[Sequence[RemoteFile]]], place: Callable[[str], str]
+) -> Iterator[folder.File]:
+    """The files of all inputs; of a page at a time there is more than path and size. What is read on a volume is listed
+    there: `place` gives the folder of an input, by its name."""
     for bundle in order.inputs:
+        if bundle.is_on_volume:
+            for file in folder.list_files(place(bundle.name)):
+                yield folder.File(folder_of(bundle) + file.path, file.size)
+            continue
         for page in pages(bundle):
             for one in page:
                 yield folder.File(folder_of(bundle) + one.path, one.size)

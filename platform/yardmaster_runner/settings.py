@@ -28,6 +28,10 @@ class Settings:
     log_dir_is_shared: bool
     """All tasks of the attempt see the same log directory."""
     cache_dir: str
+    data_volume: str
+    """The top of the namespace's data volume; empty where the job has nothing of it."""
+    log_volume: str
+    """The same of the log volume, for a program that removes what others left there."""
     restart: int
     python: str
     """The interpreter that runs the script."""
@@ -59,6 +63,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         log_dir=os.path.abspath(log_dir) if log_dir else os.path.join(work_dir, "log"),
         log_dir_is_shared=bool(log_dir),
         cache_dir=os.path.abspath(environment.get("YARDMASTER_CACHE_DIR") or os.path.join(work_dir, "cache")),
+        data_volume=environment.get("YARDMASTER_DATA_VOLUME", ""),
+        log_volume=environment.get("YARDMASTER_LOG_VOLUME", ""),
         restart=_number(environment, "YARDMASTER_RESTART", environment.get("YARDMASTER_RESTART") or "0"),
         python=python_in(work_dir) if has_own_python else environment.get("YARDMASTER_PYTHON") or sys.executable,
         has_own_python=has_own_python,

@@ -25,6 +25,7 @@ from yardmaster.engines.kubernetes.render import names
 from yardmaster.errors import EngineNamespaceMissing, Misconfigured, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.volumes import VolumeKind
 from yardmaster.lifecycle.phases import TaskPhase
 from yardmaster.queueing.ledger import Quota
 
@@ -60,6 +61,9 @@ def test_the_rights_that_are_shipped_are_those_that_are_used_and_no_other(harnes
     harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
     change_what_the_rights_are_about(harness, key)
     harness.engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
+    for size in (1, 2):
+        harness.engine.keep_volumes(key.namespace_id, {VolumeKind.DATA: size})
+    harness.engine.keep_volumes(key.namespace_id, {})
     live_through_everything(harness, key)
     leave_a_job(harness, key)
     harness.engine.remove(key.namespace_id)

@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from yardmaster.errors import Problem
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Resources, Role, TrainingSpec
+from yardmaster.job.volumes import VolumeKind
 from yardmaster.lifecycle.phases import Observation
 from yardmaster.queueing.ledger import Quota
 from yardmaster.queueing.placement import Node
@@ -208,6 +209,41 @@ class Probes(Protocol):
     def probe(self, probe: Probe, portal_url: str) -> Finding:
         """Try it now, with what tasks are held to. Takes seconds, two minutes at most, and leaves nothing behind.
         Raises `Unavailable` and `Misconfigured`, which tell nothing of what was to be tried."""
+
+
+class ClaimPhase(StrEnum):
+    """How a volume of a namespace is at the engine."""
+
+    ABSENT = "absent"
+    PENDING = "pending"
+    READY = "ready"
+    LOST = "lost"
+    """Its storage is gone, with what was on it."""
+    GOING = "going"
+
+
+@dataclass(frozen=True)
+class VolumeState:
+    """`size` is what there is, in bytes; 0: not known. `message` says why it is not as wanted, for people to read."""
+
+    phase: ClaimPhase
+    size: int = 0
+    message: str = ""
+
+
+@runtime_checkable
+class Volumes(Protocol):
+    """Optional: an engine on which the tasks of a namespace can share volumes."""
+
+    def offers_volumes(self) -> bool:
+        """Whether its operator has set where they come from."""
+
+    def keep_volumes(
+        self, namespace_id: uuid.UUID, wanted: Mapping[VolumeKind, int]
+    ) -> Mapping[VolumeKind, VolumeState]:
+        """Make those that are missing and enlarge those that are smaller than `wanted` says (bytes by kind); remove
+        those that are not wanted, with all that is on them. Returns at once, with the state of each kind. Raises
+        `EngineNamespaceMissing` as `submit` does."""
 
 
 @dataclass(frozen=True)

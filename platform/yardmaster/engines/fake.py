@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from yardmaster.engines.base import Address, Capacity, Remains, Servers, TaskAccess
-from yardmaster.errors import Problem, SpecRejected, Unavailable
+from yardmaster.engines.base import Address, Capacity, ClaimPhase, Remains, Servers, TaskAccess, VolumeState
+from yardmaster.errors import EngineNamespaceMissing, Problem, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import NOTHING, Resources, Role, TrainingSpec
 from yardmaster.job.strategy import server_roles
+from yardmaster.job.volumes import VolumeKind
 from yardmaster.lifecycle.phases import ABSENT, Observation, TaskPhase, TaskState
 from yardmaster.lifecycle.restarts import NO_TRACE, Trace, after_exit, tasks_to_restart
 from yardmaster.queueing.ledger import Quota
@@ -231,6 +232,47 @@ class EngineWithNamespaces(FakeEngine):
             for key in [key for key in self._runs if key.namespace_id == namespace_id]:
                 del self._runs[key]
         return Remains(gone=True)
+
+
+class EngineWithVolumes(EngineWithNamespaces):
+    """Has volumes that are ready at once, or pending with the words in `pending`; those in `held` do not go."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.volumes: dict[uuid.UUID, dict[VolumeKind, int]] = {}
+        self.pending = ""
+        self.held: set[VolumeKind] = set()
+
+    def offers_volumes(self) -> bool:
+        return True
+
+    def keep_volumes(self, namespace_id: uuid.UUID, wanted: Mapping[VolumeKind, int]) -> dict[VolumeKind, VolumeState]:
+        self._fail_if_asked("keep_volumes")
+        with self._lock:
+            if namespace_id not in self.namespaces:
+                raise EngineNamespaceMissing("It has no such namespace.")
+            had = self.volumes.setdefault(namespace_id, {})
+            for kind in VolumeKind:
+                if kind in wanted:
+                    had[kind] = max(had.get(kind, 0), wanted[kind])
+                elif kind not in self.held:
+                    had.pop(kind, None)
+            return {kind: self._volume_state(had, kind, wanted) for kind in VolumeKind}
+
+    def _volume_state(
+        self, had: Mapping[VolumeKind, int], kind: VolumeKind, wanted: Mapping[VolumeKind, int]
+    ) -> VolumeState:
+        if kind not in had:
+            return VolumeState(ClaimPhase.ABSENT)
+        if kind not in wanted:
+            return VolumeState(ClaimPhase.GOING, had[kind], "A task uses it.")
+        return VolumeState(ClaimPhase.PENDING if self.pending else ClaimPhase.READY, had[kind], self.pending)
+
+    def remove(self, namespace_id: uuid.UUID) -> Remains:
+        remains = super().remove(namespace_id)
+        if remains.gone:
+            self.volumes.pop(namespace_id, None)
+        return remains
 
 
 class EngineThatIsAway(FakeEngine):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from yardmaster.errors import Problem
 from yardmaster.job.programs import MODEL_SERVER, PROGRAMS, option_problems
-from yardmaster.job.spec import Strategy, TrainingSpec
+from yardmaster.job.spec import Paths, Role, Strategy, TrainingSpec
 from yardmaster.job.spec_limits import SpecLimits, is_text, shorten
 from yardmaster.job.strategy import is_service
 
@@ -49,6 +49,8 @@ def _beside_program(spec: TrainingSpec) -> Iterator[Problem]:
         known = " and ".join(f"a {kind} named {one}" for one, kind in program.inputs.items())
         message = f"The program {name} has {known} as its inputs, no other."
         yield Problem("inputs", "bad_value", message, "Correct the inputs.", wrong)
+    if program.is_alone:
+        yield from _beside_what_runs_alone(spec)
     if program.publishes and spec.publishes is None:
         message = f"What the program {name} writes is a dataset, and the job does not say which."
         yield Problem("publishes", "missing", message, 'Add publishes: {"dataset": name}.')
@@ -60,6 +62,28 @@ def _wrong_inputs(spec: TrainingSpec) -> str:
     if sorted(found) == sorted(PROGRAMS[spec.program].inputs.items()):
         return ""
     return shorten(", ".join(f"a {kind} named {name or 'nothing'}" for name, kind in found)) or "none"
+
+
+def _beside_what_runs_alone(spec: TrainingSpec) -> Iterator[Problem]:
+    """It writes where other jobs read, so that nothing of a user may run in its task."""
+    why = f"The program {spec.program} runs alone"
+    for field, value in (
+        ("code", "" if spec.code_version is None else str(spec.code_version)),
+        ("environment", ", ".join(spec.environment)),
+        ("secrets", ", ".join(one.name for one in spec.secrets)),
+        ("publishes", spec.publishes.dataset if spec.publishes else ""),
+    ):
+        if value:
+            yield Problem(field, "conflict", f"{why}: it takes no {field}.", f"Remove {field}.", shorten(value))
+    if spec.paths != Paths():
+        yield Problem("paths", "conflict", f"{why}: it takes no paths.", "Remove paths.")
+    if spec.replicas(Role.WORKER) != 1:
+        message = f"{why}: it has one worker."
+        yield Problem("roles.worker.replicas", "conflict", message, "Request 1.", str(spec.replicas(Role.WORKER)))
+    most = 1 if PROGRAMS[spec.program].needs_input else 0
+    if len(spec.inputs) > most or any(one.model_version or one.name for one in spec.inputs):
+        message = f"The program {spec.program} takes {'one unnamed version of a dataset' if most else 'no input'}."
+        yield Problem("inputs", "conflict", message, "Correct inputs.", str(len(spec.inputs)))
 
 
 def publishing_problems(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:

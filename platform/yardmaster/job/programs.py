@@ -6,6 +6,7 @@ here and one there. Not here: the other rules of a specification (`spec_rules`, 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -17,6 +18,8 @@ MOST_OPTIONS = 50
 PREPARE = "prepare"
 PREDICT = "predict"
 MODEL_SERVER = "model_server"
+VOLUME_COPY = "volume_copy"
+VOLUME_REMOVE = "volume_remove"
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,8 @@ class Program:
     """What was done to the records, for the note of the version."""
     publishes: bool = False
     """What it writes is nothing but a dataset: a job without `publishes` would do nothing."""
+    is_alone: bool = False
+    """It writes where others read: one task, with nothing of a user beside it. Only the portal launches it."""
 
 
 def _is_split(text: str) -> bool:
@@ -97,6 +102,17 @@ def _is_mapping(text: str) -> bool:
     return len(known) == len(names) and all(
         name.strip() and equals and all(part.strip() for part in columns.split("+")) for name, equals, columns in names
     )
+
+
+def _is_id(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def _are_ids(text: str) -> bool:
+    return all(map(_is_id, text.split(",")))
 
 
 def _is_script(text: str) -> bool:
@@ -148,6 +164,23 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
             strategies=frozenset({Strategy.SERVICE}),
             options={"name": Text(), "version": Text(most=20)},
             required=("name", "version"),
+        ),
+        VOLUME_COPY: Program(
+            title="Publish to the data volume",
+            strategies=frozenset({Strategy.BATCH}),
+            options={"files": Whole(0, 10**9), "bytes": Whole(0, 10**18)},
+            required=("files", "bytes"),
+            is_alone=True,
+        ),
+        VOLUME_REMOVE: Program(
+            title="Remove from a volume",
+            strategies=frozenset({Strategy.BATCH}),
+            options={
+                "version": Text(accepts=_is_id, expected="the id of a dataset version"),
+                "jobs": Text(most=10_000, accepts=_are_ids, expected="ids of jobs, with commas between them"),
+            },
+            needs_input=False,
+            is_alone=True,
         ),
     }
 )

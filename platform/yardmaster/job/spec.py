@@ -134,6 +134,22 @@ class InputShare(StrEnum):
     SHARDS = "shards"
 
 
+class InputSource(StrEnum):
+    """Where the tasks read an input: fetched from the object `STORE`, or in place on the data `VOLUME` of the job's
+    namespace (`volumes`), to which the version was published before."""
+
+    STORE = "store"
+    VOLUME = "volume"
+
+
+class LogDir(StrEnum):
+    """Where the log directory of the tasks lies: on the `DISK` that each has for itself, or on the log `VOLUME` of the
+    job's namespace, where the tasks of an attempt share one."""
+
+    DISK = "disk"
+    VOLUME = "volume"
+
+
 @dataclass(frozen=True)
 class DatasetInput:
     """A version of a dataset, or of a model, that every task finds under `<data dir>/<name>` (one unnamed input:
@@ -147,6 +163,7 @@ class DatasetInput:
     model_version: uuid.UUID | None = None
     stands_for: str = ""
     """An `s3://` path: what scripts read below it through fsspec is read from this input instead."""
+    source: InputSource = InputSource.STORE
 
     @property
     def version(self) -> uuid.UUID:
@@ -234,6 +251,7 @@ class TrainingSpec:
     """A program of the portal's own (`programs`) in the place of the script, with its `options`."""
     options: Mapping[str, Option] = field(default_factory=dict)
     publishes: Publishes | None = None
+    log_dir: LogDir = LogDir.DISK
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "options", _frozen(self.options))

@@ -21,6 +21,8 @@ from yardmaster.job.spec import (
     DatasetInput,
     InputMode,
     InputShare,
+    InputSource,
+    LogDir,
     Option,
     Paths,
     Publishes,
@@ -41,10 +43,10 @@ from yardmaster.quantity import format_bytes, parse_cpu, parse_memory
 _TOP = (
     "version", "name", "strategy", "roles", "code", "entry_point", "arguments", "environment", "inputs", "secrets",
     "paths", "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "priority", "success", "program",
-    "options", "publishes",
+    "options", "publishes", "log_dir",
 )  # fmt: skip
 _ROLE = ("replicas", "cpu", "memory", "gpus", "extended")
-_INPUT = ("dataset_version", "model_version", "name", "mode", "share", "stands_for")
+_INPUT = ("dataset_version", "model_version", "name", "mode", "share", "stands_for", "source")
 _SECRET = ("name", "env", "file")
 _PATHS = tuple(Paths.__dataclass_fields__)
 _MODEL = ("name",)
@@ -106,6 +108,7 @@ def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
         "program": spec.program,
         "options": dict(spec.options),
         "publishes": spec.publishes and {"dataset": spec.publishes.dataset, "note": spec.publishes.note},
+        "log_dir": spec.log_dir.value,
     }
 
 
@@ -157,6 +160,7 @@ def _input_to_json(one: DatasetInput) -> dict[str, str]:
         "mode": one.mode.value,
         "share": one.share.value,
         "stands_for": one.stands_for,
+        "source": one.source.value,
     }
 
 
@@ -222,6 +226,7 @@ class _Reading(Reading):
             program=self.text("program", top.get("program", "")),
             options=self.options(top.get("options", {})),
             publishes=None if top.get("publishes") is None else self.publishes(top["publishes"]),
+            log_dir=self.word("log_dir", top.get("log_dir", "disk"), LogDir, LogDir.DISK),
         )
 
     # Parts.
@@ -264,8 +269,9 @@ class _Reading(Reading):
             mode = self.word(f"{field}.mode", keys.get("mode", "folder"), InputMode, InputMode.FOLDER)
             share = self.word(f"{field}.share", keys.get("share", "all"), InputShare, InputShare.ALL)
             stands_for = self.text(f"{field}.stands_for", keys.get("stands_for", ""))
-            model = version if is_model else None
-            found.append(DatasetInput(None if is_model else version, name, mode, share, model, stands_for))
+            source = self.word(f"{field}.source", keys.get("source", "store"), InputSource, InputSource.STORE)
+            dataset, model = (None, version) if is_model else (version, None)
+            found.append(DatasetInput(dataset, name, mode, share, model, stands_for, source))
         return found
 
     def secrets(self, value: object) -> list[SecretInput]:

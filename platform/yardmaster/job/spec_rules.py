@@ -19,6 +19,7 @@ from yardmaster.job.spec_limits import DEFAULT_LIMITS, SpecLimits, is_text, shor
 from yardmaster.job.spec_secrets import secrets_problems
 from yardmaster.job.spec_texts import path_is_inside, variable_problems
 from yardmaster.job.strategy import ROLES, is_service, never_ending_roles, only_serves, runs_script
+from yardmaster.job.volumes import volume_problems
 from yardmaster.quantity import format_bytes, format_cpu
 
 CLASSIC_FLAGS = ("--ps_hosts", "--worker_hosts", "--job_name", "--task_index")
@@ -265,6 +266,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
     _arguments,
     _environment,
     inputs_problems,
+    volume_problems,
     secrets_problems,
     _paths,
     _model,

@@ -22,6 +22,8 @@ from yardmaster.job.spec import (
     DatasetInput,
     InputMode,
     InputShare,
+    InputSource,
+    LogDir,
     Option,
     Paths,
     Publishes,
@@ -72,6 +74,7 @@ def stored_spec(data: object) -> TrainingSpec:
         program=top.value("program", _text, ""),
         options=top.value("options", _table_of(_option), {}),
         publishes=top.value("publishes", _or_none(_publishes), None),
+        log_dir=top.value("log_dir", _word(LogDir), LogDir.DISK),
     )
 
 
@@ -157,6 +160,7 @@ def _input(value: object) -> DatasetInput:
         one.value("share", _word(InputShare), InputShare.ALL),
         model,
         one.value("stands_for", _text, ""),
+        one.value("source", _word(InputSource), InputSource.STORE),
     )
 
 

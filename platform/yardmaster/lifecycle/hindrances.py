@@ -15,7 +15,13 @@ from datetime import datetime, timedelta
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.lifecycle.failures import REASONS, Verdict, task_name, verdict_for
 from yardmaster.lifecycle.phases import Observation, Phase, Refused, TaskPhase, TaskState
-from yardmaster.lifecycle.placing_words import NAMESPACE_INCOMPLETE, NODE_DRAINED, NODE_NOT_READY, SCALING_UP
+from yardmaster.lifecycle.placing_words import (
+    NAMESPACE_INCOMPLETE,
+    NODE_DRAINED,
+    NODE_NOT_READY,
+    SCALING_UP,
+    VOLUME_PENDING,
+)
 from yardmaster.lifecycle.success import UNSCHEDULABLE, job_verdict
 
 IMAGE_PULL = "ImagePull"
@@ -26,6 +32,7 @@ _MOST_TELLING = (
     "StartFailed",
     NODE_NOT_READY,
     NODE_DRAINED,
+    VOLUME_PENDING,
     UNSCHEDULABLE,
 )
 _OF_MACHINES = frozenset({*_MOST_TELLING, SCALING_UP, "Evicted"})

@@ -10,6 +10,7 @@ SCALING_UP = "ScalingUp"
 NODE_NOT_READY = "NodeNotReady"
 NODE_DRAINED = "NodeDrained"
 NAMESPACE_INCOMPLETE = "NamespaceIncomplete"
+VOLUME_PENDING = "VolumePending"
 
 PLACING: Mapping[str, tuple[str, str, str]] = {
     SCALING_UP: (
@@ -32,6 +33,16 @@ PLACING: Mapping[str, tuple[str, str, str]] = {
         "Objects are missing in its cluster namespace",
         "{task} could not be started: something is missing in the cluster's namespace.",
         "Nothing to do: the portal creates it again, and the cluster then starts the task.",
+    ),
+    VOLUME_PENDING: (
+        "A volume of the namespace is not ready",
+        "{task} waits for a volume of its namespace.",
+        "The namespace's page shows the volume. Ask an administrator to check the storage class of the cluster.",
+    ),
+    "InputNotOnVolume": (
+        "An input is not on the data volume",
+        "{task} could not start: an input is not on the namespace's data volume ({said}).",
+        "Publish the version to the volume again, or relaunch with source store.",
     ),
     "ImagePull": (
         "The image could not be pulled",

@@ -44,7 +44,7 @@ def test_it_ends_without_time_for_uploads():
 
 def test_an_input_of_a_model_survives_both_forms():
     written = spec_to_json(SPEC)
-    plain = {"mode": "folder", "share": "all", "stands_for": ""}
+    plain = {"mode": "folder", "share": "all", "stands_for": "", "source": "store"}
     assert written["inputs"] == [{"model_version": str(DATA), "name": "", **plain}]
     assert spec_from_json(written) == SPEC
     assert stored_spec(written) == SPEC

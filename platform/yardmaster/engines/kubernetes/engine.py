@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
 
-from yardmaster.engines.base import Address, Capacity, Finding, Probe, Remains, Servers, TaskAccess
+from yardmaster.engines.base import Address, Capacity, Finding, Probe, Remains, Servers, TaskAccess, VolumeState
 from yardmaster.engines.kubernetes import probes
 from yardmaster.engines.kubernetes.capacity.count import Count
 from yardmaster.engines.kubernetes.client.api import Api
@@ -25,6 +25,7 @@ from yardmaster.engines.kubernetes.client.connection import connect
 from yardmaster.engines.kubernetes.client.errors import Absent, Conflict
 from yardmaster.engines.kubernetes.client.objects import is_ending
 from yardmaster.engines.kubernetes.namespaces.shaper import Shaper
+from yardmaster.engines.kubernetes.namespaces.volume_keeper import VolumeKeeper
 from yardmaster.engines.kubernetes.observe.facts import (
     due_in,
     go_with_token,
@@ -53,6 +54,7 @@ from yardmaster.errors import Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec
 from yardmaster.job.strategy import server_roles
+from yardmaster.job.volumes import VolumeKind
 from yardmaster.lifecycle.phases import Observation
 from yardmaster.queueing.ledger import Quota
 
@@ -87,6 +89,7 @@ class KubernetesEngine:
         self._lock = threading.Lock()
         self._count = Count(self.options)
         self._shaper = Shaper(self._api, self.options)
+        self._volumes = VolumeKeeper(self._api, self.options, self._shaper)
         self._submitter = Submitter(self._api, self.options, self._shaper)
         self._begin(watching)
 
@@ -240,6 +243,14 @@ class KubernetesEngine:
     def remove(self, namespace_id: uuid.UUID) -> Remains:
         """Delete the namespace; its controllers delete what is in it. What holds that up is named."""
         return self._shaper.remove(namespace_id)
+
+    def offers_volumes(self) -> bool:
+        """Where `volume_class` is set."""
+        return bool(self.options.volume_class)
+
+    def keep_volumes(self, namespace_id: uuid.UUID, wanted: Mapping[VolumeKind, int]) -> dict[VolumeKind, VolumeState]:
+        """Its PersistentVolumeClaims, with the events about those that are not as wanted."""
+        return self._volumes.keep(namespace_id, wanted)
 
     def namespaces_there(self) -> tuple[uuid.UUID, ...]:
         """From the labels of the cluster's namespaces: those that this portal signed, with its prefix."""

@@ -40,6 +40,7 @@ GROUPS: Mapping[str, tuple[str, str]] = {
     "LimitRange": ("/api/v1", "limitranges"),
     "NetworkPolicy": ("/apis/networking.k8s.io/v1", "networkpolicies"),
     "RoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "rolebindings"),
+    "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims"),
     "StatefulSet": ("/apis/apps/v1", "statefulsets"),
 }
 """Kind → where it is served."""

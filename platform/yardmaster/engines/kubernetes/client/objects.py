@@ -46,6 +46,15 @@ def condition(found: Raw, kind: str) -> Raw:
     return next((one for one in found.get("status", {}).get("conditions") or () if one.get("type") == kind), {})
 
 
+def newest_first(events: Iterable[Raw]) -> tuple[Raw, ...]:
+    return tuple(sorted(events, key=_event_time, reverse=True))
+
+
+def _event_time(event: Raw) -> str:
+    times: list[Any] = [event.get("lastTimestamp"), event.get("eventTime"), event["metadata"].get("creationTimestamp")]
+    return str(next((one for one in times if one), ""))
+
+
 def moment(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 

@@ -19,6 +19,7 @@ from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.peers import address_in, in_namespace, port_of, portal_peers
 from yardmaster.engines.kubernetes.render.pods import EPHEMERAL
 from yardmaster.errors import Misconfigured
+from yardmaster.job.volumes import VolumeKind
 from yardmaster.quantity import format_cpu
 from yardmaster.queueing.ledger import RUNNING_JOBS, Quota
 from yardmaster.queueing.resources import DEVICE
@@ -183,6 +184,7 @@ def _resource_quota(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions)
         **{one: str(options.most_pods) for one in ("count/jobs.batch", "count/statefulsets.apps")},
         "services.loadbalancers": "0",
         "services.nodeports": "0",
+        "persistentvolumeclaims": str(len(VolumeKind)) if options.volume_class else "0",
     }
     if quota.cpu is not None:
         hard["requests.cpu"] = hard["limits.cpu"] = format_cpu(quota.cpu)

@@ -26,13 +26,14 @@ from yardmaster.engines.kubernetes.render.record import (
     in_order_of_application,
     released_in,
 )
+from yardmaster.engines.kubernetes.render.volumes import OF_CLAIMS
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.hindrances import IMAGE_PULL
 from yardmaster.lifecycle.phases import ABSENT, Observation, Refused, TaskPhase, TaskState
-from yardmaster.lifecycle.placing_words import SCALING_UP
+from yardmaster.lifecycle.placing_words import SCALING_UP, VOLUME_PENDING
 from yardmaster.lifecycle.success import UNSCHEDULABLE
 
-_NOT_PLACED = (UNSCHEDULABLE, SCALING_UP)
+_NOT_PLACED = (UNSCHEDULABLE, SCALING_UP, VOLUME_PENDING)
 
 _AFTER_ALL_ELSE = "foregroundDeletion"
 """The finalizer of an object that goes when all that belongs to it has gone."""
@@ -128,7 +129,8 @@ def events_wanted(seen: Observation) -> list[str]:
     pending = [one for one in seen.tasks if one.phase is TaskPhase.PENDING] if seen.exists else []
     lacks_reason = any(not one.reason or (one.reason == IMAGE_PULL and lacks_words(one.message)) for one in pending)
     is_refused = any(one.reason in _NOT_PLACED for one in pending)
-    return ["type=Warning"] * lacks_reason + [f"reason={one}" for one in GROWTH_EVENTS if is_refused]
+    of_claims = [OF_CLAIMS] * any(one.reason == VOLUME_PENDING for one in pending)
+    return ["type=Warning"] * lacks_reason + [f"reason={one}" for one in GROWTH_EVENTS if is_refused] + of_claims
 
 
 def _refused(roles: Sequence[RoleSeen], tasks: Sequence[TaskState]) -> Refused | None:

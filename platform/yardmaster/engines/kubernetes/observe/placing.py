@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from yardmaster.engines.kubernetes.client.objects import Raw, condition, moment
-from yardmaster.lifecycle.placing_words import NODE_DRAINED, NODE_NOT_READY, SCALING_UP
+from yardmaster.engines.kubernetes.render.volumes import why_pending
+from yardmaster.lifecycle.placing_words import NODE_DRAINED, NODE_NOT_READY, SCALING_UP, VOLUME_PENDING
 from yardmaster.lifecycle.success import UNSCHEDULABLE
 
 GROWTH_EVENTS = ("TriggeredScaleUp", "NotTriggerScaleUp", "Nominated")
@@ -36,6 +37,8 @@ _MEANING = (
     ("node.kubernetes.io/not-ready", "A node that is not ready takes no tasks."),
     ("node.kubernetes.io/unreachable", "A node that does not answer takes no tasks."),
 )
+_NO_VOLUME = re.compile(r"persistentvolumeclaim|persistent volumes to bind", re.IGNORECASE)
+"""The scheduler's words where a claim of the pod has no volume, or is not there."""
 _LONGEST_MESSAGE = 2000
 
 
@@ -67,13 +70,15 @@ def has_failed(pod: Raw) -> bool:
     return pod.get("status", {}).get("phase") == "Failed" and not was_taken_away(pod)
 
 
-def placing_of(pod: Raw, events: Sequence[Raw]) -> Cause:
+def placing_of(pod: Raw, events: Sequence[Raw], claims: Sequence[Raw] = ()) -> Cause:
     """Of a pod without a node: why the scheduler has none for it, and whether there is one to come. `events` are those
-    about the pod, newest first."""
+    about the pod, newest first, and `claims` those about the volumes of its namespace."""
     scheduled = condition(pod, "PodScheduled")
     if scheduled.get("status") != "False":
         return NOTHING
     said = short(scheduled.get("message", ""))
+    if _NO_VOLUME.search(said):
+        return Cause(VOLUME_PENDING, f"{said} {why_pending(claims)}" if claims else said)
     node = pod["status"].get("nominatedNodeName")
     if node:
         return Cause(SCALING_UP, f"Tasks of lower priority are evicted from {node} for it. {said}".strip())

@@ -67,8 +67,9 @@ def container_status(pod: Raw, kind: str = "containerStatuses", name: str = name
     return next((one for one in found if one.get("name") == name), {})
 
 
-def hindrance_of(pod: Raw, events: tuple[Raw, ...] = ()) -> Cause:
-    """Why a pod that has not begun has not: its container's, its image's, the scheduler's or its node's word."""
+def hindrance_of(pod: Raw, events: tuple[Raw, ...] = (), claims: tuple[Raw, ...] = ()) -> Cause:
+    """Why a pod that has not begun has not: its container's, its image's, the scheduler's or its node's word. `claims`
+    are the events about the volumes of its namespace."""
     for kind, name in (("initContainerStatuses", "runner"), ("containerStatuses", names.CONTAINER)):
         waiting = container_status(pod, kind, name).get("state", {}).get("waiting") or {}
         word, message = waiting.get("reason", ""), short(waiting.get("message", ""))
@@ -78,7 +79,7 @@ def hindrance_of(pod: Raw, events: tuple[Raw, ...] = ()) -> Cause:
             return Cause(IMAGE_PULL, _registry_words(message, events))
         if word in _START:
             return Cause("StartFailed", f"{word}: {message}")
-    placing = placing_of(pod, events)
+    placing = placing_of(pod, events, claims)
     if placing.reason:
         return placing
     if condition(pod, "PodReadyToStartContainers").get("status") == "True":

@@ -23,6 +23,7 @@ from yardmaster.engines.kubernetes.observe.store import KINDS
 from yardmaster.engines.kubernetes.observe.watching import Watching
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.options import TaskOptions
+from yardmaster.engines.kubernetes.render.volumes import is_of_claim
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import ABSENT, Observation
@@ -211,7 +212,7 @@ class Reader:
             kinds = sorted({fields for key in unknown for fields in wanted[key]})
             events = [one for fields in kinds for one in self._api.find("Event", self._place(unknown), fields=fields)]
             for key in unknown:
-                known[key] = mine = _about(key, events)
+                known[key] = mine = _about(key, events, self._place([key]))
                 self._pending_events.keep(key, mine, now)
         return {**found, **{key: observation_of(replace(seen[key], events=known[key] or ())) for key in wanted}}
 
@@ -241,6 +242,11 @@ def _version(found: Raw) -> int:
     return version_of(found["metadata"]["resourceVersion"])
 
 
-def _about(key: JobKey, events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Events of the run's objects: all are named after it."""
-    return [one for one in events if (one.get("involvedObject") or {}).get("name", "").startswith(key.name)]
+def _about(key: JobKey, events: Iterable[Mapping[str, Any]], namespace: str) -> list[Mapping[str, Any]]:
+    """Events of the run's objects, which are all named after it, and of the volumes of its namespace."""
+    return [
+        one
+        for one in events
+        if (of := one.get("involvedObject") or {}).get("name", "").startswith(key.name)
+        or (is_of_claim(one) and of.get("namespace") == namespace)
+    ]

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from yardmaster.engines.kubernetes.client.objects import Raw, is_ending, moment
+from yardmaster.engines.kubernetes.client.objects import Raw, is_ending, moment, newest_first
 from yardmaster.engines.kubernetes.observe import podfacts as pods
 from yardmaster.engines.kubernetes.observe.placing import (
     NOTHING,
@@ -28,6 +28,7 @@ from yardmaster.engines.kubernetes.observe.roles import (
 )
 from yardmaster.engines.kubernetes.render.manifests import HOPELESS
 from yardmaster.engines.kubernetes.render.record import Released
+from yardmaster.engines.kubernetes.render.volumes import is_of_claim
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import TaskPhase, TaskState
 from yardmaster.lifecycle.placing_words import NAMESPACE_INCOMPLETE
@@ -65,7 +66,7 @@ def task_of(one: RoleSeen, index: int) -> TaskState:
         before = pods.wrote_too_much_before(_events_of(one, pod, earlier=True)) if one.role is Role.PS else NOTHING
         if before.reason:  # a set's pods have one name: this one takes the place of that
             return replace(state, phase=TaskPhase.FAILED, reason=before.reason, message=before.message)
-        why = pods.hindrance_of(pod, _events_of(one, pod))
+        why = pods.hindrance_of(pod, _events_of(one, pod), _events_of_claims(one))
         phase_now = TaskPhase.FAILED if is_permanent(why.reason) else TaskPhase.PENDING
         return replace(state, phase=phase_now, reason=why.reason, message=why.message)
     if phase == "Succeeded":
@@ -168,12 +169,12 @@ def _events_of(one: RoleSeen, found: Raw, *, earlier: bool = False) -> tuple[Raw
     about = [(event, event.get("involvedObject") or {}) for event in one.events]
     named = [(event, of.get("uid", "")) for event, of in about if of.get("name") == name_of(found)]
     mine = [event for event, of in named if earlier or of in ("", uid)]
-    return tuple(sorted(mine, key=_event_time, reverse=True))
+    return newest_first(mine)
 
 
-def _event_time(event: Raw) -> str:
-    times: list[Any] = [event.get("lastTimestamp"), event.get("eventTime"), event["metadata"].get("creationTimestamp")]
-    return str(next((one for one in times if one), ""))
+def _events_of_claims(one: RoleSeen) -> tuple[Raw, ...]:
+    """The events about the volumes of the namespace, newest first."""
+    return newest_first(event for event in one.events if is_of_claim(event))
 
 
 def _terminated(pod: Raw) -> Raw:

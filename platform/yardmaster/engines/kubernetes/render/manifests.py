@@ -39,6 +39,7 @@ from yardmaster.errors import Misconfigured, Problem, SpecRejected
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec
 from yardmaster.job.strategy import is_service, only_serves, server_roles
+from yardmaster.job.volumes import where_there_are_none
 from yardmaster.lifecycle.failures import EXIT_STAGE_IN_FAILED, EXIT_TOKEN_REFUSED
 
 Manifest = dict[str, Any]
@@ -65,6 +66,7 @@ class Run:
     def of(cls, spec: TrainingSpec, key: JobKey, access: TaskAccess, options: TaskOptions) -> Run:
         cluster = cluster_map(spec, key, options)
         problems = (*too_many_peers(spec, key, options, cluster), *refused_resources(spec, options))
+        problems += () if options.volume_class else tuple(where_there_are_none(spec))
         text = cluster_variable(cluster)
         return cls(
             owner(spec, key, options),

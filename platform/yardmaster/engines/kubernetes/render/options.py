@@ -75,6 +75,8 @@ class TaskOptions:
     """What of that a node must have left for a task to be put there: most write little, and small nodes take them."""
     scratch_in_namespace: str = ""
     """The most that all tasks of a namespace may write together, by their limits; empty: `most_pods` times one's."""
+    volume_class: str = ""
+    """The StorageClass of the volumes that namespaces may have, which gives ReadWriteMany; empty: there are none."""
     port: int = 2222
     """Where each task's TensorFlow server listens. Every pod has an address of its own."""
 
@@ -195,6 +197,8 @@ def _problems(options: TaskOptions) -> list[str]:
         found.append("service_domain is no DNS name.")
     if options.topology_key and not _LABEL_NAME.fullmatch(options.topology_key):
         found.append(f"topology_key is {options.topology_key!r}: it is the name of a label of nodes.")
+    if options.volume_class and not _DOMAIN.fullmatch(options.volume_class):
+        found.append(f"volume_class is {options.volume_class!r}: it is the name of a StorageClass.")
     if options.user < 1:
         found.append("user is root: tasks run as any other user.")
     if options.deadline_margin < 1:

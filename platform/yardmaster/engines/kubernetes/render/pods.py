@@ -19,9 +19,11 @@ from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.names import CLUSTER
 from yardmaster.engines.kubernetes.render.node_pools import NodePool
 from yardmaster.engines.kubernetes.render.options import TaskOptions
+from yardmaster.engines.kubernetes.render.volumes import claim_mounts, claim_volumes, volume_variables
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Resources, Role, TrainingSpec
 from yardmaster.job.strategy import server_roles
+from yardmaster.job.volumes import mounts_of
 from yardmaster.quantity import format_cpu
 from yardmaster.queueing.resources import asks_for_one
 
@@ -68,6 +70,12 @@ def pod_template(
         "volumes": _volumes(key, options),
         **_placement(key, pool, options),
     }
+    mounts = mounts_of(spec, key)
+    if mounts:
+        container, variables = pod["containers"][0], volume_variables(spec, mounts)
+        container["volumeMounts"] += claim_mounts(mounts)
+        container["env"] += [{"name": name, "value": value} for name, value in variables.items()]
+        pod["volumes"] += claim_volumes(mounts)
     if options.runner_image:
         pod["initContainers"] = [_runner_copy(asked, options)]
     return {"metadata": {"labels": {**labels, **({names.NAMED: names.SERVICE} if is_named else {})}}, "spec": pod}
