@@ -36,6 +36,7 @@ from apps.dispatch.messages import (
 from apps.dispatch.outbox import ATTEMPT_DECIDED
 from apps.jobs.engines.namespaces import engine_namespaces_keep, engine_namespaces_sweep
 from apps.jobs.engines.probes import network_is_due, probes_sweep
+from apps.jobs.engines.volumes import volumes_keep, volumes_sweep
 from apps.jobs.state.exports import export_settle, exports_settle
 from apps.jobs.state.outputs import outputs_settle, outputs_sweep
 from apps.jobs.state.publications import part_settle
@@ -162,6 +163,7 @@ def sweep_uploads() -> None:
 def keep_namespace(namespace_id: str) -> None:
     """Look after what engines keep for one namespace."""
     engine_namespaces_keep(uuid.UUID(namespace_id))
+    volumes_keep(uuid.UUID(namespace_id))
 
 
 @shared_task(name=CARRY_OUT_REMOVAL)  # type: ignore[untyped-decorator]
@@ -175,6 +177,7 @@ def sweep_namespaces() -> None:
     """Wake every namespace and every removal that is due."""
     now = timezone.now()
     engine_namespaces_sweep(now)
+    volumes_sweep(now)
     removals_sweep(now)
 
 

@@ -27,6 +27,7 @@ from apps.jobs.engines.manifests import manifests_of_spec
 from apps.jobs.explanations.waiting_words import NEVER, columns_of_never, shortage_json
 from apps.jobs.state.books import books_of, queued_on
 from apps.jobs.state.specs import asked_spec
+from apps.jobs.state.volumes import volume_problems
 from apps.namespaces.models import Namespace, limits_of
 from apps.namespaces.models import Quota as QuotaRow
 from apps.namespaces.selectors import quota_of
@@ -90,7 +91,7 @@ def job_check(*, user: User, namespace: Namespace, data: object, engine: str | N
     chosen = engine_chosen(user, engine)
     try:
         spec = asked_spec(data)
-        warnings = launch_warnings(user, namespace, spec)
+        warnings = launch_warnings(user, namespace, spec, chosen)
     except SpecRejected as error:
         return JobCheck(_REFUSED, error.problems)
     found = check_capacity(spec, namespace.pk, chosen, timezone.now())
@@ -148,9 +149,9 @@ def _quotas(namespace_id: uuid.UUID) -> dict[uuid.UUID, Quota]:
     return {} if row is None else {namespace_id: limits_of(row)}
 
 
-def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec) -> list[Finding]:
+def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: str) -> list[Finding]:
     """The warnings about this spec's code. Raises `SpecRejected` with everything that makes it impossible."""
-    problems = _missing(user, spec) + secret_problems(namespace, spec)
+    problems = _missing(user, spec) + secret_problems(namespace, spec) + volume_problems(namespace, engine, spec)
     findings = [] if any(problem.field == "code" for problem in problems) else _findings(user, spec)
     problems += [_as_problem(one) for one in findings if one.severity is Severity.ERROR]
     if problems:
@@ -158,9 +159,9 @@ def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec) -> list[F
     return findings
 
 
-def launch_warnings(user: User, namespace: Namespace, spec: TrainingSpec) -> list[Finding]:
+def launch_warnings(user: User, namespace: Namespace, spec: TrainingSpec, engine: str) -> list[Finding]:
     """What will not work as meant in this namespace: in the code, and its priority. Raises as `checked_spec` does."""
-    found = checked_spec(user, namespace, spec)
+    found = checked_spec(user, namespace, spec, engine)
     ceiling = quota_of(namespace).priority_ceiling
     if spec.priority <= ceiling:
         return found

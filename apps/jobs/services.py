@@ -59,7 +59,7 @@ def job_launch(
         return earlier, []
     refuse_unrunnable(chosen, spec)
     foreign = foreign_models(user, spec, chosen, confirmed=confirm_foreign_model)
-    warnings = launch_warnings(user, namespace, spec)
+    warnings = launch_warnings(user, namespace, spec, chosen)
     now = timezone.now()
     columns = columns_of(spec) | accepted_or_refused(spec, namespace, chosen, now, accept=accept_never_fits)
     with transaction.atomic():
@@ -190,7 +190,7 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None, accept_
     engine_chosen(user, job.engine)
     spec = asked_again(spec or stored_spec(job.spec))
     refuse_unrunnable(job.engine, spec)
-    checked_spec(user, job.namespace, spec)
+    checked_spec(user, job.namespace, spec, job.engine)
     _require_over(job, "retried")
     now = timezone.now()
     columns = columns_of(spec) | accepted_or_refused(spec, job.namespace, job.engine, now, accept=accept_never_fits)

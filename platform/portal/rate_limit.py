@@ -50,7 +50,10 @@ _LAUNCHES = re.compile(
     rf"|/api/v1/dataset-versions/{_ID}/prepare/|/datasets/versions/{_ID}/prepare/"
     rf"|/api/v1/model-versions/{_ID}/batch/|/model-versions/{_ID}/batch/"
     rf"|/api/v1/services/|/model-versions/{_ID}/try/start/"
+    rf"|/api/v1/dataset-versions/{_ID}/volume/|/datasets/versions/{_ID}/volume/"
+    rf"|(?:/api/v1)?/namespaces/{_ID}/volumes/{_ID}/(?:clean/|versions/{_ID}/(?:remove/)?)"
 )
+_LAUNCHING = ("POST", "PUT", "DELETE")
 _UPLOADS = re.compile(r"/api/v1/uploads/")
 
 
@@ -96,7 +99,7 @@ def demand_of(kind: str, method: str, path: str, caller: Caller, address: str) -
     if _EXPENSIVE.fullmatch(path):
         takings.append(_taking("expensive", "EXPENSIVE", caller))
         work = Work(who, _places("expensive", who) if caller.is_known else ())  # a stranger is sent to sign in
-    elif method == "POST" and _LAUNCHES.fullmatch(path):
+    elif method in _LAUNCHING and _LAUNCHES.fullmatch(path):
         takings.append(_taking("launches", "LAUNCHES", caller))
     elif method == "POST" and _UPLOADS.fullmatch(path):
         takings.append(_taking("uploads", "UPLOADS", caller))

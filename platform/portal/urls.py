@@ -3,7 +3,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from apps.accounts import pages as accounts
-from apps.administration import audit_pages, namespace_pages, secret_pages
+from apps.administration import audit_pages, namespace_pages, secret_pages, volume_pages
 from apps.api.outside import unknown_address
 from apps.api.readiness import healthz, readyz
 from apps.code import pages as code
@@ -33,6 +33,7 @@ API = (
     "jobs.api.detail_views",
     "jobs.api.output_views",
     "jobs.api.prepare_views",
+    "jobs.api.volume_views",
     "jobs.task_api.views",
     "logs.task_views",
     "logs.views",
@@ -46,6 +47,7 @@ PAGES = (
     accounts,
     namespace_pages,
     secret_pages,
+    volume_pages,
     audit_pages,
     notifications,
     jobs,

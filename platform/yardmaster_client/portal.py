@@ -105,6 +105,34 @@ class Yardmaster:
     def secret_delete(self, namespace_id: str, name: str, *, force: bool = False) -> None:
         self.transport.delete(f"namespaces/{namespace_id}/secrets/{name}/" + ("?force=1" if force else ""))
 
+    def volumes(self, namespace_id: str) -> Iterator[dict[str, Any]]:
+        """The volumes of a namespace: `kind`, `engine`, `size`, `state`, `message`."""
+        return (dict(row) for row in self.transport.pages(f"namespaces/{namespace_id}/volumes/"))
+
+    def volume_create(self, namespace_id: str, **wanted: Any) -> dict[str, Any]:
+        """`kind` (`data` or `log`), `size` (bytes, or such as `100Gi`), and `engine` if it is not the default."""
+        return dict(self.transport.post(f"namespaces/{namespace_id}/volumes/", wanted))
+
+    def volume_resize(self, namespace_id: str, volume_id: str, size: int | str) -> dict[str, Any]:
+        return dict(self.transport.patch(f"namespaces/{namespace_id}/volumes/{volume_id}/", {"size": size}))
+
+    def volume_delete(self, namespace_id: str, volume_id: str) -> None:
+        self.transport.delete(f"namespaces/{namespace_id}/volumes/{volume_id}/")
+
+    def version_on_volumes(self, version_id: str) -> list[dict[str, Any]]:
+        """On which engines' data volumes a dataset version is, or is on its way: `engine`, `state`, `job`."""
+        return [dict(row) for row in self.transport.get(f"dataset-versions/{version_id}/volume/")]
+
+    def version_publish(self, version_id: str, *, engine: str | None = None) -> dict[str, Any]:
+        """Publish a dataset version to the data volume of its namespace. One that is there is returned as it is."""
+        body = {} if engine is None else {"engine": engine}
+        return dict(self.transport.put(f"dataset-versions/{version_id}/volume/", body))
+
+    def version_unpublish(self, version_id: str, *, engine: str | None = None) -> dict[str, Any]:
+        """Remove it from there."""
+        query = {} if engine is None else {"engine": engine}
+        return dict(self.transport.ask("DELETE", f"dataset-versions/{version_id}/volume/", params=query))
+
     def usage(self, **query: str) -> dict[str, Any]:
         """Hours used by namespace, user and engine. `query`: `namespace`, `from`, `to` (times as ISO 8601)."""
         return dict(self.transport.get("usage/", **query))

@@ -14,10 +14,11 @@ from django.core.signals import setting_changed
 
 from apps.accounts.models import User
 from apps.errors import Forbidden
-from yardmaster.engines.base import Engine, Refuses
+from yardmaster.engines.base import Engine, Refuses, Volumes
 from yardmaster.engines.registry import EngineRegistry
 from yardmaster.errors import Misconfigured, Problem, SpecRejected
 from yardmaster.job.spec import TrainingSpec
+from yardmaster.job.volumes import where_there_are_none
 
 
 @cache
@@ -92,5 +93,13 @@ def refuse_unrunnable(name: str, spec: TrainingSpec) -> None:
     with contextlib.suppress(Misconfigured):
         engine = engine_named(name)
         problem = engine.refusal(spec) if isinstance(engine, Refuses) else None
-        if problem is not None:
-            raise SpecRejected([problem])
+        problems = [] if problem is None else [problem]
+        if not offers_volumes(engine):
+            problems += where_there_are_none(spec)
+        if problems:
+            raise SpecRejected(problems)
+
+
+def offers_volumes(engine: Engine) -> bool:
+    """Whether a namespace can have volumes there."""
+    return isinstance(engine, Volumes) and engine.offers_volumes()

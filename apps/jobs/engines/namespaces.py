@@ -24,7 +24,9 @@ from apps.audit.services import record
 from apps.dispatch.leases import claim_due, due
 from apps.dispatch.messages import KEEP_NAMESPACE, enqueue_now
 from apps.jobs.engines.configured import engine_named, engine_names, settings_digest
+from apps.jobs.models import Volume
 from apps.jobs.state.ledger import held_by
+from apps.jobs.state.volumes import volumes_gone
 from apps.namespaces.models import EngineNamespace, Namespace, limits_of
 from apps.namespaces.models import Quota as QuotaRow
 from yardmaster.backoff import delay
@@ -169,6 +171,7 @@ def _found_in_shape(rows: QuerySet[EngineNamespace], engine: str, now: datetime)
 def _remove(row: EngineNamespace, engine: Namespaces, mine: QuerySet[EngineNamespace], clock: Clock) -> None:
     remains = engine.remove(row.namespace_id)
     if remains.gone:
+        volumes_gone(Volume.objects.filter(namespace_id=row.namespace_id, engine=row.engine))
         if EngineNamespace.objects.filter(pk=row.pk).delete()[0]:
             record(None, "engine_namespace.removed", f"namespace:{row.namespace_id}", slug=row.slug, engine=row.engine)
         return

@@ -13,6 +13,7 @@ from typing import Any
 from django import forms
 
 from apps.jobs.launch.parts import (
+    LOG_DIRS,
     MODEL,
     SERVER_WORDS,
     Fault,
@@ -32,7 +33,18 @@ from apps.jobs.launch.parts import (
     select,
 )
 from yardmaster.errors import Problem
-from yardmaster.job.spec import DatasetInput, InputMode, InputShare, Paths, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec import (
+    DatasetInput,
+    InputMode,
+    InputShare,
+    InputSource,
+    LogDir,
+    Paths,
+    Role,
+    RoleSpec,
+    Strategy,
+    TrainingSpec,
+)
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, shorten
 from yardmaster.job.strategy import ROLES, RoleRule, is_service, only_serves
 from yardmaster.quantity import exact_bytes, format_cpu, format_duration, parse_duration
@@ -45,6 +57,7 @@ DURATIONS = ("max_runtime", "grace_period", "reclaim_delay")
 _ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR)
 _LIMITS = ("retries", *DURATIONS, "priority")
 _BESIDE_SPEC = ("namespace", "engine")
+_OF_SCRIPT = ("code", "entry_point", "arguments", "secrets", "success", "model", "log_dir")
 _SHAPES: Mapping[Strategy, Mapping[Role, int]] = {
     Strategy.SINGLE: {Role.WORKER: 1},
     Strategy.BETWEEN_GRAPH: {Role.WORKER: 2, Role.PS: 1},
@@ -98,6 +111,7 @@ class LaunchForm(SpecForm):
         help_text="What the tasks write into OUTPUT_DIR becomes a version of this dataset when the job has succeeded.",
     )  # fmt: skip
     publishes_note = forms.CharField(label="Note of that version", required=False)
+    log_dir = forms.CharField(label="Log directory", required=False, widget=forms.Select(choices=LOG_DIRS))
     namespace = forms.CharField(label="Namespace", required=False)
     engine = forms.CharField(label="Engine", required=False)
 
@@ -143,8 +157,12 @@ class LaunchForm(SpecForm):
         rows.title, rows.extra = title, 2 if add == prefix else 1
         return rows
 
-    def offer(self, *, codes: list[Any], datasets: list[Any], models: list[Any]) -> None:
+    has_volumes = False
+    """Whether it offers them."""
+
+    def offer(self, *, codes: list[Any], datasets: list[Any], models: list[Any], has_volumes: bool = False) -> None:
         """The options of its selects, in groups. Which of them are allowed is decided at the launch."""
+        self.has_volumes = has_volumes
         select(self.fields["code"], codes, "" if self.texts()["code"] else "Choose a code version")
         for form in self.inputs.forms:
             inputs = [*datasets, *_named_as_models(models)]
@@ -194,10 +212,7 @@ class LaunchForm(SpecForm):
         if "publishes" in spec:
             spec["publishes"] = {"dataset": spec["publishes"], "note": note}
         # What only a script needs stays in the form, should another strategy be chosen, and is not meant meanwhile.
-        unmeant: tuple[str, ...] = (
-            () if self.runs_script else ("code", "entry_point", "arguments", "secrets", "success", "model")
-        )
-        unmeant += () if self.can_publish else ("publishes",)
+        unmeant = (() if self.runs_script else _OF_SCRIPT) + (() if self.can_publish else ("publishes",))
         return {name: value for name, value in spec.items() if value not in ({}, []) and name not in unmeant}
 
     def add_problems(self, problems: Iterable[Problem]) -> None:
@@ -257,7 +272,7 @@ class LaunchForm(SpecForm):
             "secrets": self.secrets.faults,
             "limits": wrong & set(_LIMITS),
             "success": self.success.errors,
-            "paths": self.paths.errors or wrong & {"model", "publishes", "publishes_note"},
+            "paths": self.paths.errors or wrong & {"model", "publishes", "publishes_note", "log_dir"},
             "place": wrong & set(_BESIDE_SPEC),
         }
         return {name for name, is_wrong in found.items() if is_wrong}
@@ -295,6 +310,7 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "model": spec.model_name,
         "publishes": "" if spec.publishes is None else spec.publishes.dataset,
         "publishes_note": "" if spec.publishes is None else spec.publishes.note,
+        "log_dir": "" if spec.log_dir is LogDir.DISK else spec.log_dir.value,
         "success": {"rule": spec.success_rule.value, "percent": str(spec.success_percent)},
         "retries": str(spec.retries),
         "priority": str(spec.priority),
@@ -362,9 +378,10 @@ def _of_role(one: RoleSpec) -> Values:
 def _of_input(one: DatasetInput) -> Values:
     mode = "" if one.mode is InputMode.FOLDER else one.mode.value
     share = "" if one.share is InputShare.ALL else one.share.value
+    source = "" if one.source is InputSource.STORE else one.source.value
     version = str(one.dataset_version) if one.model_version is None else f"{MODEL}{one.model_version}"
     which = {"dataset_version": version, "name": one.name}
-    return which | {"mode": mode, "share": share, "stands_for": one.stands_for}
+    return which | {"mode": mode, "share": share, "stands_for": one.stands_for, "source": source}
 
 
 def _of_duration(duration: Any) -> str:

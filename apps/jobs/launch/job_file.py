@@ -33,7 +33,7 @@ _DEFAULTS = spec_to_json(TrainingSpec("job", Strategy.SINGLE, {Role.WORKER: Role
 _ALWAYS = ("name", "strategy", "roles", "code", "entry_point")
 _OF_SCRIPT = ("code", "entry_point")
 _WITHOUT_SCRIPT = [one.value for one in Strategy if only_serves(one)]
-_INPUT_DEFAULTS = {"name": "", "mode": "folder", "share": "all", "stands_for": ""}
+_INPUT_DEFAULTS = {"name": "", "mode": "folder", "share": "all", "stands_for": "", "source": "store"}
 _WIDTH = 1_000
 
 

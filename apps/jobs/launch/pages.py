@@ -30,6 +30,7 @@ from apps.errors import DomainError, NotFound
 from apps.jobs.checking import NeverFits
 from apps.jobs.engines.listing import engines_for
 from apps.jobs.engines.manifests import manifests_of_spec, yaml_file
+from apps.jobs.engines.volumes import engines_with_volumes
 from apps.jobs.launch import choices, preview
 from apps.jobs.launch.forms import (
     STRATEGIES,
@@ -264,10 +265,11 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     text = job_as_yaml(said.spec, namespace=namespace.slug, engine=values["engine"], names=names)
     verdict = preview.verdict_of(user, namespace, said, _untouched(request)) if check else None
     form = answer.refused or LaunchForm(values=values, add=answer.add)
-    form.offer(**{
-        name: choices.grouped(found, namespace.slug)
-        for name, found in (("codes", codes), ("datasets", datasets), ("models", models))
-    })  # fmt: skip
+    found = {"codes": codes, "datasets": datasets, "models": models}
+    form.offer(
+        **{name: choices.grouped(some, namespace.slug) for name, some in found.items()},
+        has_volumes=bool(engines_with_volumes()),
+    )
     return {
         "form": form,
         "verdict": verdict,

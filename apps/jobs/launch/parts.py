@@ -179,8 +179,8 @@ class RoleForm(SpecForm):
 MODES = (("", "Copied before the start"), ("stream", "Streamed during the training"))
 """The first is the default, so that a job file does not repeat it."""
 SHARES = (("", "Each task reads all of it"), ("shards", "Tasks divide the shards"))
-
-
+SOURCES = (("", "From the object store"), ("volume", "In place, from the data volume"))
+LOG_DIRS = (("", "On the disk of each task"), ("volume", "On the log volume, shared by all tasks"))
 MODEL = "model:"
 """Before the id of a version of a model, which is chosen where datasets are."""
 
@@ -192,6 +192,7 @@ class InputForm(SpecForm):
     )
     mode = forms.CharField(label="How it is read", required=False, widget=forms.Select(choices=MODES))
     share = forms.CharField(label="Shards", required=False, widget=forms.Select(choices=SHARES))
+    source = forms.CharField(label="Where it is read", required=False, widget=forms.Select(choices=SOURCES))
     stands_for = forms.CharField(
         label="S3 path in the script that it stands for (optional)",
         required=False,

@@ -12,6 +12,7 @@ from apps.jobs.models.attempt import (
 from apps.jobs.models.job import Job, JobEvent, JobInput
 from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
 from apps.jobs.models.publication import Publication, PublicationPart
+from apps.jobs.models.volume import Volume, VolumeCopy, VolumeLeftover
 
 __all__ = [
     "AdmissionLock",
@@ -30,4 +31,7 @@ __all__ = [
     "Reservation",
     "ScalarPoint",
     "TaskFact",
+    "Volume",
+    "VolumeCopy",
+    "VolumeLeftover",
 ]

@@ -24,7 +24,7 @@ MOST_CHOSEN = 6
 MOST_CURVES = 200
 _ABSENT = "–"
 _PATHS = Paths()
-_OF_INPUT = ("mode", "share", "stands_for")
+_OF_INPUT = ("mode", "share", "stands_for", "source")
 _SECONDS = ("max_runtime", "grace_period", "reclaim_delay")
 _USUAL = ("loss", "accuracy", "acc")
 
@@ -121,7 +121,7 @@ def tags_of(jobs: Sequence[Job]) -> list[str]:
 
 _ORDER = (
     "strategy", "roles", "code", "entry_point", "argument", "variable", "input", "secret", "retries", "max_runtime",
-    "grace_period", "reclaim_delay", "priority", "success", "paths",
+    "grace_period", "reclaim_delay", "priority", "success", "log_dir", "paths",
 )  # fmt: skip
 
 
@@ -144,6 +144,8 @@ def _flat(spec: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
     found |= {key: "no limit" if spec[key] is None else format_duration(spec[key]) for key in _SECONDS if key in spec}
     if success := spec.get("success"):
         found["success"] = f"{success.get('rule')} {success.get('percent')} %"
+    if "log_dir" in spec:
+        found["log_dir"] = spec["log_dir"]
     return found | {f"paths {key}": value or _ABSENT for key, value in spec.get("paths", {}).items()}
 
 

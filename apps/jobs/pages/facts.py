@@ -29,7 +29,7 @@ from apps.namespaces.selectors import namespaces_visible
 from apps.registry.models import ModelVersion
 from apps.registry.selectors import versions_of_jobs
 from apps.uploads.versioned.selectors import files_in
-from yardmaster.job.spec import DatasetInput, InputMode, InputShare, Strategy, TrainingSpec, known_role
+from yardmaster.job.spec import DatasetInput, InputMode, InputShare, InputSource, Strategy, TrainingSpec, known_role
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.lifecycle.failures import Blame, Verdict
 from yardmaster.lifecycle.phases import Phase, Wanted
@@ -296,4 +296,5 @@ def _reading(one: DatasetInput) -> str:
     streamed = ["streamed while reading"] if one.mode is InputMode.STREAM else []
     divided = ["shards divided among the workers"] if one.share is InputShare.SHARDS else []
     mapped = [f"stands for {one.stands_for}"] if one.stands_for else []
-    return ", ".join(streamed + divided + mapped)
+    in_place = ["read in place from the data volume"] if one.source is InputSource.VOLUME else []
+    return ", ".join(streamed + divided + mapped + in_place)

@@ -15,6 +15,7 @@ from apps.jobs.models import Job, JobAttempt, JobInput, TaskFact
 from apps.jobs.state import ledger
 from apps.secrets.delivery import secrets_of_job_write
 from yardmaster.errors import Problem, SpecRejected, SpecUnreadable
+from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import Role, Strategy, TrainingSpec
 from yardmaster.job.spec_json import spec_from_json, spec_to_json
 from yardmaster.job.spec_stored import remains_of, stored_spec
@@ -33,7 +34,16 @@ def asked_spec(data: object) -> TrainingSpec:
     if is_service(spec.strategy):
         message, remedy = "A service is no job of its own.", "Start it with POST /api/v1/services/, or on its page."
         raise SpecRejected([Problem("strategy", "not_launched", message, remedy, spec.strategy.value)])
+    _refuse_alone(spec)
     return spec
+
+
+def _refuse_alone(spec: TrainingSpec) -> None:
+    """A program that writes where others read is launched by the portal, which counts what it writes."""
+    if spec.program and PROGRAMS[spec.program].is_alone:
+        message = f"The program {spec.program} is no job of its own."
+        remedy = "Publish the version to the data volume on its page, or with `yardmaster datasets publish`."
+        raise SpecRejected([Problem("program", "not_launched", message, remedy, spec.program)])
 
 
 def columns_of(spec: TrainingSpec) -> dict[str, Any]:
@@ -63,7 +73,9 @@ def inputs_write(job: Job, spec: TrainingSpec) -> None:
 def asked_again(spec: TrainingSpec) -> TrainingSpec:
     """A specification that was stored and is to begin a new attempt. Raises `SpecRejected` with what today's rules say
     of it."""
-    return spec_from_json(spec_to_json(spec), settings.YARDMASTER_SPEC_LIMITS)
+    found = spec_from_json(spec_to_json(spec), settings.YARDMASTER_SPEC_LIMITS)
+    _refuse_alone(found)
+    return found
 
 
 def spec_or_remains(job: Job, attempt: JobAttempt | None = None) -> tuple[TrainingSpec, SpecUnreadable | None]:

@@ -24,7 +24,7 @@ from apps.uploads.selectors import StoredFile
 from apps.uploads.versioned.models import Version
 from apps.uploads.versioned.selectors import files_of
 from yardmaster.errors import Unavailable
-from yardmaster.job.spec import DatasetInput, Role, SecretInput
+from yardmaster.job.spec import DatasetInput, InputSource, Role, SecretInput
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.job.spec_stored import stored_spec
 from yardmaster.logs.keys import StreamKey
@@ -115,6 +115,7 @@ def _input(one: DatasetInput) -> dict[str, Any]:
     version = DatasetVersion.objects.filter(pk=one.version).select_related("parent").first()
     if version is None:
         raise NotFound(f"The dataset version {one.dataset_version} no longer exists.")
+    is_on_volume = one.source is InputSource.VOLUME
     return {
         "version": str(one.dataset_version),
         "name": one.name,
@@ -122,7 +123,8 @@ def _input(one: DatasetInput) -> dict[str, Any]:
         "mode": one.mode.value,
         "share": one.share.value,
         "stands_for": one.stands_for,
-        "files": _files(files_of(version)),
+        "source": one.source.value,
+        "files": [] if is_on_volume else _files(files_of(version)),
     }
 
 

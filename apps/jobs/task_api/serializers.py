@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from apps.jobs.state.outputs import OUTPUTS_AT_ONCE
 from apps.uploads.serializers import DeclaredFilesField, UploadSerializer
-from yardmaster.job.spec import InputMode, InputShare, Role
+from yardmaster.job.spec import InputMode, InputShare, InputSource, Role
 
 _ROLES = [(one.value, one.value) for one in Role]
 _LARGEST = 2**63 - 1
@@ -54,6 +54,10 @@ class InputOrderSerializer(CodeOrderSerializer):
     mode = serializers.ChoiceField(choices=[one.value for one in InputMode])
     share = serializers.ChoiceField(choices=[one.value for one in InputShare])
     stands_for = serializers.CharField(help_text="The s3:// path whose place it takes in scripts. May be empty.")
+    source = serializers.ChoiceField(  # type: ignore[assignment]
+        choices=[one.value for one in InputSource],
+        help_text="With volume, files are empty: they are read in place.",
+    )
 
 
 class CheckpointOrderSerializer(serializers.Serializer[Any]):

@@ -13,6 +13,7 @@ from django.utils import timezone
 from apps.jobs.models import Checkpoint, Job, JobEvent, JobOutput, Publication, ScalarPoint
 from apps.jobs.state.log_charges import log_release
 from apps.jobs.state.results import results_folder
+from apps.jobs.state.volumes import leftover_note
 from apps.registry.models import ModelVersion
 from apps.secrets.delivery import secrets_of_job_forget
 from apps.stores import log_store, storage
@@ -43,6 +44,7 @@ def remove(job: Job) -> bool:
     with transaction.atomic():
         tombstones_set(places, timezone.now())
         secrets_of_job_forget(job.pk)
+        leftover_note(job)
         job.delete()
     return True
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli import buckets
+from yardmaster_client.cli import buckets, volumes
 from yardmaster_client.cli.output import (
     Json,
     Namespace,
@@ -38,6 +38,7 @@ def register(parent: typer.Typer) -> None:
     data.command()(check)
     data.command()(prepare)
     buckets.add_to(data)
+    volumes.add_to(data)
     parent.add_typer(data, name="datasets")
     parent.add_typer(_commands("code", "Code: what jobs run."), name="code")
 

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from yardmaster_client.cli import accounts, audit, datasets, jobs, models, namespaces, secrets, serving
+from yardmaster_client.cli import accounts, audit, datasets, jobs, models, namespaces, secrets, serving, volumes
 from yardmaster_client.cli.output import fail
 from yardmaster_client.errors import NotReachable, NotSignedIn, PortalError
 from yardmaster_client.jobfile import JobFileError
@@ -22,7 +22,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (accounts, jobs, datasets, models, serving, namespaces, secrets, audit):
+for part in (accounts, jobs, datasets, models, serving, namespaces, volumes, secrets, audit):
     part.register(app)
 
 

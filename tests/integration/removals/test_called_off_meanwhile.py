@@ -96,9 +96,9 @@ def test_a_job_launched_while_its_namespace_is_removed_is_refused(world, ada, bo
     Membership.objects.create(namespace=team, user=ada, role=Role.MEMBER)
     reads = services.launch_warnings
 
-    def slowly(user, namespace, spec):
+    def slowly(user, namespace, spec, engine):
         namespace_remove(namespace=team, data=Data.KEEP, actor=admin)
-        return reads(user, namespace, spec)
+        return reads(user, namespace, spec, engine)
 
     monkeypatch.setattr(services, "launch_warnings", slowly)
     with pytest.raises(Conflict):

@@ -1,0 +1,137 @@
+"""The rows of volumes, and of what was published to them: which a job may use, who uses one, and what becomes of them
+when a job or a volume ends. Not here: what managers want and engines have (`apps.jobs.engines.volumes`), and the jobs
+that publish and remove (`apps.jobs.volume_copies`)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from apps.audit.services import record
+from apps.jobs.models import Job, Volume, VolumeCopy, VolumeLeftover
+from apps.namespaces.models import Namespace
+from apps.uploads.storage_ledger import give_back
+from yardmaster.errors import Problem, SpecUnreadable
+from yardmaster.job.programs import VOLUME_COPY, VOLUME_REMOVE
+from yardmaster.job.spec import InputSource, LogDir, TrainingSpec
+from yardmaster.job.spec_stored import stored_spec
+from yardmaster.job.volumes import VolumeKind, kinds_used
+from yardmaster.lifecycle.phases import Phase
+
+MOST_NAMED = 20
+
+
+def volumes_of(namespace: Namespace) -> QuerySet[Volume]:
+    """Those that it has or is to have, and those that go."""
+    return Volume.objects.filter(namespace=namespace).order_by("engine", "kind")
+
+
+def volume_for(namespace_id: uuid.UUID, engine: str, kind: VolumeKind) -> Volume | None:
+    """The one that jobs there use; None where there is none, or it goes."""
+    return Volume.objects.filter(namespace_id=namespace_id, engine=engine, kind=kind.value, goes=False).first()
+
+
+def volume_problems(namespace: Namespace, engine: str, spec: TrainingSpec) -> list[Problem]:
+    """What the job asks of volumes that the namespace does not have there."""
+    data = [
+        (f"inputs.{n}.source", one) for n, one in enumerate(spec.inputs) if one.source is InputSource.VOLUME
+    ]  # fmt: skip
+    found = []
+    if data and (volume := volume_for(namespace.pk, engine, VolumeKind.DATA)) is None:
+        found += [_no_volume(namespace, engine, VolumeKind.DATA, field) for field, _ in data]
+    elif data and volume is not None:
+        ready = volume.copies.filter(state=VolumeCopy.State.READY)
+        there = set(ready.filter(version__in=[one.version for _, one in data]).values_list("version", flat=True))
+        found += [_not_on_volume(field, one.version) for field, one in data if one.version not in there]
+    if spec.log_dir is LogDir.VOLUME and volume_for(namespace.pk, engine, VolumeKind.LOG) is None:
+        found.append(_no_volume(namespace, engine, VolumeKind.LOG, "log_dir"))
+    return found
+
+
+def _no_volume(namespace: Namespace, engine: str, kind: VolumeKind, field: str) -> Problem:
+    message = f"The namespace {namespace.slug} has no {kind} volume on the engine {engine}."
+    instead = "store" if kind is VolumeKind.DATA else "disk"
+    remedy = f"A manager can create one on the namespace's page. Or write {instead}."
+    return Problem(field, "no_volume", message, remedy, "volume")
+
+
+def _not_on_volume(field: str, version: uuid.UUID) -> Problem:
+    message = f"The dataset version {version} is not on the data volume."
+    return Problem(field, "not_on_volume", message, "Publish it to the volume first, or write store.", "volume")
+
+
+def jobs_using(volume: Volume, version: uuid.UUID | None = None) -> list[str]:
+    """The names of the jobs that are not over and use the volume; with `version` those that read that from it. Of many
+    the first."""
+    rows = Job.objects.filter(namespace_id=volume.namespace_id, engine=volume.engine, cleaned_up_at__isnull=True)
+    if version is not None:
+        rows = rows.filter(inputs__version=version)
+    found = []
+    for job in rows.filter(deleted_at__isnull=True).only("name", "spec").iterator(chunk_size=100):
+        if _uses(job, VolumeKind(volume.kind), version):
+            found.append(job.name)
+        if len(found) == MOST_NAMED:
+            break
+    return found
+
+
+def _uses(job: Job, kind: VolumeKind, version: uuid.UUID | None) -> bool:
+    try:
+        spec = stored_spec(job.spec)
+    except SpecUnreadable:
+        return False
+    if version is None:
+        return kind in kinds_used(spec)
+    return any(one.version == version and one.source is InputSource.VOLUME for one in spec.inputs)
+
+
+def volumes_gone(rows: Iterable[Volume]) -> None:
+    """The engine has nothing left of these: their bytes are free again."""
+    for row in rows:
+        with transaction.atomic():
+            if Volume.objects.filter(pk=row.pk).delete()[0]:
+                give_back(row.namespace_id, used=row.size, reserved=0)
+                facts = {"engine": row.engine, "kind": row.kind}
+                record(None, "volume.removed", f"volume:{row.pk}", namespace=row.namespace, **facts)
+
+
+def leftover_note(job: Job) -> None:
+    """The job is being deleted: what it left on the log volume is to be removed. In the running transaction."""
+    try:
+        spec = stored_spec(job.spec)
+    except SpecUnreadable:
+        return
+    if spec.log_dir is LogDir.VOLUME and (volume := volume_for(job.namespace_id, job.engine, VolumeKind.LOG)):
+        VolumeLeftover.objects.get_or_create(volume=volume, job_id=job.pk)
+
+
+def copies_settle(job: Job, spec: TrainingSpec, phase: Phase, now: datetime) -> None:
+    """The job has its verdict: what it published is there, or what it removed is gone; or neither can be said. In the
+    running transaction."""
+    is_well = phase is Phase.SUCCEEDED
+    if spec.program == VOLUME_REMOVE and is_well and "jobs" in spec.options:
+        gone = str(spec.options["jobs"]).split(",")
+        of_volume = {"volume__namespace_id": job.namespace_id, "volume__engine": job.engine}
+        VolumeLeftover.objects.filter(job_id__in=gone, **of_volume).delete()
+    for version in _versions_of(spec):
+        rows = VolumeCopy.objects.filter(
+            volume__namespace_id=job.namespace_id, volume__engine=job.engine, version=version
+        )
+        if spec.program == VOLUME_REMOVE and is_well:
+            rows.filter(state=VolumeCopy.State.REMOVING).delete()
+        elif spec.program == VOLUME_REMOVE:
+            rows.filter(state=VolumeCopy.State.REMOVING).update(state=VolumeCopy.State.FAILED, changed_at=now)
+        else:
+            settled = VolumeCopy.State.READY if is_well else VolumeCopy.State.FAILED
+            rows.filter(state=VolumeCopy.State.COPYING).update(state=settled, changed_at=now)
+
+
+def _versions_of(spec: TrainingSpec) -> Iterator[uuid.UUID]:
+    if spec.program == VOLUME_COPY:
+        yield from (one.version for one in spec.inputs)
+    elif spec.program == VOLUME_REMOVE and "version" in spec.options:
+        yield uuid.UUID(str(spec.options["version"]))
