@@ -7,6 +7,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -76,13 +77,19 @@ def key(on_cluster: ClusterHarness) -> Iterator[JobKey]:
 
 @pytest.fixture(scope="module")
 def portal(cluster: Cluster, account: Account, own_address: str) -> Iterator[RealPortal]:
-    """A whole portal that listens where pods reach it, with a prefix of its own for its namespaces, which are removed
-    at the end."""
+    """A whole portal that listens where pods reach it."""
+    with portal_on(cluster, account, own_address) as running:
+        yield running
+
+
+@contextmanager
+def portal_on(cluster: Cluster, account: Account, own_address: str, **tasks: object) -> Iterator[RealPortal]:
+    """The same, with more options of tasks. A prefix of its own for its namespaces, which are removed at the end."""
     prefix = f"{account.prefix}p{secrets.token_hex(2)}-"
     settings = {
         "YARDMASTER_KUBECONFIG": account.cluster.kubeconfig,
         "YARDMASTER_KUBERNETES_IMAGE": cluster.task_image,
-        "YARDMASTER_KUBERNETES_TASKS": json.dumps({**account.options, "namespace_prefix": prefix}),
+        "YARDMASTER_KUBERNETES_TASKS": json.dumps({**account.options, "namespace_prefix": prefix, **tasks}),
         "YARDMASTER_DEFAULT_ENGINE": "kubernetes",
         "YARDMASTER_ALLOWED_HOSTS": f"127.0.0.1,localhost,{own_address}",
     }

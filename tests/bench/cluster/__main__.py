@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from tests.bench import running
-from tests.bench.cluster import drain, kills, placement, reach, submit, watched, writes
+from tests.bench.cluster import drain, kills, placement, reach, submit, volumes, watched, writes
 from tests.bench.lines import Measurement
 from tests.cluster.reach import NEEDED, find_cluster
 
@@ -17,6 +17,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "kills": kills.measure,
     "placement": placement.measure,
     "watched": watched.measure,
+    "volumes": volumes.measure,
 }
 
 
