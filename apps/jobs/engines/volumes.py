@@ -200,7 +200,7 @@ def _look(namespace_id: uuid.UUID, engine_name: str, mine: QuerySet[Volume], clo
             volumes_gone([row])
             continue
         is_well = state.phase is ClaimPhase.READY and not state.message and not row.goes
-        mine.filter(pk=row.pk).update(
+        Volume.objects.filter(pk=row.pk, next_look_at=row.next_look_at).update(  # as long as its time is unmoved
             phase=state.phase.value, found_size=state.size, message=state.message, remedy="", looked_at=clock(),
             setbacks=0 if is_well else row.setbacks + 1, next_look_at=clock() + LOOK_EVERY if is_well
             else _later(row, clock()),

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[3]
 GATE = Path("apps/jobs/state/phase_gate.py")
 WRITES = {"update", "create", "update_or_create", "get_or_create", "bulk_create", "bulk_update"}
 MODELS = {"Job", "JobAttempt"}
-OTHERS = {"TaskFact"}
+OTHERS = {"TaskFact", "Volume"}
 """Models with a phase of another kind, where a chain of calls begins with their name."""
 
 
