@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from pathlib import Path
 
@@ -18,6 +19,11 @@ from yardmaster_client import PortalError, Yardmaster
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
 
 LINES = 1_000_000
+USES = """
+import os, sys, time
+print("seen", os.environ["API_KEY"] == sys.argv[-1][::-1], os.environ["API_KEY"], flush=True)
+time.sleep(600)
+"""
 PRINTS = """
 import sys
 for number in range(int(sys.argv[-1])):
@@ -62,6 +68,19 @@ def test_a_pods_own_token_is_in_no_log_and_an_argument_names_a_file_of_the_input
     (task,) = ada.jobs.tasks(job.id)
     assert job.started_at is not None
     assert task["phase"] == "SUCCEEDED"
+
+
+def test_a_secret_is_in_the_pod_of_the_job_that_names_it_and_in_no_log_or_object(ada: Yardmaster, cluster: Cluster):
+    value = "-".join(str(number) for number in range(40, 60))
+    home = next(one.id for one in ada.namespaces() if one.personal and one.role == "manager")
+    ada.secret_set(home, "API_KEY", {"value": value})
+    job = launch(ada, USES, value[::-1], secrets=[{"name": "API_KEY", "env": "API_KEY"}])
+    wait_for("its line", lambda: "seen True [secret API_KEY]" in text_of(ada, job), TRAINS)
+    kept = cluster.kubectl("get", "pods,jobs,secrets,configmaps", "--all-namespaces", "-o", "json")
+    assert job.id in kept
+    assert value not in kept
+    assert base64.b64encode(value.encode()).decode() not in kept
+    ada.jobs.stop(job.id)
 
 
 def test_a_portal_that_is_killed_and_comes_back_has_lost_no_line(ada: Yardmaster, portal: RealPortal):
