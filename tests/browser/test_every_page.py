@@ -31,6 +31,7 @@ NO_PAGES = {
     "model_restore_page", "model_version_restore_page",
     "job_output_file_page", "job_outputs_archive_page",
     "model_try_start", "model_try_stop", "model_try_extend", "model_try_predict",
+    "volume_resize", "volume_delete", "volume_clean_page", "volume_version_remove",
 }  # fmt: skip
 
 
