@@ -78,7 +78,7 @@ def bucket_scan(bucket_id: UUID, *, clock: Callable[[], float] = time.monotonic)
         is_over = _list_some(bucket, mine, clock)
         if is_over:
             _finish(bucket, mine)
-        elif timezone.now() - bucket.started_at > LONGEST:
+        elif _is_too_long(bucket):
             raise ScanFailed(f"The scan took more than {LONGEST}.", remedy="Register a folder with fewer objects.")
     except (YardmasterError, DomainError) as error:
         if not _try_later(bucket, mine, error):
@@ -90,14 +90,18 @@ def bucket_scan(bucket_id: UUID, *, clock: Callable[[], float] = time.monotonic)
 
 def _try_later(bucket: Bucket, mine: QuerySet[Bucket], error: Exception) -> bool:
     """Continue behind the last path after a while, where the server may answer then: the sweep wakes the scan. False:
-    it will not, or has failed too often."""
+    it will not, has failed too often, or the scan has taken too long."""
     if not isinstance(error, Unavailable) or _code_of(error) in (*_NO_RETRY, "NoSuchBucket"):
         return False
-    if bucket.failures >= RETRIES:
+    if bucket.failures >= RETRIES or _is_too_long(bucket):
         return False
     log.warning("The scan of %s is tried again: %s", bucket.pk, error)
     at = timezone.now() + delay(bucket.failures, _RETRY_FIRST, _RETRY_LONGEST)
     return bool(mine.update(failures=bucket.failures + 1, next_look_at=at))
+
+
+def _is_too_long(bucket: Bucket) -> bool:
+    return timezone.now() - bucket.started_at > LONGEST
 
 
 def _code_of(error: Exception) -> str:

@@ -218,6 +218,23 @@ def test_a_server_that_fails_for_long_ends_the_scan(ada, mine, theirs, with_toke
     assert (found.state, found.problem["code"]) == (State.FAILED, "scan_failed")
 
 
+def test_a_server_that_answers_now_and_then_does_not_keep_a_scan_for_ever(ada, mine, theirs, with_token, monkeypatch):
+    """Each page that is listed forgets the failures before it, so that their number alone would never end the scan."""
+    monkeypatch.setattr(scanning, "AT_ONCE", 1)
+    monkeypatch.setattr(S3Storage, "everything", lambda self, after="": _one_and_fails(after))
+    found = scanned(with_token(ada), theirs)
+    assert (found.state, found.scanned) == (State.SCANNING, 1)
+    Bucket.objects.update(next_look_at=timezone.now(), started_at=timezone.now() - scanning.LONGEST)
+    bucket_scan(found.pk)
+    found.refresh_from_db()
+    assert (found.state, found.problem["code"]) == (State.FAILED, "scan_failed")
+
+
+def _one_and_fails(after):
+    yield _object(after + "x")
+    raise Unavailable("the object store answered SlowDown")
+
+
 def _fails():
     raise Unavailable("the object store did not answer")
     yield
