@@ -37,7 +37,7 @@ from apps.uploads.manifest import (
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.removal import remove_after_loss
 from apps.uploads.selectors import SENT_BY_PEOPLE
-from apps.uploads.unpacking import UploadRefused, archive_unpack
+from apps.uploads.unpacking import UploadRefused, archive_unpack, is_quick
 from yardmaster.errors import Problem, Unavailable, YardmasterError
 from yardmaster.storage.assembly import CRC_BUDGET, Assembly, crc_budgets, in_parallel
 from yardmaster.storage.base import ObjectStat, Part, StorageFull
@@ -52,20 +52,24 @@ _WORTH_LISTING = 20
 _PROBLEMS_SHOWN = 20
 
 
-def upload_finish(upload_id: uuid.UUID) -> None:
+def upload_finish(upload_id: uuid.UUID, *, in_request: bool = False) -> bool:
     """Complete an upload in state `completing`. Anything else, and one that another process completes: nothing to do.
 
     What is wrong with the upload is kept in `problem`, takes it back to `open` (or to `failed` where sending again
     cannot help) and is raised as `DomainError` or `StorageFull`. Where the store does not answer, `Unavailable` is
-    raised and the state stays: the next call continues.
+    raised and the state stays: the next call continues. False, with `in_request` only: the files are put together, but
+    unpacking them is left to a worker.
     """
     lease = lease_claim(upload_id)
     if lease is None:
-        return
+        return True
     upload = Upload.objects.select_related("namespace").get(pk=upload_id)
     try:
         _assemble(upload, lease)
         if upload.unpack:
+            if in_request and not is_quick(upload, lease):
+                lease.release()
+                return False
             archive_unpack(upload, lease)
         _conclude(upload, lease)
     except LeaseLost:
@@ -73,6 +77,7 @@ def upload_finish(upload_id: uuid.UUID) -> None:
     except (DomainError, YardmasterError) as error:
         _note_problem(upload, lease, error)
         raise
+    return True
 
 
 def upload_finish_quietly(upload_id: uuid.UUID) -> bool:

@@ -38,10 +38,11 @@ ADDRESS_LIFE = timedelta(minutes=15)
 INLINE_BYTES = 256 << 20
 INLINE_FILES = 500
 """Up to here `complete` does its work within the request, a second or two; beyond, a worker does it."""
-INLINE_ZIP_BYTES = 16 << 20
-"""The same for a zip that is unpacked: it may hold many times its own size."""
-INLINE_ARCHIVE_BYTES = 1 << 20
-"""The same for other archives: what they hold is known at their end."""
+INLINE_ARCHIVE_BYTES = 16 << 20
+"""The same for an archive that is unpacked. Of these only a zip that says that it holds little is unpacked at once
+(`unpacking.is_quick`): what others hold is known at their end."""
+INLINE_UNPACKED_BYTES = 64 << 20
+"""So much is little, in `INLINE_FILES` files."""
 
 
 def part_size_for(largest: int) -> int:

@@ -27,7 +27,7 @@ from apps.uploads import storage_ledger
 from apps.uploads.announcing import check_files, is_in_order
 from apps.uploads.file_blocks import manifest_append
 from apps.uploads.finishing import upload_finish
-from apps.uploads.manifest import INLINE_ARCHIVE_BYTES, INLINE_BYTES, INLINE_FILES, INLINE_ZIP_BYTES, part_size_for
+from apps.uploads.manifest import INLINE_ARCHIVE_BYTES, INLINE_BYTES, INLINE_FILES, part_size_for
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.removal import mark_for_removal, remove, remove_now, tombstones_sweep
 from yardmaster.errors import Problem, Unavailable
@@ -104,9 +104,9 @@ def upload_complete(upload: Upload, *, unpack: bool = False) -> Upload:
     if state in (None, State.DELETING):
         raise NotFound()
     if state == State.COMPLETING:  # of this call, or of one before that was interrupted
-        if upload.file_count <= INLINE_FILES and upload.held <= _inline_bytes(upload, unpack):
-            upload_finish(upload.pk)
-        else:
+        most = INLINE_ARCHIVE_BYTES if unpack else INLINE_BYTES
+        is_small = upload.file_count <= INLINE_FILES and upload.held <= most
+        if not is_small or not upload_finish(upload.pk, in_request=True):
             enqueue(FINISH_UPLOAD, upload.pk)
     found = Upload.objects.select_related("namespace").filter(pk=upload.pk).first()
     if found is None:  # removed meanwhile
@@ -114,12 +114,6 @@ def upload_complete(upload: Upload, *, unpack: bool = False) -> Upload:
     if found.state == State.FAILED:
         raise problem_of(found)
     return found
-
-
-def _inline_bytes(upload: Upload, unpack: bool) -> int:
-    if not unpack:
-        return INLINE_BYTES
-    return INLINE_ZIP_BYTES if upload.example.lower().endswith(".zip") else INLINE_ARCHIVE_BYTES
 
 
 def problem_of(upload: Upload) -> DomainError | Unavailable:

@@ -18,7 +18,7 @@ from apps.uploads import storage_ledger
 from apps.uploads.announcing import most_files
 from apps.uploads.file_blocks import manifest_of, manifest_replace
 from apps.uploads.leases import Lease, LeaseLost
-from apps.uploads.manifest import LONGEST_FAULT, progress_forget
+from apps.uploads.manifest import INLINE_FILES, INLINE_UNPACKED_BYTES, LONGEST_FAULT, progress_forget
 from apps.uploads.models import Kind, State, Upload
 from yardmaster.storage.archives import ArchiveRefused
 from yardmaster.storage.assembly import CRC_BUDGET, in_parallel
@@ -36,6 +36,8 @@ _SMALL = 1 << 20
 _RESERVED_AHEAD = 64 << 20
 _FILES_AHEAD = 1_000
 """So that not each small file is a change of the namespace's account."""
+
+_TOO_MANY = ("zip_too_many_files", "too_many_files", "too_many_folders")
 
 Entry = tuple[str, int, Readable]
 """Path, size, and the bytes, which are read before the next entry is asked for."""
@@ -55,7 +57,7 @@ def archive_unpack(upload: Upload, lease: Lease) -> None:
     if upload.unpacked:
         return
     [archive] = manifest_of(upload.pk)
-    aside = f"uploads/{upload.pk}/archive.zip"  # out of the way: an entry may have its name
+    aside = _aside_of(upload)
     _step_aside(key_join(upload.key_prefix, archive.path), aside)
     try:
         with (
@@ -75,6 +77,26 @@ def archive_unpack(upload: Upload, lease: Lease) -> None:
     storage().delete(aside)
 
 
+def is_quick(upload: Upload, lease: Lease) -> bool:
+    """Whether a request may wait for it: a zip that says that it holds little, which is held to that, or what is
+    refused at once. By its content, not by its name. Reads the start, and of a zip the directory."""
+    if upload.unpacked:
+        return True
+    [archive] = manifest_of(upload.pk)
+    try:
+        place = _aside_of(upload)
+        if not _is_there(place):
+            place = key_join(upload.key_prefix, archive.path)
+        with io.BufferedReader(_Watched(place, archive.size, lease), _BUFFER) as file:
+            start = file.read(BLOCK)
+            if decompressor_for(start) is not None or is_tar(start):
+                return False
+            with Zip(file, archive.size, max_files=INLINE_FILES, beat=lease.beat) as opened:
+                return opened.total <= INLINE_UNPACKED_BYTES
+    except ArchiveRefused as error:
+        return error.code not in _TOO_MANY  # of more files than these are quick
+
+
 class _Watched(ObjectReader):
     """The archive, which is read by one thread. The lease is renewed while it is: one entry may take hours, also one
     that is passed over."""
@@ -88,15 +110,26 @@ class _Watched(ObjectReader):
         return super().readinto(buffer)
 
 
+def _aside_of(upload: Upload) -> str:
+    """Out of the way: an entry may have the archive's name."""
+    return f"uploads/{upload.pk}/archive.zip"
+
+
+def _is_there(key: str) -> bool:
+    try:
+        storage().stat(key)
+    except ObjectMissing:
+        return False
+    return True
+
+
 def _step_aside(key: str, aside: str) -> None:
     """Move the archive away, once: after a try that was interrupted, what lies at `key` may be an entry of that
     name."""
-    try:
-        storage().stat(aside)
-    except ObjectMissing:
-        storage().move(key, aside)
-    else:
+    if _is_there(aside):
         storage().delete(key)
+    else:
+        storage().move(key, aside)
 
 
 def _entries(upload: Upload, archive: ListedFile, file: IO[bytes], lease: Lease) -> Iterator[Entry]:

@@ -10,7 +10,7 @@ import uuid
 import pytest
 
 from apps.namespaces.selectors import namespace_for, quota_of
-from apps.uploads import services, unpacking
+from apps.uploads import finishing, unpacking
 from apps.uploads.file_blocks import manifest_of
 from apps.uploads.finishing import upload_finish
 from apps.uploads.models import State, Upload
@@ -63,9 +63,20 @@ def _use(ada) -> tuple[int, int]:
     return use.used, use.reserved
 
 
+@pytest.fixture
+def by_workers(monkeypatch):
+    """Requests leave tars to workers, as they do."""
+    monkeypatch.setattr(finishing, "is_quick", unpacking.is_quick)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Unpacked within the request, whose answer says what has become of it."""
+    monkeypatch.setattr(finishing, "is_quick", lambda upload, lease: True)
+
+
 @pytest.mark.parametrize("mode", MODES)
-def test_the_files_of_the_tar_take_its_place_whatever_it_is_called(ada, client, tmp_path, mode, monkeypatch):
-    monkeypatch.setattr(services, "INLINE_ARCHIVE_BYTES", 1 << 30)
+def test_the_files_of_the_tar_take_its_place_whatever_it_is_called(ada, client, tmp_path, mode):
     upload = _sent(client, tarred(CONTENT, mode), "anything")
     answer = complete(client, upload, unpack=True)
     assert (answer.status_code, answer.json()["file_count"]) == (200, 4)
@@ -173,7 +184,7 @@ def _full(key: str) -> None:
 
 def test_a_worker_that_is_killed_half_way_leaves_nothing_for_the_next(ada, client, tmp_path, monkeypatch):
     upload = uuid.UUID(_sent(client, tarred(CONTENT)))
-    monkeypatch.setattr(services, "upload_finish", lambda upload_id: None)
+    monkeypatch.setattr("apps.uploads.services.upload_finish", lambda upload_id, in_request: True)
     complete(client, str(upload), unpack=True)
     with monkeypatch.context() as patched:
         patched.setattr(unpacking, "_replace_files", _killed)
@@ -190,9 +201,9 @@ def _killed(*args):
     raise KeyboardInterrupt
 
 
-def test_a_large_tar_is_unpacked_by_a_worker(client, monkeypatch):
-    monkeypatch.setattr(services, "INLINE_ARCHIVE_BYTES", 10)
-    upload = _sent(client, tarred(CONTENT))
+@pytest.mark.parametrize("mode", ["w", "w:xz"])
+def test_a_tar_is_unpacked_by_a_worker_whatever_it_is_called(client, at_once, by_workers, mode):
+    upload = _sent(client, tarred(CONTENT, mode), "a.zip")
     assert complete(client, upload, unpack=True).status_code == 202
     upload_finish(uuid.UUID(upload))
     assert Upload.objects.get().state == State.COMPLETE

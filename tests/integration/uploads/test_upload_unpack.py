@@ -131,7 +131,7 @@ def test_what_the_zip_holds_is_reserved_before_it_is_written(ada, client, tmp_pa
 
 def test_a_zip_whose_unpacking_was_cut_off_is_unpacked_anew(ada, client, monkeypatch, tmp_path):
     upload = uuid.UUID(_sent(client, zipped(CONTENT)))
-    monkeypatch.setattr(services, "upload_finish", lambda upload_id: None)
+    monkeypatch.setattr(services, "upload_finish", lambda upload_id, in_request: True)
     complete(client, str(upload), unpack=True)
     with monkeypatch.context() as patched:
         patched.setattr(unpacking, "_replace_files", _killed)
@@ -151,6 +151,19 @@ def _killed(*args):
 def test_a_zip_of_thousands_of_files_is_unpacked(client):
     content = {f"images/{number:04}.png": bytes([number % 256]) * 50 for number in range(1500)}
     upload = _sent(client, zipped(content))
-    answer = complete(client, upload, unpack=True)
-    assert answer.json()["file_count"] == 1500
+    assert complete(client, upload, unpack=True).status_code == 202
+    assert upload_finish(uuid.UUID(upload))
+    assert client.get(f"/api/v1/uploads/{upload}/?files=0").json()["file_count"] == 1500
     assert len(list(stored_files(Upload.objects.get()))) == 1500
+
+
+@pytest.mark.parametrize(
+    ("content", "limit"), [({str(number): b"" for number in range(501)}, 64 << 20), (CONTENT, 2_000_000)]
+)
+def test_a_small_zip_that_holds_much_is_left_to_a_worker(ada, client, tmp_path, monkeypatch, content, limit):
+    monkeypatch.setattr(unpacking, "INLINE_UNPACKED_BYTES", limit)
+    upload = _sent(client, zipped(content))
+    answer = complete(client, upload, unpack=True)
+    assert (answer.status_code, answer.json()["state"], _disk(tmp_path)) == (202, "completing", ["upload.zip"])
+    assert upload_finish(uuid.UUID(upload))
+    assert (Upload.objects.get().state, len(_disk(tmp_path))) == (State.COMPLETE, len(content))
