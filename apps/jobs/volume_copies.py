@@ -18,7 +18,7 @@ from apps.datasets.models import DatasetVersion
 from apps.errors import Conflict, NotFound, QuotaExceeded
 from apps.jobs.models import Job, Volume, VolumeCopy
 from apps.jobs.services import job_launch
-from apps.jobs.state.volumes import jobs_using, volume_for
+from apps.jobs.state.volumes import copy_key, jobs_using, volume_for
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import require_role
 from yardmaster.job.programs import VOLUME_COPY, VOLUME_REMOVE
@@ -81,7 +81,8 @@ def version_publish(*, user: User, version: DatasetVersion, engine: str | None =
 
 
 def version_unpublish(*, user: User, copy: VolumeCopy) -> tuple[VolumeCopy, bool]:
-    """Remove the version from the volume. Returns the same. Raises `Conflict` while jobs read it from there."""
+    """Remove the version from the volume. Returns the same. Raises `Conflict` while jobs read it from there, and while
+    it is being published."""
     require_role(user, copy.volume.namespace, Role.MEMBER)
     if users := jobs_using(copy.volume, copy.version):
         message = f"Jobs that are not over read this version from the volume: {', '.join(users)}."
@@ -145,7 +146,8 @@ def _removal_begin(copy: VolumeCopy, now: datetime) -> VolumeCopy | None:
         if there.state == _STATE.REMOVING:
             return there if there.job_id is None else None
         if there.state == _STATE.COPYING or _runs(there.job):
-            return None
+            message = "A job is still publishing this version, or has not been cleaned up."
+            raise Conflict(message, "volume_busy", remedy="Stop that job, or wait until it has ended.")
         there.state, there.changed_at, there.launches, there.job = _STATE.REMOVING, now, there.launches + 1, None
         there.save()
     return there
@@ -162,7 +164,7 @@ def _refuse_full(volume: Volume, needed: int) -> None:
 
 def _launched(user: User, copy: VolumeCopy, spec: TrainingSpec, action: str) -> VolumeCopy:
     """Where the launch is refused, the copy is as if it had not been asked for."""
-    volume, key = copy.volume, f"volume-copy:{copy.pk}:{copy.launches}"
+    volume, key = copy.volume, copy_key(copy)
     try:
         job, _ = job_launch(
             user=user, namespace=volume.namespace, spec=spec, engine=volume.engine, request_key=key,

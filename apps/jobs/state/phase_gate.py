@@ -16,6 +16,7 @@ from django.db import transaction
 from apps.dispatch.outbox import ATTEMPT_DECIDED, publish
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.state.nudges import job_changed
+from apps.jobs.state.volumes import copies_settle
 from yardmaster.lifecycle.failures import Verdict
 from yardmaster.lifecycle.phases import MOVES, Phase, Wanted
 
@@ -66,6 +67,7 @@ def move(
         if to.is_final:
             attempt.update(phase=to.value, decided_at=now, **changes_of_verdict(verdict))
             publish(ATTEMPT_DECIDED, job.pk, attempt=job.attempt, phase=to.value, at=now.isoformat())
+            copies_settle(job, to, now)
         JobEvent.objects.create(
             job_id=job.pk, at=now, attempt=job.attempt, kind="phase", phase_from=was.value, phase_to=to.value,
             reason=changes["reason"], message=changes["message"], facts=facts,

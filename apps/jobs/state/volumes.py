@@ -5,7 +5,7 @@ that publish and remove (`apps.jobs.volume_copies`)."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import transaction
@@ -16,13 +16,14 @@ from apps.jobs.models import Job, Volume, VolumeCopy, VolumeLeftover
 from apps.namespaces.models import Namespace
 from apps.uploads.storage_ledger import give_back
 from yardmaster.errors import Problem, SpecUnreadable
-from yardmaster.job.programs import VOLUME_COPY, VOLUME_REMOVE
+from yardmaster.job.programs import VOLUME_REMOVE
 from yardmaster.job.spec import InputSource, LogDir, TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
 from yardmaster.job.volumes import VolumeKind, kinds_used
 from yardmaster.lifecycle.phases import Phase
 
 MOST_NAMED = 20
+_COPY_KEY = "volume-copy"
 
 
 def volumes_of(namespace: Namespace) -> QuerySet[Volume]:
@@ -109,29 +110,28 @@ def leftover_note(job: Job) -> None:
         VolumeLeftover.objects.get_or_create(volume=volume, job_id=job.pk)
 
 
-def copies_settle(job: Job, spec: TrainingSpec, phase: Phase, now: datetime) -> None:
-    """The job has its verdict: what it published is there, or what it removed is gone; or neither can be said. In the
-    running transaction."""
+def copy_key(copy: VolumeCopy) -> str:
+    """The request key of the job that is launched for the copy now: the job's way back to it."""
+    return f"{_COPY_KEY}:{copy.pk}:{copy.launches}"
+
+
+def copies_settle(job: Job, phase: Phase, now: datetime) -> None:
+    """The job has its verdict, however it came to it: what it published is there, or what it removed is gone; or
+    neither can be said. In the running transaction. Reads no specification: also one that is unreadable may end."""
+    kind, *of = (job.request_key or "").split(":")
     is_well = phase is Phase.SUCCEEDED
-    if spec.program == VOLUME_REMOVE and is_well and "jobs" in spec.options:
-        gone = str(spec.options["jobs"]).split(",")
+    if kind == _COPY_KEY:
+        _copy_settle(VolumeCopy.objects.filter(pk=of[0], launches=int(of[1])), is_well, now)
+    elif job.spec.get("program") == VOLUME_REMOVE and is_well and "jobs" in job.spec["options"]:
+        gone = str(job.spec["options"]["jobs"]).split(",")
         of_volume = {"volume__namespace_id": job.namespace_id, "volume__engine": job.engine}
         VolumeLeftover.objects.filter(job_id__in=gone, **of_volume).delete()
-    for version in _versions_of(spec):
-        rows = VolumeCopy.objects.filter(
-            volume__namespace_id=job.namespace_id, volume__engine=job.engine, version=version
-        )
-        if spec.program == VOLUME_REMOVE and is_well:
-            rows.filter(state=VolumeCopy.State.REMOVING).delete()
-        elif spec.program == VOLUME_REMOVE:
-            rows.filter(state=VolumeCopy.State.REMOVING).update(state=VolumeCopy.State.FAILED, changed_at=now)
-        else:
-            settled = VolumeCopy.State.READY if is_well else VolumeCopy.State.FAILED
-            rows.filter(state=VolumeCopy.State.COPYING).update(state=settled, changed_at=now)
 
 
-def _versions_of(spec: TrainingSpec) -> Iterator[uuid.UUID]:
-    if spec.program == VOLUME_COPY:
-        yield from (one.version for one in spec.inputs)
-    elif spec.program == VOLUME_REMOVE and "version" in spec.options:
-        yield uuid.UUID(str(spec.options["version"]))
+def _copy_settle(rows: QuerySet[VolumeCopy], is_well: bool, now: datetime) -> None:
+    removing, copying = rows.filter(state=VolumeCopy.State.REMOVING), rows.filter(state=VolumeCopy.State.COPYING)
+    if is_well:
+        removing.delete()
+        copying.update(state=VolumeCopy.State.READY, changed_at=now)
+    else:
+        (removing | copying).update(state=VolumeCopy.State.FAILED, changed_at=now)

@@ -22,7 +22,6 @@ from apps.jobs.state import ledger, phase_gate, queue, task_facts
 from apps.jobs.state.exports import metrics_refresh
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.task_auth import token_of
-from apps.jobs.state.volumes import copies_settle
 from apps.jobs.worker import archive
 from apps.namespaces.services import engine_namespaces_changed
 from yardmaster.engines.base import Engine, Finishes, Restarts, TaskAccess
@@ -106,7 +105,6 @@ def _move(
             task_facts.mark_lost(job, seen, now)
         if phase.is_final:
             queue.ask_for_capacity_of(job)
-            copies_settle(job, spec, phase, now)
             if spec.publishes is not None:
                 enqueue(PUBLISH, job.pk)
 

@@ -23,7 +23,7 @@ from apps.namespaces.services import engine_namespaces_give_up, team_create
 from apps.uploads.storage_ledger import storage_use
 from tests.integration.jobs.world import StagedEngine, World, refuses_transactions, task_of
 from yardmaster.engines.fake import EngineWithVolumes
-from yardmaster.errors import SpecRejected, Unavailable
+from yardmaster.errors import Problem, SpecRejected, Unavailable
 from yardmaster.job.spec import Role
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.job.spec_stored import stored_spec
@@ -202,6 +202,22 @@ def test_a_publication_that_fails_can_be_asked_for_again(volume_world, volume, v
     assert is_new
     assert second.job != first.job
     assert VolumeCopy.objects.count() == 1
+
+
+def test_a_publication_that_the_engine_rejects_has_failed(volume_world, volume, version, ada):
+    copy, _ = version_publish(user=ada, version=version)
+    with pytest.raises(Conflict, match="still publishing") as busy:
+        version_unpublish(user=ada, copy=copy)
+    assert busy.value.code == "volume_busy"
+    volume_world.engine.fail_next("submit", SpecRejected([Problem("roles.worker.cpu", "too_large", "No.", "Less.")]))
+    volume_world.until_quiet()
+    assert volume_world.again(copy.job).reason == "SpecRejected"
+    assert [one.state for one in copies_of(version)] == ["failed"]
+    volume_world.engine.fail_next("submit", SpecRejected([Problem("roles.worker.cpu", "too_large", "No.", "Less.")]))
+    removed, _ = version_unpublish(user=ada, copy=copies_of(version)[0])
+    Job.objects.filter(pk=removed.job.pk).update(spec={"version": 99})
+    volume_world.until_quiet()
+    assert [one.state for one in copies_of(version)] == ["failed"]
 
 
 def test_a_volume_without_space_takes_no_further_version(volume_world, volume, version, ada):
