@@ -122,10 +122,18 @@ def copies_settle(job: Job, phase: Phase, now: datetime) -> None:
     is_well = phase is Phase.SUCCEEDED
     if kind == _COPY_KEY:
         _copy_settle(VolumeCopy.objects.filter(pk=of[0], launches=int(of[1])), is_well, now)
-    elif job.spec.get("program") == VOLUME_REMOVE and is_well and "jobs" in job.spec["options"]:
-        gone = str(job.spec["options"]["jobs"]).split(",")
+    elif is_well and (gone := _cleaned(job)):
         of_volume = {"volume__namespace_id": job.namespace_id, "volume__engine": job.engine}
         VolumeLeftover.objects.filter(job_id__in=gone, **of_volume).delete()
+
+
+def _cleaned(job: Job) -> list[str]:
+    """The jobs whose log directories it removes; none where its specification is unreadable."""
+    spec = job.spec if isinstance(job.spec, dict) else {}
+    options = spec.get("options")
+    if spec.get("program") != VOLUME_REMOVE or not isinstance(options, dict) or "jobs" not in options:
+        return []
+    return str(options["jobs"]).split(",")
 
 
 def _copy_settle(rows: QuerySet[VolumeCopy], is_well: bool, now: datetime) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import uuid
 from datetime import timedelta
 
 import pytest
@@ -15,6 +16,7 @@ from apps.namespaces.selectors import namespace_for
 from apps.stores import storage
 from apps.uploads import announcing, finishing, selectors
 from apps.uploads.file_blocks import manifest_of
+from apps.uploads.finishing import upload_finish
 from apps.uploads.manifest import ADDRESS_LIFE
 from apps.uploads.models import State, Upload
 from apps.uploads.removal import remove
@@ -220,8 +222,10 @@ def test_a_tar_is_unpacked_into_the_store(client):
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
     upload, _ = _sent(client, {"data.tar.gz": out.getvalue()})
-    assert complete(client, upload["id"], unpack=True).json()["file_count"] == 3
+    assert complete(client, upload["id"], unpack=True).status_code == 202
+    assert upload_finish(uuid.UUID(upload["id"]))
     found = Upload.objects.get()
+    assert (found.state, found.file_count) == (State.COMPLETE, 3)
     for path, data in CONTENT.items():
         with storage().open_range(f"{found.key_prefix}/{path}") as stream:
             assert stream.read(len(data) + 1) == data
