@@ -103,12 +103,21 @@ _KINDS: tuple[type[DomainError] | type[Unavailable], ...] = (
 """What is kept with what it happened to; the special before the general."""
 
 
+def words_of(error: DomainError | YardmasterError) -> str:
+    """What is wrong and what to do about it, for people."""
+    return f"{_detail_of(error)} {error.remedy}".strip()
+
+
+def _detail_of(error: DomainError | YardmasterError) -> str:
+    return error.detail if isinstance(error, DomainError) else error.message
+
+
 def error_to_json(error: DomainError | YardmasterError) -> dict[str, Any]:
     """The error as JSON, to be kept with what it happened to. One of another kind is kept as `Unprocessable`."""
     return {
         "kind": next((kind.__name__ for kind in _KINDS if isinstance(error, kind)), Unprocessable.__name__),
         "code": error.code,
-        "detail": error.detail if isinstance(error, DomainError) else error.message,
+        "detail": _detail_of(error),
         "remedy": error.remedy,
         "errors": [asdict(one) for one in getattr(error, "errors", ())],
     }

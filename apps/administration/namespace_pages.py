@@ -23,7 +23,7 @@ from apps.administration.usage import holdings_in, quota_rows, usage_of
 from apps.administration.usage_report import used_this_month
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
-from apps.errors import Conflict, DomainError, Forbidden
+from apps.errors import Conflict, DomainError, Forbidden, words_of
 from apps.namespaces import selectors, services
 from apps.namespaces.context import own_namespaces
 from apps.namespaces.models import Namespace, Role
@@ -145,7 +145,7 @@ def member_remove(request: HttpRequest, namespace_id: UUID, user_id: UUID) -> Ht
     try:
         services.member_remove(namespace=shown, user=gone, actor=user)
     except DomainError as problem:
-        messages.error(request, f"{problem.detail} {problem.remedy}".strip())
+        messages.error(request, words_of(problem))
         return redirect("namespace_page", shown.pk)
     messages.success(request, f"You left {shown.slug}." if leaves else f"{gone.username} was removed.")
     return redirect("namespaces_page") if leaves and not user.is_staff else redirect("namespace_page", shown.pk)

@@ -19,7 +19,7 @@ from apps.accounts.selectors import user_of
 from apps.administration.secret_uses import users_of_secret
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
-from apps.errors import DomainError
+from apps.errors import DomainError, words_of
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import may, namespace_for
 from apps.secrets import services
@@ -99,7 +99,7 @@ def secret_replace(request: HttpRequest, namespace_id: UUID, name: str) -> HttpR
         kind = Kind(secret.kind)
         services.secret_set(namespace=namespace, name=secret.name, value=form.sent(kind), actor=user, kind=kind)
     except DomainError as problem:
-        messages.error(request, f"{secret.name} was not replaced. {problem.detail} {problem.remedy}".strip())
+        messages.error(request, f"{secret.name} was not replaced. {words_of(problem)}")
     else:
         messages.success(request, f"Secret {secret.name} replaced. Tasks that start from now on get the new value.")
     return redirect("secrets_page", namespace.pk)
@@ -115,7 +115,7 @@ def secret_delete(request: HttpRequest, namespace_id: UUID, name: str) -> HttpRe
     try:
         services.secret_delete(secret=secret, actor=user, used_by=users_of_secret(secret), force=force)
     except DomainError as problem:
-        messages.error(request, f"{problem.detail} {problem.remedy}".strip())
+        messages.error(request, words_of(problem))
     else:
         messages.success(request, f"Secret {secret.name} deleted.")
     return redirect("secrets_page", namespace.pk)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from apps.accounts.selectors import user_of
 from apps.api.problems import show_in_form
 from apps.datasets.models import DatasetVersion
-from apps.errors import DomainError
+from apps.errors import DomainError, words_of
 from apps.jobs.engines.volumes import engines_with_volumes, volume_create, volume_delete, volume_in, volume_resize
 from apps.jobs.models import Volume, VolumeCopy
 from apps.jobs.state.volumes import volumes_of
@@ -86,14 +88,12 @@ def resize(request: HttpRequest, namespace_id: UUID, volume_id: UUID) -> HttpRes
     user = user_of(request)
     volume = volume_in(namespace_for(user, namespace_id, at_least=Role.MANAGER), volume_id)
     form = SizeForm(request.POST)
-    try:
+    with _refusal_said(request):
         if form.is_valid():
             volume_resize(volume=volume, size=form.cleaned_data["size"], actor=user)
             messages.success(request, f"The {volume.kind} volume is being enlarged.")
         else:
             messages.error(request, " ".join(str(one) for errors in form.errors.values() for one in errors))
-    except DomainError as problem:
-        messages.error(request, f"{problem.detail} {problem.remedy}".strip())
     return redirect("volumes_page", namespace_id)
 
 
@@ -102,11 +102,9 @@ def resize(request: HttpRequest, namespace_id: UUID, volume_id: UUID) -> HttpRes
 def delete(request: HttpRequest, namespace_id: UUID, volume_id: UUID) -> HttpResponse:
     user = user_of(request)
     volume = volume_in(namespace_for(user, namespace_id, at_least=Role.MANAGER), volume_id)
-    try:
+    with _refusal_said(request):
         volume_delete(volume=volume, actor=user)
         messages.success(request, f"The {volume.kind} volume is being removed.")
-    except DomainError as problem:
-        messages.error(request, f"{problem.detail} {problem.remedy}".strip())
     return redirect("volumes_page", namespace_id)
 
 
@@ -116,12 +114,9 @@ def clean(request: HttpRequest, namespace_id: UUID, volume_id: UUID) -> HttpResp
     """Launch the job that removes what deleted jobs left on a log volume."""
     user = user_of(request)
     volume = volume_in(namespace_for(user, namespace_id, at_least=Role.MANAGER), volume_id)
-    try:
+    with _refusal_said(request):
         leftovers_remove(user=user, volume=volume)
         messages.success(request, "The log directories of deleted jobs are being removed.")
-    except (DomainError, YardmasterError) as error:
-        said = error.detail if isinstance(error, DomainError) else error.message
-        messages.error(request, f"{said} {error.remedy}".strip())
     return redirect("volumes_page", namespace_id)
 
 
@@ -131,13 +126,19 @@ def remove(request: HttpRequest, namespace_id: UUID, volume_id: UUID, version_id
     """Launch the job that removes a version from a data volume."""
     user = user_of(request)
     volume = volume_in(namespace_for(user, namespace_id, at_least=Role.MEMBER), volume_id)
-    try:
+    with _refusal_said(request):
         version_unpublish(user=user, copy=copy_on(volume, version_id))
         messages.success(request, "The version is being removed from the volume.")
-    except (DomainError, YardmasterError) as error:
-        said = error.detail if isinstance(error, DomainError) else error.message
-        messages.error(request, f"{said} {error.remedy}".strip())
     return redirect("volumes_page", namespace_id)
+
+
+@contextmanager
+def _refusal_said(request: HttpRequest) -> Iterator[None]:
+    """What is refused within is a message of the next page."""
+    try:
+        yield
+    except (DomainError, YardmasterError) as error:
+        messages.error(request, words_of(error))
 
 
 def _page(request: HttpRequest, namespace: Namespace, form: NewVolumeForm) -> HttpResponse:

@@ -26,7 +26,7 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 
 from apps import errors
-from apps.errors import DomainError
+from apps.errors import DomainError, words_of
 from yardmaster.errors import Misconfigured, Problem, QuotaFull, SpecRejected, Unavailable, YardmasterError
 
 log = logging.getLogger(__name__)
@@ -248,4 +248,4 @@ def show_in_form(form: BaseForm, problem: DomainError, *, otherwise: str | None 
         field = error.field if error.field in form.fields else otherwise
         form.add_error(field, f"{error.message} {error.remedy}".strip())
     if not problem.errors:
-        form.add_error(otherwise, f"{problem.detail} {problem.remedy}".strip())
+        form.add_error(otherwise, words_of(problem))

@@ -16,15 +16,15 @@ from apps.accounts.models import User
 from apps.accounts.selectors import user_of
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError, NotFound
-from apps.jobs.checking import NeverFits
 from apps.jobs.foreign import FIELD, ForeignModel
 from apps.jobs.launch.choices import dataset_choices, grouped
+from apps.jobs.launch.program_form import ProgramForm
 from apps.jobs.selectors import job_for
 from apps.registry.models import ModelVersion
 from apps.registry.selectors import model_version_for
 from apps.serving.batch import BatchInference, batch_launch
 from apps.uploads.versioned.selectors import version_for
-from yardmaster.errors import Problem, SpecRejected, YardmasterError
+from yardmaster.errors import YardmasterError
 from yardmaster.job.programs import PREDICT
 from yardmaster.job.spec import Role
 from yardmaster.job.spec_stored import stored_spec
@@ -35,14 +35,10 @@ _FORMATS = (
     ("images", "Images in folders"), ("text", "Text files in folders"), ("numpy", "NumPy arrays (.npy)"),
 )  # fmt: skip
 _WRITTEN = (("jsonl", "JSON lines"), ("tfrecord", "TFRecord"), ("tfrecord-gzip", "TFRecord, GZIP"))
-_FIELD_OF = {
-    "publishes.dataset": "to", "roles.worker.replicas": "workers", "roles.worker.cpu": "cpu",
-    "roles.worker.memory": "memory", "options.shard_bytes": "shard_megabytes", "publishes.note": "note",
-}  # fmt: skip
 _MOST_SIGNATURES = 50
 
 
-class BatchForm(forms.Form):
+class BatchForm(ProgramForm):
     """What is asked for, with defaults that suit most models."""
 
     dataset_version = forms.ChoiceField(label="Dataset", error_messages={"required": "Choose a dataset."})
@@ -107,12 +103,6 @@ class BatchForm(forms.Form):
             memory=said["memory"] or None, options=options,
         )  # fmt: skip
 
-    def add_problems(self, problems: list[Problem] | tuple[Problem, ...]) -> None:
-        """Each at its field, or above all."""
-        for one in problems:
-            name = _FIELD_OF.get(one.field, one.field.rpartition(".")[2])
-            self.add_error(name if name in self.fields else None, f"{one.message} {one.remedy}".strip())
-
 
 def _of_job(user: User, job_id: str) -> dict[str, Any]:
     """The form as an earlier batch inference was asked for, but for its note; empty where there is none. Raises 404."""
@@ -155,13 +145,8 @@ def batch_page(request: HttpRequest, version_id: UUID) -> HttpResponse:
         except ForeignModel as error:
             asks = True
             form.add_error(None, error.detail)
-        except SpecRejected as error:
-            form.add_problems(list(error.problems))
-        except NeverFits as error:
-            form.add_error(None, f"It could never start: {error.decision.message} {error.decision.remedy}")
         except (DomainError, YardmasterError) as error:
-            said = error.detail if isinstance(error, DomainError) else str(error)
-            form.add_error(None, f"{said} {error.remedy}".strip())
+            form.add_refusal(error)
     way = [
         (reverse("models_page"), "Models"),
         (reverse("model_page", args=[version.parent.pk]), version.parent.name),

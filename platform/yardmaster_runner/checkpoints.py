@@ -110,7 +110,7 @@ def snapshot(log_dir: str, found: List[Complete], target: str) -> List[str]:
                 with open(copy, "w", encoding="utf-8") as file:
                     file.write('model_checkpoint_path: "%s"\nall_model_checkpoint_paths: "%s"\n' % ((one.prefix,) * 2))
             else:
-                _link_or_copy(os.path.join(log_dir, path), copy)
+                link_or_copy(os.path.join(log_dir, path), copy)
             paths.append(path.replace(os.sep, "/"))
     return paths
 
@@ -142,7 +142,8 @@ def put_back(staged: str, log_dir: str, paths: List[str]) -> None:
                 os.unlink(temporary)
 
 
-def _link_or_copy(source: str, target: str) -> None:
+def link_or_copy(source: str, target: str) -> None:
+    """A second name for the file; where there can be none, a file of its own. Raises `FileNotFoundError`."""
     try:
         os.link(source, target)
     except FileNotFoundError:

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Iterator, List, Tuple
 
 from yardmaster_runner.cache import Checked, checked_files, inside
+from yardmaster_runner.checkpoints import link_or_copy
 from yardmaster_runner.checksums import Checksum
 from yardmaster_runner.own_programs import Orders, orders
 from yardmaster_runner.reasons import BAD_DATA
@@ -89,16 +90,11 @@ def _forget(file: int) -> None:
 
 
 def _link(source: str, target: str) -> None:
-    """A second name for it; where the volume has none, a file of its own."""
+    """The target, at once whole."""
     temporary = target + ".yardmaster-new"
     if os.path.lexists(temporary):
         os.unlink(temporary)
-    try:
-        os.link(source, temporary)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        shutil.copyfile(source, temporary)
+    link_or_copy(source, temporary)
     os.replace(temporary, target)
 
 

@@ -8,22 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.jobs import TRAINS, cleaned_up, ended, launch, text_of
+from tests.real.doubling import EXPORT
 from yardmaster_client import ModelVersion, PortalError, Yardmaster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(600)]
 
-EXPORT = """
-import os
-import tensorflow as tf
-
-class Double(tf.Module):
-    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
-    def __call__(self, x):
-        return {"doubled": 2.0 * x}
-
-model = Double()
-tf.saved_model.save(model, os.environ["MODEL_DIR"], signatures=model.__call__)
-"""
 ROLES = {"worker": {"replicas": 1, "cpu": 0.5, "memory": "1Gi"}}
 
 

@@ -38,7 +38,7 @@ PART_SIZE = 5 << 20  # the smallest that S3 takes
 
 @dataclass(frozen=True)
 class Stand:
-    """A store, and how somebody without any credential uses its addresses."""
+    """A store, and how a client without any credential uses its addresses."""
 
     store: Storage
     put: Callable[[SignedRequest, bytes], Any]

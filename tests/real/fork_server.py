@@ -124,7 +124,7 @@ def _become(request: Request, files: list[int], interrupted: Any) -> tuple[Reque
         importlib.import_module("django").setup()
         for name in request["modules"]:
             importlib.import_module(name)
-    except BaseException:  # noqa: BLE001  # whoever asked shall hear why
+    except BaseException:  # noqa: BLE001  # the process that asked shall hear why
         answer(channel, traceback.format_exc())
         os._exit(1)
     answer(channel, "")

@@ -131,7 +131,7 @@ class _Server:
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
-            self._channel.shutdown(socket.SHUT_RDWR)  # whoever else holds this end, too
+            self._channel.shutdown(socket.SHUT_RDWR)  # for all that hold this end
         self._answers.close()
         self._channel.close()
 

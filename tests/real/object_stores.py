@@ -28,7 +28,7 @@ class S3Server:
     process: subprocess.Popen[bytes]
 
     def options(self) -> dict[str, str]:
-        """What `S3Storage` needs to use it, with a part of a bucket that nobody else uses."""
+        """What `S3Storage` needs to use it, with a part of a bucket of its own."""
         access_key, secret_key = KEYS
         prefix = f"t/{uuid4().hex}"
         return {

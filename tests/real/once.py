@@ -1,4 +1,4 @@
-"""What is made once for all workers of a test run, and copied by whoever needs it."""
+"""What is made once for all workers of a test run, and copied where it is needed."""
 
 from __future__ import annotations
 

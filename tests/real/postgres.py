@@ -34,7 +34,7 @@ def programs() -> Path | None:
 
 
 class Cluster:
-    """A running server that keeps nothing and trusts whoever reaches its socket."""
+    """A running server that keeps nothing and trusts all that reach its socket."""
 
     def __init__(self, folder: Path, bin_folder: Path) -> None:
         self.folder = folder

@@ -26,7 +26,7 @@ from apps.accounts.selectors import user_of
 from apps.api.problems import status_of
 from apps.code.selectors import CODE
 from apps.datasets.selectors import DATASETS
-from apps.errors import DomainError, NotFound
+from apps.errors import DomainError, NotFound, words_of
 from apps.jobs.checking import NeverFits
 from apps.jobs.engines.listing import engines_for
 from apps.jobs.engines.manifests import manifests_of_spec, yaml_file
@@ -215,10 +215,10 @@ def _tried(form: LaunchForm, action: Callable[[TrainingSpec, dict[str, str]], Ma
     except NeverFits as problem:
         status, never = status_of(problem), preview.verdict_of_decision(problem.decision)
     except DomainError as problem:
-        form.add_error(None, f"{problem.detail} {problem.remedy}".strip())
+        form.add_error(None, words_of(problem))
         status = status_of(problem)
     except YardmasterError as error:
-        form.add_error(None, f"{error.message} {error.remedy}".strip())
+        form.add_error(None, words_of(error))
         status = 503
     return Answer(form.values(), form, fill=False, status=status, never=never)
 

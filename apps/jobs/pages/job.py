@@ -19,7 +19,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from apps.accounts.selectors import user_of
 from apps.api.problems import status_of
-from apps.errors import DomainError
+from apps.errors import DomainError, words_of
 from apps.jobs import services
 from apps.jobs.checking import NeverFits
 from apps.jobs.engines.manifests import manifests_of_job
@@ -127,8 +127,7 @@ def _facts(request: HttpRequest, job: Job) -> JobFacts:
 
 
 def _complain(request: HttpRequest, error: DomainError | YardmasterError) -> None:
-    detail = error.detail if isinstance(error, DomainError) else str(error)
-    messages.error(request, f"{detail} {error.remedy}".strip())
+    messages.error(request, words_of(error))
 
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -17,12 +17,12 @@ from apps.accounts.selectors import user_of
 from apps.datasets.models import DatasetVersion
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError
-from apps.jobs.checking import NeverFits
 from apps.jobs.launch.choices import code_choices
+from apps.jobs.launch.program_form import ProgramForm
 from apps.jobs.preparing import CPU, MEMORY, Preparation, preparation_launch
 from apps.jobs.selectors import job_for
 from apps.uploads.versioned.selectors import version_for
-from yardmaster.errors import Problem, SpecRejected, YardmasterError
+from yardmaster.errors import YardmasterError
 from yardmaster.job.programs import PREPARE
 from yardmaster.job.spec import Role, TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
@@ -33,10 +33,6 @@ _FORMATS = (
     ("text", "Text files in one folder per class"), ("csv", "CSV with a header"), ("jsonl", "JSON lines"),
     ("numpy", "NumPy arrays (.npy)"),
 )  # fmt: skip
-_FIELD_OF = {
-    "publishes.dataset": "to", "roles.worker.replicas": "workers", "roles.worker.cpu": "cpu",
-    "roles.worker.memory": "memory", "options.shard_bytes": "shard_megabytes", "publishes.note": "note",
-}  # fmt: skip
 _SHARDS = (
     ("100", "100 MB"), ("150", "150 MB: suits most data"), ("200", "200 MB"), ("500", "500 MB"), ("1000", "1 GB"),
     ("size", "Another size"), ("records", "A number of records"),
@@ -44,7 +40,7 @@ _SHARDS = (
 _OF_OPTIONS = ("format", "label", "split", "seed", "compression", "on_bad_record", "step")
 
 
-class PrepareForm(forms.Form):
+class PrepareForm(ProgramForm):
     """What is asked for, with defaults that suit most data."""
 
     to = forms.CharField(label="New dataset", max_length=100, help_text="If it exists already, it gets a new version.")
@@ -133,12 +129,6 @@ class PrepareForm(forms.Form):
             code=said["code"] or None, options=options,
         )  # fmt: skip
 
-    def add_problems(self, problems: list[Problem] | tuple[Problem, ...]) -> None:
-        """Each at its field, or above all."""
-        for one in problems:
-            name = _FIELD_OF.get(one.field, one.field.rpartition(".")[2])
-            self.add_error(name if name in self.fields else None, f"{one.message} {one.remedy}".strip())
-
 
 def initial_of(spec: TrainingSpec) -> dict[str, Any]:
     """What the form says for another preparation like this one; nothing for a job that is none."""
@@ -173,13 +163,8 @@ def prepare_page(request: HttpRequest, version_id: UUID) -> HttpResponse:
         try:
             job, _ = preparation_launch(user=user, version=version, namespace=item.namespace, wanted=form.wanted)
             return redirect("job_page", job.pk)
-        except SpecRejected as error:
-            form.add_problems(list(error.problems))
-        except NeverFits as error:
-            form.add_error(None, f"It could never start: {error.decision.message} {error.decision.remedy}")
         except (DomainError, YardmasterError) as error:
-            said = error.detail if isinstance(error, DomainError) else str(error)
-            form.add_error(None, f"{said} {error.remedy}".strip())
+            form.add_refusal(error)
     return render(request, "datasets/prepare.html", _context(version, form), status=400 if form.errors else 200)
 
 

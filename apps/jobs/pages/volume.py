@@ -17,7 +17,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import user_of
 from apps.datasets.models import DatasetVersion
 from apps.datasets.selectors import DATASETS
-from apps.errors import DomainError
+from apps.errors import DomainError, words_of
 from apps.jobs.models import Volume
 from apps.jobs.state.volumes import volumes_of
 from apps.jobs.volume_copies import bytes_on, copies_of, copy_of, version_publish, version_unpublish
@@ -51,8 +51,7 @@ def _change(request: HttpRequest, user: User, version: DatasetVersion) -> None:
     except SpecRejected as error:
         messages.error(request, " ".join(f"{one.message} {one.remedy}" for one in error.problems))
     except (DomainError, YardmasterError) as error:
-        said = error.detail if isinstance(error, DomainError) else error.message
-        messages.error(request, f"{said} {error.remedy}".strip())
+        messages.error(request, words_of(error))
 
 
 def _context(user: User, version: DatasetVersion) -> dict[str, Any]:

@@ -8,8 +8,7 @@ import sys
 
 from yardmaster_runner.own_programs import Orders, orders
 from yardmaster_runner.predict.work import Options, Work
-from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
-from yardmaster_runner.reasons import BAD_DATA
+from yardmaster_runner.prepare.trouble import exit_code_of
 
 MODEL, DATA = "model", "data"
 """The names of the two inputs of the job."""
@@ -27,20 +26,10 @@ def options_of(given: Orders) -> Options:
     )
 
 
-def say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
 def main() -> int:
     """The exit code."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    try:
-        Work(options_of(orders()), say).run()
-    except (PrepareError, BadRecord) as error:
-        sys.stderr.write("%s\n" % error)
-        return BAD_DATA
-    return 0
+    return exit_code_of(lambda say: Work(options_of(orders()), say).run())
 
 
 if __name__ == "__main__":

@@ -7,9 +7,8 @@ import os
 import sys
 
 from yardmaster_runner.own_programs import Orders, orders
-from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
+from yardmaster_runner.prepare.trouble import exit_code_of
 from yardmaster_runner.prepare.work import Options, Work
-from yardmaster_runner.reasons import BAD_DATA
 
 
 def options_of(given: Orders) -> Options:
@@ -22,19 +21,9 @@ def options_of(given: Orders) -> Options:
     return Options(input=given.data_dir, output=given.output_dir, worker=given.task, workers=given.tasks, **members)
 
 
-def say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
 def main() -> int:
     """The exit code."""
-    try:
-        Work(options_of(orders()), say).run()
-    except (PrepareError, BadRecord) as error:
-        sys.stderr.write("%s\n" % error)
-        return BAD_DATA
-    return 0
+    return exit_code_of(lambda say: Work(options_of(orders()), say).run())
 
 
 if __name__ == "__main__":

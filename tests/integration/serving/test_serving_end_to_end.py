@@ -8,22 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.real.doubling import EXPORT
 from tests.real.scene import Scene, scene, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.tensorflow, pytest.mark.timeout(300)]
 
-EXPORT = """
-import os
-import tensorflow as tf
-
-class Double(tf.Module):
-    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
-    def __call__(self, x):
-        return {"doubled": 2.0 * x}
-
-model = Double()
-tf.saved_model.save(model, os.environ["MODEL_DIR"], signatures=model.__call__)
-"""
 SWEEP = """
 from datetime import timedelta
 from django.utils import timezone

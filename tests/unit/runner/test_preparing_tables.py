@@ -1,4 +1,4 @@
-"""Rows of tables in blocks and pieces are those that the csv module gives, whoever reads which part."""
+"""Rows of tables in blocks and pieces are those that the csv module gives, whichever worker reads which part."""
 
 from __future__ import annotations
 
