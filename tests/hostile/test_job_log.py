@@ -173,9 +173,10 @@ class Task:
 
 @pytest.fixture
 def idle(small: Scene) -> Iterator[Task]:
-    """The task of a job that runs and prints nothing."""
+    """The task of a job that runs and prints nothing. Its runner has its orders: it would take lines that were there
+    before them for those of an earlier start that was killed, and say so in the log."""
     job = small.launch("import time\ntime.sleep(600)\n")
-    until(lambda: small.client.jobs.get(job.id).phase == "RUNNING", what="the job")
+    until(lambda: [one["state"] for one in small.client.jobs.tasks(job.id)] == ["running"], what="the script")
     task = Task(small, job)
     with task.client:
         yield task

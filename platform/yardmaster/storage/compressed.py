@@ -82,13 +82,20 @@ class Decompressed:
         self._make = make
         self._stream: Decompressor | None = None
         self._rest = b""
+        self._piece = memoryview(b"")
         self._given = 0
 
     def read(self, size: int = -1, /) -> bytes:
         """Up to `size` bytes; empty at the end."""
-        most = _PIECE if size < 0 else min(size, _PIECE)
+        if not self._piece:  # unpacked ahead: what is left of the input is copied with each call
+            self._piece = memoryview(self._unpacked())
+        most = len(self._piece) if size < 0 else size
+        piece, self._piece = self._piece[:most], self._piece[most:]
+        return bytes(piece)
+
+    def _unpacked(self) -> bytes:
         try:
-            piece = self._next(most)
+            piece = self._next()
         except _BROKEN as error:
             raise damaged(f"its compressed data is broken ({error})") from error
         self._given += len(piece)
@@ -96,7 +103,7 @@ class Decompressed:
             raise bomb(self._given, self._size)
         return piece
 
-    def _next(self, most: int) -> bytes:
+    def _next(self) -> bytes:
         while True:
             stream = self._stream
             if stream is not None and stream.eof:
@@ -115,7 +122,7 @@ class Decompressed:
             elif stream.needs_input and not self._rest:
                 raise EOFError("it ends too early")
             data, self._rest = self._rest, b""
-            if piece := stream.decompress(data, most):
+            if piece := stream.decompress(data, _PIECE):
                 return piece
 
 

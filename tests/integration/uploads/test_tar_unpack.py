@@ -103,6 +103,7 @@ def test_thousands_of_reviews_are_unpacked_and_listed_by_page(client):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # each file is flushed to the disk
 def test_fifty_thousand_reviews_are_unpacked(client):
     content = reviews(50_000)
     upload = _sent(client, tarred(content), "reviews.tar.gz")
