@@ -22,6 +22,7 @@ from apps.jobs.state import phase_gate, queue
 from apps.jobs.state.leases import ask_for_look
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.specs import asked_again, columns_of, inputs_write
+from apps.jobs.state.volumes import volumes_require
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import refuse_closed, require_role
 from yardmaster.code.findings import Finding
@@ -64,6 +65,7 @@ def job_launch(
     columns = columns_of(spec) | accepted_or_refused(spec, namespace, chosen, now, accept=accept_never_fits)
     with transaction.atomic():
         _lock_queue(user, namespace)
+        volumes_require(namespace, chosen, spec)
         job = Job.objects.create(
             id=new_id(), namespace=namespace, owner=user, engine=chosen, queued_at=now,
             next_look_at=now + queue.LOOK_AGAIN, request_key=request_key, **columns,
@@ -88,8 +90,8 @@ def _say_never(job: Job, columns: Mapping[str, Any], now: datetime) -> None:
 
 def _lock_queue(user: User, namespace: Namespace) -> None:
     """Raises a problem where the user may queue no further job there as it is now: reading the code took a while. The
-    locks make others who queue a job there wait, and one that locks the user out, or removes the namespace, and then
-    finds the job."""
+    locks make others who queue a job there wait, and one that locks the user out, removes the namespace, or removes
+    something from its volumes (`volumes_lock`), and then finds the job."""
     if User.objects.select_for_update().filter(pk=user.pk, is_active=True).first() is None:
         raise Forbidden("Your account is locked.", "Ask an administrator.")
     refuse_closed(Namespace.objects.select_for_update().get(pk=namespace.pk))
@@ -197,6 +199,7 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None, accept_
     try:
         with transaction.atomic():
             _lock_queue(user, job.namespace)
+            volumes_require(job.namespace, job.engine, spec)
             phase_gate.begin_attempt(job, spec=columns["spec"], now=now, by=user.username)
             Job.objects.filter(pk=job.pk).update(**columns)
             _say_never(job, columns, now)

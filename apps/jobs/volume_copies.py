@@ -18,14 +18,13 @@ from apps.datasets.models import DatasetVersion
 from apps.errors import Conflict, NotFound, QuotaExceeded
 from apps.jobs.models import Job, Volume, VolumeCopy
 from apps.jobs.services import job_launch
-from apps.jobs.state.volumes import copy_key, jobs_using, volume_for
+from apps.jobs.state.volumes import copy_key, jobs_using, volume_for, volumes_lock
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import require_role
 from yardmaster.job.programs import VOLUME_COPY, VOLUME_REMOVE
 from yardmaster.job.spec import DatasetInput, Option, Resources, RoleSpec, Strategy, TrainingSpec
 from yardmaster.job.spec import Role as TaskRole
 from yardmaster.job.volumes import VolumeKind
-from yardmaster.lifecycle.phases import Phase
 from yardmaster.quantity import format_bytes
 
 RESOURCES = Resources(cpu=0.5, memory=512 << 20)
@@ -72,27 +71,23 @@ def version_publish(*, user: User, version: DatasetVersion, engine: str | None =
     namespace = version.parent.namespace
     require_role(user, namespace, Role.MEMBER)
     volume = _volume_of(version, engine)
-    copy = _copy_begin(volume, version, timezone.now())
-    if copy is None:
+    begun = _copy_begin(volume, version, timezone.now())
+    if begun is None:
         return copy_of(version, volume.engine), False
     options: dict[str, Option] = {"files": version.file_count, "bytes": version.size}
     spec = _spec(f"publish {version.parent.name[:80]}", VOLUME_COPY, options, (DatasetInput(version.pk),))
-    return _launched(user, copy, spec, "volume.publish"), True
+    return _launched(user, *begun, spec, "volume.publish"), True
 
 
 def version_unpublish(*, user: User, copy: VolumeCopy) -> tuple[VolumeCopy, bool]:
     """Remove the version from the volume. Returns the same. Raises `Conflict` while jobs read it from there, and while
     it is being published."""
     require_role(user, copy.volume.namespace, Role.MEMBER)
-    if users := jobs_using(copy.volume, copy.version):
-        message = f"Jobs that are not over read this version from the volume: {', '.join(users)}."
-        raise Conflict(message, "volume_in_use", remedy="Stop them, or wait until they have ended.")
     begun = _removal_begin(copy, timezone.now())
     if begun is None:
         return VolumeCopy.objects.select_related("volume", "job").get(pk=copy.pk), False
-    copy = begun
     spec = _spec(f"remove {copy.dataset[:80]}", VOLUME_REMOVE, {"version": str(copy.version)}, ())
-    return _launched(user, copy, spec, "volume.unpublish"), True
+    return _launched(user, *begun, spec, "volume.unpublish"), True
 
 
 def leftovers_remove(*, user: User, volume: Volume) -> Job:
@@ -118,39 +113,60 @@ def _volume_of(version: DatasetVersion, engine: str | None) -> Volume:
     return found
 
 
-def _copy_begin(volume: Volume, version: DatasetVersion, now: datetime) -> VolumeCopy | None:
-    """The row, with its bytes counted; None where the version is there or on its way. With the volume locked: two at
-    once can never both take the last byte."""
+def _copy_begin(volume: Volume, version: DatasetVersion, now: datetime) -> tuple[VolumeCopy, str] | None:
+    """The row, with its bytes counted, and its state before (empty: it was not there); None where the version is there
+    or on its way. Behind the lock: two at once can never both take the last byte."""
     with transaction.atomic():
-        locked = Volume.objects.select_for_update().get(pk=volume.pk)
-        there = VolumeCopy.objects.filter(volume=locked, version=version.pk).select_related("job").first()
-        if there is not None and not (there.state == _STATE.FAILED and not _runs(there.job)):
+        there_is = _locked(volume)
+        there = VolumeCopy.objects.filter(volume=there_is, version=version.pk).select_related("job").first()
+        if there is not None and there.state in (_STATE.READY, _STATE.COPYING):
             # A launch that was cut off left a row without a job: the next request continues it.
             is_cut_off = there.state == _STATE.COPYING and there.job is None
-            return there if is_cut_off else None
+            return (there, "" if there.launches == 1 else _STATE.FAILED) if is_cut_off else None
+        if there is not None and (there.state == _STATE.REMOVING or _runs(there.job)):
+            raise _busy()
         if there is None:
-            _refuse_full(locked, version.size)
+            _refuse_full(there_is, version.size)
             there = VolumeCopy(
-                volume=locked, version=version.pk, dataset=version.parent.name, number=version.number,
+                volume=there_is, version=version.pk, dataset=version.parent.name, number=version.number,
                 files=version.file_count, bytes=version.size,
             )  # fmt: skip
-        there.state, there.changed_at, there.launches, there.job = _STATE.COPYING, now, there.launches + 1, None
-        there.save()
-    return there
+        return there, _begin(there, _STATE.COPYING, now)
 
 
-def _removal_begin(copy: VolumeCopy, now: datetime) -> VolumeCopy | None:
-    """The row, or None where a job is at it."""
+def _removal_begin(copy: VolumeCopy, now: datetime) -> tuple[VolumeCopy, str] | None:
+    """The row and its state before, which is not known of a launch that was cut off; None where a job is at it."""
     with transaction.atomic():
-        there = VolumeCopy.objects.select_for_update().get(pk=copy.pk)
+        there = copy_on(_locked(copy.volume), copy.version)
         if there.state == _STATE.REMOVING:
-            return there if there.job_id is None else None
+            return (there, _STATE.FAILED) if there.job_id is None else None
         if there.state == _STATE.COPYING or _runs(there.job):
-            message = "A job is still publishing this version, or has not been cleaned up."
-            raise Conflict(message, "volume_busy", remedy="Stop that job, or wait until it has ended.")
-        there.state, there.changed_at, there.launches, there.job = _STATE.REMOVING, now, there.launches + 1, None
-        there.save()
-    return there
+            raise _busy()
+        if users := jobs_using(there.volume, there.version):
+            message = f"Jobs that are not over read this version from the volume: {', '.join(users)}."
+            raise Conflict(message, "volume_in_use", remedy="Stop them, or wait until they have ended.")
+        return there, _begin(there, _STATE.REMOVING, now)
+
+
+def _locked(volume: Volume) -> Volume:
+    """The volume as it is now, while no other can launch or change anything. Raises `Conflict` where it goes."""
+    volumes_lock(volume.namespace_id)
+    found = Volume.objects.filter(pk=volume.pk, goes=False).first()
+    if found is None:
+        raise Conflict("The volume is being removed.", "volume_goes", remedy="Create it again when it is gone.")
+    return found
+
+
+def _busy() -> Conflict:
+    message = "A job is still publishing or removing this version, or has not been cleaned up."
+    return Conflict(message, "volume_busy", remedy="Stop that job, or wait until it has ended.")
+
+
+def _begin(copy: VolumeCopy, state: VolumeCopy.State, now: datetime) -> str:
+    before = copy.state if copy.launches else ""
+    copy.state, copy.changed_at, copy.launches, copy.job = state, now, copy.launches + 1, None
+    copy.save()
+    return before
 
 
 def _refuse_full(volume: Volume, needed: int) -> None:
@@ -162,8 +178,8 @@ def _refuse_full(volume: Volume, needed: int) -> None:
         raise QuotaExceeded(detail, "volume_full", remedy="Remove versions from the volume, or have it enlarged.")
 
 
-def _launched(user: User, copy: VolumeCopy, spec: TrainingSpec, action: str) -> VolumeCopy:
-    """Where the launch is refused, the copy is as if it had not been asked for."""
+def _launched(user: User, copy: VolumeCopy, before: str, spec: TrainingSpec, action: str) -> VolumeCopy:
+    """Where the launch is refused, the copy is as it was before: as if it had not been asked for."""
     volume, key = copy.volume, copy_key(copy)
     try:
         job, _ = job_launch(
@@ -173,7 +189,7 @@ def _launched(user: User, copy: VolumeCopy, spec: TrainingSpec, action: str) -> 
     except IntegrityError:
         job = Job.objects.get(request_key=key)
     except Exception:
-        _take_back(copy, spec)
+        _take_back(copy, before)
         raise
     VolumeCopy.objects.filter(pk=copy.pk, launches=copy.launches).update(job=job)
     facts: dict[str, Any] = {"dataset": copy.dataset, "number": copy.number, "engine": volume.engine}
@@ -182,14 +198,17 @@ def _launched(user: User, copy: VolumeCopy, spec: TrainingSpec, action: str) -> 
     return copy
 
 
-def _take_back(copy: VolumeCopy, spec: TrainingSpec) -> None:
-    mine = VolumeCopy.objects.filter(pk=copy.pk, launches=copy.launches, job=None)
-    if spec.program == VOLUME_REMOVE:
-        VolumeCopy.objects.filter(pk=copy.pk, launches=copy.launches).update(state=_STATE.READY)
-    elif copy.launches == 1:
-        mine.delete()
-    else:
-        mine.update(state=_STATE.FAILED)
+def _take_back(copy: VolumeCopy, before: str) -> None:
+    """Not where another request for the same has launched a job in the meantime."""
+    with transaction.atomic():
+        volumes_lock(copy.volume.namespace_id)
+        mine = VolumeCopy.objects.filter(pk=copy.pk, launches=copy.launches, job=None, state=copy.state)
+        if Job.objects.filter(request_key=copy_key(copy)).exists():
+            return
+        if before:
+            mine.update(state=before)
+        else:
+            mine.delete()
 
 
 def _spec(name: str, program: str, options: dict[str, Option], inputs: tuple[DatasetInput, ...]) -> TrainingSpec:
@@ -209,4 +228,4 @@ def _spec(name: str, program: str, options: dict[str, Option], inputs: tuple[Dat
 
 
 def _runs(job: Job | None) -> bool:
-    return job is not None and not Phase(job.phase).is_final
+    return job is not None and not job.is_over

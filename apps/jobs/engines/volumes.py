@@ -25,7 +25,7 @@ from apps.errors import Conflict, Invalid, NotFound
 from apps.jobs.engines.configured import engine_named, engine_names, offers_volumes
 from apps.jobs.engines.namespaces import engine_namespace_lost, engine_namespace_ready
 from apps.jobs.models import Volume
-from apps.jobs.state.volumes import jobs_using, volumes_gone, volumes_of
+from apps.jobs.state.volumes import jobs_using, volumes_gone, volumes_lock, volumes_of
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import refuse_closed
 from apps.uploads.storage_ledger import reservation_use, reserve
@@ -135,10 +135,11 @@ def volume_resize(*, volume: Volume, size: int, actor: User) -> Volume:
 
 def volume_delete(*, volume: Volume, actor: User) -> None:
     """Want it gone, with all that is on it. Raises `Conflict` while jobs that are not over use it."""
-    if users := jobs_using(volume):
-        message = f"The {volume.kind} volume is used by jobs that are not over: {', '.join(users)}."
-        raise Conflict(message, "volume_in_use", remedy="Stop them, or wait until they have ended.")
     with transaction.atomic():
+        volumes_lock(volume.namespace_id)
+        if users := jobs_using(volume):
+            message = f"The {volume.kind} volume is used by jobs that are not over: {', '.join(users)}."
+            raise Conflict(message, "volume_in_use", remedy="Stop them, or wait until they have ended.")
         if Volume.objects.filter(pk=volume.pk, goes=False).update(goes=True, next_look_at=timezone.now(), setbacks=0):
             _record(actor, "volume.delete", volume)
             enqueue(KEEP_NAMESPACE, volume.namespace_id)

@@ -15,8 +15,8 @@ from apps.audit.services import record
 from apps.jobs.models import Job, Volume, VolumeCopy, VolumeLeftover
 from apps.namespaces.models import Namespace
 from apps.uploads.storage_ledger import give_back
-from yardmaster.errors import Problem, SpecUnreadable
-from yardmaster.job.programs import VOLUME_REMOVE
+from yardmaster.errors import Problem, SpecRejected, SpecUnreadable
+from yardmaster.job.programs import VOLUME_COPY, VOLUME_REMOVE
 from yardmaster.job.spec import InputSource, LogDir, TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
 from yardmaster.job.volumes import VolumeKind, kinds_used
@@ -50,7 +50,38 @@ def volume_problems(namespace: Namespace, engine: str, spec: TrainingSpec) -> li
         found += [_not_on_volume(field, one.version) for field, one in data if one.version not in there]
     if spec.log_dir is LogDir.VOLUME and volume_for(namespace.pk, engine, VolumeKind.LOG) is None:
         found.append(_no_volume(namespace, engine, VolumeKind.LOG, "log_dir"))
-    return found
+    return found + _own_problems(namespace, engine, spec)
+
+
+def volumes_lock(namespace_id: uuid.UUID) -> None:
+    """Who removes a volume, or something from one, first makes all others who do, and launches of the namespace, wait:
+    a launch that came before is then found (`jobs_using`), and one that waits is refused (`volumes_require`). In the
+    running transaction; no other row may be locked before."""
+    Namespace.objects.select_for_update().get(pk=namespace_id)
+
+
+def volumes_require(namespace: Namespace, engine: str, spec: TrainingSpec) -> None:
+    """What was true when the job was checked may have changed since. With the namespace locked, in the transaction of
+    the launch. Raises `SpecRejected`."""
+    if problems := volume_problems(namespace, engine, spec):
+        raise SpecRejected(problems)
+
+
+def _own_problems(namespace: Namespace, engine: str, spec: TrainingSpec) -> list[Problem]:
+    """The same for the portal's own jobs: what they write or remove is still to be written or removed."""
+    if spec.program not in (VOLUME_COPY, VOLUME_REMOVE):
+        return []
+    volumes = [(kind, volume_for(namespace.pk, engine, kind)) for kind in kinds_used(spec)]
+    missing = [_no_volume(namespace, engine, kind, "program") for kind, volume in volumes if volume is None]
+    if missing or "jobs" in spec.options:
+        return missing
+    is_copying = spec.program == VOLUME_COPY
+    version = spec.inputs[0].version if is_copying else uuid.UUID(str(spec.options["version"]))
+    state = VolumeCopy.State.COPYING if is_copying else VolumeCopy.State.REMOVING
+    if VolumeCopy.objects.filter(volume=volumes[0][1], version=version, state=state).exists():
+        return []
+    message = "The version is not to be published or removed any more."
+    return [Problem("program", "not_on_volume", message, "Reload the page and try again.", spec.program)]
 
 
 def _no_volume(namespace: Namespace, engine: str, kind: VolumeKind, field: str) -> Problem:

@@ -10,6 +10,7 @@ import pytest
 from apps.audit.models import AuditEvent
 from apps.datasets.models import DatasetVersion
 from apps.errors import Conflict, Invalid, QuotaExceeded
+from apps.jobs import services
 from apps.jobs.engines.configured import engine_named
 from apps.jobs.engines.namespaces import engine_namespaces_keep
 from apps.jobs.engines.volumes import volume_create, volume_delete, volume_resize, volumes_keep, volumes_sweep
@@ -220,6 +221,32 @@ def test_a_publication_that_the_engine_rejects_has_failed(volume_world, volume, 
     assert [one.state for one in copies_of(version)] == ["failed"]
 
 
+def test_a_refused_launch_leaves_a_copy_as_it_was(volume_world, volume, version, ada, settings):
+    copy, _ = version_publish(user=ada, version=version)
+    assert copy.job is not None
+    end(volume_world, copy.job, well=False)
+    settings.YARDMASTER_QUEUED_JOBS = 0
+    for ask in (lambda: version_unpublish(user=ada, copy=copy), lambda: version_publish(user=ada, version=version)):
+        with pytest.raises(Conflict, match="in the queue"):
+            ask()
+        assert [one.state for one in copies_of(version)] == ["failed"]
+    VolumeCopy.objects.update(state="ready")
+    with pytest.raises(Conflict, match="in the queue"):
+        version_unpublish(user=ada, copy=copy)
+    assert [one.state for one in copies_of(version)] == ["ready"]
+
+
+def test_a_copy_whose_job_is_not_cleaned_up_is_not_touched(volume_world, volume, version, ada):
+    copy, _ = version_publish(user=ada, version=version)
+    assert copy.job is not None
+    end(volume_world, copy.job, well=False)
+    Job.objects.update(cleaned_up_at=None)
+    for ask in (lambda: version_unpublish(user=ada, copy=copy), lambda: version_publish(user=ada, version=version)):
+        with pytest.raises(Conflict) as busy:
+            ask()
+        assert busy.value.code == "volume_busy"
+
+
 def test_a_volume_without_space_takes_no_further_version(volume_world, volume, version, ada):
     DatasetVersion.objects.filter(pk=version.pk).update(size=GIB)
     version.refresh_from_db()
@@ -274,6 +301,39 @@ def test_a_job_reads_what_was_published_and_nothing_is_removed_meanwhile(volume_
     job_stop(user=ada, job=job)
     volume_world.until_quiet()
     assert version_unpublish(user=ada, copy=copies_of(version)[0])[1]
+
+
+def test_what_is_removed_between_check_and_launch_is_not_used(volume_world, mine, volume, version, ada, monkeypatch):
+    log = made(mine, ada, VolumeKind.LOG)
+    VolumeCopy.objects.create(
+        volume=volume, version=version.pk, dataset="d", number=1, files=1, bytes=1, state="ready", launches=1,
+        changed_at=volume_world.now,
+    )  # fmt: skip
+    meanwhile: list[Any] = [
+        lambda: volume_delete(volume=log, actor=ada),
+        lambda: version_unpublish(user=ada, copy=copies_of(version)[0]),
+    ]
+    check = services.accepted_or_refused
+
+    def checked(*given: Any, **more: Any) -> Any:
+        if meanwhile:
+            meanwhile.pop()()
+        return check(*given, **more)
+
+    monkeypatch.setattr(services, "accepted_or_refused", checked)
+    with pytest.raises(SpecRejected) as refused:
+        volume_world.launch(ada, inputs=[{"dataset_version": str(version.pk), "source": "volume"}])
+    assert codes(refused) == {"inputs.0.source": "not_on_volume"}
+    with pytest.raises(SpecRejected) as refused:
+        volume_world.launch(ada, log_dir="volume")
+    assert codes(refused) == {"log_dir": "no_volume"}
+    VolumeCopy.objects.update(state="failed", job=None)
+    Job.objects.update(cleaned_up_at=volume_world.now)
+    meanwhile.append(lambda: volume_delete(volume=volume, actor=ada))
+    with pytest.raises(SpecRejected) as refused:
+        version_publish(user=ada, version=version)
+    assert codes(refused) == {"program": "no_volume"}
+    assert [one.state for one in copies_of(version)] == ["failed"]
 
 
 def test_a_job_without_its_volume_is_refused_by_field(volume_world, mine, version, ada):
