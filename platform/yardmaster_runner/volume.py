@@ -24,6 +24,8 @@ class OnVolume:
             raise CannotRun(STAGE_IN_FAILED, "StageInFailed", "%r is no version's id" % version)
         self.folder = os.path.join(volume, DATASETS, version)
         self.files = os.path.join(self.folder, "files")
+        self.placing = os.path.join(self.folder, "placing")
+        """Files on their way to their places."""
         self._marker = os.path.join(self.folder, "complete.json")
 
     def complete(self) -> Optional[Dict[str, Any]]:

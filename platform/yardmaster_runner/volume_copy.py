@@ -7,6 +7,7 @@ does the rest.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
@@ -41,20 +42,23 @@ def publish(given: Orders) -> Tuple[int, int]:
     meant = (int(given.options["files"]), int(given.options["bytes"]))
     if there.complete() is None:
         os.makedirs(there.files, exist_ok=True)
-        counted = _place_all(given.cache_dir, version, there.files, meant[0])
+        shutil.rmtree(there.placing, ignore_errors=True)
+        os.makedirs(there.placing, exist_ok=True)
+        counted = _place_all(given.cache_dir, version, there, meant[0])
         if counted != meant:
             raise NotCopied("%d files of %d bytes came, and the version has %d of %d" % (counted + meant))
+        shutil.rmtree(there.placing, ignore_errors=True)
         there.mark({"version": version, "files": counted[0], "bytes": counted[1]})
     shutil.rmtree(given.cache_dir, ignore_errors=True)
     return meant
 
 
-def _place_all(cache_dir: str, version: str, files: str, total: int) -> Tuple[int, int]:
+def _place_all(cache_dir: str, version: str, there: OnVolume, total: int) -> Tuple[int, int]:
     count = size = 0
     said_at = time.monotonic()
     with ThreadPoolExecutor(THREADS) as pool:
         for some in _batches(checked_files(cache_dir, version)):
-            for one in pool.map(lambda file: _place(file, inside(files, file.path)), some):
+            for one in pool.map(lambda file: _place(file, there), some):
                 count, size = count + 1, size + one
                 if time.monotonic() - said_at >= EVERY:
                     said_at = time.monotonic()
@@ -62,12 +66,13 @@ def _place_all(cache_dir: str, version: str, files: str, total: int) -> Tuple[in
     return count, size
 
 
-def _place(file: Checked, target: str) -> int:
+def _place(file: Checked, there: OnVolume) -> int:
     """Put it in its place, and read it back. Returns its size."""
+    target = inside(there.files, file.path)
     os.makedirs(os.path.dirname(target), exist_ok=True)
     try:
         if not (os.path.exists(target) and os.path.samefile(file.place, target)):
-            _link(file.place, target)
+            _link(file.place, target, there.placing)
     except FileNotFoundError as error:
         raise NotCopied("%s is missing where it was fetched to" % file.path) from error
     found = Checksum(file.size, file.sha256)
@@ -89,9 +94,10 @@ def _forget(file: int) -> None:
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _link(source: str, target: str) -> None:
-    """The target, at once whole."""
-    temporary = target + ".yardmaster-new"
+def _link(source: str, target: str, placing: str) -> None:
+    """A second name for it; where the volume has none, a file of its own. It gets there under a name in a folder of
+    ours: any name beside it may be that of another file of the version."""
+    temporary = os.path.join(placing, hashlib.sha256(target.encode("utf-8", "surrogateescape")).hexdigest())
     if os.path.lexists(temporary):
         os.unlink(temporary)
     link_or_copy(source, temporary)

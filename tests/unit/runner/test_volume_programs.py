@@ -55,6 +55,18 @@ def test_a_version_is_published_checked_and_marked_last(tmp_path: Path, capsys: 
     assert volume_copy.main(given) == 0  # again: it is there
 
 
+def test_no_name_of_a_file_takes_another_ones_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    names = ("a", "a.yardmaster-new", "a.new", "placing")
+    monkeypatch.setitem(globals(), "FILES", dict.fromkeys(names, b"x"))
+    given = fetched(orders(tmp_path, files=4, bytes=4))
+    there = OnVolume(given.data_volume, VERSION)
+    Path(there.placing).mkdir(parents=True)
+    Path(there.placing, "cut-off").write_text("x")
+    assert volume_copy.main(given) == 0
+    assert {one.name for one in Path(there.files).iterdir()} == set(names)
+    assert {one.name for one in Path(there.folder).iterdir()} == {"files", "complete.json"}
+
+
 def test_a_file_that_is_read_back_as_another_is_named_and_nothing_is_marked(tmp_path: Path, capsys):
     given = fetched(orders(tmp_path))
     next(Path(given.cache_dir).rglob("a.txt")).write_bytes(b"two")
