@@ -91,14 +91,22 @@ def version_unpublish(*, user: User, copy: VolumeCopy) -> tuple[VolumeCopy, bool
 
 
 def leftovers_remove(*, user: User, volume: Volume) -> Job:
-    """Remove the log directories of deleted jobs from the volume, some at a time. Raises what a launch raises, and
-    `Conflict` where there are none."""
+    """Remove the log directories of deleted jobs from the volume, some at a time: by one job, which is returned as it
+    is while it is not over. Raises what a launch raises, and `Conflict` where there are none."""
     require_role(user, volume.namespace, Role.MANAGER)
+    prefix = f"volume-clean:{volume.pk}:"
+    last = Job.objects.filter(request_key__startswith=prefix).order_by("pk").last()
+    if last is not None and _runs(last):
+        return last
     jobs = [str(one) for one in volume.leftovers.order_by("pk").values_list("job_id", flat=True)[:_AT_ONCE]]
     if not jobs:
         raise Conflict("No deleted job has left anything on this volume.", "nothing_left")
     spec = _spec("remove logs of deleted jobs", VOLUME_REMOVE, {"jobs": ",".join(jobs)}, ())
-    job, _ = job_launch(user=user, namespace=volume.namespace, spec=spec, engine=volume.engine)
+    key = f"{prefix}{last.pk if last else ''}"  # of two requests at once both get the same job
+    try:
+        job, _ = job_launch(user=user, namespace=volume.namespace, spec=spec, engine=volume.engine, request_key=key)
+    except IntegrityError:
+        return Job.objects.get(request_key=key)
     facts = {"engine": volume.engine, "jobs": len(jobs)}
     record(user, "volume.clean", f"volume:{volume.pk}", namespace=volume.namespace, **facts)
     return job

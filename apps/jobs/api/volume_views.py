@@ -9,6 +9,7 @@ from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -164,9 +165,11 @@ class VolumeView(_VolumeAddress):
 class VolumeCleanView(_VolumeAddress):
     """What deleted jobs left on a log volume."""
 
+    scope = "jobs"
+
     @extend_schema(request=None, responses={202: CleaningSerializer})
     def post(self, request: Request, namespace_id: UUID, volume_id: UUID) -> Response:
-        """Remove it, by a job. 409 `nothing_left` where there is none."""
+        """Remove it, by a job; the one that is at it, where there is one. 409 `nothing_left` where nothing is left."""
         volume = volume_in(self.namespace(namespace_id, Role.MANAGER), volume_id)
         return Response(CleaningSerializer(volume_copies.leftovers_remove(user=self.user, volume=volume)).data, 202)
 
@@ -183,6 +186,8 @@ class VolumeCopiesView(_VolumeAddress):
 class VolumeCopyView(_VolumeAddress):
     """One version on a data volume, also one that the portal has deleted since."""
 
+    scope = "jobs"
+
     @extend_schema(responses={202: VolumeCopySerializer})
     def delete(self, request: Request, namespace_id: UUID, volume_id: UUID, version_id: UUID) -> Response:
         """Remove it from the volume, by a job. Refused (`volume_in_use`) while jobs read it from there."""
@@ -193,9 +198,11 @@ class VolumeCopyView(_VolumeAddress):
 
 
 class VersionVolumeView(ApiView):
-    """A dataset version on the data volume of its namespace."""
+    """A dataset version on the data volume of its namespace. Changes launch jobs."""
 
-    scope = "data"
+    @property
+    def scope(self) -> str:
+        return "data" if self.request.method in SAFE_METHODS else "jobs"
 
     def version(self, version_id: UUID) -> DatasetVersion:
         return version_for(DATASETS, self.user, version_id)

@@ -132,12 +132,11 @@ def volumes_gone(rows: Iterable[Volume]) -> None:
 
 
 def leftover_note(job: Job) -> None:
-    """The job is being deleted: what it left on the log volume is to be removed. In the running transaction."""
-    try:
-        spec = stored_spec(job.spec)
-    except SpecUnreadable:
+    """The job is being deleted: what any of its attempts left on the log volume is to be removed. In the running
+    transaction."""
+    if not job.attempts.filter(spec__log_dir=LogDir.VOLUME.value).exists():
         return
-    if spec.log_dir is LogDir.VOLUME and (volume := volume_for(job.namespace_id, job.engine, VolumeKind.LOG)):
+    if (volume := volume_for(job.namespace_id, job.engine, VolumeKind.LOG)) is not None:
         VolumeLeftover.objects.get_or_create(volume=volume, job_id=job.pk)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -25,7 +26,7 @@ from apps.uploads.storage_ledger import storage_use
 from tests.integration.jobs.world import StagedEngine, World, refuses_transactions, task_of
 from yardmaster.engines.fake import EngineWithVolumes
 from yardmaster.errors import Problem, SpecRejected, Unavailable
-from yardmaster.job.spec import Role
+from yardmaster.job.spec import LogDir, Role
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.job.spec_stored import stored_spec
 from yardmaster.job.volumes import VolumeKind
@@ -351,6 +352,9 @@ def test_what_deleted_jobs_left_on_the_log_volume_is_counted_and_removed_by_a_jo
     volume_world.until_running(job)
     job_stop(user=ada, job=job)
     volume_world.until_quiet()
+    job_retry(user=ada, job=volume_world.again(job), spec=replace(stored_spec(job.spec), log_dir=LogDir.DISK))
+    job_stop(user=ada, job=job)
+    volume_world.until_quiet()
     job_delete(user=ada, job=volume_world.again(job))
     volume_world.until_quiet()
     assert [one.job_id for one in volume.leftovers.all()] == [job.pk]
@@ -359,6 +363,7 @@ def test_what_deleted_jobs_left_on_the_log_volume_is_counted_and_removed_by_a_jo
     assert begun.status_code == 202, begun.json()
     cleaning = Job.objects.get(pk=begun.json()["job"])
     assert cleaning.spec["options"] == {"jobs": str(job.pk)}
+    assert with_token(ada).post(address).json() == begun.json()  # one job at a time
     end(volume_world, cleaning)
     assert not volume.leftovers.exists()
     assert with_token(ada).post(address).json()["code"] == "nothing_left"
@@ -400,6 +405,9 @@ def test_a_version_is_published_and_removed_over_the_api(volume_world, mine, vol
     assert with_token(bob).put(address, {}).status_code == 404
     assert client.get(address).json() == []
     assert client.delete(address).status_code == 404
+    scoped = with_token(ada, "data")
+    assert (scoped.get(address).status_code, scoped.put(address, {}).status_code) == (200, 403)
+    assert scoped.delete(address).status_code == 403
     begun = client.put(address, {})
     assert (begun.status_code, begun.json()["state"]) == (202, "copying")
     end(volume_world, Job.objects.get(pk=begun.json()["job"]))
