@@ -1,28 +1,63 @@
 """`python -m yardmaster_runner.volume_remove`: remove a version of a dataset from the data volume, or log directories
 of deleted jobs from the log volume, as a task of a job.
 
+Folders that their owner may not read or write are opened first. What cannot be removed of one job does not keep the
+logs of the others there: the last line says of which jobs something is left, and the portal reads it (`left_of`).
+
 The marker goes first, so that no task that begins meanwhile takes what is left for the version. Tasks that have it open
 fail when its files are gone: the portal does not launch this while jobs read from the volume. Not there: success.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shutil
+import stat
 import sys
-from typing import Any
+from typing import Any, List, Optional, Sequence, Tuple
 
 from yardmaster_runner.cache import inside
 from yardmaster_runner.own_programs import Orders, orders
 from yardmaster_runner.volume import OnVolume
 
+_LEFT = re.compile(
+    r"not removed: logs of \d+ of (?P<asked>\d+) jobs, numbers (?P<numbers>\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*): "
+)
+
+
+class Left(Exception):
+    """Something of these jobs is still there."""
+
+    def __init__(self, numbers: Sequence[int], asked: int, first: OSError) -> None:
+        """`numbers` counted from 1, in their order. However many they are, the words fit into a task's message."""
+        spans: List[Tuple[int, int]] = []
+        for number in numbers:
+            is_next = bool(spans) and spans[-1][1] == number - 1
+            spans.append((spans.pop()[0] if is_next else number, number))
+        named = ", ".join(str(a) if a == b else "%d-%d" % (a, b) for a, b in spans)
+        super().__init__("logs of %d of %d jobs, numbers %s: %s" % (len(numbers), asked, named, str(first)[:200]))
+
+
+def left_of(message: str, asked: Sequence[str]) -> Optional[List[str]]:
+    """Of which of the jobs that were asked for something is left, where a task's message is that of `main`. None: it is
+    another one, and nothing can be said."""
+    said = _LEFT.match(message)
+    if said is None or int(said.group("asked")) != len(asked):
+        return None
+    left: List[str] = []
+    for span in said.group("numbers").split(", "):
+        first, _, last = span.partition("-")
+        left += asked[int(first) - 1 : int(last or first)]
+    return left
+
 
 def remove(given: Orders) -> None:
     """Nothing of the version, or of these jobs, is on the volume afterwards. Links are removed and not followed. Raises
-    `OSError`."""
-    for job in str(given.options.get("jobs") or "").split(","):
-        if job:
-            _remove_folder(inside(given.log_volume, "jobs/" + job))
+    `Left` where something of some of the jobs is, and `OSError`."""
+    if "jobs" in given.options:
+        _remove_logs(given.log_volume, str(given.options["jobs"]).split(","))
     if "version" not in given.options:
         return
     there = OnVolume(given.data_volume, str(given.options["version"]))
@@ -31,16 +66,48 @@ def remove(given: Orders) -> None:
     _remove_folder(there.folder)
 
 
+def _remove_logs(volume: str, jobs: Sequence[str]) -> None:
+    left: List[Tuple[int, OSError]] = []
+    for number, job in enumerate(jobs, 1):
+        try:
+            _remove_folder(inside(volume, "jobs/" + job))
+        except OSError as error:
+            left.append((number, error))
+    if left:
+        raise Left([number for number, _ in left], len(jobs), left[0][1])
+
+
 def _remove_folder(folder: str) -> None:
-    if os.path.isdir(folder):
+    try:
+        os.lstat(folder)
+    except FileNotFoundError:
+        return
+    try:
         shutil.rmtree(folder)
+    except OSError:
+        _open_up(folder)
+        shutil.rmtree(folder)
+
+
+def _open_up(folder: str) -> None:
+    """A script may have left folders that it could not read or write itself. Links are not followed."""
+    _allow(folder)
+    for place, folders, _ in os.walk(folder):
+        for name in folders:
+            _allow(os.path.join(place, name))
+
+
+def _allow(folder: str) -> None:
+    with contextlib.suppress(OSError):  # of another user: then it may be open all the same
+        if not os.path.islink(folder):
+            os.chmod(folder, stat.S_IRWXU)
 
 
 def main(given: Any = None) -> int:
     """The exit code."""
     try:
         remove(given or orders())
-    except OSError as error:
+    except (Left, OSError) as error:
         sys.stderr.write("not removed: %s\n" % error)
         return 1
     sys.stdout.write("removed\n")

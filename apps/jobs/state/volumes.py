@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from apps.audit.services import record
-from apps.jobs.models import Job, Volume, VolumeCopy, VolumeLeftover
+from apps.jobs.models import Job, TaskFact, Volume, VolumeCopy, VolumeLeftover
 from apps.namespaces.models import Namespace
 from apps.uploads.storage_ledger import give_back
 from yardmaster.errors import Problem, SpecRejected, SpecUnreadable
@@ -21,6 +21,7 @@ from yardmaster.job.spec import InputSource, LogDir, TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
 from yardmaster.job.volumes import VolumeKind, kinds_used
 from yardmaster.lifecycle.phases import Phase
+from yardmaster_runner.volume_remove import left_of
 
 MOST_NAMED = 20
 _COPY_KEY = "volume-copy"
@@ -152,9 +153,17 @@ def copies_settle(job: Job, phase: Phase, now: datetime) -> None:
     is_well = phase is Phase.SUCCEEDED
     if kind == _COPY_KEY:
         _copy_settle(VolumeCopy.objects.filter(pk=of[0], launches=int(of[1])), is_well, now)
-    elif is_well and (gone := _cleaned(job)):
+    elif asked := _cleaned(job):
+        left = [] if is_well else _left_by(job, asked)
         of_volume = {"volume__namespace_id": job.namespace_id, "volume__engine": job.engine}
-        VolumeLeftover.objects.filter(job_id__in=gone, **of_volume).delete()
+        VolumeLeftover.objects.filter(job_id__in=set(asked) - set(left), **of_volume).delete()
+
+
+def _left_by(job: Job, asked: list[str]) -> list[str]:
+    """What a failed task says that it could not remove. Where it says nothing, that is all."""
+    facts = TaskFact.objects.filter(job=job, attempt=job.attempt)
+    said = [left_of(str(reported.get("message", "")), asked) for reported in facts.values_list("reported", flat=True)]
+    return next((left for left in said if left is not None), asked)
 
 
 def _cleaned(job: Job) -> list[str]:

@@ -15,7 +15,7 @@ from apps.jobs import services
 from apps.jobs.engines.configured import engine_named
 from apps.jobs.engines.namespaces import engine_namespaces_keep
 from apps.jobs.engines.volumes import volume_create, volume_delete, volume_resize, volumes_keep, volumes_sweep
-from apps.jobs.models import Job, Volume, VolumeCopy
+from apps.jobs.models import Job, TaskFact, Volume, VolumeCopy, VolumeLeftover
 from apps.jobs.services import job_delete, job_retry, job_stop
 from apps.jobs.state.specs import asked_spec
 from apps.jobs.volume_copies import copies_of, version_publish, version_unpublish
@@ -364,6 +364,15 @@ def test_what_deleted_jobs_left_on_the_log_volume_is_counted_and_removed_by_a_jo
     cleaning = Job.objects.get(pk=begun.json()["job"])
     assert cleaning.spec["options"] == {"jobs": str(job.pk)}
     assert with_token(ada).post(address).json() == begun.json()  # one job at a time
+    stuck = VolumeLeftover.objects.create(volume=volume, job_id=volume.pk)
+    Job.objects.filter(pk=cleaning.pk).update(spec=cleaning.spec | {"options": {"jobs": f"{stuck.job_id},{job.pk}"}})
+    volume_world.until_running(cleaning)
+    said = "not removed: logs of 1 of 2 jobs, numbers 1: [Errno 5] Input/output error"
+    TaskFact.objects.filter(job=cleaning).update(reported={"message": said})
+    end(volume_world, cleaning, well=False)
+    assert list(volume.leftovers.all()) == [stuck]
+    cleaning = Job.objects.get(pk=with_token(ada).post(address).json()["job"])
+    assert cleaning.spec["options"] == {"jobs": str(stuck.job_id)}
     end(volume_world, cleaning)
     assert not volume.leftovers.exists()
     assert with_token(ada).post(address).json()["code"] == "nothing_left"

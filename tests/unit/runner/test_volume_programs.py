@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from yardmaster_runner.cache import CachedVersion
 from yardmaster_runner.exits import CannotRun
 from yardmaster_runner.order import Bundle, RemoteFile, read_order
 from yardmaster_runner.own_programs import Orders
+from yardmaster_runner.reasons import LONGEST_MESSAGE
 from yardmaster_runner.volume import OnVolume, link
 
 VERSION = "0193e5a4-7c1b-7abc-8def-0123456789ac"
@@ -151,3 +153,54 @@ def test_removing_logs_takes_those_of_the_jobs_that_are_named_and_follows_no_lin
     assert volume_remove.main(cleaned) == 0
     assert [one.name for one in (tmp_path / "jobs").iterdir()] == ["kept"]
     assert (tmp_path / "jobs" / "kept" / "1" / "events").exists()
+
+
+def test_logs_of_a_job_that_cannot_be_removed_keep_no_others_and_are_named(tmp_path: Path, monkeypatch, capsys):
+    asked = [f"job-{number}" for number in range(1, 7)]
+    for name in asked:
+        (tmp_path / "jobs" / name / "1").mkdir(parents=True)
+    rmtree = shutil.rmtree
+
+    def stuck(folder: str) -> None:
+        if Path(folder).name in ("job-1", "job-2", "job-5"):
+            raise PermissionError(13, "Permission denied", folder)
+        rmtree(folder)
+
+    monkeypatch.setattr(volume_remove.shutil, "rmtree", stuck)
+    given = Orders({"jobs": ",".join(asked)}, "", "", "", "", "", 0, 1, log_volume=str(tmp_path))
+    assert volume_remove.main(given) == 1
+    assert sorted(one.name for one in (tmp_path / "jobs").iterdir()) == ["job-1", "job-2", "job-5"]
+    message = capsys.readouterr().err.strip()
+    assert "logs of 3 of 6 jobs, numbers 1-2, 5: [Errno 13]" in message
+    assert volume_remove.left_of(message, asked) == ["job-1", "job-2", "job-5"]
+    assert volume_remove.left_of(message, asked[1:]) is None
+    assert volume_remove.left_of("not removed: [Errno 5] Input/output error", asked) is None
+
+
+def test_what_is_left_of_many_jobs_fits_into_a_message():
+    numbers = range(1, 251, 2)
+    message = f"not removed: {volume_remove.Left(list(numbers), 250, OSError('x' * 500))}"
+    assert len(message) <= LONGEST_MESSAGE
+    assert volume_remove.left_of(message, [str(one) for one in range(1, 251)]) == [str(one) for one in numbers]
+
+
+def test_folders_that_their_owner_may_not_change_are_opened_and_removed(tmp_path: Path, monkeypatch):
+    folder, outside = tmp_path / "jobs" / "gone", tmp_path / "outside"
+    (folder / "1" / "closed" / "inner").mkdir(parents=True)
+    outside.mkdir(mode=0o500)
+    (folder / "1" / "link").symlink_to(outside)
+    rmtree = shutil.rmtree
+
+    def as_its_owner(path: str) -> None:  # also where tests run as root, for whom modes do not count
+        for one in (path, *(inner for inner, _, _ in os.walk(path))):
+            if os.stat(one).st_mode & 0o700 != 0o700:
+                raise PermissionError(13, "Permission denied", one)
+        rmtree(path)
+
+    monkeypatch.setattr(volume_remove.shutil, "rmtree", as_its_owner)
+    for closed, mode in (("closed/inner", 0), ("closed", 0), ("", 0o500)):
+        (folder / "1" / closed).chmod(mode)
+    given = Orders({"jobs": "gone"}, "", "", "", "", "", 0, 1, log_volume=str(tmp_path))
+    assert volume_remove.main(given) == 0
+    assert not folder.exists()
+    assert outside.stat().st_mode & 0o777 == 0o500
