@@ -17,7 +17,7 @@ from typing import TypeVar
 from django.db.models import QuerySet
 
 from apps.uploads.models import FileBlock
-from yardmaster.storage.file_list import ListedFile, noteworthy, pack, unpack
+from yardmaster.storage.file_list import ListedFile, noteworthy, pack, paths_and_sizes, unpack
 
 BLOCK = 1_000
 _AT_ONCE = 8
@@ -39,13 +39,19 @@ def block_of(upload_id: uuid.UUID, number: int) -> tuple[ListedFile, ...]:
 
 def blocks_of(upload_id: uuid.UUID, indexes: Iterable[int]) -> dict[int, tuple[ListedFile, ...]]:
     """The blocks, by number, that hold the files with these numbers. One statement."""
-    return blocks_numbered(upload_id, {index // BLOCK for index in indexes})
+    numbers = {index // BLOCK for index in indexes}
+    return {number: unpack(packed) for number, packed in _packed(upload_id, numbers)}
 
 
-def blocks_numbered(upload_id: uuid.UUID, numbers: Collection[int]) -> dict[int, tuple[ListedFile, ...]]:
-    """These blocks, by number, as far as they are there. One statement."""
-    wanted = _rows(upload_id).filter(number__in=numbers)
-    return {number: unpack(bytes(packed)) for number, packed in wanted.values_list("number", "packed")}
+def _packed(upload_id: uuid.UUID, numbers: Collection[int]) -> Iterator[tuple[int, bytes]]:
+    rows = _rows(upload_id).filter(number__in=numbers)
+    return ((number, bytes(packed)) for number, packed in rows.values_list("number", "packed"))
+
+
+def sizes_in_blocks(upload_id: uuid.UUID, numbers: Collection[int]) -> dict[int, tuple[list[str], list[int]]]:
+    """Of these blocks, by number, the paths and the sizes of their files: a fifth of the work of the whole. One
+    statement."""
+    return {number: paths_and_sizes(packed) for number, packed in _packed(upload_id, numbers)}
 
 
 def block_index(upload_id: uuid.UUID) -> list[tuple[bytes, int]]:

@@ -36,10 +36,11 @@ _OBJECTS = "/storage/"
 _ID = r"[0-9a-fA-F-]{32,36}"
 _EXPENSIVE = re.compile(
     rf"/api/v1/jobs/{_ID}/logs/search/|/api/v1/dataset-versions/{_ID}/preview/|/api/v1/jobs/check/|/find/"
+    rf"|/api/v1/(?:code|dataset|model)-versions/{_ID}/(?:entries|files)/"
     rf"|/api/v1/model-versions/{_ID}/predict/|/api/v1/services/{_ID}/v1/.+|/model-versions/{_ID}/try/predict/"
     rf"|/(?:code|datasets)/{_ID}/(?:compare/|changes/)?|/jobs/compare/|/jobs/launch/(?:preview|manifests)/"
 )
-"""Searches, comparisons, previews, and what is parsed for them."""
+"""Searches, comparisons, previews, lists of files (a thousand at a time), and what is parsed for them."""
 _SERVED = re.compile(
     rf"/api/v1/model-versions/{_ID}/predict/|/api/v1/services/{_ID}/.*|/model-versions/{_ID}/try/(?:[a-z]+/)?"
 )

@@ -12,13 +12,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
-from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
 from apps.api.paging import ByCursor
 from apps.errors import NotFound
-from apps.uploads.file_blocks import BLOCK, block_index, blocks_numbered
+from apps.uploads.file_blocks import BLOCK, block_index, block_of, sizes_in_blocks
 from apps.uploads.versioned.models import Version
 from apps.uploads.versioned.paging import cursor_after, path_of_cursor
 from yardmaster.storage.file_list import ListedFile
@@ -26,7 +25,6 @@ from yardmaster.storage.file_list import ListedFile
 _AT_ONCE = 32
 """Blocks that are read with one statement."""
 _USUAL_PAGE = 100
-_PATH = attrgetter("path")
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,8 @@ class _Listing:
         index = block_index(upload_id)
         self._firsts = [path for path, _ in index]
         self._before = [0, *accumulate(size for _, size in index)]
-        self._known: dict[int, tuple[ListedFile, ...]] = {}
+        self._known: dict[int, tuple[list[str], list[int]]] = {}
+        self._whole: tuple[int, tuple[ListedFile, ...]] = (-1, ())
         self._ends = [number for number in range(len(index)) if self._has_an_end(number)]
 
     def entries(self, after: str) -> Iterator[FolderEntry]:
@@ -109,7 +108,7 @@ class _Listing:
                 end = self._place_of(_behind(path))
                 yield FolderEntry(name, path, end.files - start.files, end.size - start.size)
             else:
-                file = self._block(start.files // BLOCK)[start.files % BLOCK]
+                file = self._file(start.files)
                 end = _Place(start.files + 1, start.size + file.size)
                 yield FolderEntry(name, path, 1, file.size, file)
             start = end
@@ -119,9 +118,9 @@ class _Listing:
         number = bisect_left(self._firsts, path.encode("utf-8", "surrogatepass")) - 1
         if number < 0:
             return _Place(0, 0)
-        files = self._block(number)
-        at = bisect_left(files, path, key=_PATH)
-        return _Place(number * BLOCK + at, self._before[number] + sum(file.size for file in files[:at]))
+        paths, sizes = self._block(number)
+        at = bisect_left(paths, path)
+        return _Place(number * BLOCK + at, self._before[number] + sum(sizes[:at]))
 
     def _path(self, index: int) -> str:
         """Of the file with this number, without its block where the index says it; empty: there is none."""
@@ -130,14 +129,21 @@ class _Listing:
             return ""
         if not at:
             return self._firsts[number].decode("utf-8", "surrogatepass")
-        files = self._block(number)
-        return files[at].path if at < len(files) else ""
+        paths, _ = self._block(number)
+        return paths[at] if at < len(paths) else ""
 
-    def _block(self, number: int) -> tuple[ListedFile, ...]:
-        """One block; with it those are read in which entries begin or end that follow."""
+    def _file(self, index: int) -> ListedFile:
+        """With all that is known of it."""
+        number, at = divmod(index, BLOCK)
+        if self._whole[0] != number:
+            self._whole = number, block_of(self._upload_id, number)
+        return self._whole[1][at]
+
+    def _block(self, number: int) -> tuple[list[str], list[int]]:
+        """The paths and sizes of one block; with it those are read in which entries begin or end that follow."""
         if number not in self._known:
             at = bisect_right(self._ends, number)
-            self._known = blocks_numbered(self._upload_id, [number, *self._ends[at : at + _AT_ONCE - 1]])
+            self._known = sizes_in_blocks(self._upload_id, [number, *self._ends[at : at + _AT_ONCE - 1]])
         return self._known[number]
 
     def _has_an_end(self, number: int) -> bool:

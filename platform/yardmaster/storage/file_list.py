@@ -63,6 +63,12 @@ def contents(packed: bytes) -> tuple[list[str], list[str]]:
     return columns["path"], columns["sha256"]
 
 
+def paths_and_sizes(packed: bytes) -> tuple[list[str], list[int]]:
+    """The paths of a packed list, and the sizes beside them, as cheap as `contents`."""
+    columns = json.loads(zlib.decompress(packed))
+    return columns["path"], columns["size"]
+
+
 def noteworthy(packed: bytes) -> Iterator[ListedFile]:
     """The files of a packed list whose records were counted, or in which a fault was found."""
     columns = json.loads(zlib.decompress(packed))
