@@ -16,7 +16,8 @@ from yardmaster_runner.checksums import Checksum
 
 _PARALLEL = 4
 _ETAG = "etag:"
-"""Before a store's ETag, in the place of a checksum: nothing to compare the content with."""
+"""Before a store's ETag, in the place of a checksum: nothing to compare the content with. The object is asked for by
+it."""
 _CHUNK = 1 << 20
 _SMALL, _GROUP = 64 << 10, 16
 """Files up to this size are handed to a fetching thread several at a time."""
@@ -121,13 +122,14 @@ class _Fetching:
             raise
 
     def _receive(self, file: RemoteFile, draft: Path) -> None:
+        etag = file.sha256.removeprefix(_ETAG) if file.sha256.startswith(_ETAG) else ""
         if file.signed:
             try:
-                return _write(file, draft, partial(self._transport.read_signed, file.signed))
+                return _write(file, draft, partial(self._transport.read_signed, file.signed, etag=etag))
             except PortalError as error:
                 if error.status != 403:  # it has expired while others were fetched
                     raise
-        return _write(file, draft, partial(self._transport.download, file.address))
+        return _write(file, draft, partial(self._transport.download, file.address, etag=etag))
 
 
 def _write(file: RemoteFile, draft: Path, read: Callable[[Callable[[bytes], object]], int]) -> None:

@@ -11,7 +11,7 @@ import contextlib
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from http.client import HTTPResponse
 from typing import cast
 from urllib.parse import urlsplit
@@ -34,6 +34,10 @@ class Answer:
     content: bytes = b""
 
 
+class ObjectChanged(Exception):
+    """The object is not the one that was asked for."""
+
+
 class SignedAddresses:
     """Thread-safe. Its calls raise `NoAnswer` where the other side does not answer."""
 
@@ -54,15 +58,28 @@ class SignedAddresses:
             content = read(answer, _CHUNK)
             return Answer(answer.status, _headers(answer), content)
 
-    def get(self, url: str, write: Callable[[bytes], object], first: int = 0) -> Answer:
-        """Hand the object to `write` from byte `first` on, piece by piece. An error's text is not handed over."""
+    def get(
+        self,
+        url: str,
+        write: Callable[[bytes], object],
+        first: int = 0,
+        etag: str = "",
+        begun: Callable[[str], object] = lambda etag: None,
+    ) -> Answer:
+        """Hand the object to `write` from byte `first` on, piece by piece; with `etag` (quoted, as servers send it)
+        only of the object that has it. `begun` is called with the object's ETag before its bytes come. An error's text
+        is not handed over. Raises `ObjectChanged` where a server that does not know `If-Match` answers with another
+        object; others answer 412."""
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={first}-"} if first else {})
+        headers |= {"If-Match": etag} if etag else {}
+        check = partial(_begin, first, etag, begun)
         if proxy := self._proxy(url):
-            return self._get_behind(proxy, url, write, headers, first)
+            return self._get_behind(proxy, url, write, headers, check)
         with self._direct.answer("GET", url, None, headers) as answer:
             if answer.status >= 300:
                 return Answer(answer.status, _headers(answer), read(answer, _CHUNK))
-            _check_range(first, answer.status)
+            if not check(answer.status, _headers(answer)):
+                raise ObjectChanged
             while chunk := read(answer, _CHUNK):
                 write(chunk)
             return Answer(answer.status, _headers(answer))
@@ -76,7 +93,12 @@ class SignedAddresses:
         return self._proxy_of(parts.scheme, parts.netloc)
 
     def _get_behind(
-        self, proxy: str, url: str, write: Callable[[bytes], object], headers: Mapping[str, str], first: int
+        self,
+        proxy: str,
+        url: str,
+        write: Callable[[bytes], object],
+        headers: Mapping[str, str],
+        check: Callable[[int, Mapping[str, str]], bool],
     ) -> Answer:
         with _urllib3_translated():
             answer = self._behind(proxy).request("GET", url, preload_content=False, headers=dict(headers))
@@ -84,7 +106,8 @@ class SignedAddresses:
             with _urllib3_translated():
                 if answer.status >= 300:
                     return Answer(answer.status, answer.headers, answer.read(_CHUNK))
-            _check_range(first, answer.status)
+            if not check(answer.status, answer.headers):
+                raise ObjectChanged
             chunks = answer.stream(_CHUNK, decode_content=False)
             while True:
                 with _urllib3_translated():
@@ -117,9 +140,16 @@ def _urllib3_translated() -> Iterator[None]:
         raise NoAnswer(str(error)) from error
 
 
-def _check_range(first: int, status: int) -> None:
-    if first and status != 206:
+def _begin(first: int, etag: str, begun: Callable[[str], object], status: int, headers: Mapping[str, str]) -> bool:
+    """Whether these are the bytes that were asked for; not where the object is another one. Raises `NoAnswer`."""
+    found = headers.get("ETag", "")
+    if etag and found and found.removeprefix("W/") != etag.removeprefix("W/"):
+        return False
+    place = headers.get("Content-Range", "")
+    if first and (status != 206 or (place and not place.startswith(f"bytes {first}-"))):
         raise NoAnswer("it was interrupted, and does not continue in the middle")
+    begun(found)
+    return True
 
 
 def _proxy_of(scheme: str, netloc: str) -> str:

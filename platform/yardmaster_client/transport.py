@@ -18,7 +18,7 @@ import httpx2
 
 from yardmaster_client.connections import NoAnswer
 from yardmaster_client.errors import NotReachable, PortalError, store_error
-from yardmaster_client.signed import SignedAddresses
+from yardmaster_client.signed import ObjectChanged, SignedAddresses
 
 _TRIES = 5
 _BUSY = {429, 502, 503, 504}
@@ -99,11 +99,11 @@ class Transport:
             following = urlsplit(page["next"])  # the portal's own name of itself may not be how we reach it
             page = self.get(f"{following.path}?{following.query}")
 
-    def download(self, address: str, write: Callable[[bytes], object], **params: Any) -> int:
+    def download(self, address: str, write: Callable[[bytes], object], etag: str = "", **params: Any) -> int:
         """Stream an answer into `write`; returns the number of bytes. Follows the redirect to the object. `address` is
-        an API path or a signed URL; the token goes to the portal alone."""
+        an API path or a signed URL; the token goes to the portal alone. `etag`: as of `read_signed`."""
         if address.startswith(("http://", "https://")) and not address.startswith(f"{self.url}/"):
-            return self.read_signed(address, write)
+            return self.read_signed(address, write, etag)
         total = 0
 
         def counted(chunk: bytes) -> None:
@@ -116,7 +116,7 @@ class Transport:
             url = self._read_or_redirect(self._path(address), query, counted)
         except httpx2.TransportError as error:
             raise NotReachable(f"{self.url} closed the connection: {error}") from error
-        return self.read_signed(url, write) if url else total
+        return self.read_signed(url, write, etag) if url else total
 
     def _read_or_redirect(self, path: str, query: Mapping[str, Any], write: Callable[[bytes], object]) -> str:
         """Read an answer of the portal, or return the address of the object that it leads to."""
@@ -129,12 +129,14 @@ class Transport:
                 write(chunk)
         return ""
 
-    def read_signed(self, url: str, write: Callable[[bytes], object]) -> int:
+    def read_signed(self, url: str, write: Callable[[bytes], object], etag: str = "") -> int:
         """Stream what a signed URL leads to into `write`; returns the number of bytes. Needs no other credential. What
-        is interrupted continues where it stopped.
+        is interrupted continues where it stopped, in the same object: the one with `etag` where it is given, else the
+        one that came first.
 
         Raises:
-            PortalError: it was refused. NotReachable: it was interrupted several times without a byte between.
+            PortalError: it was refused, or the object is another one (`changed`).
+            NotReachable: it was interrupted several times without a byte between.
         """
         total = before = 0
         attempt = 1
@@ -144,10 +146,18 @@ class Transport:
             write(chunk)
             total += len(chunk)
 
+        known = f'"{etag}"' if etag else ""
+
+        def begun(found: str) -> None:
+            nonlocal known
+            known = known or ("" if found.startswith("W/") else found)
+
         while True:
             answer = None
             try:
-                answer = self._signed.get(url, counted, total)
+                answer = self._signed.get(url, counted, total, known, begun)
+            except ObjectChanged:
+                raise _changed() from None
             except NoAnswer as error:
                 attempt, before = (attempt if total == before else 1), total
                 if attempt == _TRIES:
@@ -157,6 +167,8 @@ class Transport:
                     break
             self._sleep(_pause(answer, attempt))
             attempt += 1
+        if answer.status_code == 412:
+            raise _changed()
         if answer.status_code >= 300:
             raise store_error(answer.status_code, _decoded(answer.content))
         return total
@@ -200,6 +212,11 @@ class Transport:
     @staticmethod
     def _path(path: str) -> str:
         return path if path.startswith(("http://", "https://", "/")) else f"/api/v1/{path}"
+
+
+def _changed() -> PortalError:
+    remedy = "Download it again; scan the dataset of a registered bucket again, and download its new version."
+    return PortalError(502, "changed", "The object was changed in its store.", remedy)
 
 
 def _asked_to_wait(answer: _Answered | None) -> float:

@@ -37,6 +37,8 @@ class FlakyServer:
     by_path: Callable[[Asked], tuple[int, Any] | None] | None = None
     asked: list[Asked] = field(default_factory=list)
     url: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Of every answer."""
 
     def answer(self, asked: Asked) -> tuple[int, Any] | None:
         self.asked.append(asked)
@@ -63,6 +65,8 @@ def flaky_server() -> Iterator[FlakyServer]:
             status, value = answer
             if isinstance(value, Cut):
                 self.send_response(status)
+                for name, text in state.headers.items():
+                    self.send_header(name, text)
                 self.send_header("Content-Length", str(len(value.data)))
                 self.end_headers()
                 self.wfile.write(value.data[: value.sent])
@@ -70,6 +74,8 @@ def flaky_server() -> Iterator[FlakyServer]:
                 return
             data = value if isinstance(value, bytes) else json.dumps(value).encode()
             self.send_response(status)
+            for name, text in state.headers.items():
+                self.send_header(name, text)
             if 300 <= status < 400:
                 self.send_header("Location", value.decode())
             self.send_header("Content-Length", str(len(data)))

@@ -134,6 +134,36 @@ def test_a_server_that_does_not_continue_in_the_middle_gives_no_mixed_file(
         assert b"".join(got) == b"0123"
 
 
+@pytest.mark.parametrize(("given", "first"), [("one", '"one"'), ("", None)])
+def test_a_download_continues_in_the_same_object_only(transport: Transport, given: str, first: str | None) -> None:
+    with flaky_server() as store:
+        store.headers = {"ETag": '"one"'}
+        store.answers = [(200, Cut(b"0123456789", 4)), (412, b"")]
+        with pytest.raises(PortalError) as caught:
+            transport.read_signed(f"{store.url}/object?signature=1", lambda data: None, given)
+        assert caught.value.code == "changed"
+        assert [asked.headers.get("if-match") for asked in store.asked] == [first, '"one"']
+
+
+def test_an_object_with_another_etag_is_refused_also_where_the_server_ignores_the_condition(
+    transport: Transport,
+) -> None:
+    with flaky_server() as store:
+        store.headers, store.answers = {"ETag": '"two"'}, [(200, b"other")]
+        got: list[bytes] = []
+        with pytest.raises(PortalError) as caught:
+            transport.read_signed(f"{store.url}/object?signature=1", got.append, "one")
+        assert (caught.value.code, got) == ("changed", [])
+
+
+def test_other_bytes_than_those_asked_for_are_not_taken(transport: Transport) -> None:
+    with flaky_server() as store:
+        store.headers = {"Content-Range": "bytes 2-9/10"}
+        store.answers = [(200, Cut(b"0123456789", 4)), (206, b"23456789")]
+        with pytest.raises(NotReachable, match="does not continue"):
+            transport.read_signed(f"{store.url}/object?signature=1", lambda data: None)
+
+
 def test_a_store_that_stalls_is_not_waited_for_without_end() -> None:
     with socket.create_server(("127.0.0.1", 0)) as stalled:
         url = f"http://127.0.0.1:{stalled.getsockname()[1]}/object?signature=1"
