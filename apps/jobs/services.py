@@ -16,7 +16,7 @@ from apps.dispatch.messages import RECONCILE, enqueue
 from apps.errors import Conflict, Forbidden
 from apps.jobs.checking import accepted_or_refused, checked_spec, launch_warnings
 from apps.jobs.engines.configured import engine_chosen, refuse_unrunnable
-from apps.jobs.foreign import foreign_models
+from apps.jobs.foreign import foreign_models, foreign_record
 from apps.jobs.models import Job, JobEvent
 from apps.jobs.state import phase_gate, queue
 from apps.jobs.state.leases import ask_for_look
@@ -50,7 +50,7 @@ def job_launch(
 
     Raises `SpecRejected` with every problem found, a problem where the user may not launch here or on this engine, and
     `NeverFits` where the job could never start and `accept_never_fits` does not say that it is to be queued all the
-    same; `ForeignModel` where another user's model would run as the portal and that is not confirmed.
+    same; `ForeignModel` where a model that others had a part in would run as the portal and that is not confirmed.
     """
     require_role(user, namespace, Role.MEMBER)
     refuse_closed(namespace)
@@ -71,12 +71,10 @@ def job_launch(
             next_look_at=now + queue.LOOK_AGAIN, request_key=request_key, **columns,
         )  # fmt: skip
         inputs_write(job, spec)
-        phase_gate.open_attempt(job, number=1, spec=columns["spec"], now=now, by=user.username)
+        phase_gate.open_attempt(job, number=1, spec=columns["spec"], now=now, by=user)
         _say_never(job, columns, now)
         record(user, "job.create", f"job:{job.pk}", namespace=namespace, name=job.name, engine=chosen)
-        for one in foreign:
-            facts = {"name": one.parent.name, "version": one.number, "engine": chosen, "job": str(job.pk)}
-            record(user, "model_version.run_foreign", f"model_version:{one.pk}", namespace=namespace, **facts)
+        foreign_record(user, foreign, job)
         queue.ask(chosen)
     return job, warnings
 
@@ -181,11 +179,18 @@ def _want_stopped(job: Job, now: datetime, user: User | None, message: str = "")
     return True
 
 
-def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None, accept_never_fits: bool = False) -> Job:
+def job_retry(
+    *,
+    user: User,
+    job: Job,
+    spec: TrainingSpec | None = None,
+    accept_never_fits: bool = False,
+    confirm_foreign_model: bool = False,
+) -> Job:
     """Begin a new attempt, with the same spec or another. It continues from the newest checkpoint of the job. Also the
     same one is under today's rules: raises `SpecRejected` with what they say.
 
-    Raises `Conflict` while the last attempt has not ended, or something of it still runs; `NeverFits` as a launch does.
+    Raises `Conflict` while the last attempt has not ended, or something of it still runs; `NeverFits` and `ForeignModel` as a launch does.
     """
     require_role(user, job.namespace, Role.MEMBER)
     refuse_closed(job.namespace)
@@ -194,17 +199,19 @@ def job_retry(*, user: User, job: Job, spec: TrainingSpec | None = None, accept_
     refuse_unrunnable(job.engine, spec)
     checked_spec(user, job.namespace, spec, job.engine)
     _require_over(job, "retried")
+    foreign = foreign_models(user, spec, job.engine, confirmed=confirm_foreign_model)
     now = timezone.now()
     columns = columns_of(spec) | accepted_or_refused(spec, job.namespace, job.engine, now, accept=accept_never_fits)
     try:
         with transaction.atomic():
             _lock_queue(user, job.namespace)
             volumes_require(job.namespace, job.engine, spec)
-            phase_gate.begin_attempt(job, spec=columns["spec"], now=now, by=user.username)
+            phase_gate.begin_attempt(job, spec=columns["spec"], now=now, by=user)
             Job.objects.filter(pk=job.pk).update(**columns)
             _say_never(job, columns, now)
             inputs_write(job, spec)
             record(user, "job.retry", f"job:{job.pk}", namespace=job.namespace, name=spec.name, attempt=job.attempt)
+            foreign_record(user, foreign, job)
             queue.ask(job.engine)
     except phase_gate.PhaseMoved as moved:
         raise Conflict("The job was changed in the meantime.", remedy="Reload it and try again.") from moved

@@ -67,7 +67,7 @@ class Model(Collection, Deletable):
 
 
 class ModelVersion(Version, Deletable):
-    """What one attempt of a job left in its model directory. `created_by` is the job's owner."""
+    """What one attempt of a job left in its model directory. `created_by` began that attempt."""
 
     parent = models.ForeignKey(Model, on_delete=models.CASCADE, related_name="versions", db_index=False)
     job = models.ForeignKey("jobs.Job", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
@@ -78,7 +78,7 @@ class ModelVersion(Version, Deletable):
     stopped = models.BooleanField(default=False)
     """The task that sent it had been asked to stop: its work was not done."""
     source = models.JSONField(default=dict)
-    """What it was made of: `code`, `inputs`, `entry_point`, `arguments`, `strategy`, `engine`, `image`."""
+    """What it was made of: `code`, `inputs`, `entry_point`, `arguments`, `strategy`, `engine`, `image`; and by whom: `makers`."""
     metrics = models.JSONField(default=list)
     """The last value of each scalar of the job: `[{"run", "tag", "step", "value"}]`, by run and tag."""
     contents = models.JSONField(null=True, blank=True)

@@ -209,15 +209,16 @@ class Jobs:
         namespace: str | None = None,
         engine: str | None = None,
         accept_never_fits: bool = False,
+        confirm_foreign_model: bool = False,
     ) -> Job:
         """Queue a job. One that can never start as limits and machines are now is queued only with
-        `accept_never_fits`.
+        `accept_never_fits`, one that runs another's model as the portal only with `confirm_foreign_model`.
 
         Raises:
             PortalError: 409 `never_fits`, whose `facts` hold the `numbers` and the `largest_fit` that could start.
         """
-        accept = {"accept_never_fits": True} if accept_never_fits else {}
-        return read(Job, self._transport.post("jobs/", _request(spec, namespace, engine) | accept))
+        asked = _answers(accept_never_fits, confirm_foreign_model)
+        return read(Job, self._transport.post("jobs/", _request(spec, namespace, engine) | asked))
 
     def prepare(
         self, version_id: str, wanted: Mapping[str, Any], *, namespace: str | None = None, engine: str | None = None
@@ -261,10 +262,10 @@ class Jobs:
     def stop(self, job_id: str) -> Job:
         return read(Job, self._transport.post(f"jobs/{job_id}/stop/"))
 
-    def retry(self, job_id: str, *, accept_never_fits: bool = False) -> Job:
-        """Begin a new attempt. What can never start is refused as by `launch`."""
-        accept = {"accept_never_fits": True} if accept_never_fits else {}
-        return read(Job, self._transport.post(f"jobs/{job_id}/retry/", accept))
+    def retry(self, job_id: str, *, accept_never_fits: bool = False, confirm_foreign_model: bool = False) -> Job:
+        """Begin a new attempt. What can never start, or has to be confirmed, is refused as by `launch`."""
+        asked = _answers(accept_never_fits, confirm_foreign_model)
+        return read(Job, self._transport.post(f"jobs/{job_id}/retry/", asked))
 
     def delete(self, job_id: str) -> None:
         self._transport.delete(f"jobs/{job_id}/")
@@ -370,6 +371,11 @@ class Jobs:
 
 def _request(spec: Mapping[str, Any], namespace: str | None, engine: str | None) -> dict[str, Any]:
     return {"spec": dict(spec)} | _only(namespace=namespace, engine=engine)
+
+
+def _answers(accept_never_fits: bool, confirm_foreign_model: bool) -> dict[str, bool]:
+    asked = {"accept_never_fits": accept_never_fits, "confirm_foreign_model": confirm_foreign_model}
+    return {name: True for name, is_said in asked.items() if is_said}
 
 
 def _only(**values: str | None) -> dict[str, str]:

@@ -151,10 +151,8 @@ class JobRetryView(IdempotentPosts, JobAddress):
     def post(self, request: Request, job_id: UUID) -> Response:
         data = self.read(RetrySerializer).validated_data
         spec = asked_spec(data["spec"]) if "spec" in data else None
-        accept = data["accept_never_fits"]
-        return self.answer(
-            services.job_retry(user=self.user, job=self.job(job_id), spec=spec, accept_never_fits=accept)
-        )
+        asked = {name: data[name] for name in ("accept_never_fits", "confirm_foreign_model")}
+        return self.answer(services.job_retry(user=self.user, job=self.job(job_id), spec=spec, **asked))
 
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -44,6 +44,7 @@ class SpecField(serializers.JSONField):
 
 
 _ACCEPT = "Queue the job even if it can never start as things are. Default: it is refused with 409 `never_fits`."
+_CONFIRM = "Run a model that others had a part in on an engine that isolates no one."
 QUEUE_STATES = [(WAITING, WAITING), (NEVER, NEVER)]
 
 
@@ -59,9 +60,7 @@ class LaunchSerializer(JobRequestSerializer):
     """A job to launch."""
 
     accept_never_fits = serializers.BooleanField(required=False, default=False, help_text=_ACCEPT)
-    confirm_foreign_model = serializers.BooleanField(
-        required=False, default=False, help_text="Run another user's model on an engine that isolates no one."
-    )
+    confirm_foreign_model = serializers.BooleanField(required=False, default=False, help_text=_CONFIRM)
 
 
 class RetrySerializer(StrictSerializer):
@@ -69,6 +68,7 @@ class RetrySerializer(StrictSerializer):
 
     spec = SpecField(required=False)
     accept_never_fits = serializers.BooleanField(required=False, default=False, help_text=_ACCEPT)
+    confirm_foreign_model = serializers.BooleanField(required=False, default=False, help_text=_CONFIRM)
 
 
 class JobFilterSerializer(serializers.Serializer[Any]):

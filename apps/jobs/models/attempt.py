@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 
 from yardmaster.ids import new_id
@@ -15,6 +16,10 @@ class JobAttempt(models.Model):
 
     job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="attempts", db_index=False)
     number = models.PositiveIntegerField()
+    begun_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    """Who launched or retried the job. None: of an attempt before this was kept, or of a deleted user."""
     spec = models.JSONField()
     phase = models.CharField(max_length=9, blank=True)
     """Empty until the attempt is decided."""

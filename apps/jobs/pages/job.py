@@ -23,6 +23,7 @@ from apps.errors import DomainError, words_of
 from apps.jobs import services
 from apps.jobs.checking import NeverFits
 from apps.jobs.engines.manifests import manifests_of_job
+from apps.jobs.foreign import FIELD, ForeignModel
 from apps.jobs.launch.preview import verdict_of_decision
 from apps.jobs.models import Job
 from apps.jobs.pages.facts import JobFacts, job_facts, role_in
@@ -61,15 +62,16 @@ def job_retry(request: HttpRequest, job_id: UUID) -> HttpResponse:
     """A new attempt; with `change` in the form, the one that is known to help is made first."""
     job = job_for(user_of(request), job_id)
     change = _facts(request, job).change if request.POST.get("change") else None
-    accept = bool(request.POST.get("accept_never_fits"))
+    asked = {name: bool(request.POST.get(name)) for name in ("accept_never_fits", FIELD)}
     try:
-        services.job_retry(
-            user=user_of(request), job=job, spec=change.spec if change else None, accept_never_fits=accept
-        )
-    except NeverFits as refusal:
+        services.job_retry(user=user_of(request), job=job, spec=change.spec if change else None, **asked)
+    except (NeverFits, ForeignModel) as refusal:
         way = [(reverse("jobs_page"), "Jobs"), (reverse("job_page", args=[job_id]), job.name)]
-        asked = {"job": job, "never": verdict_of_decision(refusal.decision), "change": change, "breadcrumbs": way}
-        return render(request, "jobs/job/never_fits.html", asked, status=status_of(refusal))
+        context = {"job": job, "change": change, "asked": asked, "breadcrumbs": way, "foreign": refusal.detail}
+        if isinstance(refusal, ForeignModel):
+            return render(request, "jobs/job/foreign_model.html", context, status=status_of(refusal))
+        context["never"] = verdict_of_decision(refusal.decision)
+        return render(request, "jobs/job/never_fits.html", context, status=status_of(refusal))
     except SpecRejected as error:
         for problem in error.problems:
             messages.error(request, f"{problem.message} {problem.remedy}")

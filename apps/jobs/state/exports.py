@@ -19,6 +19,7 @@ from apps.code.models import CodeVersion
 from apps.datasets.models import DatasetVersion
 from apps.errors import Gone
 from apps.jobs.models import Job, JobAttempt, JobEvent, ScalarPoint
+from apps.jobs.state.makers import began_by, makers_of, makers_to_json
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.results import AT_ONCE, lock_job, others_continue
 from apps.jobs.state.specs import spec_or_remains
@@ -82,7 +83,7 @@ def _complete(pending: ModelUpload, upload: Upload, now: datetime) -> None:
         version = model_version_create(
             namespace=job.namespace,
             name=spec.model_name or job.name,
-            actor=job.owner,
+            actor=began_by(job, pending.attempt) or job.owner,
             upload=upload,
             facts={
                 "job": job,
@@ -90,7 +91,7 @@ def _complete(pending: ModelUpload, upload: Upload, now: datetime) -> None:
                 "job_name": job.name,
                 "attempt": pending.attempt,
                 "stopped": pending.stopped,
-                "source": source_of(job, spec),
+                "source": source_of(job, spec) | {"makers": makers_to_json(makers_of(job, pending.attempt))},
                 "metrics": metrics,
             },
         )

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db import transaction
 
+from apps.accounts.models import User
 from apps.dispatch.outbox import ATTEMPT_DECIDED, publish
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.state.nudges import job_changed
@@ -114,7 +115,7 @@ def take_back(job: Job, until: datetime, why: Verdict, *, now: datetime) -> None
     move(job, Phase.QUEUED, now=now, verdict=why, columns=columns)
 
 
-def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, **facts: Any) -> None:
+def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, by: User) -> None:
     """Begin the next attempt of a job that is over: QUEUED again, with clean times. Raises `PhaseMoved` like `move`."""
     was = job.phase
     changes: dict[str, Any] = {
@@ -129,16 +130,17 @@ def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, **facts: Any
         over = Job.objects.filter(pk=job.pk, phase=was, attempt=job.attempt, cleaned_up_at__isnull=False)
         if not over.update(**changes):
             raise PhaseMoved(f"Job {job.pk} is no longer {was} in attempt {job.attempt}.")
-        open_attempt(job, number=changes["attempt"], spec=spec, now=now, phase_from=was, **facts)
+        open_attempt(job, number=changes["attempt"], spec=spec, now=now, by=by, phase_from=was)
     for name, value in changes.items():
         setattr(job, name, value)
 
 
 def open_attempt(
-    job: Job, *, number: int, spec: dict[str, Any], now: datetime, phase_from: str = "", **facts: Any
+    job: Job, *, number: int, spec: dict[str, Any], now: datetime, by: User, phase_from: str = ""
 ) -> None:
     """Write the rows that begin an attempt. Inside the caller's transaction."""
-    JobAttempt.objects.create(job=job, number=number, spec=spec, queued_at=now)
+    JobAttempt.objects.create(job=job, number=number, begun_by=by, spec=spec, queued_at=now)
+    facts = {"by": by.username}
     JobEvent.objects.create(
         job=job, at=now, attempt=number, kind="phase", phase_from=phase_from, phase_to=Phase.QUEUED.value, facts=facts
     )

@@ -41,6 +41,10 @@ QueueAnyway = Annotated[
     bool,
     typer.Option("--queue-anyway", help="Queue it even if it can never start with the current limits and machines."),
 ]
+ConfirmForeign = Annotated[
+    bool,
+    typer.Option("--confirm-foreign-model", help="Run a model that others had a part in as the portal's own user."),
+]
 Engine = Annotated[str | None, typer.Option(help="The engine to use. Default: from the file, or the portal's default.")]
 Which = Annotated[str, typer.Argument(metavar="JOB", help="A name (the newest of it), an id, or how the id begins.")]
 
@@ -59,6 +63,7 @@ def launch(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its log until it ends.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it ends.")] = False,
     queue_anyway: QueueAnyway = False,
+    confirm_foreign_model: ConfirmForeign = False,
     as_json: Json = False,
 ) -> None:
     """Launch a job. With --follow or --wait the exit code is 0 when it succeeded, else 1."""
@@ -66,8 +71,9 @@ def launch(
         wanted = _request(portal, file, changes, code, namespace, engine)
         job = _queued(
             lambda accept: portal.jobs.launch(
-                wanted.spec, namespace=wanted.namespace, engine=wanted.engine, accept_never_fits=accept
-            ),
+                wanted.spec, namespace=wanted.namespace, engine=wanted.engine, accept_never_fits=accept,
+                confirm_foreign_model=confirm_foreign_model,
+            ),  # fmt: skip
             queue_anyway or wanted.accept_never_fits,
         )
         for warning in job.warnings:
@@ -175,11 +181,14 @@ def stop(
 
 
 @app.command()
-def retry(job: Which, queue_anyway: QueueAnyway = False, as_json: Json = False) -> None:
+def retry(
+    job: Which, queue_anyway: QueueAnyway = False, confirm_foreign_model: ConfirmForeign = False, as_json: Json = False
+) -> None:
     """Run a job that is over again, as its next attempt."""
     with Yardmaster.from_environment() as portal:
         found = find_job(portal, job)
-        again = _queued(lambda accept: portal.jobs.retry(found.id, accept_never_fits=accept), queue_anyway)
+        said = {"confirm_foreign_model": confirm_foreign_model}
+        again = _queued(lambda accept: portal.jobs.retry(found.id, accept_never_fits=accept, **said), queue_anyway)
         _print_state(again, as_json)
 
 
