@@ -190,7 +190,8 @@ def job_retry(
     """Begin a new attempt, with the same spec or another. It continues from the newest checkpoint of the job. Also the
     same one is under today's rules: raises `SpecRejected` with what they say.
 
-    Raises `Conflict` while the last attempt has not ended, or something of it still runs; `NeverFits` and `ForeignModel` as a launch does.
+    Raises `Conflict` while the last attempt has not ended, or something of it still runs; `NeverFits` and
+    `ForeignModel` as a launch does.
     """
     require_role(user, job.namespace, Role.MEMBER)
     refuse_closed(job.namespace)

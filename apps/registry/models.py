@@ -78,7 +78,7 @@ class ModelVersion(Version, Deletable):
     stopped = models.BooleanField(default=False)
     """The task that sent it had been asked to stop: its work was not done."""
     source = models.JSONField(default=dict)
-    """What it was made of: `code`, `inputs`, `entry_point`, `arguments`, `strategy`, `engine`, `image`; and by whom: `makers`."""
+    """What it was made of: `code`, `inputs`, `entry_point`, `arguments`, `strategy`, `engine`, `image`; `makers`."""
     metrics = models.JSONField(default=list)
     """The last value of each scalar of the job: `[{"run", "tag", "step", "value"}]`, by run and tag."""
     contents = models.JSONField(null=True, blank=True)

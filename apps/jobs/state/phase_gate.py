@@ -135,9 +135,7 @@ def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, by: User) ->
         setattr(job, name, value)
 
 
-def open_attempt(
-    job: Job, *, number: int, spec: dict[str, Any], now: datetime, by: User, phase_from: str = ""
-) -> None:
+def open_attempt(job: Job, *, number: int, spec: dict[str, Any], now: datetime, by: User, phase_from: str = "") -> None:
     """Write the rows that begin an attempt. Inside the caller's transaction."""
     JobAttempt.objects.create(job=job, number=number, begun_by=by, spec=spec, queued_at=now)
     facts = {"by": by.username}

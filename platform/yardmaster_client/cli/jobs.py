@@ -71,9 +71,12 @@ def launch(
         wanted = _request(portal, file, changes, code, namespace, engine)
         job = _queued(
             lambda accept: portal.jobs.launch(
-                wanted.spec, namespace=wanted.namespace, engine=wanted.engine, accept_never_fits=accept,
+                wanted.spec,
+                namespace=wanted.namespace,
+                engine=wanted.engine,
+                accept_never_fits=accept,
                 confirm_foreign_model=confirm_foreign_model,
-            ),  # fmt: skip
+            ),
             queue_anyway or wanted.accept_never_fits,
         )
         for warning in job.warnings:

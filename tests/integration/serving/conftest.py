@@ -83,4 +83,5 @@ def served(world) -> Iterator[Served]:
 @pytest.fixture
 def version(world, ada) -> ModelVersion:
     """A version of the model `digits` of ada."""
-    return version_of(job_of(ada, phase="SUCCEEDED", cleaned_up_at=world.now))
+    makers = [{"part": "run", "user": str(ada.pk), "name": "ada"}]
+    return version_of(job_of(ada, phase="SUCCEEDED", cleaned_up_at=world.now), source={"makers": makers})

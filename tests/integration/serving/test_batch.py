@@ -150,7 +150,7 @@ def test_the_pages_ask_an_administrator_to_confirm(root, version, data):
     assert root.post(address, filled | {"confirm_foreign_model": "1"}, format="multipart").status_code == 302
     start = reverse("model_try_start", args=[version.pk])
     panel = root.post(start, {"idle_limit": "3600"}, format="multipart", HTTP_HX_REQUEST="true").content.decode()
-    assert "ada made version 1 of digits" in panel
+    assert "ada ran the job that made version 1 of digits" in panel
     assert 'value="3600" selected' in panel
     more = {"idle_limit": "3600", "confirm_foreign_model": "1"}
     assert b"Waiting in the queue" in root.post(start, more, format="multipart", HTTP_HX_REQUEST="true").content
