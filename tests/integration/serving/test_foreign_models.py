@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from apps.audit.models import AuditEvent
-from apps.code.models import CodeVersion
+from apps.code.models import Code, CodeVersion
 from apps.jobs.foreign import ForeignModel, foreign_models
 from apps.jobs.models import Job
 from apps.jobs.services import job_retry
@@ -31,12 +31,13 @@ def team(admin, bob):
 
 
 @pytest.fixture
-def code(world):
-    """A function that gives the id of new code of a user."""
+def code(world, team):
+    """A function that gives the id of new code of a user in the team."""
 
     def make(user):
         version = world.code_version(user)
         CodeVersion.objects.filter(pk=version.pk).update(created_by=user)
+        Code.objects.filter(pk=version.parent_id).update(namespace=team)
         return str(version.pk)
 
     return make
@@ -45,8 +46,9 @@ def code(world):
 def ended(world, job, *, exports=True):
     """What the job's current attempt has exported when it is over."""
     world.until_running(job)
+    job = world.again(job)
     if exports:
-        sent(task_of(world.again(job)), "model")
+        sent(task_of(job, job.attempt), "model")
     world.engine.succeed(job)
     world.until_quiet()
     return ModelVersion.objects.get(source_job=job.pk, attempt=world.again(job).attempt) if exports else None
@@ -140,5 +142,5 @@ def test_a_retry_asks_too_and_writes_it_down(world, admin, signed_in, version):
         assert text in shown.content.decode()
     assert world.again(job).attempt == 1
     assert client.post(address, {"confirm_foreign_model": True}, format="json").status_code == 200
-    events = AuditEvent.objects.filter(action="model_version.run_foreign", actor=admin)
+    events = AuditEvent.objects.filter(action="model_version.run_foreign", actor_id=admin.pk)
     assert events.count() == 2
