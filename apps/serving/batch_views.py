@@ -43,7 +43,9 @@ class BatchSerializer(StrictSerializer):
     engine = serializers.CharField(required=False, max_length=63)
     accept_never_fits = serializers.BooleanField(required=False, default=False)
     confirm_foreign_model = serializers.BooleanField(
-        required=False, default=False, help_text="Run another user's model on an engine that isolates no one."
+        required=False,
+        default=False,
+        help_text="Run a model that others had a part in on an engine that isolates no one.",
     )
 
 

@@ -25,7 +25,9 @@ class StartServiceSerializer(serializers.Serializer[Any]):
     engine = serializers.CharField(required=False, allow_blank=True, max_length=63)
     accept_never_fits = serializers.BooleanField(required=False, default=False)
     confirm_foreign_model = serializers.BooleanField(
-        required=False, default=False, help_text="Run another user's model on an engine that isolates no one."
+        required=False,
+        default=False,
+        help_text="Run a model that others had a part in on an engine that isolates no one.",
     )
 
 

@@ -67,7 +67,13 @@ def job_retry(request: HttpRequest, job_id: UUID) -> HttpResponse:
         services.job_retry(user=user_of(request), job=job, spec=change.spec if change else None, **asked)
     except (NeverFits, ForeignModel) as refusal:
         way = [(reverse("jobs_page"), "Jobs"), (reverse("job_page", args=[job_id]), job.name)]
-        context = {"job": job, "change": change, "asked": asked, "breadcrumbs": way, "foreign": refusal.detail}
+        context: dict[str, Any] = {
+            "job": job,
+            "change": change,
+            "asked": asked,
+            "breadcrumbs": way,
+            "foreign": refusal.detail,
+        }
         if isinstance(refusal, ForeignModel):
             return render(request, "jobs/job/foreign_model.html", context, status=status_of(refusal))
         context["never"] = verdict_of_decision(refusal.decision)

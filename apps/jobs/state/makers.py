@@ -34,8 +34,10 @@ Makers = set[tuple[Part, uuid.UUID | None]]
 
 def began_by(job: Job, attempt: int) -> User | None:
     """Who began this attempt. None: it is not known."""
+    if attempt == 1:
+        return job.owner
     row = JobAttempt.objects.select_related("begun_by").filter(job=job, number=attempt).first()
-    return job.owner if attempt == 1 else row and row.begun_by
+    return None if row is None else row.begun_by
 
 
 def makers_of(job: Job, attempt: int) -> Makers:
@@ -55,7 +57,7 @@ def makers_to_json(makers: Makers) -> list[dict[str, Any]]:
     """As a version of a model keeps them, with the names that they have now."""
     names = dict(User.objects.filter(pk__in={user for _, user in makers if user}).values_list("pk", "username"))
     rows = [
-        {"part": part.value, "user": None if user is None else str(user), "name": names.get(user)}
+        {"part": part.value, "user": None if user is None else str(user), "name": names.get(user) if user else None}
         for part, user in makers
     ]
     return sorted(rows, key=lambda one: (one["part"], one["user"] or ""))
@@ -70,13 +72,14 @@ def makers_kept(version: ModelVersion) -> Makers:
 
 
 def _made_code(ids: set[uuid.UUID | None]) -> Makers:
-    known = dict(CodeVersion.objects.filter(pk__in=ids - {None}).values_list("pk", "created_by"))
+    found = CodeVersion.objects.filter(pk__in=[one for one in ids if one]).values_list("pk", "created_by")
+    known: dict[uuid.UUID | None, uuid.UUID | None] = dict(found)
     return {(Part.CODE, known.get(one)) for one in ids}
 
 
 def _made_models(ids: set[uuid.UUID | None]) -> Makers:
     """Whoever had any part in a model has one in what is trained from it."""
-    known = {one.pk: one for one in ModelVersion.objects.filter(pk__in=ids - {None}).only("source")}
+    known = {one.pk: one for one in ModelVersion.objects.filter(pk__in=[one for one in ids if one]).only("source")}
     users = {user for one in known.values() for _, user in makers_kept(one)}
     return {(Part.MODEL, user) for user in (users if len(known) == len(ids) else users | {None})}
 

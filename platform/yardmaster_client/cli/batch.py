@@ -6,15 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
+from yardmaster_client.cli.jobs import ConfirmForeign
 from yardmaster_client.cli.models import Reference
 from yardmaster_client.cli.output import Json, Namespace
 from yardmaster_client.cli.prepare import finish, size_of
 from yardmaster_client.names import find_model_version, find_version
 from yardmaster_client.portal import Yardmaster
-
-ConfirmForeign = Annotated[
-    bool, typer.Option("--confirm-foreign-model", help="Run another user's model on an engine that isolates no one.")
-]
 
 
 def batch(

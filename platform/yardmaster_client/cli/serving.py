@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli.batch import ConfirmForeign, batch
+from yardmaster_client.cli.batch import batch
+from yardmaster_client.cli.jobs import ConfirmForeign
 from yardmaster_client.cli.models import Reference, app
 from yardmaster_client.cli.output import Json, Namespace, notes, out, print_json, print_table
 from yardmaster_client.names import find_model_version
