@@ -21,7 +21,7 @@ _MOST_ATTEMPTS = 1_000
 
 
 class Part(StrEnum):
-    """What somebody did for a model."""
+    """What a user did for a model."""
 
     RUN = "run"
     CODE = "code"
@@ -78,7 +78,7 @@ def _made_code(ids: set[uuid.UUID | None]) -> Makers:
 
 
 def _made_models(ids: set[uuid.UUID | None]) -> Makers:
-    """Whoever had any part in a model has one in what is trained from it."""
+    """Anyone who had a part in a model has one in what is trained from it."""
     known = {one.pk: one for one in ModelVersion.objects.filter(pk__in=[one for one in ids if one]).only("source")}
     users = {user for one in known.values() for _, user in makers_kept(one)}
     return {(Part.MODEL, user) for user in (users if len(known) == len(ids) else users | {None})}
