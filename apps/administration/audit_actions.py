@@ -44,6 +44,7 @@ ACTIONS = {
     "volume.create": "Volume created",
     "volume.resize": "Volume enlarged",
     "volume.delete": "Volume deletion requested",
+    "volume.emptied": "Volume lost its contents",
     "volume.removed": "Volume removed",
     "volume.clean": "Logs of deleted jobs removed from a volume",
     "volume.publish": "Dataset published to a volume",

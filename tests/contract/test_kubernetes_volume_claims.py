@@ -79,6 +79,15 @@ def test_a_bound_claim_is_ready(harness: KubernetesHarness, namespace_id: uuid.U
     assert harness.engine.keep_volumes(namespace_id, {DATA: 100})[DATA].phase is ClaimPhase.READY
 
 
+def test_a_claim_that_was_made_again_is_another_volume(harness: KubernetesHarness, namespace_id: uuid.UUID):
+    keep = harness.engine.keep_volumes
+    first = keep(namespace_id, {DATA: 100})[DATA].identity
+    assert first
+    assert keep(namespace_id, {DATA: 100})[DATA].identity == first
+    keep(namespace_id, {})
+    assert keep(namespace_id, {DATA: 100})[DATA].identity not in ("", first)
+
+
 def test_a_namespace_that_is_not_there_is_missing(harness: KubernetesHarness):
     with pytest.raises(EngineNamespaceMissing):
         harness.engine.keep_volumes(uuid.uuid4(), {DATA: 100})

@@ -25,12 +25,12 @@ from apps.errors import Conflict, Invalid, NotFound
 from apps.jobs.engines.configured import engine_named, engine_names, offers_volumes
 from apps.jobs.engines.namespaces import engine_namespace_lost, engine_namespace_ready
 from apps.jobs.models import Volume
-from apps.jobs.state.volumes import jobs_using, volumes_gone, volumes_lock, volumes_of
+from apps.jobs.state.volumes import jobs_using, volume_emptied, volumes_gone, volumes_lock, volumes_of
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import refuse_closed
 from apps.uploads.storage_ledger import reservation_use, reserve
 from yardmaster.backoff import delay
-from yardmaster.engines.base import ClaimPhase, Volumes
+from yardmaster.engines.base import ClaimPhase, Volumes, VolumeState
 from yardmaster.errors import EngineNamespaceMissing, Misconfigured, Problem, YardmasterError
 from yardmaster.job.volumes import VolumeKind
 from yardmaster.quantity import format_bytes
@@ -200,12 +200,23 @@ def _look(namespace_id: uuid.UUID, engine_name: str, mine: QuerySet[Volume], clo
         if row.goes and state.phase is ClaimPhase.ABSENT:
             volumes_gone([row])
             continue
-        is_well = state.phase is ClaimPhase.READY and not state.message and not row.goes
-        Volume.objects.filter(pk=row.pk, next_look_at=row.next_look_at).update(  # as long as its time is unmoved
-            phase=state.phase.value, found_size=state.size, message=state.message, remedy="", looked_at=clock(),
-            setbacks=0 if is_well else row.setbacks + 1, next_look_at=clock() + LOOK_EVERY if is_well
-            else _later(row, clock()),
-        )  # fmt: skip
+        if _was_emptied(row, state):
+            volume_emptied(row, clock())
+        _note(row, state, clock())
+
+
+def _was_emptied(row: Volume, state: VolumeState) -> bool:
+    is_another = bool(row.identity and state.identity) and row.identity != state.identity
+    return is_another or state.phase is ClaimPhase.LOST
+
+
+def _note(row: Volume, state: VolumeState, now: datetime) -> None:
+    is_well = state.phase is ClaimPhase.READY and not state.message and not row.goes
+    Volume.objects.filter(pk=row.pk, next_look_at=row.next_look_at).update(  # as long as its time is unmoved
+        phase=state.phase.value, found_size=state.size, message=state.message, remedy="", looked_at=now,
+        identity=state.identity or row.identity, setbacks=0 if is_well else row.setbacks + 1,
+        next_look_at=now + LOOK_EVERY if is_well else _later(row, now),
+    )  # fmt: skip
 
 
 def _later(row: Volume, now: datetime) -> datetime:

@@ -30,6 +30,8 @@ class Volume(models.Model):
     """As `engines.base.ClaimPhase`."""
     found_size = models.BigIntegerField(default=0)
     """What there is, in bytes. 0: not known."""
+    identity = models.CharField(max_length=64, blank=True)
+    """As `engines.base.VolumeState`. Empty: not seen yet."""
     message = models.TextField(blank=True)
     """Why it is not as wanted, in the engine's words."""
     remedy = models.TextField(blank=True)

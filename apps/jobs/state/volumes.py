@@ -132,6 +132,19 @@ def volumes_gone(rows: Iterable[Volume]) -> None:
                 record(None, "volume.removed", f"volume:{row.pk}", namespace=row.namespace, **facts)
 
 
+def volume_emptied(row: Volume, now: datetime) -> None:
+    """What was on it is gone without the portal: its storage was lost, or its engine made it again. Repeating it
+    changes nothing."""
+    with transaction.atomic():
+        volumes_lock(row.namespace_id)
+        there = row.copies.filter(state__in=(VolumeCopy.State.READY, VolumeCopy.State.COPYING))
+        copies = there.update(state=VolumeCopy.State.FAILED, changed_at=now)
+        leftovers, _ = row.leftovers.all().delete()
+        if copies or leftovers:
+            facts = {"engine": row.engine, "kind": row.kind, "versions": copies}
+            record(None, "volume.emptied", f"volume:{row.pk}", namespace=row.namespace, **facts)
+
+
 def leftover_note(job: Job) -> None:
     """The job is being deleted: what any of its attempts left on the log volume is to be removed. In the running
     transaction."""

@@ -224,11 +224,13 @@ class ClaimPhase(StrEnum):
 
 @dataclass(frozen=True)
 class VolumeState:
-    """`size` is what there is, in bytes; 0: not known. `message` says why it is not as wanted, for people to read."""
+    """`size` is what there is, in bytes; 0: not known. `message` says why it is not as wanted, for people to read.
+    `identity` is that of this very volume: one that was made in its place is empty, and has another."""
 
     phase: ClaimPhase
     size: int = 0
     message: str = ""
+    identity: str = ""
 
 
 @runtime_checkable

@@ -240,6 +240,9 @@ class EngineWithVolumes(EngineWithNamespaces):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.volumes: dict[uuid.UUID, dict[VolumeKind, int]] = {}
+        self.identities: dict[VolumeKind, str] = {}
+        """Of the volumes of every namespace. Another one: they were made again."""
+        self.is_lost = False
         self.pending = ""
         self.held: set[VolumeKind] = set()
 
@@ -266,7 +269,8 @@ class EngineWithVolumes(EngineWithNamespaces):
             return VolumeState(ClaimPhase.ABSENT)
         if kind not in wanted:
             return VolumeState(ClaimPhase.GOING, had[kind], "A task uses it.")
-        return VolumeState(ClaimPhase.PENDING if self.pending else ClaimPhase.READY, had[kind], self.pending)
+        phase = ClaimPhase.LOST if self.is_lost else ClaimPhase.PENDING if self.pending else ClaimPhase.READY
+        return VolumeState(phase, had[kind], self.pending, self.identities.get(kind, "first"))
 
     def remove(self, namespace_id: uuid.UUID) -> Remains:
         remains = super().remove(namespace_id)

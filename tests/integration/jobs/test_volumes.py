@@ -248,6 +248,33 @@ def test_a_copy_whose_job_is_not_cleaned_up_is_not_touched(volume_world, volume,
         assert busy.value.code == "volume_busy"
 
 
+@pytest.mark.parametrize("how", ["made again", "lost"])
+def test_what_a_volume_held_that_its_engine_made_again_or_lost_is_not_there(
+    volume_world, mine, volume, version, ada, how
+):
+    copy, _ = version_publish(user=ada, version=version)
+    end(volume_world, copy.job)
+    VolumeLeftover.objects.create(volume=volume, job_id=copy.job.pk)
+    if how == "lost":
+        volume_world.engine.is_lost = True
+    else:
+        volume_world.engine.identities[VolumeKind.DATA] = "second"
+    for _ in range(2):
+        Volume.objects.update(next_look_at=volume.next_look_at)
+        volumes_keep(mine.pk, clock=lambda: volume.next_look_at + timedelta(hours=1))
+    copy.refresh_from_db()
+    assert (copy.state, VolumeLeftover.objects.count()) == (VolumeCopy.State.FAILED, 0)
+    emptied = AuditEvent.objects.filter(action="volume.emptied")
+    assert [one.facts["versions"] for one in emptied] == [1]
+    again, launched = version_publish(user=ada, version=version)
+    assert (again.pk, launched) == (copy.pk, True)
+    end(volume_world, again.job)
+    if how == "made again":
+        volumes_keep(mine.pk, clock=lambda: volume.next_look_at + timedelta(hours=2))
+        copy.refresh_from_db()
+        assert copy.state == VolumeCopy.State.READY
+
+
 def test_a_volume_without_space_takes_no_further_version(volume_world, volume, version, ada):
     DatasetVersion.objects.filter(pk=version.pk).update(size=GIB)
     version.refresh_from_db()

@@ -77,14 +77,16 @@ def state_of(live: Raw | None, events: Sequence[Raw]) -> VolumeState:
         return VolumeState(ClaimPhase.ABSENT)
     status = live.get("status") or {}
     size = int(amount_of((status.get("capacity") or {}).get("storage", 0)))
+    phase, message = ClaimPhase.PENDING, ""
     if is_ending(live):
-        return VolumeState(ClaimPhase.GOING, size, "It is removed when the last task that uses it has ended.")
-    match status.get("phase", "Pending"):
-        case "Bound":
-            return VolumeState(ClaimPhase.READY, size, _growth(live, size, events))
-        case "Lost":
-            return VolumeState(ClaimPhase.LOST, size, "The cluster has lost the storage behind it, with its data.")
-    return VolumeState(ClaimPhase.PENDING, size, why_pending(events))
+        phase, message = ClaimPhase.GOING, "It is removed when the last task that uses it has ended."
+    elif status.get("phase") == "Bound":
+        phase, message = ClaimPhase.READY, _growth(live, size, events)
+    elif status.get("phase") == "Lost":
+        phase, message = ClaimPhase.LOST, "The cluster has lost the storage behind it, with its data."
+    else:
+        message = why_pending(events)
+    return VolumeState(phase, size, message, str(live["metadata"].get("uid", "")))
 
 
 def _growth(live: Raw, size: int, events: Sequence[Raw]) -> str:
