@@ -119,6 +119,19 @@ class Yardmaster:
     def volume_delete(self, namespace_id: str, volume_id: str) -> None:
         self.transport.delete(f"namespaces/{namespace_id}/volumes/{volume_id}/")
 
+    def volume_versions(self, namespace_id: str, volume_id: str) -> Iterator[dict[str, Any]]:
+        """What was published to a data volume: `dataset`, `number`, `version` (its id), `bytes`, `state`, `job`."""
+        return (dict(row) for row in self.transport.pages(f"namespaces/{namespace_id}/volumes/{volume_id}/versions/"))
+
+    def volume_version_remove(self, namespace_id: str, volume_id: str, version_id: str) -> dict[str, Any]:
+        """Remove a version from a data volume, also one that the portal has deleted since: by a job (`job`)."""
+        address = f"namespaces/{namespace_id}/volumes/{volume_id}/versions/{version_id}/"
+        return dict(self.transport.ask("DELETE", address))
+
+    def volume_clean(self, namespace_id: str, volume_id: str) -> str:
+        """Remove what deleted jobs left on a log volume, by a job, whose id is returned."""
+        return str(self.transport.post(f"namespaces/{namespace_id}/volumes/{volume_id}/clean/", {})["job"])
+
     def version_on_volumes(self, version_id: str) -> list[dict[str, Any]]:
         """On which engines' data volumes a dataset version is, or is on its way: `engine`, `state`, `job`."""
         return [dict(row) for row in self.transport.get(f"dataset-versions/{version_id}/volume/")]

@@ -96,6 +96,50 @@ def delete_volume(
     notes().print(Text(f"The {kind} volume is being removed."))
 
 
+@app.command("versions")
+def list_versions(engine: Engine = None, namespace: Namespace = None, as_json: Json = False) -> None:
+    """What is published to the data volume, also of datasets that were deleted since."""
+    with Yardmaster.from_environment() as portal:
+        namespace_id = _namespace_id(portal, namespace)
+        found = list(portal.volume_versions(namespace_id, _volume(portal, namespace_id, "data", engine)["id"]))
+    if as_json:
+        print_json(found)
+        return
+    rows = ([f"{one['dataset']}@{one['number']}", one["version"], size(one["bytes"]), one["state"]] for one in found)
+    print_table(["DATASET", "VERSION", "SIZE", "STATE"], rows)
+
+
+@app.command("remove")
+def remove_version(
+    version: Annotated[str, typer.Argument(help="The version's id, as `volumes versions` shows it.")],
+    engine: Engine = None,
+    namespace: Namespace = None,
+    wait: Wait = False,
+    as_json: Json = False,
+) -> None:
+    """Remove a version from the data volume, also one that was deleted in the portal. Refused while jobs read it."""
+    with Yardmaster.from_environment() as portal:
+        namespace_id = _namespace_id(portal, namespace)
+        volume = _volume(portal, namespace_id, "data", engine)
+        copy = portal.volume_version_remove(namespace_id, volume["id"], version)
+        is_done = _waited(portal, copy, wait)
+    _show(copy, "", as_json=as_json)
+    if wait and not is_done:
+        raise typer.Exit(1)
+
+
+@app.command("clean")
+def clean_volume(engine: Engine = None, namespace: Namespace = None, wait: Wait = False) -> None:
+    """Remove the logs of deleted jobs from the log volume, by a job. For managers of the namespace."""
+    with Yardmaster.from_environment() as portal:
+        namespace_id = _namespace_id(portal, namespace)
+        job = portal.volume_clean(namespace_id, _volume(portal, namespace_id, "log", engine)["id"])
+        notes().print(Text(f"The job {job} removes the logs of deleted jobs."))
+        is_done = _waited(portal, {"state": "removing", "job": job}, wait)
+    if not is_done:
+        raise typer.Exit(1)
+
+
 def publish(
     reference: Annotated[str, typer.Argument(help="The dataset: name, name@version or id.")],
     engine: Engine = None,

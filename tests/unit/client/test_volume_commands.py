@@ -38,7 +38,14 @@ class Portal:
         return [SimpleNamespace(id="n1", personal=True, role="manager")]
 
     def volumes(self, namespace: str) -> list[dict[str, Any]]:
-        return [VOLUME]
+        return [VOLUME, VOLUME | {"id": "v2", "kind": "log"}]
+
+    def volume_versions(self, namespace: str, volume: str) -> list[dict[str, Any]]:
+        return [COPY | {"version": "d1", "bytes": 5, "state": "ready"}]
+
+    def volume_clean(self, namespace: str, volume: str) -> str:
+        self.asked.append(("volume_clean", namespace, volume))
+        return "j2"
 
     def version_on_volumes(self, version: str) -> list[dict[str, Any]]:
         return [COPY | {"state": "ready"}]
@@ -46,7 +53,7 @@ class Portal:
     def __getattr__(self, verb: str) -> Any:
         def ask(*words: Any, **more: Any) -> dict[str, Any]:
             self.asked.append((verb, *words, *more.values()))
-            return COPY if verb.startswith("version") else VOLUME
+            return COPY if "version" in verb else VOLUME
 
         return ask
 
@@ -64,7 +71,7 @@ def test_a_volume_is_listed_with_why_it_is_not_ready(portal: Portal, capsys: pyt
     assert run(["volumes", "list"]) == 0
     assert "ProvisioningFailed: full" in capsys.readouterr().out
     assert run(["volumes", "list", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == [VOLUME]
+    assert json.loads(capsys.readouterr().out) == portal.volumes("n1")
 
 
 def test_volumes_are_created_enlarged_and_deleted(portal: Portal):
@@ -74,7 +81,20 @@ def test_volumes_are_created_enlarged_and_deleted(portal: Portal):
     assert portal.asked == [
         ("volume_create", "n1", "data", "1Gi"), ("volume_resize", "n1", "v1", "2Gi"), ("volume_delete", "n1", "v1"),
     ]  # fmt: skip
-    assert run(["volumes", "delete", "log", "--yes"]) == 1
+    assert run(["volumes", "delete", "log", "--engine", "other", "--yes"]) == 1
+
+
+def test_what_is_on_volumes_is_listed_and_removed(portal: Portal, capsys: pytest.CaptureFixture[str]):
+    assert run(["volumes", "versions"]) == 0
+    assert "reviews@3" in capsys.readouterr().out
+    assert run(["volumes", "versions", "--json"]) == 0
+    assert [one["version"] for one in json.loads(capsys.readouterr().out)] == ["d1"]
+    assert run(["volumes", "remove", "d1", "--wait"]) == 0
+    assert run(["volumes", "clean"]) == 0
+    assert portal.asked == [("volume_version_remove", "n1", "v1", "d1"), ("volume_clean", "n1", "v2")]
+    portal.phase = "FAILED"
+    assert run(["volumes", "remove", "d1", "--wait"]) == 1
+    assert run(["volumes", "clean", "--wait"]) == 1
 
 
 def test_publishing_waits_for_its_job_and_fails_with_it(portal: Portal, capsys: pytest.CaptureFixture[str]):
