@@ -30,7 +30,7 @@ Progress = Callable[[int, int], None]
 """Called with (bytes done, bytes in all) after each part, from any thread."""
 
 _SIGNED_FIRST, _SIGNED_AT_ONCE = 100, 1_000
-_SIGNED_BYTES = 64 << 20
+_SIGNED_BYTES = 128 << 20
 _KEPT_BYTES = 16 << 20
 """Of each such batch: parts that are held in memory from when they are hashed until they are sent. Others are read once
 more."""

@@ -31,7 +31,7 @@ from yardmaster_runner.shard_fetching import ShardFetching
 from yardmaster_runner.shard_folder import ShardFolder
 from yardmaster_runner.stage import Stager
 
-SHARDS, RECORDS, ROUNDS = 10, 500, 4
+SHARDS, RECORDS, ROUNDS = 40, 500, 4
 SMALL_SHARDS, SMALL, LATENCY = 96, 16_000, 0.02
 PLATFORM = Path(__file__).resolve().parents[2] / "platform"
 
