@@ -20,6 +20,10 @@ os.environ.setdefault("YARDMASTER_LOG_LEVEL", "WARNING")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# What the tests' own processes write need not outlive a power cut; flushing tens of thousands of small files takes
+# minutes on a slow disk. The processes of a portal flush as always.
+os.fsync = os.fdatasync = lambda _: None
+
 # One folder for all workers of a run, for what is made once and copied: those of pytest-xdist inherit it.
 Path(os.environ.setdefault("YARDMASTER_TESTS_RUN", str(_home / "run"))).mkdir(exist_ok=True)
 
