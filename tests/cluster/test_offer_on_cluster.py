@@ -12,6 +12,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,7 @@ def started(told: dict[str, str], *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", *words], env=told, cwd=ROOT, text=True, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # ignored where the tests run in a background
     )  # fmt: skip
 
 
