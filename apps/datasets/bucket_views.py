@@ -47,7 +47,9 @@ class BucketSerializer(serializers.ModelSerializer[Bucket]):
 
 
 class NewBucketSerializer(StrictSerializer):
-    namespace = serializers.CharField(required=False, default="", help_text="Id or slug. Default: your own.")
+    namespace = serializers.CharField(
+        required=False, default="", allow_blank=True, help_text="Id or slug. Default: your own."
+    )
     name = serializers.CharField(max_length=100, help_text="Of the dataset.")
     bucket = serializers.CharField(max_length=100)
     prefix = serializers.CharField(max_length=600, required=False, default="", allow_blank=True)

@@ -83,7 +83,7 @@ def again(bucket: Bucket, ada) -> Bucket:
 
 @pytest.fixture
 def bucket(ada, mine, theirs, with_token) -> Bucket:
-    found = scanned(with_token(ada), theirs)
+    found = scanned(with_token(ada), theirs, namespace="")  # as the command line says that none was chosen
     assert found.state == State.READY, found.problem
     return found
 
