@@ -16,7 +16,7 @@ from apps.api.serializers import StrictSerializer
 from apps.datasets.selectors import DATASETS
 from apps.jobs.api.job_views import JobAddress
 from apps.jobs.api.prepare_views import AmountField
-from apps.jobs.api.serializers import LaunchedJobSerializer
+from apps.jobs.api.serializers import LaunchedJobSerializer, confirm_foreign_model_field
 from apps.jobs.foreign import FIELD
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
@@ -42,11 +42,7 @@ class BatchSerializer(StrictSerializer):
     )
     engine = serializers.CharField(required=False, max_length=63)
     accept_never_fits = serializers.BooleanField(required=False, default=False)
-    confirm_foreign_model = serializers.BooleanField(
-        required=False,
-        default=False,
-        help_text="Run a model that others had a part in on an engine that isolates no one.",
-    )
+    confirm_foreign_model = confirm_foreign_model_field()
 
 
 class BatchView(IdempotentPosts, JobAddress):

@@ -9,6 +9,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.jobs.api.serializers import confirm_foreign_model_field
 from apps.serving.models import Service
 from apps.serving.state import Situation, State, situation_of
 
@@ -24,11 +25,7 @@ class StartServiceSerializer(serializers.Serializer[Any]):
     memory = serializers.IntegerField(required=False, allow_null=True, min_value=64 << 20, max_value=1 << 46)
     engine = serializers.CharField(required=False, allow_blank=True, max_length=63)
     accept_never_fits = serializers.BooleanField(required=False, default=False)
-    confirm_foreign_model = serializers.BooleanField(
-        required=False,
-        default=False,
-        help_text="Run a model that others had a part in on an engine that isolates no one.",
-    )
+    confirm_foreign_model = confirm_foreign_model_field()
 
 
 class ExtendServiceSerializer(serializers.Serializer[Any]):

@@ -44,7 +44,6 @@ class SpecField(serializers.JSONField):
 
 
 _ACCEPT = "Queue the job even if it can never start as things are. Default: it is refused with 409 `never_fits`."
-_CONFIRM = "Run a model that others had a part in on an engine that isolates no one."
 QUEUE_STATES = [(WAITING, WAITING), (NEVER, NEVER)]
 
 
@@ -56,11 +55,17 @@ class JobRequestSerializer(StrictSerializer):
     spec = SpecField()
 
 
+def confirm_foreign_model_field() -> serializers.BooleanField:
+    """Of every request that may launch a job with a model (`apps.jobs.foreign`)."""
+    what = "Run a model that others had a part in on an engine that isolates no one."
+    return serializers.BooleanField(required=False, default=False, help_text=what)
+
+
 class LaunchSerializer(JobRequestSerializer):
     """A job to launch."""
 
     accept_never_fits = serializers.BooleanField(required=False, default=False, help_text=_ACCEPT)
-    confirm_foreign_model = serializers.BooleanField(required=False, default=False, help_text=_CONFIRM)
+    confirm_foreign_model = confirm_foreign_model_field()
 
 
 class RetrySerializer(StrictSerializer):
@@ -68,7 +73,7 @@ class RetrySerializer(StrictSerializer):
 
     spec = SpecField(required=False)
     accept_never_fits = serializers.BooleanField(required=False, default=False, help_text=_ACCEPT)
-    confirm_foreign_model = serializers.BooleanField(required=False, default=False, help_text=_CONFIRM)
+    confirm_foreign_model = confirm_foreign_model_field()
 
 
 class JobFilterSerializer(serializers.Serializer[Any]):

@@ -123,9 +123,7 @@ def remove_version(
         volume = _volume(portal, namespace_id, "data", engine)
         copy = portal.volume_version_remove(namespace_id, volume["id"], version)
         is_done = _waited(portal, copy, wait)
-    _show(copy, "", as_json=as_json)
-    if wait and not is_done:
-        raise typer.Exit(1)
+    _finish(copy, is_done, as_json=as_json)
 
 
 @app.command("clean")
@@ -154,9 +152,7 @@ def publish(
         copy = portal.version_publish(version.id, engine=engine)
         is_done = _waited(portal, copy, wait)
         copy = _now(portal, version.id, copy)
-    _show(copy, f"{copy['dataset']}@{copy['number']} is on the data volume.", as_json=as_json)
-    if wait and not is_done:
-        raise typer.Exit(1)
+    _finish(copy, is_done, as_json=as_json)
 
 
 def unpublish(
@@ -171,9 +167,7 @@ def unpublish(
         version = find_version(portal.datasets, reference, namespace)
         copy = portal.version_unpublish(version.id, engine=engine)
         is_done = _waited(portal, copy, wait)
-    _show(copy, "", as_json=as_json)
-    if wait and not is_done:
-        raise typer.Exit(1)
+    _finish(copy, is_done, as_json=as_json)
 
 
 def _waited(portal: Yardmaster, copy: dict[str, Any], wait: bool) -> bool:
@@ -190,15 +184,18 @@ def _now(portal: Yardmaster, version_id: str, copy: dict[str, Any]) -> dict[str,
     return next((one for one in rows if one["engine"] == copy["engine"]), copy)
 
 
-def _show(copy: dict[str, Any], ready: str, *, as_json: bool) -> None:
+def _finish(copy: dict[str, Any], is_done: bool, *, as_json: bool) -> None:
+    """Say how the copy stands now. Raises `Exit` where its job has not done what was asked."""
     if as_json:
         print_json(copy)
     elif copy["state"] == "ready":
-        notes().print(Text(ready))
+        notes().print(Text(f"{copy['dataset']}@{copy['number']} is on the data volume."))
     else:
         notes().print(
             Text(f"{copy['dataset']}@{copy['number']} on {copy['engine']}: {copy['state']}, job {copy['job']}.")
         )
+    if not is_done:
+        raise typer.Exit(1)
 
 
 def _volume(portal: Yardmaster, namespace_id: str, kind: str, engine: str | None) -> dict[str, Any]:
