@@ -22,7 +22,7 @@ from apps.errors import DomainError
 from apps.uploads.delivery import content_type_of
 from apps.uploads.versioned import pages, selectors
 from apps.uploads.versioned.comparing import lists_compare
-from apps.uploads.versioned.folders import FolderPage, folder_page
+from apps.uploads.versioned.folders import FolderEntry, FolderPage, folder_page
 from apps.uploads.versioned.models import Collection, Version
 from apps.uploads.versioned.paging import MOST_SEARCHED, files_page
 from yardmaster.errors import YardmasterError
@@ -58,6 +58,12 @@ def bars_of(counts: Mapping[str, int], most: int = MOST) -> Bars:
     shown = counts if len(counts) <= most else dict(sorted(counts.items(), key=lambda one: -one[1])[:most])
     bars = [Bar(label, n, round(100 * n / (largest or 1), 1), round(100 * n / total, 1)) for label, n in shown.items()]
     return Bars(bars, len(counts), min(counts.values(), default=0), largest)
+
+
+def _with_faults(version: DatasetVersion, found: FolderPage) -> list[tuple[FolderEntry, str]]:
+    """The entries, with what was found to be wrong with those that are files."""
+    files = selectors.files_at(version, [one.path for one in found.rows if not one.is_folder])
+    return [(one, files[one.path].fault if one.path in files else "") for one in found.rows]
 
 
 WORDS = pages.Words(
@@ -98,6 +104,7 @@ class DatasetPage(pages.CollectionPage):
         return {
             "find": find,
             "folders": folders,
+            "entries": _with_faults(version, folders) if folders else [],
             "above": _folders_above(folders.folder) if folders else [],
             "is_listed": is_listed,
             "is_registered": is_registered(version),

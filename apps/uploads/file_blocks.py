@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import uuid
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from operator import attrgetter
 from typing import TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import BinaryField, F, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Substr
 
 from apps.uploads.models import FileBlock
-from yardmaster.storage.file_list import ListedFile, noteworthy, pack, paths_and_sizes, unpack
+from yardmaster.storage.file_list import ListedFile, noteworthy, pack, unpack
 
 BLOCK = 1_000
 _AT_ONCE = 8
 """Blocks that are read with one statement: about a megabyte."""
 _WRITTEN_AT_ONCE = 20
-_PATH = attrgetter("path")
 T = TypeVar("T")
 
 
@@ -32,32 +31,33 @@ def manifest_of(upload_id: uuid.UUID, first_block: int = 0) -> Iterator[ListedFi
     return chain.from_iterable(_forward(upload_id, first_block))
 
 
-def block_of(upload_id: uuid.UUID, number: int) -> tuple[ListedFile, ...]:
+def block_of(upload_id: uuid.UUID, number: int) -> Sequence[ListedFile]:
     """The files of one block; none where there is no such block."""
     return next(_files(_rows(upload_id).filter(number=number)), ())
 
 
-def blocks_of(upload_id: uuid.UUID, indexes: Iterable[int]) -> dict[int, tuple[ListedFile, ...]]:
+def blocks_of(upload_id: uuid.UUID, indexes: Iterable[int]) -> dict[int, Sequence[ListedFile]]:
     """The blocks, by number, that hold the files with these numbers. One statement."""
     numbers = {index // BLOCK for index in indexes}
-    return {number: unpack(packed) for number, packed in _packed(upload_id, numbers)}
+    return {number: unpack(packed) for number, packed in packed_numbered(upload_id, numbers).items()}
 
 
-def _packed(upload_id: uuid.UUID, numbers: Collection[int]) -> Iterator[tuple[int, bytes]]:
-    rows = _rows(upload_id).filter(number__in=numbers)
-    return ((number, bytes(packed)) for number, packed in rows.values_list("number", "packed"))
+def packed_numbered(upload_id: uuid.UUID, numbers: Collection[int], first_bytes: int | None = None) -> dict[int, bytes]:
+    """These blocks as they are stored, by number; of each so many bytes, or all. One statement."""
+    packed = Substr("packed", 1, first_bytes, output_field=BinaryField()) if first_bytes else F("packed")
+    rows = _rows(upload_id).filter(number__in=numbers).values_list("number", packed)
+    return {number: bytes(found) for number, found in rows}
 
 
-def sizes_in_blocks(upload_id: uuid.UUID, numbers: Collection[int]) -> dict[int, tuple[list[str], list[int]]]:
-    """Of these blocks, by number, the paths and the sizes of their files: a fifth of the work of the whole. One
-    statement."""
-    return {number: paths_and_sizes(packed) for number, packed in _packed(upload_id, numbers)}
-
-
-def block_index(upload_id: uuid.UUID) -> list[tuple[bytes, int]]:
-    """Of each block its first path, as the database compares it, and the bytes of its files. One statement."""
-    rows = _rows(upload_id).order_by("number").values_list("first_path", "size")
-    return [(bytes(path), size) for path, size in rows]
+def block_index(upload_id: uuid.UUID, start: str, stop: str) -> list[tuple[int, bytes, int]]:
+    """Of each block that may hold a path from `start` up to `stop` (empty: to the end) its number, its first path, as
+    the database compares it, and the bytes of its files. One statement."""
+    rows = _rows(upload_id)
+    before = rows.filter(first_path__lt=_raw(start)).order_by("-first_path").values("number")[:1]
+    wanted = rows.filter(number__gte=Coalesce(Subquery(before), 0)).order_by("number")
+    if stop:
+        wanted = wanted.filter(first_path__lt=_raw(stop))
+    return [(number, bytes(path), size) for number, path, size in wanted.values_list("number", "first_path", "size")]
 
 
 def manifest_append(upload_id: uuid.UUID, count: int, files: Iterable[ListedFile]) -> None:
@@ -99,7 +99,7 @@ def files_after(upload_id: uuid.UUID, path: str) -> Iterator[ListedFile]:
         yield from manifest_of(upload_id)
         return
     files = unpack(bytes(block.packed))
-    yield from files[bisect_right(files, path, key=_PATH) :]
+    yield from map(files.__getitem__, range(bisect_right(files.paths, path), len(files)))
     yield from manifest_of(upload_id, block.number + 1)
 
 
@@ -109,23 +109,27 @@ def files_before(upload_id: uuid.UUID, path: str) -> Iterator[ListedFile]:
     if block is None:
         return
     files = unpack(bytes(block.packed))
-    yield from reversed(files[: bisect_left(files, path, key=_PATH)])
+    yield from map(files.__getitem__, reversed(range(bisect_left(files.paths, path))))
     for number in range(block.number - 1, -1, -1):
         yield from reversed(block_of(upload_id, number))
 
 
 def files_at(upload_id: uuid.UUID, paths: Collection[str]) -> dict[str, ListedFile]:
     """Several files by their paths; those that the upload has not are left out. At most two statements."""
-    if not paths:
+    wanted = set(paths)
+    if not wanted:
         return {}
-    if len(paths) == 1:
-        blocks = [_holding(upload_id, next(iter(paths)))]
+    if len(wanted) == 1:
+        blocks = [_holding(upload_id, next(iter(wanted)))]
     else:
         index = list(_rows(upload_id).order_by("number").values_list("first_path", flat=True))
         firsts = [bytes(path) for path in index]
-        numbers = {bisect_right(firsts, _raw(path)) - 1 for path in paths}
+        numbers = {bisect_right(firsts, _raw(path)) - 1 for path in wanted}
         blocks = list(_rows(upload_id).filter(number__in=numbers))
-    found = {file.path: file for block in blocks if block for file in unpack(bytes(block.packed))}
+    found: dict[str, ListedFile] = {}
+    for block in filter(None, blocks):
+        files = unpack(bytes(block.packed))
+        found |= {path: files[at] for at, path in enumerate(files.paths) if path in wanted}
     return {path: found[path] for path in paths if path in found}
 
 
@@ -134,13 +138,13 @@ def last_path(upload_id: uuid.UUID, count: int) -> str:
     return block_of(upload_id, (count - 1) // BLOCK)[(count - 1) % BLOCK].path
 
 
-def _forward(upload_id: uuid.UUID, first: int) -> Iterator[tuple[ListedFile, ...]]:
+def _forward(upload_id: uuid.UUID, first: int) -> Iterator[Sequence[ListedFile]]:
     """Block by block; one at first, since most readers stop soon. All but the last are full."""
     step = 1
     while True:
         rows = _rows(upload_id).filter(number__gte=first, number__lt=first + step).order_by("number")
         found = list(rows.values_list("packed", flat=True))
-        files: tuple[ListedFile, ...] = ()
+        files: Sequence[ListedFile] = ()
         for packed in found:
             files = unpack(bytes(packed))
             yield files
@@ -149,7 +153,7 @@ def _forward(upload_id: uuid.UUID, first: int) -> Iterator[tuple[ListedFile, ...
         first, step = first + step, min(2 * step, _AT_ONCE)
 
 
-def _files(rows: QuerySet[FileBlock]) -> Iterator[tuple[ListedFile, ...]]:
+def _files(rows: QuerySet[FileBlock]) -> Iterator[Sequence[ListedFile]]:
     return (unpack(bytes(packed)) for packed in rows.values_list("packed", flat=True))
 
 

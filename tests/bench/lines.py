@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,10 @@ class Line:
 Measurement = Callable[[], Iterable[Line]]
 
 
-def interleaved(
-    first: Callable[[], float], second: Callable[[], float], rounds: int
-) -> tuple[list[float], list[float]]:
+def interleaved(first: Callable[[], T], second: Callable[[], T], rounds: int) -> tuple[list[T], list[T]]:
     """Both measured in turn, A B B A A B …, so that a machine that speeds up or slows down favours neither."""
-    one: list[float] = []
-    two: list[float] = []
+    one: list[T] = []
+    two: list[T] = []
     for number in range(rounds):
         order = [(first, one), (second, two)]
         for measure, results in order if number % 2 == 0 else reversed(order):

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
 
 from yardmaster.storage.base import Readable
 
@@ -33,7 +33,7 @@ class ListedFile:
 
 
 def pack(files: Sequence[ListedFile]) -> bytes:
-    """The list in little space; about 70 bytes a file."""
+    """The list in little space; about 70 bytes a file. What `paths_and_sizes` reads comes first."""
     columns = {
         "path": [file.path for file in files],
         "size": [file.size for file in files],
@@ -45,40 +45,82 @@ def pack(files: Sequence[ListedFile]) -> bytes:
     return zlib.compress(json.dumps(columns, separators=(",", ":")).encode(), 1)
 
 
+class PackedFiles(Sequence[ListedFile]):
+    """A packed list, read. A file is made when it is asked for: who wants a hundred of a thousand pays for those."""
+
+    def __init__(self, columns: dict[str, Any]) -> None:
+        self.paths: list[str] = columns["path"]
+        """Of all files, in their order: what one is found by."""
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @overload
+    def __getitem__(self, at: int) -> ListedFile: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[ListedFile]: ...
+
+    def __getitem__(self, at: int | slice) -> ListedFile | list[ListedFile]:
+        if isinstance(at, slice):
+            return [self._file(one) for one in range(*at.indices(len(self)))]
+        return self._file(range(len(self))[at])
+
+    def __iter__(self) -> Iterator[ListedFile]:
+        return map(self._file, range(len(self)))
+
+    def _file(self, index: int) -> ListedFile:
+        found, at = self._columns, str(index)
+        sha256 = found["sha256"][index]
+        declared, records, fault = found["declared"], found["records"], found["fault"]
+        return ListedFile(
+            self.paths[index], found["size"][index], declared.get(at, sha256), sha256, records.get(at),
+            fault.get(at, ""),
+        )  # fmt: skip
+
+
 @lru_cache(maxsize=8)
-def unpack(packed: bytes) -> tuple[ListedFile, ...]:
+def unpack(packed: bytes) -> PackedFiles:
     """The list, in its order. Remembered for a while: a client that sends many files asks for each of them."""
-    columns = json.loads(zlib.decompress(packed))
-    declared, records, faults = columns["declared"], columns["records"], columns["fault"]
-    rows = zip(columns["path"], columns["size"], columns["sha256"], strict=True)
-    return tuple(
-        ListedFile(path, size, declared.get(at := str(index), sha256), sha256, records.get(at), faults.get(at, ""))
-        for index, (path, size, sha256) in enumerate(rows)
-    )
+    return PackedFiles(_columns(packed))
 
 
 def contents(packed: bytes) -> tuple[list[str], list[str]]:
-    """The paths of a packed list, and the checksums beside them: a fifth of the work of `unpack`."""
-    columns = json.loads(zlib.decompress(packed))
+    """The paths of a packed list, and the checksums beside them."""
+    columns = _columns(packed)
     return columns["path"], columns["sha256"]
 
 
-def paths_and_sizes(packed: bytes) -> tuple[list[str], list[int]]:
-    """The paths of a packed list, and the sizes beside them, as cheap as `contents`."""
-    columns = json.loads(zlib.decompress(packed))
-    return columns["path"], columns["size"]
+_PATHS, _SIZES = '{"path":', ',"size":'
+
+
+def paths_and_sizes(start: bytes) -> tuple[list[str], list[int]] | None:
+    """The paths of a packed list, and the sizes beside them, from its first bytes: `pack` puts both before all else.
+    None: these bytes are too few."""
+    text = zlib.decompressobj().decompress(start).decode("ascii")
+    try:
+        paths, end = _read_value(text, len(_PATHS))
+        sizes, _ = _read_value(text, end + len(_SIZES))
+    except json.JSONDecodeError:
+        return None
+    return paths, sizes
 
 
 def noteworthy(packed: bytes) -> Iterator[ListedFile]:
     """The files of a packed list whose records were counted, or in which a fault was found."""
-    columns = json.loads(zlib.decompress(packed))
+    columns = _columns(packed)
     records, faults = columns["records"], columns["fault"]
-    for at in sorted({*records, *faults}, key=int):
-        index = int(at)
-        path, size, sha256 = (columns[name][index] for name in ("path", "size", "sha256"))
-        yield ListedFile(path, size, columns["declared"].get(at, sha256), sha256, records.get(at), faults.get(at, ""))
+    files = PackedFiles(columns)
+    return (files[int(at)] for at in sorted({*records, *faults}, key=int))
 
 
+def _columns(packed: bytes) -> dict[str, Any]:
+    columns: dict[str, Any] = json.loads(zlib.decompress(packed))
+    return columns
+
+
+_read_value = json.JSONDecoder().raw_decode
 _PIECE = 64 << 10
 
 

@@ -32,11 +32,13 @@ def _expected(paths: list[str], prefix: str) -> list[tuple[str, int, int]]:
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 5, 100])
-@pytest.mark.parametrize("at_once", [1, 3])
-def test_every_folder_is_what_a_walk_over_all_files_finds(ada, block, at_once, monkeypatch):
+@pytest.mark.parametrize("at_once", [(1,), (1, 3)])
+@pytest.mark.parametrize("start", [12 << 10, 30], ids=["usual_paths", "long_paths"])
+def test_every_folder_is_what_a_walk_over_all_files_finds(ada, block, at_once, start, monkeypatch):
     monkeypatch.setattr(file_blocks, "BLOCK", block)
     monkeypatch.setattr(folders, "BLOCK", block)
     monkeypatch.setattr(folders, "_AT_ONCE", at_once)
+    monkeypatch.setattr(folders, "_START", start)
     version = version_of(ada, 1)
     FileBlock.objects.all().delete()
     files = [ListedFile(path, number, "", "") for number, path in enumerate(sorted(PATHS))]
@@ -54,7 +56,7 @@ def test_every_folder_is_what_a_walk_over_all_files_finds(ada, block, at_once, m
         folder_page(version, "a/none", "")
 
 
-def test_a_page_of_a_million_files_costs_few_statements(ada, signed_in, django_assert_max_num_queries):
+def test_a_page_of_a_million_files_costs_few_statements(ada, signed_in, django_assert_max_num_queries, monkeypatch):
     version = version_of(ada, 1_000_000)
     client, address = signed_in(ada), f"/api/v1/dataset-versions/{version.pk}/entries/"
     with django_assert_max_num_queries(8):
@@ -66,6 +68,9 @@ def test_a_page_of_a_million_files_costs_few_statements(ada, signed_in, django_a
         assert client.get(address).json()["results"] == [
             {"name": "train", "path": "train/", "is_folder": True, "files": 1_000_000, "size": 1_000_000}
         ]
+    monkeypatch.setattr(folders, "_START", 4 << 10)  # as if the paths of a block took more than is read of it at first
+    with django_assert_max_num_queries(8):
+        assert client.get(f"{address}?folder=train").json()["results"] == rows
     inner = client.get(f"{address}?folder=train/042&page_size=3").json()
     assert [one["name"] for one in inner["results"]] == [f"{420_000 + number:07}.txt" for number in range(3)]
     assert client.get(inner["next"]).json()["results"][0]["name"] == "0420003.txt"

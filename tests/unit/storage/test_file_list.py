@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import tracemalloc
@@ -10,7 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yardmaster.storage.file_list import LONGEST_ENTRY, ListedFile, NotJson, pack, read_object, unpack
+from yardmaster.storage import file_list
+from yardmaster.storage.file_list import (
+    LONGEST_ENTRY,
+    ListedFile,
+    NotJson,
+    pack,
+    paths_and_sizes,
+    read_object,
+    unpack,
+)
 
 HASH = st.sampled_from(["", "0" * 64, "f" * 64])
 FILES = st.lists(
@@ -28,15 +38,47 @@ VALUES = st.recursive(
 )
 
 
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 @given(FILES)
 def test_what_is_packed_is_unpacked_in_its_order(files):
-    assert unpack(pack(files)) == tuple(files)
+    found = unpack(pack(files))
+    assert list(found) == files
+    assert [found[at] for at in range(len(found))] == files
+    assert found[1:-1] == files[1:-1]
+    assert list(reversed(found)) == files[::-1]
+    assert found.paths == [file.path for file in files]
+
+
+def test_files_are_made_when_they_are_asked_for(monkeypatch):
+    files = [ListedFile(f"{n:03}", n) for n in range(500)]
+    packed, made = pack(files), []
+    monkeypatch.setattr(file_list, "ListedFile", lambda *facts: made.append(facts) or ListedFile(*facts))
+    found = unpack(packed)
+    assert (found[-1], found[7:9], len(made)) == (files[-1], files[7:9], 3)
+    with pytest.raises(IndexError):
+        found[500]
+
+
+@given(FILES, st.integers(0, 200))
+def test_paths_and_sizes_are_read_from_the_start_of_a_list_or_not_at_all(files, few):
+    packed = pack(files)
+    whole = [file.path for file in files], [file.size for file in files]
+    assert paths_and_sizes(packed) == whole
+    assert paths_and_sizes(packed[:few]) in (whole, None)
+
+
+def test_paths_and_sizes_of_a_thousand_files_are_in_the_first_third_of_their_list():
+    files = [ListedFile(f"train/{n:06}.jpg", n * 37, sha := sha256(str(n)), sha) for n in range(1_000)]
+    packed = pack(files)
+    assert paths_and_sizes(packed[: len(packed) // 3]) == ([one.path for one in files], [one.size for one in files])
+    assert paths_and_sizes(packed[:1_000]) is None
 
 
 def test_a_file_takes_some_fifty_bytes_with_its_checksum():
-    import hashlib
-
-    files = [ListedFile(f"train/{n:06}.jpg", n, hashlib.sha256(str(n).encode()).hexdigest()) for n in range(20_000)]
+    files = [ListedFile(f"train/{n:06}.jpg", n, sha256(str(n))) for n in range(20_000)]
     assert len(pack(files)) < 60 * len(files)
 
 
