@@ -21,7 +21,7 @@ from apps.errors import Gone
 from apps.jobs.models import Job, JobAttempt, JobEvent, ScalarPoint
 from apps.jobs.state.makers import began_by, makers_of, makers_to_json
 from apps.jobs.state.nudges import job_changed
-from apps.jobs.state.results import AT_ONCE, lock_job, others_continue
+from apps.jobs.state.results import ended, in_steps, lock_job, others_continue
 from apps.jobs.state.specs import spec_or_remains
 from apps.registry.models import ModelUpload, ModelVersion
 from apps.registry.services import exports_replace, model_version_create
@@ -52,9 +52,9 @@ def model_begin(*, job: Job, attempt: int, files: Sequence[ListedFile], stopped:
 
 def exports_settle(now: datetime) -> None:
     """Settle whatever was interrupted between a complete upload and its version."""
-    for upload_id in list(ModelUpload.objects.order_by("pk").values_list("upload_id", flat=True)[:AT_ONCE]):
-        with others_continue("A model", upload_id):
-            export_settle(upload_id, now)
+    for one in in_steps(ended(ModelUpload.objects.only("upload_id"))):
+        with others_continue("A model", one.upload_id):
+            export_settle(one.upload_id, now)
 
 
 def export_settle(upload_id: uuid.UUID, now: datetime) -> None:

@@ -26,7 +26,7 @@ from django.db.models import Sum
 from apps.errors import Conflict, Invalid, QuotaExceeded
 from apps.jobs.models import Job, JobOutput, OutputUpload, ReplacedOutputs
 from apps.jobs.state.nudges import job_changed
-from apps.jobs.state.results import lock_job, others_continue, results_folder
+from apps.jobs.state.results import ended, in_steps, lock_job, others_continue, results_folder
 from apps.uploads.file_blocks import manifest_of
 from apps.uploads.models import State, Upload
 from apps.uploads.removal import files_remove
@@ -42,7 +42,6 @@ log = logging.getLogger(__name__)
 MOST_FILES = 20_000
 """Of one attempt."""
 OUTPUTS_AT_ONCE = 500
-_SWEPT_AT_ONCE = 200
 Segment = dict[str, Any]
 
 
@@ -240,10 +239,10 @@ def _note_replaced(upload_id: uuid.UUID, paths: Iterable[str], now: datetime) ->
 
 def outputs_sweep(now: datetime) -> None:
     """Show what was complete and not shown, and remove what was replaced."""
-    for upload_id in list(OutputUpload.objects.order_by("pk").values_list("upload_id", flat=True)[:_SWEPT_AT_ONCE]):
-        with others_continue("An upload of outputs", upload_id):
-            outputs_settle(upload_id, now)
-    for row in ReplacedOutputs.objects.filter(due_at__lte=now).order_by("due_at")[:_SWEPT_AT_ONCE]:
+    for one in in_steps(ended(OutputUpload.objects.only("upload_id"))):
+        with others_continue("An upload of outputs", one.upload_id):
+            outputs_settle(one.upload_id, now)
+    for row in in_steps(ReplacedOutputs.objects.filter(due_at__lte=now)):
         try:
             files_remove(row.pk, set(row.paths))
         except Unavailable:

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from apps.errors import Conflict
 from apps.jobs.models import Job, Publication, PublicationPart
-from apps.jobs.state.results import AT_ONCE, lock_job, others_continue, results_folder
+from apps.jobs.state.results import ended, in_steps, lock_job, others_continue, results_folder
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.services import upload_begin, upload_use, uploads_discard
 from yardmaster.ids import new_id
@@ -74,11 +74,11 @@ def part_settle(upload_id: uuid.UUID, now: datetime) -> None:
 
 def parts_settle(now: datetime) -> None:
     """Settle whatever was interrupted between a complete upload and its part."""
-    waiting = PublicationPart.objects.filter(completed_at=None, upload_id__isnull=False).order_by("pk")
-    for upload_id in list(waiting.values_list("upload_id", flat=True)[:AT_ONCE]):
-        if upload_id is not None:
-            with others_continue("The part of a publication", upload_id):
-                part_settle(upload_id, now)
+    waiting = PublicationPart.objects.filter(completed_at=None, upload_id__isnull=False).only("upload_id")
+    for one in in_steps(ended(waiting)):
+        if one.upload_id is not None:
+            with others_continue("The part of a publication", one.upload_id):
+                part_settle(one.upload_id, now)
 
 
 def publication_of(job_id: uuid.UUID, attempt: int) -> Publication | None:

@@ -11,10 +11,10 @@ import logging
 import uuid
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, Model, OuterRef, QuerySet
 
 from apps.errors import Gone
 from apps.jobs.models import Checkpoint, Job
@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 KEPT = 3
 """Checkpoints of one job that are kept; older ones go when a newer one is complete."""
 AT_ONCE = 500
+"""Rows that are looked at with one statement."""
+R = TypeVar("R", bound=Model)
 
 
 def results_folder(job: Job) -> str:
@@ -69,10 +71,25 @@ def lock_job(job_id: uuid.UUID) -> None:
 
 def results_settle(now: datetime) -> None:
     """Settle whatever was interrupted between a complete upload and its result."""
-    waiting = Checkpoint.objects.filter(completed_at__isnull=True).order_by("pk")
-    for upload_id in list(waiting.values_list("upload_id", flat=True)[:AT_ONCE]):
-        with others_continue("A checkpoint", upload_id):
-            result_settle(upload_id, now)
+    for one in in_steps(ended(Checkpoint.objects.filter(completed_at__isnull=True).only("upload_id"))):
+        with others_continue("A checkpoint", one.upload_id):
+            result_settle(one.upload_id, now)
+
+
+def ended(rows: QuerySet[R]) -> QuerySet[R]:
+    """Those whose upload is complete, failed or gone. The others are many, and there is nothing to do about them."""
+    open_ones = Upload.objects.filter(pk=OuterRef("upload_id")).exclude(
+        state__in=(State.COMPLETE, State.FAILED, State.DELETING)
+    )
+    return rows.exclude(Exists(open_ones))
+
+
+def in_steps(rows: QuerySet[R]) -> Iterator[R]:
+    """All of them in the order of their keys, some with each statement: what stays as it is holds up no other."""
+    found = list(rows.order_by("pk")[:AT_ONCE])
+    while found:
+        yield from found
+        found = list(rows.filter(pk__gt=found[-1].pk).order_by("pk")[:AT_ONCE])
 
 
 @contextlib.contextmanager

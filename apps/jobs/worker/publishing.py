@@ -23,6 +23,7 @@ from apps.dispatch.leases import Leases
 from apps.dispatch.messages import PUBLISH, enqueue_now
 from apps.errors import Conflict, DomainError, Gone, error_to_json
 from apps.jobs.models import Job, JobAttempt, JobEvent, Publication
+from apps.jobs.state.makers import began_by
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.publications import part_settle, parts_settle
 from apps.jobs.state.results import lock_job
@@ -100,6 +101,7 @@ class _Work:
     def __init__(self, publication: Publication, attempt: JobAttempt, holder: uuid.UUID) -> None:
         self.publication, self.attempt, self.holder = publication, attempt, holder
         self.job = Job.objects.select_related("namespace", "owner").get(pk=publication.job_id)
+        self.actor = began_by(self.job, publication.attempt) or self.job.owner
         self.rows = Publication.objects.filter(pk=publication.pk, state=_OPEN)
         self.prefix = prefix_for(self.job.namespace, Kind.DATASET, publication.target_id)
 
@@ -145,7 +147,7 @@ class _Work:
 
     def _publish(self, spec: TrainingSpec) -> None:
         assert spec.publishes is not None, "a publication has been begun"
-        require_role(self.job.owner, self.job.namespace, Role.MEMBER)
+        require_role(self.actor, self.job.namespace, Role.MEMBER)
         refuse_closed(self.job.namespace)
         uploads = self._uploads(spec)
         prepared, left_out = Prepared(), frozenset[str]()
@@ -189,7 +191,7 @@ class _Work:
             if not LEASES.release(self.rows, self.holder, state=Publication.State.PUBLISHED, facts=prepared.facts):
                 raise LeaseLost
             upload = uploads_join(
-                namespace=job.namespace, actor=job.owner, kind=Kind.DATASET, target_id=self.publication.target_id,
+                namespace=job.namespace, actor=self.actor, kind=Kind.DATASET, target_id=self.publication.target_id,
                 uploads=uploads, left_out=left_out, more=[file for file, _ in prepared.files],
             )  # fmt: skip
             version = self._version(spec, upload, prepared)
@@ -208,7 +210,7 @@ class _Work:
             try:
                 with transaction.atomic():
                     made = collection_create(
-                        DATASETS, namespace=job.namespace, actor=job.owner, name=name, description="", upload=upload,
+                        DATASETS, namespace=job.namespace, actor=self.actor, name=name, description="", upload=upload,
                         note=note, more=more,
                     )  # fmt: skip
             except Conflict:  # another has just made it
@@ -219,7 +221,7 @@ class _Work:
                 raise Unavailable("The dataset is being changed.") from None
             else:
                 return DatasetVersion.objects.select_related("parent").get(parent=made)
-        return version_add(DATASETS, found, actor=job.owner, upload=upload, note=note, more=more)
+        return version_add(DATASETS, found, actor=self.actor, upload=upload, note=note, more=more)
 
     def _end(self, state: Publication.State, error: DomainError | None) -> None:
         """Discard what was sent and what was copied. The place is never written again."""

@@ -11,7 +11,7 @@ from django.utils import timezone
 from apps.datasets.models import Dataset, DatasetVersion
 from apps.jobs.models import Job, JobEvent, Publication, PublicationPart
 from apps.jobs.published import published_by
-from apps.jobs.services import job_delete
+from apps.jobs.services import job_delete, job_retry
 from apps.jobs.worker import publishing
 from apps.jobs.worker.publishing import publications_sweep, publish
 from apps.namespaces.models import Role as Seat
@@ -26,6 +26,7 @@ from tests.integration.jobs.test_job_outputs import put
 from tests.integration.jobs.world import task_of
 from yardmaster.errors import Unavailable
 from yardmaster.job.spec import Role
+from yardmaster.job.spec_json import spec_from_json
 
 TASK = "/api/v1/task/"
 A, B = {"a/1.bin": b"one", "top.txt": b"x"}, {"a/2.bin": b"second"}
@@ -194,6 +195,23 @@ def test_who_may_no_longer_create_data_there_publishes_nothing(world, ada, bob):
     succeed(world, job)
     assert Publication.objects.get().state == "failed"
     assert not Dataset.objects.exists()
+
+
+def test_the_creator_is_who_began_the_attempt(world, ada, bob):
+    team = team_create(slug="team", title="Team", manager=bob, actor=bob)
+    member_add(namespace=team, user=ada, role=Seat.MEMBER, actor=bob)
+    job = launched(world, ada, namespace=team, code=str(world.code_version(ada).pk), retries=0)
+    world.engine.fail(job.key, Role.WORKER, 0, exit_code=1, reason="ScriptFailed", message="")
+    world.until_quiet()
+    job = world.again(job)
+    job_retry(user=bob, job=job, spec=spec_from_json(job.spec | {"code": str(world.code_version(bob).pk)}))
+    world.settle()
+    send(world.again(job), 0, A, attempt=2)
+    send(world.again(job), 1, B, attempt=2)
+    member_remove(namespace=team, user=ada, actor=bob)
+    succeed(world, world.again(job))
+    version = DatasetVersion.objects.select_related("parent").get()
+    assert (version.created_by, version.parent.created_by) == (bob, bob)
 
 
 def test_a_job_that_publishes_nothing_takes_no_parts(job):

@@ -9,12 +9,12 @@ import pytest
 from django.utils import timezone
 
 from apps.datasets.models import DatasetVersion
-from apps.jobs.models import Checkpoint, OutputUpload, Publication, PublicationPart
+from apps.jobs.models import Checkpoint, OutputUpload, Publication, PublicationPart, ReplacedOutputs
 from apps.jobs.state import exports, outputs, publications, results
 from apps.jobs.worker import publishing
 from apps.jobs.worker.publishing import publish
 from apps.registry.models import ModelUpload
-from apps.uploads.models import Upload
+from apps.uploads.models import Kind, State, Upload
 from celery_worker import tasks
 from tests.integration.jobs.test_job_publishes import A, B, content_of, launched, send, stored, succeed
 from yardmaster.errors import Unavailable
@@ -88,7 +88,7 @@ def _part(job, upload):
     PublicationPart.objects.create(publication=publication, task=str(upload)[-8:], upload_id=upload)
 
 
-@pytest.mark.parametrize(
+KINDS = pytest.mark.parametrize(
     ("module", "one", "all_of_them", "make"),
     [
         (publications, "part_settle", "parts_settle", _part),
@@ -100,6 +100,9 @@ def _part(job, upload):
             job=job, attempt=1, upload_id=upload)),
     ],
 )  # fmt: skip
+
+
+@KINDS
 def test_one_bad_row_does_not_hold_up_the_others(world, ada, monkeypatch, module, one, all_of_them, make):
     job = launched(world, ada)
     for _ in range(2):
@@ -114,6 +117,54 @@ def test_one_bad_row_does_not_hold_up_the_others(world, ada, monkeypatch, module
     monkeypatch.setattr(module, one, settle)
     getattr(module, all_of_them)(timezone.now())
     assert len(set(seen)) == 2
+
+
+@KINDS
+def test_all_are_settled_whose_uploads_have_ended_and_none_before(
+    world, ada, monkeypatch, django_assert_max_num_queries, module, one, all_of_them, make
+):
+    monkeypatch.setattr(results, "AT_ONCE", 3)
+    job, seen = launched(world, ada), []
+    states = [State.OPEN, State.COMPLETE, State.COMPLETING, State.FAILED, State.DELETING]
+    ids = {state: [_upload(job, state) for _ in range(4)] for state in states}
+    for state in states:
+        for upload_id in ids[state]:
+            make(job, upload_id)
+    make(job, gone := uuid.uuid4())
+    monkeypatch.setattr(module, one, lambda upload_id, now: seen.append(upload_id))
+    with django_assert_max_num_queries(10):
+        getattr(module, all_of_them)(timezone.now())
+    assert set(seen) == {gone, *ids[State.COMPLETE], *ids[State.FAILED], *ids[State.DELETING]}
+    assert len(seen) == 13
+
+
+def _upload(job, state):
+    now = timezone.now()
+    upload = Upload(
+        namespace=job.namespace, kind=Kind.CHECKPOINT, part_size=8 << 20, file_count=0, held=0, state=state,
+        created_at=now, touched_at=now,
+    )  # fmt: skip
+    upload.key_prefix = f"tests/{upload.target_id}"
+    upload.save(force_insert=True)
+    return upload.pk
+
+
+def test_replaced_outputs_that_cannot_be_removed_hold_up_no_others(db, monkeypatch):
+    monkeypatch.setattr(results, "AT_ONCE", 3)
+    now, tried = timezone.now(), []
+    for _ in range(8):
+        ReplacedOutputs.objects.create(pk=uuid.uuid4(), paths=["a"], due_at=now)
+
+    def remove(upload_id, paths):
+        tried.append(upload_id)
+        if len(tried) < 8:
+            raise ValueError(upload_id)
+
+    monkeypatch.setattr(outputs, "files_remove", remove)
+    outputs.outputs_sweep(now)
+    assert len(set(tried)) == 8
+    assert not ReplacedOutputs.objects.filter(pk=tried[-1]).exists()
+    assert ReplacedOutputs.objects.count() == 7
 
 
 def test_one_kind_of_results_does_not_hold_up_the_others(monkeypatch):
