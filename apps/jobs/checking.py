@@ -32,7 +32,8 @@ from apps.namespaces.models import Namespace, limits_of
 from apps.namespaces.models import Quota as QuotaRow
 from apps.namespaces.selectors import quota_of
 from apps.registry.selectors import MODELS
-from apps.secrets.checking import secret_problems
+from apps.secrets.delivery import LARGEST_OF_JOB
+from apps.secrets.selectors import secret_sizes
 from apps.stores import storage
 from apps.uploads.versioned.selectors import VersionStore, files_of, version_for
 from yardmaster.code.bounded import preflight_bounded
@@ -41,6 +42,7 @@ from yardmaster.code.preflight import preflight
 from yardmaster.engines.base import Capacity
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import InputMode, TrainingSpec
+from yardmaster.job.spec_limits import shorten
 from yardmaster.queueing.admission import Decision, Fit, never_fits
 from yardmaster.queueing.fitting import check, largest_fit
 from yardmaster.queueing.ledger import Candidate, EngineCapacity, Ledger, Quota
@@ -151,12 +153,29 @@ def _quotas(namespace_id: uuid.UUID) -> dict[uuid.UUID, Quota]:
 
 def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: str) -> list[Finding]:
     """The warnings about this spec's code. Raises `SpecRejected` with everything that makes it impossible."""
-    problems = _missing(user, spec) + secret_problems(namespace, spec) + volume_problems(namespace, engine, spec)
+    problems = _missing(user, spec) + _secret_problems(namespace, spec) + volume_problems(namespace, engine, spec)
     findings = [] if any(problem.field == "code" for problem in problems) else _findings(user, spec)
     problems += [_as_problem(one) for one in findings if one.severity is Severity.ERROR]
     if problems:
         raise SpecRejected(problems)
     return findings
+
+
+def _secret_problems(namespace: Namespace, spec: TrainingSpec) -> list[Problem]:
+    """What of the spec's secrets this namespace does not have. Those of others count as unknown."""
+    if not spec.secrets:
+        return []
+    sizes = secret_sizes(namespace, [one.name for one in spec.secrets])
+    found = []
+    for index, one in enumerate(spec.secrets):
+        if one.name not in sizes:
+            message = f"{namespace.slug} has no secret of this name that tasks may use."
+            remedy = f"Create it on the page of the namespace's secrets, or with `yardmaster secrets set {one.name}`."
+            found.append(Problem(f"secrets.{index}.name", "unknown_secret", message, remedy, shorten(one.name)))
+    if sum(sizes.values()) > LARGEST_OF_JOB:
+        message = f"The secrets of a job have at most {LARGEST_OF_JOB >> 10} KiB together."
+        found.append(Problem("secrets", "too_large", message, "Use fewer or shorter secrets."))
+    return found
 
 
 def launch_warnings(user: User, namespace: Namespace, spec: TrainingSpec, engine: str) -> list[Finding]:
