@@ -81,3 +81,18 @@ def test_a_page_of_a_million_files_costs_few_statements(ada, signed_in, django_a
     assert "10,000" in shown
     assert "folder=train/007" in shown
     assert client.get(f"/datasets/{version.parent_id}/?folder=none").status_code == 404
+
+
+def test_the_page_of_a_folder_says_what_is_wrong_with_a_file(ada, signed_in):
+    version = version_of(ada, 1)
+    FileBlock.objects.all().delete()
+    files = [
+        ListedFile("a/1.tfrecord", 1),
+        ListedFile("a/2.tfrecord", 1, fault="Cut off.", records=3),
+        ListedFile("b", 1),
+    ]
+    file_blocks.manifest_replace(version.upload_id, files)
+    shown = signed_in(ada).get(f"/datasets/{version.parent_id}/?folder=a").content.decode()
+    table = shown[shown.index("stacking files") :].split("</table>")[0]
+    assert table.count('class="fault"') == 1
+    assert table.index("1.tfrecord") < table.index("2.tfrecord") < table.index("Cut off.")
