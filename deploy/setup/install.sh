@@ -22,7 +22,7 @@ if [ ! -x "$venv/bin/python" ]; then
     "$python" -m venv "$venv" || { echo "Python's venv module is missing: install it (Debian: python3-venv)." >&2; exit 1; }
 fi
 echo "Installing $lock into $venv (a few minutes the first time) ..."
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
+"$venv/bin/python" "$(dirname "${BASH_SOURCE[0]}")/packages.py" "$lock" requirements.txt
 [ "$lock" = requirements.txt ] || exit 0
 cat > "$venv/bin/yardmaster" <<'LAUNCHER'
 #!/usr/bin/env bash
