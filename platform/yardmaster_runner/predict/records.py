@@ -22,6 +22,7 @@ from yardmaster_runner.data.description import (
 )
 from yardmaster_runner.predict.examples import Picture, values_of
 from yardmaster_runner.prepare import arrays, folder, rows
+from yardmaster_runner.prepare.layout import layout_of
 from yardmaster_runner.prepare.sources import ROWS_AT_ONCE
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
 from yardmaster_runner.prepare.whole_files import read_whole
@@ -65,6 +66,7 @@ class Data:
             raise PrepareError("the data has no description (%s), so that it has no split %r" % (FILE_NAME, split))
         else:
             self.form, self.files = of_format(listed, form)
+        self.layout = layout_of(self.form, [one.path for one in self.files])
         if self.form == "numpy":
             partners = folder.partners(self.files)
             self.files = [one for one in self.files if one.path not in partners]
@@ -176,7 +178,7 @@ class Data:
             return error
         if self.form == "images":
             values["image"] = Picture(values["image"])
-        label = folder.class_of(file.path)
+        label = self.layout.class_of(file.path)
         return Record(file.path, 0, {**values, "label": label} if label else values, names_row=False)
 
 

@@ -1,5 +1,5 @@
-"""What a folder holds: its format, the splits and classes that folders give, and which worker takes which file. Pure,
-except for `list_files`."""
+"""What a folder holds: its format, the split of a file or row, and which worker takes which file. Pure, except for
+`list_files`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ ENDINGS = {
     "text": (".txt",),
     "numpy": (".npy",),
 }
-GIVEN = {"train": "train", "training": "train", "validation": "validation", "valid": "validation",
-         "val": "validation", "dev": "validation", "test": "test"}  # fmt: skip
 SPLITS = ("train", "validation", "test")
 MOST_FILES = 5_000_000
 FEW_FILES = 10
@@ -83,20 +81,6 @@ def of_format(files: Sequence[File], wanted: str) -> Tuple[str, List[File]]:
         known = ", ".join(ending for name, endings in ENDINGS.items() if wanted in ("auto", name) for ending in endings)
         raise PrepareError("the input has no file that ends in one of %s" % known)
     return chosen, groups[chosen]
-
-
-def given_split(path: str) -> str:
-    """The split that the first folder of a path gives, or ""."""
-    first, slash, _ = path.partition("/")
-    return GIVEN.get(first.lower(), "") if slash else ""
-
-
-def class_of(path: str) -> str:
-    """The class that the folder below a given split names, or ""."""
-    folders = path.split("/")[:-1]
-    if folders and given_split(path):
-        folders = folders[1:]
-    return folders[0] if folders else ""
 
 
 def shares(text: str) -> Tuple[float, ...]:

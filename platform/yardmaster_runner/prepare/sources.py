@@ -9,10 +9,11 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple, Union
 from yardmaster_runner.data.description import Feature
 from yardmaster_runner.prepare import arrays, folder, pieces, rows, tables
 from yardmaster_runner.prepare.known_rows import KnownRows
+from yardmaster_runner.prepare.layout import Chosen
 from yardmaster_runner.prepare.pieces import Piece
 from yardmaster_runner.prepare.schema import Columns, are_like
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
-from yardmaster_runner.prepare.whole_files import class_of, read_whole
+from yardmaster_runner.prepare.whole_files import read_whole
 
 ROWS_AT_ONCE = 4 << 20
 """Bytes of an array that are read at once."""
@@ -28,14 +29,13 @@ class Rows:
 
 
 class Source:
-    """One format's files below `top`: those in `files` are there. Knows features and classes of all before the first
+    """The chosen files below `top`: those in `files` are there. Knows features and classes of all before the first
     record is read."""
 
-    def __init__(
-        self, top: str, form: str, listed: Sequence[folder.File], files: Sequence[folder.File], label: str, skip: bool
-    ) -> None:
+    def __init__(self, top: str, chosen: Chosen, files: Sequence[folder.File], label: str, skip: bool) -> None:
+        form = chosen.form
         self.top, self.form, self.label, self.skip = top, form, label, skip
-        self.listed = listed
+        self.listed, self.layout = chosen.files, chosen.layout
         self.files: List[folder.File] = list(files)
         self.features: Dict[str, Feature] = {}
         self.classes: List[str] = []
@@ -64,7 +64,7 @@ class Source:
         return pieces.of_marks(one, self.marks[one.path]) if self.marks else pieces.whole(one)
 
     def _open_folders(self) -> None:
-        self.classes = sorted({folder.class_of(one.path) for one in self.listed} - {""})
+        self.classes = sorted({self.layout.class_of(one.path) for one in self.listed} - {""})
         name, encoding = ("image", "image") if self.form == "images" else ("text", "utf8")
         self.features = {name: Feature("bytes", (), encoding)}
         self.label = "label" if self.classes else ""
@@ -177,7 +177,7 @@ class Source:
     def _whole(self, one: folder.File) -> Dict[str, Any]:
         record = read_whole(self._path(one), one, self.form)
         if self.classes:
-            record["label"] = self.numbers[class_of(one)]
+            record["label"] = self.numbers[self.layout.class_of(one.path)]
         return record
 
     def flat_files(self, group: Sequence[Piece]) -> Iterator[Union[Rows, BadRecord]]:

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from yardmaster_runner.data.description import FILE_NAME, to_text
 from yardmaster_runner.prepare import folder, wire
 from yardmaster_runner.prepare.counting import Counted
+from yardmaster_runner.prepare.layout import choose, notes_on
 from yardmaster_runner.prepare.merging import merged
 from yardmaster_runner.prepare.pieces import Piece
 from yardmaster_runner.prepare.progress import Progress
@@ -55,14 +56,15 @@ class Work:
         self.options, self.say = options, say
         self.parts = folder.shares(options.split)
         listed = folder.read_list(options.listing) if options.listing else folder.list_files(options.input)
-        self.form, files = folder.of_format(listed, options.format)
+        skip = options.on_bad_record == "skip"
+        self.chosen = choose(listed, options.format, skip)
+        self.form, files = self.chosen.form, self.chosen.files
         self.plan = plan_of(options, self.form, files)
         mine = folder.share_of(files, self.form, options.workers, options.worker)
-        skip = options.on_bad_record == "skip"
-        self.source = Source(options.input, self.form, files, mine, options.label, skip)
+        self.source = Source(options.input, self.chosen, mine, options.label, skip)
         self.pieces = self._pieces(files)
         self.files = len(files) - len(folder.partners(files))
-        self.given = any(folder.given_split(one.path) for one in files)
+        self.given = self.chosen.splits
         self.by_rows = self.form not in ("images", "text") and self.files < folder.FEW_FILES
         self.columns = Columns(None if options.step else self.source.features)
         self.step: Optional[Step] = loaded(options.step) if options.step else None
@@ -80,7 +82,11 @@ class Work:
         """Write everything. Raises `BadRecord` at the first one unless they are skipped."""
         one = self.options
         self.say("format %s, %d of %d files" % (self.form, len(self.pieces), self.files))
-        how = "as the folders give it" if self.given else "by rows: few files" if self.by_rows else "by files"
+        for note in notes_on(self.chosen, self.source.classes):
+            self.say(note)
+        how = "by rows: few files" if self.by_rows else "by files"
+        if self.given:
+            how = "as folders or names give it: %s" % ", ".join(one for one in folder.SPLITS if one in self.given)
         self.say("split %s" % how)
         shards = Shards(one.output, one.compression, one.shard_bytes, one.records_per_shard, one.worker, one.workers)
         progress = Progress(self.say, sum(piece.records for piece in self.pieces), len(self.pieces))
@@ -151,7 +157,7 @@ class Work:
 
     def _split_of(self, file: folder.File, place: str) -> str:
         if self.given:
-            return folder.given_split(file.path) or "train"
+            return self.chosen.layout.split_of(file.path) or "train"
         return folder.split_of(place if self.by_rows else file.path, self.options.seed, self.parts)
 
     def _refuse(self, error: BadRecord) -> None:

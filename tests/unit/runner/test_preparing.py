@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from yardmaster_runner.prepare import arrays, folder, rows, tables
 from yardmaster_runner.prepare.folder import File
+from yardmaster_runner.prepare.layout import choose
 from yardmaster_runner.prepare.merging import merged
 from yardmaster_runner.prepare.numbers import Numbers
 from yardmaster_runner.prepare.schema import Columns
@@ -57,11 +58,6 @@ def test_each_file_has_one_worker_and_no_worker_has_far_more(sizes, workers):
     assert parts == folder.assign(files[::-1], workers)
 
 
-def test_folders_give_splits_and_classes():
-    assert [folder.given_split(p) for p in ("val/cat/1.png", "cat/1.png", "test.png")] == ["validation", "", ""]
-    assert [folder.class_of(p) for p in ("val/cat/1.png", "cat/x/1.png", "test.png")] == ["cat", "cat", ""]
-
-
 @pytest.mark.parametrize("text", ["90", "90/20", "a/b", "nan/10", "-10/110", "50/20/20/10"])
 def test_a_split_that_is_none_is_refused(text):
     with pytest.raises(PrepareError, match="add up to 100"):
@@ -103,7 +99,7 @@ def source(tmp_path, name, data, form, label="", skip=False):
     path = tmp_path / name
     path.write_bytes(data)
     files = [File(name, len(data))]
-    return Source(str(tmp_path), form, files, files, label, skip)
+    return Source(str(tmp_path), choose(files, form, skip), files, label, skip)
 
 
 def test_a_broken_last_row_of_a_csv_is_named(tmp_path):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from yardmaster_runner.prepare import folder, pieces, rows, tables
 from yardmaster_runner.prepare.folder import File
 from yardmaster_runner.prepare.known_rows import KnownRows
+from yardmaster_runner.prepare.layout import choose
 from yardmaster_runner.prepare.schema import Columns
 from yardmaster_runner.prepare.sources import Source
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
@@ -40,7 +41,7 @@ def source_of(top, form, contents, label="", skip=False):
     for name, data in contents.items():
         (Path(top) / name).write_bytes(data)
         files.append(File(name, len(data)))
-    return Source(str(top), form, files, files, label, skip)
+    return Source(str(top), choose(files, form, skip), files, label, skip)
 
 
 def rows_by_worker(source, workers):
