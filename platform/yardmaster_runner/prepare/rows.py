@@ -37,6 +37,11 @@ class _TooLong(Exception):
     pass
 
 
+STRICT = {"unexpected end of data": "a quote is never closed, up to the end of the file",
+          "expected after": "text behind a closing quote: a quote is never closed, or not doubled within a cell"}  # fmt: skip
+"""What `csv.reader` says of quotes, in words that help."""
+
+
 class Lines:
     """The lines of a file from a byte on. One that is too long is passed over to its end, and raises `_TooLong`."""
 
@@ -71,9 +76,9 @@ def header_of(path: str, shown: str) -> Tuple[List[str], int]:
     lines = Lines(path)
     with lines.file:
         try:
-            header = next(csv.reader(lines), [])
+            header = next(csv.reader(lines, strict=True), [])
         except (csv.Error, _TooLong, UnicodeDecodeError) as error:
-            raise PrepareError("%s, row 1: %s" % (shown, error)) from None
+            raise PrepareError("%s, row 1: %s" % (shown, _in_words(error))) from None
     if not header or len(set(header)) != len(header) or "" in header:
         raise PrepareError("%s, row 1: expected a header with a different name for each column" % shown)
     return header, lines.at
@@ -135,7 +140,7 @@ def _plain_columns(data: bytes, width: int) -> List[List[str]]:
 
 def _read_rows(lines: Lines, width: int, number: int, end: int) -> Block:
     """Rows by `csv.reader`, to the first one that begins at `end` or later."""
-    reader = csv.reader(lines)
+    reader = csv.reader(lines, strict=True)
     numbers: List[int] = []
     rows: List[List[str]] = []
     bad: List[Bad] = []
@@ -145,7 +150,7 @@ def _read_rows(lines: Lines, width: int, number: int, end: int) -> Block:
         except StopIteration:
             break
         except (csv.Error, _TooLong, UnicodeDecodeError) as error:
-            bad.append((number, str(error)))
+            bad.append((number, _in_words(error)))
         else:
             if len(cells) == width:
                 numbers.append(number)
@@ -155,6 +160,11 @@ def _read_rows(lines: Lines, width: int, number: int, end: int) -> Block:
         number += 1
     columns = [list(column) for column in zip(*rows)] if rows else [[] for _ in range(width)]
     return Block(numbers, columns, [], bad, lines.at, number)
+
+
+def _in_words(error: Exception) -> str:
+    said = str(error)
+    return next((words for part, words in STRICT.items() if part in said), said)
 
 
 def json_blocks(path: str, start: int, number: int, end: Optional[int] = None) -> Iterator[Block]:

@@ -118,6 +118,38 @@ def test_a_quote_that_is_never_closed_does_not_hold_the_file_in_memory(tmp_path,
     assert str(bad[0]).startswith("a.csv, row 2: field larger than field limit")
 
 
+NEVER_CLOSED = "a quote is never closed, up to the end of the file"
+NOT_DOUBLED = "text behind a closing quote: a quote is never closed, or not doubled within a cell"
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("end", "reasons"),
+    [
+        (b'21,"never closed\n22,x\n', [(22, NEVER_CLOSED)]),
+        (b'21,"never closed', [(22, NEVER_CLOSED)]),
+        (b'21,"never closed\n22,x\n23,"y"\n24,z\n', [(22, NOT_DOUBLED)]),
+        (b'21,"two\nlines"\n22,"open\n', [(23, NEVER_CLOSED)]),
+        (b'21,"', [(22, NEVER_CLOSED)]),
+    ],
+)
+def test_a_table_that_is_cut_off_in_a_quoted_cell_has_a_bad_row(tmp_path, small_blocks, workers, end, reasons):
+    data = b"a,b\n" + b"".join(b'%d,"x"\n' % number for number in range(1, 21)) + end
+    row, reason = reasons[0]
+    with pytest.raises(BadRecord, match=f"^a.csv, row {row}: {reason}$"):
+        source_of(tmp_path, "csv", {"a.csv": data})
+    found = rows_by_worker(source_of(tmp_path, "csv", {"a.csv": data}, skip=True), workers)
+    assert [str(one) for _, one in found if isinstance(one, BadRecord)] == [
+        f"a.csv, row {number}: {why}" for number, why in reasons
+    ]
+    assert [one["a"] for _, one in found if isinstance(one, dict)][:20] == list(range(1, 21))
+
+
+def test_a_header_that_is_cut_off_in_a_quoted_cell_is_refused(tmp_path):
+    with pytest.raises(PrepareError, match=rf"^a.csv, row 1: {NEVER_CLOSED}$"):
+        source_of(tmp_path, "csv", {"a.csv": b'a,"b\n1,2\n'})
+
+
 @given(st.lists(st.text(st.sampled_from("019.-e_ nai"), max_size=5), max_size=12), st.sampled_from(["int64", "float"]))
 def test_the_kind_of_a_column_is_that_of_its_cells_one_after_the_other(cells, known):
     kind = known
