@@ -37,8 +37,10 @@ class _TooLong(Exception):
     pass
 
 
-STRICT = {"unexpected end of data": "a quote is never closed, up to the end of the file",
-          "expected after": "text behind a closing quote: a quote is never closed, or not doubled within a cell"}  # fmt: skip
+STRICT = {
+    "unexpected end of data": "a quote is never closed, up to the end of the file",
+    "expected after": "text behind a closing quote: a quote is never closed, or not doubled within a cell",
+}
 """What `csv.reader` says of quotes, in words that help."""
 
 

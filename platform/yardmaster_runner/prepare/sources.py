@@ -78,6 +78,7 @@ class Source:
             start, number = 0, 1
             if self.form == "csv":
                 self.headers[one.path], start = rows.header_of(self._path(one), one.path)
+                tables.check_same(self.headers, self.files[0].path, one.path)
                 number = 2
             marks = self.marks[one.path] = pieces.Marks()
             marks.add(start, number)

@@ -3,7 +3,7 @@ and classes; and cells as values by it."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence, Set
+from typing import Any, Dict, List, Mapping, Sequence, Set
 
 from yardmaster_runner.data.description import Feature
 from yardmaster_runner.prepare.schema import LARGEST_FLOAT, Columns
@@ -113,6 +113,15 @@ class Table:
         kind = self.kinds.get(self.label) or (
             self.columns.features[self.label].kind if self.label in self.columns.features else "")  # fmt: skip
         return sorted(self.names) if self.label and kind == "bytes" else []
+
+
+def check_same(headers: Mapping[str, Sequence[str]], first: str, other: str) -> None:
+    """Raise `PrepareError` where two tables differ in their columns; the order may differ."""
+    for has, lacks in ((first, other), (other, first)):
+        more = set(headers[has]) - set(headers[lacks])
+        if more:
+            message = "%s has the column %r, which %s lacks: give all tables the same columns, or prepare them apart"
+            raise PrepareError(message % (has, min(more), lacks))
 
 
 def converted(cells: Sequence[str], kind: str) -> List[Any]:

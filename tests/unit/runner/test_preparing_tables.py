@@ -118,6 +118,24 @@ def test_a_quote_that_is_never_closed_does_not_hold_the_file_in_memory(tmp_path,
     assert str(bad[0]).startswith("a.csv, row 2: field larger than field limit")
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (b"x,z\n1,2\n", b"x\n1\n", "a.csv has the column 'z', which b.csv lacks: give all"),
+        (b"x\n1\n", b"x,z\n1,2\n", "b.csv has the column 'z', which a.csv lacks: give all"),
+        (b"x,z\n", b"x,y\n1,2\n", "a.csv has the column 'z', which b.csv lacks: give all"),
+    ],
+)
+def test_tables_of_different_columns_are_refused_by_name(tmp_path, first, second, said):
+    with pytest.raises(PrepareError, match=said):
+        source_of(tmp_path, "csv", {"a.csv": first, "b.csv": second}, skip=True)
+
+
+def test_columns_may_stand_in_another_order(tmp_path):
+    source = source_of(tmp_path, "csv", {"a.csv": b"x,y\n1,2\n", "b.csv": b"y,x\n2,1\n"})
+    assert [one for _, one in rows_by_worker(source, 2)] == [{"x": 1, "y": 2}] * 2
+
+
 NEVER_CLOSED = "a quote is never closed, up to the end of the file"
 NOT_DOUBLED = "text behind a closing quote: a quote is never closed, or not doubled within a cell"
 
