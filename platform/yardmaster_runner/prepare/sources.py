@@ -8,7 +8,9 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple, Union
 
 from yardmaster_runner.data.description import Feature
 from yardmaster_runner.prepare import arrays, folder, pieces, rows, tables
+from yardmaster_runner.prepare.cells import converted
 from yardmaster_runner.prepare.known_rows import KnownRows
+from yardmaster_runner.prepare.labels import labelled
 from yardmaster_runner.prepare.layout import Chosen
 from yardmaster_runner.prepare.pieces import Piece
 from yardmaster_runner.prepare.schema import Columns, are_like
@@ -40,6 +42,7 @@ class Source:
         self.features: Dict[str, Feature] = {}
         self.classes: List[str] = []
         self.kinds: Dict[str, str] = {}
+        self.notes: List[str] = []
         self.headers: Dict[str, List[str]] = {}
         self.marks: Dict[str, pieces.Marks] = {}
         if form in ("images", "text"):
@@ -88,13 +91,14 @@ class Source:
                 marks.add(start, number)
             marks.add(start, number, is_last=True)
         self.features, self.classes, self.kinds = table.features(), table.classes(), table.kinds
+        self.notes = table.notes()
 
     def _all_blocks(self, table: tables.Table, one: folder.File, start: int, number: int) -> Iterator[rows.Block]:
         if self.form != "csv":
             return self._blocks(one, start, number, None)
         header = self.headers[one.path]
-        known = KnownRows(header, self.label, table.kinds, table.names)
-        return rows.csv_blocks(self._path(one), len(header), start, number, None, known.count)
+        known = KnownRows(header, self.label, table.seen, table.names)
+        return self._labelled(one, rows.csv_blocks(self._path(one), len(header), start, number, None, known.count))
 
     def _see(self, table: tables.Table, one: folder.File, block: rows.Block) -> None:
         if block.bad and not self.skip:
@@ -114,8 +118,14 @@ class Source:
 
     def _blocks(self, one: folder.File, start: int, number: int, end: Any) -> Iterator[rows.Block]:
         if self.form == "csv":
-            return rows.csv_blocks(self._path(one), len(self.headers[one.path]), start, number, end)
-        return rows.json_blocks(self._path(one), start, number, end)
+            found = rows.csv_blocks(self._path(one), len(self.headers[one.path]), start, number, end)
+        else:
+            found = rows.json_blocks(self._path(one), start, number, end)
+        return self._labelled(one, found)
+
+    def _labelled(self, one: folder.File, blocks: Iterator[rows.Block]) -> Iterator[rows.Block]:
+        header = self.headers.get(one.path, [])
+        return (labelled(block, self.label, header) for block in blocks) if self.label else blocks
 
     def _path(self, one: folder.File) -> str:
         return os.path.join(self.top, one.path)
@@ -171,7 +181,7 @@ class Source:
             if self.classes and name == self.label:
                 return [self.numbers[one] for one in cells]
             kind = self.kinds[name]
-            return [one.encode() for one in cells] if kind == "bytes" else tables.converted(cells, kind)
+            return [one.encode() for one in cells] if kind == "bytes" else converted(cells, kind)
         except (KeyError, ValueError):
             raise PrepareError("%s: it changed while it was read" % shown) from None
 
@@ -251,7 +261,7 @@ class Source:
         if not block.columns:
             return iter(block.objects)
         header = self.headers[shown]
-        columns = [tables.converted(cells, self.kinds[name]) for name, cells in zip(header, block.columns)]
+        columns = [converted(cells, self.kinds[name]) for name, cells in zip(header, block.columns)]
         return (dict(zip(header, values)) for values in zip(*columns))
 
     def _valued(self, place: str, record: Dict[str, Any]) -> Placed:

@@ -82,7 +82,7 @@ class Work:
         """Write everything. Raises `BadRecord` at the first one unless they are skipped."""
         one = self.options
         self.say("format %s, %d of %d files" % (self.form, len(self.pieces), self.files))
-        for note in notes_on(self.chosen, self.source.classes):
+        for note in [*notes_on(self.chosen, self.source.classes), *self.source.notes]:
             self.say(note)
         how = "by rows: few files" if self.by_rows else "by files"
         if self.given:

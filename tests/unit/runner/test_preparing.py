@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yardmaster_runner.prepare import arrays, folder, rows, tables
+from yardmaster_runner.prepare import arrays, cells, folder, rows
 from yardmaster_runner.prepare.folder import File
 from yardmaster_runner.prepare.layout import choose
 from yardmaster_runner.prepare.merging import merged
@@ -81,13 +81,16 @@ def test_kinds_widen_over_all_rows():
         ("1", "int64"),
         ("-9", "int64"),
         ("1.5", "float"),
-        ("", "float"),
+        ("", "gaps"),
+        ("NA", "gaps"),
+        ("16777217", "wide"),
+        ("33554432", "int64"),
         ("1_0", "bytes"),
-        ("99999999999999999999", "float"),
+        ("99999999999999999999", "inexact"),
     ],
 )
 def test_the_kind_of_a_cell(text, kind):
-    assert tables.cell_kind(text, "int64") == kind
+    assert cells.cell_kind(text) == kind
 
 
 @pytest.mark.parametrize("path", sorted(Path(arrays.__file__).parent.glob("*.py")), ids=lambda path: path.stem)

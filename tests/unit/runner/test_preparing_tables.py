@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
+import struct
 import tempfile
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yardmaster_runner.prepare import folder, pieces, rows, tables
+from yardmaster_runner.prepare import cells, folder, pieces, rows
 from yardmaster_runner.prepare.folder import File
 from yardmaster_runner.prepare.known_rows import KnownRows
 from yardmaster_runner.prepare.layout import choose
@@ -168,30 +170,96 @@ def test_a_header_that_is_cut_off_in_a_quoted_cell_is_refused(tmp_path):
         source_of(tmp_path, "csv", {"a.csv": b'a,"b\n1,2\n'})
 
 
-@given(st.lists(st.text(st.sampled_from("019.-e_ nai"), max_size=5), max_size=12), st.sampled_from(["int64", "float"]))
-def test_the_kind_of_a_column_is_that_of_its_cells_one_after_the_other(cells, known):
+NUMBERS = st.sampled_from(["", "1", "16777217", "33554432", "-123456789", "9" * 20, "0.5", "NA", " ", "inf", "1e400"])
+ROUGHLY_NUMBERS = st.one_of(NUMBERS, st.text(st.sampled_from("019.-e_ nai"), max_size=5))
+
+
+@given(st.lists(ROUGHLY_NUMBERS, max_size=9), st.sampled_from(cells.ORDER), st.randoms())
+def test_the_kind_of_a_column_is_that_of_its_cells_in_any_order(texts, known, draw):
     kind = known
-    for text in cells:
-        kind = tables.cell_kind(text, kind)
-    assert tables.column_kind(cells, known) == kind
+    for text in draw.sample(texts, len(texts)):
+        kind = cells.both(kind, cells.cell_kind(text))
+    assert cells.column_kind(texts, known) == kind
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=5))
+def test_whole_numbers_come_back_as_they_were(texts):
+    kind = cells.FEATURES[cells.column_kind(texts, "int64")]
+    if any(text in ("0.5", "inf", "1e400") for text in texts):
+        return  # fractions of 32 bits, or text
+    for text, value in zip(texts, cells.converted(texts, kind), strict=True):
+        if kind == "float":
+            value = struct.unpack("<f", struct.pack("<f", value))[0]
+            assert math.isnan(value) if cells.is_empty(text) else value == int(text)
+        else:
+            assert value == (text if kind == "bytes" else int(text))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_whole_numbers_beside_an_empty_cell_are_kept_and_said(tmp_path, small_blocks, workers):
+    lines = "".join(f"{123456789 + number},{number},{'' if number % 9 == 3 else number}\n" for number in range(50))
+    data = b"id,n,gap\n" + lines.encode() + b",1,NA\n"
+    source = source_of(tmp_path, "csv", {"a.csv": data})
+    assert {name: one.kind for name, one in source.features.items()} == {"id": "bytes", "n": "int64", "gap": "float"}
+    assert [one.split(":")[0] for one in source.notes] == ["id is kept as text"]
+    found = [one for _, one in rows_by_worker(source, workers)]
+    assert [one["id"] for one in found] == [*(str(123456789 + number) for number in range(50)), ""]
+    assert [number for number, one in enumerate(found) if math.isnan(one["gap"])] == [*range(3, 50, 9), 50]
+
+
+def test_words_for_no_value_are_empty_in_numbers_and_text_among_texts(tmp_path):
+    source = source_of(tmp_path, "csv", {"a.csv": b"a,b\n1,x\nNA,NA\nN/A,y\nnull,\nNaN,z\n2.5,x\n"})
+    assert {name: one.kind for name, one in source.features.items()} == {"a": "float", "b": "bytes"}
+    found = [one for _, one in rows_by_worker(source, 1)]
+    assert [one["b"] for one in found] == ["x", "NA", "y", "", "z", "x"]
+    assert [one["a"] for one in found if not math.isnan(one["a"])] == [1.0, 2.5]
+
+
+@pytest.mark.parametrize("label", [b"", b" ", b"NA", b"null"])
+@pytest.mark.parametrize("classes", [[b"cat", b"dog"], [b"1", b"2"]])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_row_of_a_csv_without_a_label_is_a_bad_record(tmp_path, small_blocks, label, classes, workers):
+    lines = [b"%d,%s\n" % (number, classes[number % 2]) for number in range(60)]
+    data = b"a,y\n" + b"".join(lines[:40]) + b"1," + label + b"\n" + b"".join(lines[40:])
+    with pytest.raises(BadRecord, match=r"^a.csv, row 42: the label y is empty$"):
+        source_of(tmp_path, "csv", {"a.csv": data}, label="y")
+    source = source_of(tmp_path, "csv", {"a.csv": data}, label="y", skip=True)
+    assert source.classes == (["cat", "dog"] if classes[0] == b"cat" else [])
+    assert source.features["y"].kind == "int64"
+    found = rows_by_worker(source, workers)
+    assert [str(one) for _, one in found if isinstance(one, BadRecord)] == ["a.csv, row 42: the label y is empty"]
+    assert len(found) == 61
+
+
+@pytest.mark.parametrize("value", ["null", '""', '"N/A"', "NaN"])
+@pytest.mark.parametrize("known", ['"cat"', "3"])
+def test_an_object_without_a_label_is_a_bad_record(tmp_path, value, known):
+    data = f'{{"y": {known}}}\n{{"y": {value}}}\n{{"y": {known}}}\n'.encode()
+    with pytest.raises(BadRecord, match=r"^a.jsonl, row 2: the label y is empty$"):
+        source_of(tmp_path, "jsonl", {"a.jsonl": data}, label="y")
+    source = source_of(tmp_path, "jsonl", {"a.jsonl": data}, label="y", skip=True)
+    assert (source.classes, source.features["y"].kind) == (["cat"] if "cat" in known else [], "int64")
+    found = list(source.flat(source.whole(source.files[0])))
+    assert [str(one) for one in found if isinstance(one, BadRecord)] == ["a.jsonl, row 2: the label y is empty"]
+    assert [list(one.numbers) for one in found if not isinstance(one, BadRecord)] == [[1, 3]]
 
 
 @settings(max_examples=60)
 @given(
-    st.lists(st.lists(st.text(st.sampled_from('019.-eE+é" \r'), max_size=5), min_size=2, max_size=2), max_size=4),
-    st.lists(st.sampled_from(["int64", "float", "bytes"]), min_size=2, max_size=2),
+    st.lists(st.lists(st.text(st.sampled_from('019.-eE+é" \rNA'), max_size=5), min_size=2, max_size=2), max_size=4),
+    st.lists(st.sampled_from(cells.ORDER), min_size=2, max_size=2),
     st.sampled_from(["\n", "\r\n"]),
 )
 def test_rows_that_need_not_be_read_would_change_nothing(lines, kinds, end):
     data = end.join(map(",".join, lines)).encode()
-    names = {cells[1] for cells in lines[:2]}
+    names = {one[1] for one in lines[:2]}
     known = KnownRows(["x", "y"], "y", dict(zip("xy", kinds, strict=True)), names)
     if count := known.count(data):
         read = list(csv.reader(io.StringIO(data.decode(), newline="")))
         assert (len(read), {len(row) for row in read}) == (count, {2})
         assert {row[1] for row in read} <= names
         assert [
-            tables.column_kind(cells, kind) for cells, kind in zip(zip(*read, strict=True), kinds, strict=True)
+            cells.column_kind(column, kind) for column, kind in zip(zip(*read, strict=True), kinds, strict=True)
         ] == kinds
 
 
