@@ -96,8 +96,11 @@ def shares(text: str) -> Tuple[float, ...]:
 
 def split_of(key: str, seed: int, parts: Sequence[float]) -> str:
     """The split of a file or row. It depends on its own key only: what is added later moves nothing."""
-    digest = hashlib.sha256(("%d\n%s" % (seed, key)).encode("utf-8", "surrogateescape")).digest()
-    return _split_at(digest, parts)
+    return _split_at(digest_of(key, seed), parts)
+
+
+def digest_of(key: str, seed: int) -> bytes:
+    return hashlib.sha256(("%d\n%s" % (seed, key)).encode("utf-8", "surrogateescape")).digest()
 
 
 def splits_of_rows(path: str, numbers: Sequence[int], seed: int, parts: Sequence[float]) -> Dict[str, List[int]]:

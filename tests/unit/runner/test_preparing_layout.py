@@ -123,10 +123,10 @@ def test_a_given_split_is_written_as_it_is_named(tmp_path):
     said = []
     work = Work(Options(str(tmp_path / "in"), str(tmp_path / "out")), said.append)
     found = {
-        work._split_of(piece.file, place)
+        work.splits.of(piece.file, place)
         for piece in work.pieces
         for place, record in work.source.records(piece)
         if record["a"] < 100
     }
     assert found == {"train"}
-    assert work.given == {"train", "test"}
+    assert work.splits.given == {"train", "test"}
