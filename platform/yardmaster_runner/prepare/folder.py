@@ -13,11 +13,19 @@ from yardmaster_runner.prepare.trouble import PrepareError
 
 ENDINGS = {
     "images": (".jpg", ".jpeg", ".png", ".gif", ".bmp"),
-    "csv": (".csv",),
-    "jsonl": (".jsonl", ".ndjson"),
+    "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
+    "jsonl": (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"),
     "text": (".txt",),
     "numpy": (".npy",),
 }
+REMEDIES = {
+    (".npz",): "save each array of an .npz as .npy",
+    (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst"): "upload archives with --unpack",
+    (".json",): "write .json as .jsonl, with one object per line",
+    (".parquet", ".xlsx", ".xls"): "export tables of other programs as .csv",
+    (".webp", ".tif", ".tiff", ".heic"): "convert other pictures to .png or .jpg",
+}
+"""What to do with files that cannot be prepared."""
 SPLITS = ("train", "validation", "test")
 MOST_FILES = 5_000_000
 FEW_FILES = 10
@@ -79,8 +87,15 @@ def of_format(files: Sequence[File], wanted: str) -> Tuple[str, List[File]]:
     chosen = max(groups, key=lambda name: len(groups[name])) if wanted == "auto" else wanted
     if not groups[chosen]:
         known = ", ".join(ending for name, endings in ENDINGS.items() if wanted in ("auto", name) for ending in endings)
-        raise PrepareError("the input has no file that ends in one of %s" % known)
+        raise PrepareError("the input has no file that ends in one of %s%s" % (known, remedies_for(files)))
     return chosen, groups[chosen]
+
+
+def remedies_for(files: Iterable[File]) -> str:
+    """What to do with those that are of no format, behind a colon; "" where nothing is known."""
+    paths = [one.path.lower() for one in files]
+    found = [words for endings, words in REMEDIES.items() if any(path.endswith(endings) for path in paths)]
+    return ": " + "; ".join(found) if found else ""
 
 
 def shares(text: str) -> Tuple[float, ...]:

@@ -23,8 +23,11 @@ class KnownRows:
     """`seen` and `names` are those of the first pass, and change while it runs: what was seen of the columns of this
     header, and the values of the label, of which none is empty."""
 
-    def __init__(self, header: Sequence[str], label: str, seen: Dict[str, str], names: Set[str]) -> None:
+    def __init__(
+        self, header: Sequence[str], label: str, seen: Dict[str, str], names: Set[str], delimiter: str = ","
+    ) -> None:
         self.header, self.label, self.seen, self.names = header, label, seen, names
+        self.delimiter = delimiter.encode()
         self.compiled_for: List[str] = []
         self.line: Optional[Pattern[bytes]] = None
 
@@ -51,11 +54,11 @@ class KnownRows:
             return
         self.compiled_for, self.line = kinds, None
         if 1 < len(kinds) <= MOST_COLUMNS and "" not in kinds:
-            cells = [CELLS[kind] for kind in kinds]
+            cells = [CELLS[kind].replace(b"^,", b"^" + self.delimiter) for kind in kinds]
             if self.label in self.header:
                 place = self.header.index(self.label)
                 cells[place] = b"(" + cells[place] + b")"
-            self.line = re.compile(b",".join(cells) + rb"(?:\r?\n|\Z)")
+            self.line = re.compile(self.delimiter.join(cells) + rb"(?:\r?\n|\Z)")
 
 
 def _is_utf8(data: bytes) -> bool:

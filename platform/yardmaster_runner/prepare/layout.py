@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import List, Sequence, Set
 
-from yardmaster_runner.prepare.folder import File, of_format
+from yardmaster_runner.prepare.folder import File, of_format, remedies_for
 from yardmaster_runner.prepare.trouble import PrepareError
 
 GIVEN = {"train": "train", "training": "train", "validation": "validation", "valid": "validation",
@@ -144,7 +144,7 @@ def notes_on(chosen: Chosen, classes: Sequence[str]) -> List[str]:
     if chosen.beside:
         notes.append("left out, in no class folder or split: %s" % shown(chosen.beside))
     if chosen.other:
-        notes.append("left out, of other formats: %s" % shown(chosen.other))
+        notes.append("left out, of other formats: %s%s" % (shown(chosen.other), remedies_for(chosen.other)))
     if chosen.form not in NAMED and len(classes) == 1:
         notes.append("warning: all files are of one class, %r: classes are folders beside each other" % classes[0])
     return notes

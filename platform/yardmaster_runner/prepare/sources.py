@@ -15,6 +15,7 @@ from yardmaster_runner.prepare.layout import Chosen
 from yardmaster_runner.prepare.pieces import Piece
 from yardmaster_runner.prepare.schema import Columns, are_like
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
+from yardmaster_runner.prepare.unpacked import Unpacked
 from yardmaster_runner.prepare.whole_files import read_whole
 
 ROWS_AT_ONCE = 4 << 20
@@ -43,7 +44,8 @@ class Source:
         self.classes: List[str] = []
         self.kinds: Dict[str, str] = {}
         self.notes: List[str] = []
-        self.headers: Dict[str, List[str]] = {}
+        self.headers: Dict[str, rows.Header] = {}
+        self.unpacked = Unpacked()
         self.marks: Dict[str, pieces.Marks] = {}
         if form in ("images", "text"):
             self._open_folders()
@@ -77,12 +79,14 @@ class Source:
     def _open_tables(self) -> None:
         """Read all rows once: what the columns hold, and where rows begin."""
         table = tables.Table(self.label)
+        # Of one that is compressed the size is that of its rows: the files are cut by it.
+        self.files = [folder.File(one.path, os.path.getsize(self._path(one))) for one in self.files]
         for one in self.files:
             start, number = 0, 1
             if self.form == "csv":
-                self.headers[one.path], start = rows.header_of(self._path(one), one.path)
+                header = self.headers[one.path] = rows.header_of(self._path(one), one.path)
                 tables.check_same(self.headers, self.files[0].path, one.path)
-                number = 2
+                start, number = header.begins, 2
             marks = self.marks[one.path] = pieces.Marks()
             marks.add(start, number)
             for block in self._all_blocks(table, one, start, number):
@@ -91,21 +95,21 @@ class Source:
                 marks.add(start, number)
             marks.add(start, number, is_last=True)
         self.features, self.classes, self.kinds = table.features(), table.classes(), table.kinds
-        self.notes = table.notes()
+        self.notes = [*tables.delimiters(self.headers), *table.notes()]
 
     def _all_blocks(self, table: tables.Table, one: folder.File, start: int, number: int) -> Iterator[rows.Block]:
         if self.form != "csv":
             return self._blocks(one, start, number, None)
         header = self.headers[one.path]
-        known = KnownRows(header, self.label, table.seen, table.names)
-        return self._labelled(one, rows.csv_blocks(self._path(one), len(header), start, number, None, known.count))
+        known = KnownRows(header.names, self.label, table.seen, table.names, header.delimiter)
+        return self._labelled(one, rows.csv_blocks(self._path(one), header, start, number, None, known.count))
 
     def _see(self, table: tables.Table, one: folder.File, block: rows.Block) -> None:
         if block.bad and not self.skip:
             raise rows.bad_record(one.path, block.bad[0])
         if block.columns:
             try:
-                table.see_columns(dict(zip(self.headers[one.path], block.columns)))
+                table.see_columns(dict(zip(self.headers[one.path].names, block.columns)))
             except ValueError as error:
                 raise PrepareError("%s: %s" % (one.path, error)) from None
         elif block.objects and not table.see_objects(block.objects):
@@ -118,17 +122,17 @@ class Source:
 
     def _blocks(self, one: folder.File, start: int, number: int, end: Any) -> Iterator[rows.Block]:
         if self.form == "csv":
-            found = rows.csv_blocks(self._path(one), len(self.headers[one.path]), start, number, end)
+            found = rows.csv_blocks(self._path(one), self.headers[one.path], start, number, end)
         else:
             found = rows.json_blocks(self._path(one), start, number, end)
         return self._labelled(one, found)
 
     def _labelled(self, one: folder.File, blocks: Iterator[rows.Block]) -> Iterator[rows.Block]:
-        header = self.headers.get(one.path, [])
+        header = self.headers[one.path].names if self.form == "csv" else []
         return (labelled(block, self.label, header) for block in blocks) if self.label else blocks
 
     def _path(self, one: folder.File) -> str:
-        return os.path.join(self.top, one.path)
+        return self.unpacked.path(os.path.join(self.top, one.path), one.path)
 
     def _open_numpy(self) -> None:
         partners = folder.partners(self.files)
@@ -169,7 +173,7 @@ class Source:
             for bad in block.bad:
                 yield rows.bad_record(shown, bad)
             if block.columns and block.numbers:
-                header = self.headers[shown]
+                header = self.headers[shown].names
                 cells = {name: self._cells(shown, name, one) for name, one in zip(header, block.columns)}
                 yield Rows(block.numbers, cells)
             elif block.objects:
@@ -260,7 +264,7 @@ class Source:
     def _objects(self, shown: str, block: rows.Block) -> Iterator[Dict[str, Any]]:
         if not block.columns:
             return iter(block.objects)
-        header = self.headers[shown]
+        header = self.headers[shown].names
         columns = [converted(cells, self.kinds[name]) for name, cells in zip(header, block.columns)]
         return (dict(zip(header, values)) for values in zip(*columns))
 

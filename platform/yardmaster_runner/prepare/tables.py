@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Set
 
 from yardmaster_runner.data.description import Feature
 from yardmaster_runner.prepare.cells import FEATURES, column_kind
+from yardmaster_runner.prepare.rows import Header
 from yardmaster_runner.prepare.schema import Columns
 from yardmaster_runner.prepare.trouble import PrepareError
 
@@ -79,10 +80,19 @@ class Table:
         return sorted(self.names) if self.label and kind == "bytes" else []
 
 
-def check_same(headers: Mapping[str, Sequence[str]], first: str, other: str) -> None:
+def delimiters(headers: Mapping[str, Header]) -> List[str]:
+    """For the log, what divides the cells of tables that are called CSV and have no commas."""
+    found: Dict[str, List[str]] = {}
+    for path, one in headers.items():
+        if one.delimiter != "," and ".csv" in path.lower():
+            found.setdefault("semicolons" if one.delimiter == ";" else "tabs", []).append(path)
+    return ["cells are divided by %s: %d tables, such as %s" % (n, len(p), p[0]) for n, p in found.items()]
+
+
+def check_same(headers: Mapping[str, Header], first: str, other: str) -> None:
     """Raise `PrepareError` where two tables differ in their columns; the order may differ."""
     for has, lacks in ((first, other), (other, first)):
-        more = set(headers[has]) - set(headers[lacks])
+        more = set(headers[has].names) - set(headers[lacks].names)
         if more:
             message = "%s has the column %r, which %s lacks: give all tables the same columns, or prepare them apart"
             raise PrepareError(message % (has, min(more), lacks))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import gc
+import gzip
 import io
 import json
 import math
@@ -136,6 +138,64 @@ def test_tables_of_different_columns_are_refused_by_name(tmp_path, first, second
 def test_columns_may_stand_in_another_order(tmp_path):
     source = source_of(tmp_path, "csv", {"a.csv": b"x,y\n1,2\n", "b.csv": b"y,x\n2,1\n"})
     assert [one for _, one in rows_by_worker(source, 2)] == [{"x": 1, "y": 2}] * 2
+
+
+LINES = [(str(number), 'two\nlines, "quoted"; \tall' if number % 7 == 3 else "plain") for number in range(90)]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(
+    ("name", "delimiter", "note"),
+    [
+        ("a.csv", ",", []),
+        ("a.csv", ";", ["cells are divided by semicolons: 1 tables, such as a.csv"]),
+        ("a.csv", "\t", ["cells are divided by tabs: 1 tables, such as a.csv"]),
+        ("a.tsv", "\t", []),
+        ("a.csv.gz", ",", []),
+        ("a.tsv.gz", "\t", []),
+    ],
+)
+def test_tables_divided_otherwise_and_compressed_ones_are_the_same(
+    tmp_path, small_blocks, workers, name, delimiter, note
+):
+    out = io.StringIO(newline="")
+    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows([("x", "y"), *LINES])
+    data = out.getvalue().encode()
+    source = source_of(tmp_path, "auto", {name: gzip.compress(data) if name.endswith(".gz") else data})
+    found = rows_by_worker(source, workers)
+    assert [(place, str(one["x"]), one["y"]) for place, one in found] == [
+        (f"{name}, row {number + 2}", x, y) for number, (x, y) in enumerate(LINES)
+    ]
+    assert source.notes == note
+    assert len({piece.start for worker in range(workers) for piece in source.pieces(workers, worker)}) == workers
+
+
+def test_a_header_is_divided_by_commas_where_it_has_one(tmp_path):
+    assert source_of(tmp_path, "csv", {"a.csv": b"a;b,c\n1,2\n"}).headers["a.csv"].names == ["a;b", "c"]
+    assert source_of(tmp_path, "csv", {"a.csv": b'"a, or b";c\n1;2\n'}).headers["a.csv"].names == ["a, or b", "c"]
+    assert source_of(tmp_path, "csv", {"a.csv": b"text\nx; y\n"}).headers["a.csv"].names == ["text"]
+
+
+def test_plain_rows_of_another_delimiter_need_not_be_read():
+    known = KnownRows(["x", "y"], "", {"x": "float", "y": "bytes"}, set(), ";")
+    assert (known.count(b"1.5;a,b\n2;c\n"), known.count(b"1.5;a;b\n"), known.count(b"1.5,a\n")) == (2, 0, 0)
+
+
+def test_compressed_json_lines_are_read_and_what_is_unpacked_is_removed(tmp_path, monkeypatch):
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    source = source_of(tmp_path, "auto", {"a.jsonl.gz": gzip.compress(b'{"a": 1}\n{"a": 2}\n')})
+    assert [one["a"] for _, one in rows_by_worker(source, 2)] == [1, 2]
+    del source
+    gc.collect()
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("cut", [slice(-12), slice(9, None), slice(0)])
+def test_a_compressed_table_that_is_damaged_is_named(tmp_path, cut):
+    data = gzip.compress(b"a\n" + bytes(range(48, 57)) * 50)[cut]
+    with pytest.raises(PrepareError, match=r"^a.csv.gz"):
+        source_of(tmp_path, "csv", {"a.csv.gz": data})
 
 
 NEVER_CLOSED = "a quote is never closed, up to the end of the file"
