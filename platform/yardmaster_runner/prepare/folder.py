@@ -152,12 +152,13 @@ def assign(files: Sequence[File], workers: int) -> List[List[File]]:
 
 
 def partner(path: str) -> str:
-    """The file of labels of a file: y.npy of x.npy, a_y.npy of a_x.npy, y_a.npy of x_a.npy; "" for other names."""
+    """The file of labels of a file: y.npy of x.npy, a_y.npy of a_x.npy, y_a.npy of x_a.npy; "" for other names. Beside
+    a large X stands a small y."""
     folder, slash, name = path.rpartition("/")
     stem = name[: -len(".npy")]
-    if stem == "x" or stem.endswith("_x"):
+    if stem in ("x", "X") or stem.endswith(("_x", "_X")):
         return folder + slash + stem[:-1] + "y.npy"
-    return folder + slash + "y" + stem[1:] + ".npy" if stem.startswith("x_") else ""
+    return folder + slash + "y" + stem[1:] + ".npy" if stem.startswith(("x_", "X_")) else ""
 
 
 def partners(files: Sequence[File]) -> Set[str]:

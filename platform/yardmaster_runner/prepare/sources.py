@@ -14,6 +14,7 @@ from yardmaster_runner.prepare.labels import labelled
 from yardmaster_runner.prepare.layout import Chosen
 from yardmaster_runner.prepare.pieces import Piece
 from yardmaster_runner.prepare.schema import Columns, are_like
+from yardmaster_runner.prepare.splits import FEW_KEYS
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
 from yardmaster_runner.prepare.unpacked import Unpacked
 from yardmaster_runner.prepare.whole_files import read_whole
@@ -46,6 +47,8 @@ class Source:
         self.notes: List[str] = []
         self.headers: Dict[str, rows.Header] = {}
         self.unpacked = Unpacked()
+        self.numbered: List[Tuple[str, Sequence[int]]] = []
+        self.count = 0
         self.marks: Dict[str, pieces.Marks] = {}
         if form in ("images", "text"):
             self._open_folders()
@@ -91,11 +94,18 @@ class Source:
             marks.add(start, number)
             for block in self._all_blocks(table, one, start, number):
                 self._see(table, one, block)
+                self._number(one, block.numbers)
                 start, number = block.end, block.following
                 marks.add(start, number)
             marks.add(start, number, is_last=True)
         self.features, self.classes, self.kinds = table.features(), table.classes(), table.kinds
         self.notes = [*tables.delimiters(self.headers), *table.notes()]
+
+    def _number(self, one: folder.File, numbers: Sequence[int]) -> None:
+        """Note good rows (`Splits`), but not of all in large tables."""
+        if self.count <= FEW_KEYS:
+            self.numbered.append((one.path, numbers))
+            self.count += len(numbers)
 
     def _all_blocks(self, table: tables.Table, one: folder.File, start: int, number: int) -> Iterator[rows.Block]:
         if self.form != "csv":
@@ -147,6 +157,7 @@ class Source:
             array = found[0][1]
             every = max(1, pieces.MARK_EVERY // array.row_bytes)
             numbers = [*range(0, array.rows, every), array.rows]
+            self._number(one, range(array.rows))
             self.marks[one.path] = pieces.Marks([array.begins + n * array.row_bytes for n in numbers], numbers)
 
     def _arrays(self, one: folder.File) -> List[Tuple[str, arrays.Array]]:

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from yardmaster_runner.prepare import folder, rows
 from yardmaster_runner.prepare.layout import Chosen
-from yardmaster_runner.prepare.pieces import Marks
 
+Numbered = Sequence[Tuple[str, Sequence[int]]]
+"""Rows: files, and the numbers of some of their rows."""
 FEW_KEYS = 10_000
 """With more files or rows than this, none is moved for a split that would be empty."""
 
 
 class Splits:
-    """Given by folders or names, or by the parts that are asked for: by rows where files are few. `marks` are those of
-    all files where it is by rows."""
+    """Given by folders or names, or by the parts that are asked for: by rows where files are few. `numbered` are
+    good rows of all files: all of them, or the first ones if they are more than `FEW_KEYS`."""
 
-    def __init__(
-        self, chosen: Chosen, marks: Mapping[str, Marks], by_rows: bool, seed: int, parts: Sequence[float]
-    ) -> None:
+    def __init__(self, chosen: Chosen, numbered: Numbered, by_rows: bool, seed: int, parts: Sequence[float]) -> None:
         self.layout, self.given = chosen.layout, chosen.splits
         self.by_rows, self.seed, self.parts = by_rows, seed, parts
         self.asked = [] if self.given else [name for name, part in zip(folder.SPLITS, parts) if part]
         labels = folder.partners(chosen.files)
         files = [one.path for one in chosen.files if one.path not in labels]
-        keys = _rows_of(files, marks) if by_rows else files
+        of_rows = (rows.place_of(path, number) for path, numbers in numbered for number in numbers)
+        keys = of_rows if by_rows else iter(files)
         self.moved = {} if self.given else moved(keys, seed, parts)
 
     def words(self) -> List[str]:
@@ -56,12 +56,6 @@ class Splits:
             assert of_split is not None
             of_split.append(at)
         return found
-
-
-def _rows_of(files: Iterable[str], marks: Mapping[str, Marks]) -> Iterator[str]:
-    for path in files:
-        for number in range(marks[path].numbers[0], marks[path].numbers[-1]):
-            yield rows.place_of(path, number)
 
 
 def moved(keys: Iterable[str], seed: int, parts: Sequence[float]) -> Dict[str, str]:

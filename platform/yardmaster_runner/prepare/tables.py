@@ -86,7 +86,8 @@ def delimiters(headers: Mapping[str, Header]) -> List[str]:
     for path, one in headers.items():
         if one.delimiter != "," and ".csv" in path.lower():
             found.setdefault("semicolons" if one.delimiter == ";" else "tabs", []).append(path)
-    return ["cells are divided by %s: %d tables, such as %s" % (n, len(p), p[0]) for n, p in found.items()]
+    more = {name: " and %d more tables" % (len(paths) - 1) * (len(paths) > 1) for name, paths in found.items()}
+    return ["cells are divided by %s in %s%s" % (name, paths[0], more[name]) for name, paths in found.items()]
 
 
 def check_same(headers: Mapping[str, Header], first: str, other: str) -> None:

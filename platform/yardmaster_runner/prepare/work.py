@@ -66,7 +66,7 @@ class Work:
         self.pieces = self._pieces(files)
         self.files = len(files) - len(folder.partners(files))
         by_rows = self.form not in ("images", "text") and self.files < folder.FEW_FILES
-        self.splits = Splits(self.chosen, self.source.marks, by_rows, options.seed, self.parts)
+        self.splits = Splits(self.chosen, self.source.numbered, by_rows, options.seed, self.parts)
         self.columns = Columns(None if options.step else self.source.features)
         self.step: Optional[Step] = loaded(options.step) if options.step else None
         self.counted = Counted(self.source.label, self.source.classes)

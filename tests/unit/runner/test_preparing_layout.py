@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from yardmaster_runner import program_inputs
-from yardmaster_runner.prepare.folder import File
+from yardmaster_runner.prepare.folder import File, partners
 from yardmaster_runner.prepare.layout import choose, layout_of, notes_on
 from yardmaster_runner.prepare.trouble import PrepareError
 from yardmaster_runner.prepare.work import Options, Work
@@ -105,6 +105,13 @@ def test_a_task_stages_what_the_program_reads(tmp_path):
 )
 def test_names_of_tables_and_arrays_give_splits_where_they_name_two(paths, splits):
     assert given(paths) == splits
+
+
+@pytest.mark.parametrize("x", ["x", "X"])
+def test_labels_of_arrays_are_in_the_split_of_their_arrays(x):
+    paths = [f"{x}_train.npy", f"{x}_test.npy", "y_train.npy", "y_test.npy"]
+    assert partners([File(path, 1) for path in paths]) == {"y_train.npy", "y_test.npy"}
+    assert given(paths, "numpy") == ["train", "test", "train", "test"]
 
 
 @pytest.mark.parametrize(("form", "ending"), [("csv", ".csv"), ("jsonl", ".jsonl"), ("numpy", ".npy")])

@@ -12,15 +12,15 @@ from yardmaster_runner.prepare import folder, rows
 from yardmaster_runner.prepare.folder import File
 from yardmaster_runner.prepare.layout import choose
 from yardmaster_runner.prepare.merging import merged_texts
-from yardmaster_runner.prepare.pieces import Marks
 from yardmaster_runner.prepare.splits import Splits, moved
+from yardmaster_runner.prepare.work import Options, Work
 
 TWO, THREE = (0.9, 0.1), (0.8, 0.1, 0.1)
 
 
 def splits_of(paths, seed, parts):
     files = [File(path, 1) for path in paths]
-    splits = Splits(choose(files, "auto", False), {}, False, seed, parts)
+    splits = Splits(choose(files, "auto", False), [], False, seed, parts)
     return [splits.of(one, "") for one in files]
 
 
@@ -37,7 +37,7 @@ def test_each_split_that_is_asked_for_has_a_file_and_no_more_than_needed_are_mov
 @given(st.integers(2, 9), st.integers(0, 200))
 def test_few_rows_have_a_validation_split(count, seed):
     files = [File("a.csv", 9)]
-    splits = Splits(choose(files, "auto", False), {"a.csv": Marks([0, 9], [2, 2 + count])}, True, seed, TWO)
+    splits = Splits(choose(files, "auto", False), [("a.csv", range(2, 2 + count))], True, seed, TWO)
     of_rows = splits.of_rows(files[0], range(2, 2 + count))
     assert sorted(at for some in of_rows.values() for at in some) == list(range(count))
     assert set(of_rows) == {"train", "validation"}
@@ -45,10 +45,22 @@ def test_few_rows_have_a_validation_split(count, seed):
     assert [at for at, name in enumerate(by_one) if name == "validation"] == of_rows["validation"]
 
 
+@pytest.mark.parametrize(("data", "skipped"), [("a\n1\n1,2\n", 1), ("a\n" + "1\n1,2\n" * 9, 9)])
+def test_a_row_that_is_left_out_is_moved_to_no_split(tmp_path, data, skipped):
+    (tmp_path / "a.csv").write_text(data)
+    for seed in range(20):
+        options = Options(str(tmp_path), str(tmp_path / "out"), seed=seed, on_bad_record="skip", split="50/50")
+        work = Work(options, print)
+        good = [rows.place_of("a.csv", number) for number in range(2, 2 + 2 * skipped, 2)]
+        assert set(work.splits.moved) <= set(good)
+        splits = {work.splits.of(work.pieces[0].file, place) for place in good}
+        assert len(splits) == min(2, len(good))
+
+
 def test_what_is_moved_is_said_and_many_files_are_not_all_looked_at():
     files = [File(f"pos/{number}.txt", 1) for number in range(6)]
     seed = next(n for n in range(99) if len({folder.split_of(one.path, n, TWO) for one in files}) == 1)
-    words = Splits(choose(files, "auto", False), {}, False, seed, TWO).words()
+    words = Splits(choose(files, "auto", False), [], False, seed, TWO).words()
     assert words[0] == "split by files"
     assert words[1].endswith(".txt is put into validation, which would be empty")
     keys = iter(range(10**6))

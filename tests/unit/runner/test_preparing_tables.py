@@ -148,8 +148,8 @@ LINES = [(str(number), 'two\nlines, "quoted"; \tall' if number % 7 == 3 else "pl
     ("name", "delimiter", "note"),
     [
         ("a.csv", ",", []),
-        ("a.csv", ";", ["cells are divided by semicolons: 1 tables, such as a.csv"]),
-        ("a.csv", "\t", ["cells are divided by tabs: 1 tables, such as a.csv"]),
+        ("a.csv", ";", ["cells are divided by semicolons in a.csv"]),
+        ("a.csv", "\t", ["cells are divided by tabs in a.csv"]),
         ("a.tsv", "\t", []),
         ("a.csv.gz", ",", []),
         ("a.tsv.gz", "\t", []),
