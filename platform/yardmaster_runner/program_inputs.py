@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, Iterator, List, Mapping, Sequence, Set
 
 from yardmaster_runner.order import Bundle, Order, RemoteFile
-from yardmaster_runner.prepare import folder
+from yardmaster_runner.prepare import folder, layout
 from yardmaster_runner.prepare.trouble import PrepareError
 
 PREPARE = "prepare"
@@ -41,11 +41,12 @@ def needed(options: Mapping[str, Any], files: Iterable[folder.File], where: str,
     folder.write_list(where, files)
     known = folder.read_list(where)
     try:
-        form, of_format = folder.of_format(known, str(options.get("format") or "auto"))
+        skip = options.get("on_bad_record") == "skip"
+        chosen = layout.choose(known, str(options.get("format") or "auto"), skip)
     except PrepareError:
         return set()  # the program says what is wrong
-    mine: List[folder.File] = folder.share_of(of_format, form, tasks, task)
+    mine: List[folder.File] = folder.share_of(chosen.files, chosen.form, tasks, task)
     found = {one.path for one in mine}
     if options.get("step"):
-        found |= {one.path for one in known} - {one.path for one in of_format}
+        found |= {one.path for one in known} - {one.path for one in chosen.files}
     return found

@@ -54,6 +54,8 @@ def prepared_from(uploads: Mapping[str, Upload], done: str) -> Prepared:
     file = ListedFile(path=FILE_NAME, size=len(content), sha256=hashlib.sha256(content).hexdigest())
     bad = [_storable(str(one)[:500]) for one in found["bad"][:100]]
     words = f"{done}: {records:,} records" + (f", {skipped:,} skipped." if skipped else ".")
+    if found["empty"]:
+        words += f" No record is in {' or '.join(map(str, found['empty']))}: too few files or rows."
     return Prepared(((file, content),), {"records": records, "skipped": skipped, "bad": bad}, words)
 
 

@@ -22,8 +22,10 @@ from yardmaster_runner.data.description import (
 )
 from yardmaster_runner.predict.examples import Picture, values_of
 from yardmaster_runner.prepare import arrays, folder, rows
+from yardmaster_runner.prepare.layout import layout_of
 from yardmaster_runner.prepare.sources import ROWS_AT_ONCE
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
+from yardmaster_runner.prepare.unpacked import Unpacked
 from yardmaster_runner.prepare.whole_files import read_whole
 
 TFRECORD = "tfrecord"
@@ -57,6 +59,7 @@ class Data:
         self.top = top
         self.description = described(top)
         self.known: Dict[str, int] = {}
+        self.unpacked = Unpacked()
         listed = folder.list_files(top)
         if self.description is not None and form in ("auto", self.description.file_format):
             self.form = self.description.file_format
@@ -65,6 +68,7 @@ class Data:
             raise PrepareError("the data has no description (%s), so that it has no split %r" % (FILE_NAME, split))
         else:
             self.form, self.files = of_format(listed, form)
+        self.layout = layout_of(self.form, [one.path for one in self.files])
         if self.form == "numpy":
             partners = folder.partners(self.files)
             self.files = [one for one in self.files if one.path not in partners]
@@ -81,7 +85,7 @@ class Data:
         if file.path in self.known:
             return self.known[file.path]
         if self.form in ("csv", "jsonl"):
-            with open(self._path(file), "rb") as stream:
+            with open(self.unpacked.path(self._path(file), file.path), "rb") as stream:
                 return max(1, sum(piece.count(b"\n") for piece in iter(lambda: stream.read(1 << 20), b"")))
         if self.form == TFRECORD and not file.path.lower().endswith(".gz"):
             return max(1, _records_in(self._path(file)))
@@ -136,17 +140,17 @@ class Data:
                 row += 1
 
     def _rows(self, file: folder.File) -> Iterator[Read]:
-        path = self._path(file)
+        path = self.unpacked.path(self._path(file), file.path)
         header: List[str] = []
         if self.form == "csv":
-            header, start = rows.header_of(path, file.path)
-            blocks = rows.csv_blocks(path, len(header), start, 2)
+            found = rows.header_of(path, file.path)
+            header, blocks = found.names, rows.csv_blocks(path, found, found.begins, 2)
         else:
             blocks = rows.json_blocks(path, 0, 1)
         for block in blocks:
-            found = block.objects or [dict(zip(header, cells)) for cells in zip(*block.columns)]
+            records = block.objects or [dict(zip(header, cells)) for cells in zip(*block.columns)]
             reads: Dict[int, Read] = {one[0]: rows.bad_record(file.path, one) for one in block.bad}
-            reads.update((row, Record(file.path, row, values)) for row, values in zip(block.numbers, found))
+            reads.update((row, Record(file.path, row, values)) for row, values in zip(block.numbers, records))
             yield from (reads[row] for row in sorted(reads))
 
     def _of_arrays(self, file: folder.File) -> Iterator[Read]:
@@ -176,7 +180,7 @@ class Data:
             return error
         if self.form == "images":
             values["image"] = Picture(values["image"])
-        label = folder.class_of(file.path)
+        label = self.layout.class_of(file.path)
         return Record(file.path, 0, {**values, "label": label} if label else values, names_row=False)
 
 

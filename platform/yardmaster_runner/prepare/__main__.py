@@ -70,8 +70,10 @@ def main(arguments: Optional[List[str]] = None) -> int:
                 raise PrepareError("%s has the result of an earlier run: choose an empty folder" % options.output)
             Work(options, say).run()
         if only_merge or options.workers == 1:
-            total, bad = merge(options.output, options.workers)
+            total, bad, empty = merge(options.output, options.workers)
             say("%d records, %d skipped" % (total, bad))
+            for name in empty:
+                say("warning: no record is in %s, which was asked for: too few files or rows" % name)
     except (PrepareError, BadRecord, OSError) as error:
         sys.stderr.write("%s\n" % error)
         return 1

@@ -1,5 +1,5 @@
-"""What a folder holds: its format, the splits and classes that folders give, and which worker takes which file. Pure,
-except for `list_files`."""
+"""What a folder holds: its format, the split of a file or row, and which worker takes which file. Pure, except for
+`list_files`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ from yardmaster_runner.prepare.trouble import PrepareError
 
 ENDINGS = {
     "images": (".jpg", ".jpeg", ".png", ".gif", ".bmp"),
-    "csv": (".csv",),
-    "jsonl": (".jsonl", ".ndjson"),
+    "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
+    "jsonl": (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"),
     "text": (".txt",),
     "numpy": (".npy",),
 }
-GIVEN = {"train": "train", "training": "train", "validation": "validation", "valid": "validation",
-         "val": "validation", "dev": "validation", "test": "test"}  # fmt: skip
+REMEDIES = {
+    (".npz",): "save each array of an .npz as .npy",
+    (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst"): "upload archives with --unpack",
+    (".json",): "write .json as .jsonl, with one object per line",
+    (".parquet", ".xlsx", ".xls"): "export tables of other programs as .csv",
+    (".webp", ".tif", ".tiff", ".heic"): "convert other pictures to .png or .jpg",
+}
+"""What to do with files that cannot be prepared."""
 SPLITS = ("train", "validation", "test")
 MOST_FILES = 5_000_000
 FEW_FILES = 10
@@ -81,22 +87,15 @@ def of_format(files: Sequence[File], wanted: str) -> Tuple[str, List[File]]:
     chosen = max(groups, key=lambda name: len(groups[name])) if wanted == "auto" else wanted
     if not groups[chosen]:
         known = ", ".join(ending for name, endings in ENDINGS.items() if wanted in ("auto", name) for ending in endings)
-        raise PrepareError("the input has no file that ends in one of %s" % known)
+        raise PrepareError("the input has no file that ends in one of %s%s" % (known, remedies_for(files)))
     return chosen, groups[chosen]
 
 
-def given_split(path: str) -> str:
-    """The split that the first folder of a path gives, or ""."""
-    first, slash, _ = path.partition("/")
-    return GIVEN.get(first.lower(), "") if slash else ""
-
-
-def class_of(path: str) -> str:
-    """The class that the folder below a given split names, or ""."""
-    folders = path.split("/")[:-1]
-    if folders and given_split(path):
-        folders = folders[1:]
-    return folders[0] if folders else ""
+def remedies_for(files: Iterable[File]) -> str:
+    """What to do with those that are of no format, behind a colon; "" where nothing is known."""
+    paths = [one.path.lower() for one in files]
+    found = [words for endings, words in REMEDIES.items() if any(path.endswith(endings) for path in paths)]
+    return ": " + "; ".join(found) if found else ""
 
 
 def shares(text: str) -> Tuple[float, ...]:
@@ -112,8 +111,11 @@ def shares(text: str) -> Tuple[float, ...]:
 
 def split_of(key: str, seed: int, parts: Sequence[float]) -> str:
     """The split of a file or row. It depends on its own key only: what is added later moves nothing."""
-    digest = hashlib.sha256(("%d\n%s" % (seed, key)).encode("utf-8", "surrogateescape")).digest()
-    return _split_at(digest, parts)
+    return _split_at(digest_of(key, seed), parts)
+
+
+def digest_of(key: str, seed: int) -> bytes:
+    return hashlib.sha256(("%d\n%s" % (seed, key)).encode("utf-8", "surrogateescape")).digest()
 
 
 def splits_of_rows(path: str, numbers: Sequence[int], seed: int, parts: Sequence[float]) -> Dict[str, List[int]]:
@@ -150,12 +152,13 @@ def assign(files: Sequence[File], workers: int) -> List[List[File]]:
 
 
 def partner(path: str) -> str:
-    """The file of labels of a file: y.npy of x.npy, a_y.npy of a_x.npy, y_a.npy of x_a.npy; "" for other names."""
+    """The file of labels of a file: y.npy of x.npy, a_y.npy of a_x.npy, y_a.npy of x_a.npy; "" for other names. Beside
+    a large X stands a small y."""
     folder, slash, name = path.rpartition("/")
     stem = name[: -len(".npy")]
-    if stem == "x" or stem.endswith("_x"):
+    if stem in ("x", "X") or stem.endswith(("_x", "_X")):
         return folder + slash + stem[:-1] + "y.npy"
-    return folder + slash + "y" + stem[1:] + ".npy" if stem.startswith("x_") else ""
+    return folder + slash + "y" + stem[1:] + ".npy" if stem.startswith(("x_", "X_")) else ""
 
 
 def partners(files: Sequence[File]) -> Set[str]:

@@ -6,21 +6,28 @@ from __future__ import annotations
 import re
 from typing import Dict, List, Optional, Pattern, Sequence, Set
 
-# Each matches some of the cells that `tables.cell_kind` gives the kind, and none that it does not.
+NONE = rb"|N/?A|n/?a|NaN|nan|NULL|null"
+# By what was seen of a column, cells that change nothing of it (`cells.both`). 7 digits: exact in a float of 32 bits.
 CELLS = {
-    "int64": rb"-?[0-9]{1,18}",
-    "float": rb"(?:-?[0-9]{1,25}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9])?)?",
+    "int64": rb"-?[0-9]{1,7}",
+    "wide": rb"-?[0-9]{1,18}",
+    "gaps": rb"(?:-?[0-9]{1,7}" + NONE + rb")?",
+    "inexact": rb"(?:-?[0-9]{1,30}" + NONE + rb")?",
+    "float": rb"(?:-?[0-9]{1,25}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9])?" + NONE + rb")?",
     "bytes": rb'[^,"\r\n\0]*',
 }
 MOST_COLUMNS = 500
 
 
 class KnownRows:
-    """`kinds` and `names` are those of the first pass, and change while it runs: the kinds of the columns of this
-    header, and the values of the label."""
+    """`seen` and `names` are those of the first pass, and change while it runs: what was seen of the columns of this
+    header, and the values of the label, of which none is empty."""
 
-    def __init__(self, header: Sequence[str], label: str, kinds: Dict[str, str], names: Set[str]) -> None:
-        self.header, self.label, self.kinds, self.names = header, label, kinds, names
+    def __init__(
+        self, header: Sequence[str], label: str, seen: Dict[str, str], names: Set[str], delimiter: str = ","
+    ) -> None:
+        self.header, self.label, self.seen, self.names = header, label, seen, names
+        self.delimiter = delimiter.encode()
         self.compiled_for: List[str] = []
         self.line: Optional[Pattern[bytes]] = None
 
@@ -42,16 +49,16 @@ class KnownRows:
         return found if all(one.decode() in self.names for one in labels) else 0
 
     def _compile(self) -> None:
-        kinds = [self.kinds.get(name, "") for name in self.header]
+        kinds = [self.seen.get(name, "") for name in self.header]
         if kinds == self.compiled_for:
             return
         self.compiled_for, self.line = kinds, None
         if 1 < len(kinds) <= MOST_COLUMNS and "" not in kinds:
-            cells = [CELLS[kind] for kind in kinds]
+            cells = [CELLS[kind].replace(b"^,", b"^" + self.delimiter) for kind in kinds]
             if self.label in self.header:
                 place = self.header.index(self.label)
                 cells[place] = b"(" + cells[place] + b")"
-            self.line = re.compile(b",".join(cells) + rb"(?:\r?\n|\Z)")
+            self.line = re.compile(self.delimiter.join(cells) + rb"(?:\r?\n|\Z)")
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -89,9 +89,16 @@ def merged_texts(texts: Sequence[str]) -> Dict[str, Any]:
         text = to_text(description)
         from_text(text)
         skipped = sum(int(part["bad_count"]) for part in parts)
-        return {"text": text, "records": records, "skipped": skipped, "bad": bad[:100]}
+        empty = empty_splits(parts, description)
+        return {"text": text, "records": records, "skipped": skipped, "bad": bad[:100], "empty": empty}
     except (PrepareError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         return {"error": "the results of the tasks cannot be merged: %s" % error}
+
+
+def empty_splits(parts: Sequence[Mapping[str, Any]], description: Description) -> List[str]:
+    """The splits that were asked for and have no record."""
+    asked = [str(name) for name in parts[0].get("asked", [])]
+    return [name for name in asked if name in SPLITS and name not in description.splits]
 
 
 def _features(members: Mapping[str, Mapping[str, Any]]) -> Dict[str, Feature]:

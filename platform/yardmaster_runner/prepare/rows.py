@@ -37,6 +37,13 @@ class _TooLong(Exception):
     pass
 
 
+STRICT = {
+    "unexpected end of data": "a quote is never closed, up to the end of the file",
+    "expected after": "text behind a closing quote: a quote is never closed, or not doubled within a cell",
+}
+"""What `csv.reader` says of quotes, in words that help."""
+
+
 class Lines:
     """The lines of a file from a byte on. One that is too long is passed over to its end, and raises `_TooLong`."""
 
@@ -65,29 +72,50 @@ class Lines:
         return line.decode("utf-8-sig" if is_first else "utf-8")
 
 
-def header_of(path: str, shown: str) -> Tuple[List[str], int]:
-    """The names of a CSV's columns, and where its first row begins. Raises `PrepareError` where they are unusable."""
+@dataclass(frozen=True)
+class Header:
+    """The names of a table's columns, the byte at which its first row begins, and what stands between two cells."""
+
+    names: List[str]
+    begins: int
+    delimiter: str = ","
+
+
+def header_of(path: str, shown: str) -> Header:
+    """The first row of a table. Tabs or semicolons divide it if it has no comma. Raises `PrepareError` where it is
+    unusable."""
     csv.field_size_limit(LONGEST_CELL)
-    lines = Lines(path)
-    with lines.file:
-        try:
-            header = next(csv.reader(lines), [])
-        except (csv.Error, _TooLong, UnicodeDecodeError) as error:
-            raise PrepareError("%s, row 1: %s" % (shown, error)) from None
-    if not header or len(set(header)) != len(header) or "" in header:
+    is_tsv = shown.lower().endswith((".tsv", ".tsv.gz"))
+    found: List[Header] = []
+    errors: List[Exception] = []
+    for delimiter in "\t" if is_tsv else ",;\t":
+        lines = Lines(path)
+        with lines.file:
+            try:
+                names = next(csv.reader(lines, strict=True, delimiter=delimiter), [])
+            except (csv.Error, _TooLong, UnicodeDecodeError) as error:
+                errors.append(error)
+                continue
+        found.append(Header(names, lines.at, delimiter))
+        if delimiter == "," and len(names) > 1:
+            break
+    best = max(found, key=lambda one: len(one.names), default=Header([], 0))
+    if errors and len(best.names) < 2:
+        raise PrepareError("%s, row 1: %s" % (shown, _in_words(errors[0]))) from None
+    if not best.names or len(set(best.names)) != len(best.names) or "" in best.names:
         raise PrepareError("%s, row 1: expected a header with a different name for each column" % shown)
-    return header, lines.at
+    return best
 
 
 def csv_blocks(
     path: str,
-    width: int,
+    header: Header,
     start: int,
     number: int,
     end: Optional[int] = None,
     known: Callable[[bytes], int] = lambda _: 0,
 ) -> Iterator[Block]:
-    """The rows from the byte `start` on, which have `width` cells and of which the first is row `number`. What begins
+    """The rows from the byte `start` on, which are as the header and of which the first is row `number`. What begins
     at `end` or later is not read. `known` says of whole lines how many rows they are where these need not be read; such
     a block has no columns."""
     csv.field_size_limit(LONGEST_CELL)
@@ -103,19 +131,19 @@ def csv_blocks(
             if len(data) == size:
                 data = data[: data.rfind(b"\n") + 1]
             count = known(data)
-            columns = [] if count else _plain_columns(data, width)
+            columns = [] if count else _plain_columns(data, len(header.names), header.delimiter)
             if count or columns:
                 lines.seek(begins + len(data))
                 following = number + (count or len(columns[0]))
                 block = Block(range(number, following), columns, [], [], lines.at, following)
             else:
                 lines.seek(begins)
-                block = _read_rows(lines, width, number, begins + max(1, len(data)))
+                block = _read_rows(lines, header, number, begins + max(1, len(data)))
             number = block.following
             yield block
 
 
-def _plain_columns(data: bytes, width: int) -> List[List[str]]:
+def _plain_columns(data: bytes, width: int, delimiter: str) -> List[List[str]]:
     """Whole lines as columns of cells; empty where a row needs `csv.reader`, or has another number of cells."""
     try:
         text = data.decode()
@@ -127,15 +155,15 @@ def _plain_columns(data: bytes, width: int) -> List[List[str]]:
         return []
     text = text[:-1] if text.endswith("\n") else text
     lines = text.split("\n")
-    if {line.count(",") for line in lines} != {width - 1} or (width == 1 and "" in lines):
+    if {line.count(delimiter) for line in lines} != {width - 1} or (width == 1 and "" in lines):
         return []
-    cells = text.replace("\n", ",").split(",")
+    cells = text.replace("\n", delimiter).split(delimiter)
     return [cells[place::width] for place in range(width)]
 
 
-def _read_rows(lines: Lines, width: int, number: int, end: int) -> Block:
+def _read_rows(lines: Lines, header: Header, number: int, end: int) -> Block:
     """Rows by `csv.reader`, to the first one that begins at `end` or later."""
-    reader = csv.reader(lines)
+    reader, width = csv.reader(lines, strict=True, delimiter=header.delimiter), len(header.names)
     numbers: List[int] = []
     rows: List[List[str]] = []
     bad: List[Bad] = []
@@ -145,7 +173,7 @@ def _read_rows(lines: Lines, width: int, number: int, end: int) -> Block:
         except StopIteration:
             break
         except (csv.Error, _TooLong, UnicodeDecodeError) as error:
-            bad.append((number, str(error)))
+            bad.append((number, _in_words(error)))
         else:
             if len(cells) == width:
                 numbers.append(number)
@@ -155,6 +183,11 @@ def _read_rows(lines: Lines, width: int, number: int, end: int) -> Block:
         number += 1
     columns = [list(column) for column in zip(*rows)] if rows else [[] for _ in range(width)]
     return Block(numbers, columns, [], bad, lines.at, number)
+
+
+def _in_words(error: Exception) -> str:
+    said = str(error)
+    return next((words for part, words in STRICT.items() if part in said), said)
 
 
 def json_blocks(path: str, start: int, number: int, end: Optional[int] = None) -> Iterator[Block]:

@@ -8,11 +8,16 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple, Union
 
 from yardmaster_runner.data.description import Feature
 from yardmaster_runner.prepare import arrays, folder, pieces, rows, tables
+from yardmaster_runner.prepare.cells import converted
 from yardmaster_runner.prepare.known_rows import KnownRows
+from yardmaster_runner.prepare.labels import labelled
+from yardmaster_runner.prepare.layout import Chosen
 from yardmaster_runner.prepare.pieces import Piece
 from yardmaster_runner.prepare.schema import Columns, are_like
+from yardmaster_runner.prepare.splits import FEW_KEYS
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
-from yardmaster_runner.prepare.whole_files import class_of, read_whole
+from yardmaster_runner.prepare.unpacked import Unpacked
+from yardmaster_runner.prepare.whole_files import read_whole
 
 ROWS_AT_ONCE = 4 << 20
 """Bytes of an array that are read at once."""
@@ -28,19 +33,22 @@ class Rows:
 
 
 class Source:
-    """One format's files below `top`: those in `files` are there. Knows features and classes of all before the first
+    """The chosen files below `top`: those in `files` are there. Knows features and classes of all before the first
     record is read."""
 
-    def __init__(
-        self, top: str, form: str, listed: Sequence[folder.File], files: Sequence[folder.File], label: str, skip: bool
-    ) -> None:
+    def __init__(self, top: str, chosen: Chosen, files: Sequence[folder.File], label: str, skip: bool) -> None:
+        form = chosen.form
         self.top, self.form, self.label, self.skip = top, form, label, skip
-        self.listed = listed
+        self.listed, self.layout = chosen.files, chosen.layout
         self.files: List[folder.File] = list(files)
         self.features: Dict[str, Feature] = {}
         self.classes: List[str] = []
         self.kinds: Dict[str, str] = {}
-        self.headers: Dict[str, List[str]] = {}
+        self.notes: List[str] = []
+        self.headers: Dict[str, rows.Header] = {}
+        self.unpacked = Unpacked()
+        self.numbered: List[Tuple[str, Sequence[int]]] = []
+        self.count = 0
         self.marks: Dict[str, pieces.Marks] = {}
         if form in ("images", "text"):
             self._open_folders()
@@ -64,7 +72,7 @@ class Source:
         return pieces.of_marks(one, self.marks[one.path]) if self.marks else pieces.whole(one)
 
     def _open_folders(self) -> None:
-        self.classes = sorted({folder.class_of(one.path) for one in self.listed} - {""})
+        self.classes = sorted({self.layout.class_of(one.path) for one in self.listed} - {""})
         name, encoding = ("image", "image") if self.form == "images" else ("text", "utf8")
         self.features = {name: Feature("bytes", (), encoding)}
         self.label = "label" if self.classes else ""
@@ -74,33 +82,44 @@ class Source:
     def _open_tables(self) -> None:
         """Read all rows once: what the columns hold, and where rows begin."""
         table = tables.Table(self.label)
+        # Of one that is compressed the size is that of its rows: the files are cut by it.
+        self.files = [folder.File(one.path, os.path.getsize(self._path(one))) for one in self.files]
         for one in self.files:
             start, number = 0, 1
             if self.form == "csv":
-                self.headers[one.path], start = rows.header_of(self._path(one), one.path)
-                number = 2
+                header = self.headers[one.path] = rows.header_of(self._path(one), one.path)
+                tables.check_same(self.headers, self.files[0].path, one.path)
+                start, number = header.begins, 2
             marks = self.marks[one.path] = pieces.Marks()
             marks.add(start, number)
             for block in self._all_blocks(table, one, start, number):
                 self._see(table, one, block)
+                self._number(one, block.numbers)
                 start, number = block.end, block.following
                 marks.add(start, number)
             marks.add(start, number, is_last=True)
         self.features, self.classes, self.kinds = table.features(), table.classes(), table.kinds
+        self.notes = [*tables.delimiters(self.headers), *table.notes()]
+
+    def _number(self, one: folder.File, numbers: Sequence[int]) -> None:
+        """Note good rows (`Splits`), but not of all in large tables."""
+        if self.count <= FEW_KEYS:
+            self.numbered.append((one.path, numbers))
+            self.count += len(numbers)
 
     def _all_blocks(self, table: tables.Table, one: folder.File, start: int, number: int) -> Iterator[rows.Block]:
         if self.form != "csv":
             return self._blocks(one, start, number, None)
         header = self.headers[one.path]
-        known = KnownRows(header, self.label, table.kinds, table.names)
-        return rows.csv_blocks(self._path(one), len(header), start, number, None, known.count)
+        known = KnownRows(header.names, self.label, table.seen, table.names, header.delimiter)
+        return self._labelled(one, rows.csv_blocks(self._path(one), header, start, number, None, known.count))
 
     def _see(self, table: tables.Table, one: folder.File, block: rows.Block) -> None:
         if block.bad and not self.skip:
             raise rows.bad_record(one.path, block.bad[0])
         if block.columns:
             try:
-                table.see_columns(dict(zip(self.headers[one.path], block.columns)))
+                table.see_columns(dict(zip(self.headers[one.path].names, block.columns)))
             except ValueError as error:
                 raise PrepareError("%s: %s" % (one.path, error)) from None
         elif block.objects and not table.see_objects(block.objects):
@@ -113,11 +132,17 @@ class Source:
 
     def _blocks(self, one: folder.File, start: int, number: int, end: Any) -> Iterator[rows.Block]:
         if self.form == "csv":
-            return rows.csv_blocks(self._path(one), len(self.headers[one.path]), start, number, end)
-        return rows.json_blocks(self._path(one), start, number, end)
+            found = rows.csv_blocks(self._path(one), self.headers[one.path], start, number, end)
+        else:
+            found = rows.json_blocks(self._path(one), start, number, end)
+        return self._labelled(one, found)
+
+    def _labelled(self, one: folder.File, blocks: Iterator[rows.Block]) -> Iterator[rows.Block]:
+        header = self.headers[one.path].names if self.form == "csv" else []
+        return (labelled(block, self.label, header) for block in blocks) if self.label else blocks
 
     def _path(self, one: folder.File) -> str:
-        return os.path.join(self.top, one.path)
+        return self.unpacked.path(os.path.join(self.top, one.path), one.path)
 
     def _open_numpy(self) -> None:
         partners = folder.partners(self.files)
@@ -132,6 +157,7 @@ class Source:
             array = found[0][1]
             every = max(1, pieces.MARK_EVERY // array.row_bytes)
             numbers = [*range(0, array.rows, every), array.rows]
+            self._number(one, range(array.rows))
             self.marks[one.path] = pieces.Marks([array.begins + n * array.row_bytes for n in numbers], numbers)
 
     def _arrays(self, one: folder.File) -> List[Tuple[str, arrays.Array]]:
@@ -158,7 +184,7 @@ class Source:
             for bad in block.bad:
                 yield rows.bad_record(shown, bad)
             if block.columns and block.numbers:
-                header = self.headers[shown]
+                header = self.headers[shown].names
                 cells = {name: self._cells(shown, name, one) for name, one in zip(header, block.columns)}
                 yield Rows(block.numbers, cells)
             elif block.objects:
@@ -170,14 +196,14 @@ class Source:
             if self.classes and name == self.label:
                 return [self.numbers[one] for one in cells]
             kind = self.kinds[name]
-            return [one.encode() for one in cells] if kind == "bytes" else tables.converted(cells, kind)
+            return [one.encode() for one in cells] if kind == "bytes" else converted(cells, kind)
         except (KeyError, ValueError):
             raise PrepareError("%s: it changed while it was read" % shown) from None
 
     def _whole(self, one: folder.File) -> Dict[str, Any]:
         record = read_whole(self._path(one), one, self.form)
         if self.classes:
-            record["label"] = self.numbers[class_of(one)]
+            record["label"] = self.numbers[self.layout.class_of(one.path)]
         return record
 
     def flat_files(self, group: Sequence[Piece]) -> Iterator[Union[Rows, BadRecord]]:
@@ -249,8 +275,8 @@ class Source:
     def _objects(self, shown: str, block: rows.Block) -> Iterator[Dict[str, Any]]:
         if not block.columns:
             return iter(block.objects)
-        header = self.headers[shown]
-        columns = [tables.converted(cells, self.kinds[name]) for name, cells in zip(header, block.columns)]
+        header = self.headers[shown].names
+        columns = [converted(cells, self.kinds[name]) for name, cells in zip(header, block.columns)]
         return (dict(zip(header, values)) for values in zip(*columns))
 
     def _valued(self, place: str, record: Dict[str, Any]) -> Placed:

@@ -1,78 +1,32 @@
 """What the columns of tables hold: found in a first pass over all rows, so that every worker writes the same features
-and classes; and cells as values by it."""
+and classes."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence, Set
+from typing import Any, Dict, List, Mapping, Sequence, Set
 
 from yardmaster_runner.data.description import Feature
-from yardmaster_runner.prepare.schema import LARGEST_FLOAT, Columns
+from yardmaster_runner.prepare.cells import FEATURES, column_kind
+from yardmaster_runner.prepare.rows import Header
+from yardmaster_runner.prepare.schema import Columns
 from yardmaster_runner.prepare.trouble import PrepareError
 
 MOST_CLASSES = 100_000
-NAN = float("nan")
-
-
-def cell_kind(text: str, known: str) -> str:
-    """The narrowest kind from `known` on that holds the text: int64, float, bytes."""
-    if known == "int64":
-        try:
-            if -(2**63) <= int(text) < 2**63 and "_" not in text:
-                return "int64"
-        except ValueError:
-            pass  # no whole number: perhaps one of the wider kinds below
-    if known != "bytes":
-        try:
-            if "_" not in text and (abs(float(text)) < LARGEST_FLOAT or float(text) in (float("inf"), -float("inf"))):
-                return "float"
-        except ValueError:
-            if text == "":
-                return "float"
-        if text != text.strip() and not text.strip():
-            return "float"
-    return "bytes"
-
-
-def column_kind(cells: Sequence[str], known: str) -> str:
-    """What `cell_kind` says of one cell after the other; most columns are looked at as a whole."""
-    if known == "bytes" or not cells:
-        return known
-    try:
-        if known == "int64":
-            whole = list(map(int, cells))
-            if min(whole) >= -(2**63) and max(whole) < 2**63 and "_" not in "".join(cells):
-                return "int64"
-    except ValueError:
-        pass
-    try:
-        filled = [one for one in cells if one] if "" in cells else cells
-        numbers = list(map(float, filled)) or [0.0]
-        total = sum(numbers)  # NaN, if one of them is
-        are_floats = total == total and max(numbers) < LARGEST_FLOAT and min(numbers) > -LARGEST_FLOAT
-        if are_floats and "_" not in "".join(cells):
-            return "float"
-    except (ValueError, OverflowError):
-        pass
-    for text in cells:
-        known = cell_kind(text, known)
-        if known == "bytes":
-            break
-    return known
 
 
 class Table:
-    """The state of the first pass."""
+    """The state of the first pass. `seen`: what was seen of each column of a CSV (`cells.FEATURES`)."""
 
     def __init__(self, label: str) -> None:
         self.label = label
-        self.kinds: Dict[str, str] = {}
+        self.seen: Dict[str, str] = {}
         self.columns = Columns()
         self.names: Set[str] = set()
 
     def see_columns(self, columns: Dict[str, List[str]]) -> None:
         """Cells of a CSV, by column."""
         for name, cells in columns.items():
-            self.kinds[name] = column_kind(cells, self.kinds.get(name, "int64"))
+            self.seen[name] = column_kind(cells, self.seen.get(name, "int64"))
         if self.label and self.label not in columns:
             raise ValueError("no column %s, which is the label" % self.label)
         if self.label:
@@ -99,6 +53,17 @@ class Table:
         if len(self.names) > MOST_CLASSES:
             raise PrepareError("%s has more than %d values: it is no label" % (self.label, MOST_CLASSES))
 
+    @property
+    def kinds(self) -> Dict[str, str]:
+        """The kinds of the features of a CSV, the label as it is read."""
+        return {name: FEATURES[seen] for name, seen in self.seen.items()}
+
+    def notes(self) -> List[str]:
+        """What the log says of columns that are not what they look like."""
+        message = "%s is kept as text: a float of 32 bits does not hold its whole numbers, of which some are empty or "
+        message += "have more than 64 bits. Fill the empty cells to have whole numbers."
+        return [message % name for name, seen in self.seen.items() if seen == "inexact"]
+
     def features(self) -> Dict[str, Feature]:
         """The features with the label as whole numbers."""
         found = dict(self.columns.features)
@@ -115,13 +80,20 @@ class Table:
         return sorted(self.names) if self.label and kind == "bytes" else []
 
 
-def converted(cells: Sequence[str], kind: str) -> List[Any]:
-    """The cells of a column as values. An empty cell of a column of numbers is NaN. Raises ValueError."""
-    if kind == "int64":
-        return list(map(int, cells))
-    if kind == "bytes":
-        return list(cells)
-    try:
-        return list(map(float, cells))
-    except ValueError:
-        return [float(one) if one.strip() else NAN for one in cells]
+def delimiters(headers: Mapping[str, Header]) -> List[str]:
+    """For the log, what divides the cells of tables that are called CSV and have no commas."""
+    found: Dict[str, List[str]] = {}
+    for path, one in headers.items():
+        if one.delimiter != "," and ".csv" in path.lower():
+            found.setdefault("semicolons" if one.delimiter == ";" else "tabs", []).append(path)
+    more = {name: " and %d more tables" % (len(paths) - 1) * (len(paths) > 1) for name, paths in found.items()}
+    return ["cells are divided by %s in %s%s" % (name, paths[0], more[name]) for name, paths in found.items()]
+
+
+def check_same(headers: Mapping[str, Header], first: str, other: str) -> None:
+    """Raise `PrepareError` where two tables differ in their columns; the order may differ."""
+    for has, lacks in ((first, other), (other, first)):
+        more = set(headers[has].names) - set(headers[lacks].names)
+        if more:
+            message = "%s has the column %r, which %s lacks: give all tables the same columns, or prepare them apart"
+            raise PrepareError(message % (has, min(more), lacks))

@@ -26,14 +26,6 @@ def read_whole(path: str, one: folder.File, form: str) -> Dict[str, Any]:
         raise BadRecord(one.path, "not UTF-8: byte %d" % error.start) from None
 
 
-def class_of(one: folder.File) -> str:
-    """The class that the folder of a file names. Raises `BadRecord` where there is none."""
-    name = folder.class_of(one.path)
-    if not name:
-        raise BadRecord(one.path, "in no class folder, as other files are")
-    return name
-
-
 def check_image(place: str, data: bytes) -> None:
     """Raise `BadRecord` for a picture that is no picture, cut off, or too large."""
     try:

@@ -11,12 +11,14 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from yardmaster_runner.data.description import FILE_NAME, to_text
 from yardmaster_runner.prepare import folder, wire
 from yardmaster_runner.prepare.counting import Counted
-from yardmaster_runner.prepare.merging import merged
+from yardmaster_runner.prepare.layout import choose, notes_on
+from yardmaster_runner.prepare.merging import empty_splits, merged
 from yardmaster_runner.prepare.pieces import Piece
 from yardmaster_runner.prepare.progress import Progress
 from yardmaster_runner.prepare.schema import Columns
 from yardmaster_runner.prepare.shards import Shards
 from yardmaster_runner.prepare.sources import Source
+from yardmaster_runner.prepare.splits import Splits
 from yardmaster_runner.prepare.step import Step, loaded
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
 
@@ -55,15 +57,16 @@ class Work:
         self.options, self.say = options, say
         self.parts = folder.shares(options.split)
         listed = folder.read_list(options.listing) if options.listing else folder.list_files(options.input)
-        self.form, files = folder.of_format(listed, options.format)
+        skip = options.on_bad_record == "skip"
+        self.chosen = choose(listed, options.format, skip)
+        self.form, files = self.chosen.form, self.chosen.files
         self.plan = plan_of(options, self.form, files)
         mine = folder.share_of(files, self.form, options.workers, options.worker)
-        skip = options.on_bad_record == "skip"
-        self.source = Source(options.input, self.form, files, mine, options.label, skip)
+        self.source = Source(options.input, self.chosen, mine, options.label, skip)
         self.pieces = self._pieces(files)
         self.files = len(files) - len(folder.partners(files))
-        self.given = any(folder.given_split(one.path) for one in files)
-        self.by_rows = self.form not in ("images", "text") and self.files < folder.FEW_FILES
+        by_rows = self.form not in ("images", "text") and self.files < folder.FEW_FILES
+        self.splits = Splits(self.chosen, self.source.numbered, by_rows, options.seed, self.parts)
         self.columns = Columns(None if options.step else self.source.features)
         self.step: Optional[Step] = loaded(options.step) if options.step else None
         self.counted = Counted(self.source.label, self.source.classes)
@@ -80,8 +83,10 @@ class Work:
         """Write everything. Raises `BadRecord` at the first one unless they are skipped."""
         one = self.options
         self.say("format %s, %d of %d files" % (self.form, len(self.pieces), self.files))
-        how = "as the folders give it" if self.given else "by rows: few files" if self.by_rows else "by files"
-        self.say("split %s" % how)
+        for note in [*notes_on(self.chosen, self.source.classes), *self.source.notes]:
+            self.say(note)
+        for words in self.splits.words():
+            self.say(words)
         shards = Shards(one.output, one.compression, one.shard_bytes, one.records_per_shard, one.worker, one.workers)
         progress = Progress(self.say, sum(piece.records for piece in self.pieces), len(self.pieces))
         flat = self.source.is_flat and self.step is None
@@ -140,19 +145,11 @@ class Work:
         if self.source.is_of_files:
             found: Dict[str, Optional[List[int]]] = {}
             for at, number in enumerate(numbers):
-                of_split = found.setdefault(self._split_of(group[number].file, ""), [])
+                of_split = found.setdefault(self.splits.of(group[number].file, ""), [])
                 assert of_split is not None
                 of_split.append(at)
             return found
-        file = group[0].file
-        if self.given or not self.by_rows:
-            return {self._split_of(file, ""): None}
-        return folder.splits_of_rows(file.path, numbers, self.options.seed, self.parts)
-
-    def _split_of(self, file: folder.File, place: str) -> str:
-        if self.given:
-            return folder.given_split(file.path) or "train"
-        return folder.split_of(place if self.by_rows else file.path, self.options.seed, self.parts)
+        return self.splits.of_rows(group[0].file, numbers)
 
     def _refuse(self, error: BadRecord) -> None:
         if self.options.on_bad_record != "skip":
@@ -162,7 +159,7 @@ class Work:
             self.bad.append(str(error)[:500])
 
     def _take(self, shards: Shards, file: folder.File, place: str, record: Dict[str, Any]) -> None:
-        split = self._split_of(file, place)
+        split = self.splits.of(file, place)
         for one in self.step(record, place) if self.step else [record]:
             try:
                 if self.step:
@@ -181,7 +178,7 @@ class Work:
             "splits": splits, "counts": self.counted.counts, "label": self.source.label, "classes": self.source.classes,
             "statistics": {name: numbers.to_members() for name, numbers in self.counted.numbers.items()},
             "histograms": {name: one.to_members() for name, one in self.counted.histograms.items()},
-            "bad": self.bad, "bad_count": self.bad_count,
+            "bad": self.bad, "bad_count": self.bad_count, "asked": self.splits.asked,
         }  # fmt: skip
         write_whole(part_path(one.output, one.worker), json.dumps(part))
         if self.bad_count:
@@ -217,8 +214,9 @@ def write_whole(path: str, text: str) -> None:
     os.replace(path + ".new", path)
 
 
-def merge(output: str, workers: int) -> Tuple[int, int]:
-    """Write `dataset.json` from the results of all workers. Gives the numbers of records and of skipped ones."""
+def merge(output: str, workers: int) -> Tuple[int, int, List[str]]:
+    """Write `dataset.json` from the results of all workers. Gives the numbers of records and of skipped ones, and the
+    splits that were asked for and are empty."""
     parts = []
     for worker in range(workers):
         try:
@@ -231,4 +229,4 @@ def merge(output: str, workers: int) -> Tuple[int, int]:
     if not total:
         raise PrepareError("no record was written")
     write_whole(os.path.join(output, FILE_NAME), to_text(description))
-    return total, sum(part["bad_count"] for part in parts)
+    return total, sum(part["bad_count"] for part in parts), empty_splits(parts, description)

@@ -3,8 +3,10 @@ and a version with `dataset.json` is published; a step of the user's; bad data; 
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import tarfile
 
 import pytest
 
@@ -97,6 +99,36 @@ def test_a_broken_row_at_the_end_of_a_table_is_named_in_the_jobs_message(ada, co
     assert code == 0, told
     assert (told["published"]["records"], told["published"]["skipped"]) == (20, 1)
     assert "row 22" in told["published"]["bad"][0]
+
+
+REVIEWS = {
+    "aclImdb/README": "About", "aclImdb/imdb.vocab": "a\nb\n", "aclImdb/train/urls_pos.txt": "http://x\n",
+    "aclImdb/train/labeledBow.feat": "9 0:1\n", "aclImdb/test/urls_neg.txt": "http://y\n",
+    **{f"aclImdb/{split}/{name}/{number}_{number}.txt": f"{split} {name} {number}" for number in range(6)
+       for split, names in (("train", ("pos", "neg", "unsup")), ("test", ("pos", "neg"))) for name in names},
+}  # fmt: skip
+
+
+def test_an_archive_of_reviews_keeps_its_classes_and_splits(ada, command, tmp_path):
+    with tarfile.open(tmp_path / "reviews.tar.gz", "w:gz") as archive:
+        for path, text in REVIEWS.items():
+            member = tarfile.TarInfo(path)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    ada.datasets.put("imdb", [tmp_path / "reviews.tar.gz"], unpack=True)
+    code, out = command(
+        "datasets", "prepare", "imdb", "--to", "imdb-prepared", "--workers", "2", "--memory", "1Gi", "--cpu", "0.5",
+        "--wait", "--json",
+    )  # fmt: skip
+    told = json.loads(out)
+    log = "\n".join(line.text for line in ada.jobs.lines(told["job"]["id"]))
+    assert code == 0, log
+    ada.datasets.download(told["published"]["version"], tmp_path / "prepared")
+    described = json.loads((tmp_path / "prepared" / "dataset.json").read_text())
+    assert described["classes"] == ["neg", "pos", "unsup"]
+    assert described["counts"] == {"train": {"neg": 6, "pos": 6, "unsup": 6}, "test": {"neg": 6, "pos": 6}}
+    assert "left out, in no class folder or split: 2 files (aclImdb/test/urls_neg.txt" in log
+    assert "left out, of other formats: 3 files (aclImdb/README" in log
 
 
 def test_the_task_python_is_the_one_with_tensorflow():

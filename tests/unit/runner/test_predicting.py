@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import json
 from pathlib import Path
 
@@ -108,6 +109,29 @@ def test_predictions_are_read_again_by_their_description(tmp_path):
         Data(str(tmp_path), split="test")
     with pytest.raises(PrepareError, match="missing, or of another size"):
         Data(described(tmp_path, splits={"test": [{"path": "b.jsonl", "records": 1, "size": 9}]}))
+
+
+def test_labels_of_an_archive_with_a_top_folder_are_those_of_its_classes(tmp_path):
+    for path in ("aclImdb/test/pos/1.txt", "aclImdb/test/neg/1.txt", "aclImdb/train/pos/2.txt", "aclImdb/urls.txt"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(path)
+    data = Data(str(tmp_path))
+    found = {one.file: one.values for file in data.files for one in data.read(file)}
+    assert {path: values.get("label") for path, values in found.items()} == {
+        "aclImdb/test/neg/1.txt": "neg",
+        "aclImdb/test/pos/1.txt": "pos",
+        "aclImdb/train/pos/2.txt": "pos",
+        "aclImdb/urls.txt": None,
+    }
+
+
+def test_tables_of_tabs_and_compressed_ones_are_read(tmp_path):
+    (tmp_path / "a.tsv").write_text("x\ty\n1\ta, b\n")
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"x;y\n2;c\n"))
+    data = Data(str(tmp_path))
+    assert [data.expected(file) for file in data.files] == [2, 2]
+    found = [(one.place, one.values) for file in data.files for one in data.read(file)]
+    assert found == [("a.tsv, row 2", {"x": "1", "y": "a, b"}), ("b.csv.gz, row 2", {"x": "2", "y": "c"})]
 
 
 def test_a_reader_of_shards_says_that_predictions_are_json_lines(tmp_path, monkeypatch):

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import math
 import statistics
+import struct
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yardmaster_runner.prepare import arrays, folder, rows, tables
+from yardmaster_runner.prepare import arrays, cells, folder, rows
 from yardmaster_runner.prepare.folder import File
+from yardmaster_runner.prepare.layout import choose
 from yardmaster_runner.prepare.merging import merged
 from yardmaster_runner.prepare.numbers import Numbers
 from yardmaster_runner.prepare.schema import Columns
@@ -57,11 +59,6 @@ def test_each_file_has_one_worker_and_no_worker_has_far_more(sizes, workers):
     assert parts == folder.assign(files[::-1], workers)
 
 
-def test_folders_give_splits_and_classes():
-    assert [folder.given_split(p) for p in ("val/cat/1.png", "cat/1.png", "test.png")] == ["validation", "", ""]
-    assert [folder.class_of(p) for p in ("val/cat/1.png", "cat/x/1.png", "test.png")] == ["cat", "cat", ""]
-
-
 @pytest.mark.parametrize("text", ["90", "90/20", "a/b", "nan/10", "-10/110", "50/20/20/10"])
 def test_a_split_that_is_none_is_refused(text):
     with pytest.raises(PrepareError, match="add up to 100"):
@@ -85,13 +82,16 @@ def test_kinds_widen_over_all_rows():
         ("1", "int64"),
         ("-9", "int64"),
         ("1.5", "float"),
-        ("", "float"),
+        ("", "gaps"),
+        ("NA", "gaps"),
+        ("16777217", "wide"),
+        ("33554432", "int64"),
         ("1_0", "bytes"),
-        ("99999999999999999999", "float"),
+        ("99999999999999999999", "inexact"),
     ],
 )
 def test_the_kind_of_a_cell(text, kind):
-    assert tables.cell_kind(text, "int64") == kind
+    assert cells.cell_kind(text) == kind
 
 
 @pytest.mark.parametrize("path", sorted(Path(arrays.__file__).parent.glob("*.py")), ids=lambda path: path.stem)
@@ -103,7 +103,7 @@ def source(tmp_path, name, data, form, label="", skip=False):
     path = tmp_path / name
     path.write_bytes(data)
     files = [File(name, len(data))]
-    return Source(str(tmp_path), form, files, files, label, skip)
+    return Source(str(tmp_path), choose(files, form, skip), files, label, skip)
 
 
 def test_a_broken_last_row_of_a_csv_is_named(tmp_path):
@@ -143,7 +143,7 @@ def npy(descr, shape, body, fortran=False):
 @pytest.mark.parametrize(
     ("data", "reason"),
     [(npy("|O", (2,), b"pickled"), "its items are '|O'"), (npy("<f4", (10**9, 3), b"1234"), "4 bytes of items"),
-     (npy(">f4", (1,), b"1234"), "little-endian"), (npy("<f4", (1, 1), b"1234", True), "C order"),
+     (npy("<u8", (1,), b"12345678"), "astype('int64')"), (npy("<f4", (1, 1), b"1234", True), "C order"),
      (npy("<f4", (), b"1234"), "first axis"), (b"PK", "not a NumPy"), (npy("<f4", (1, 10**12), b""), "a row has")],
 )  # fmt: skip
 def test_arrays_that_lie_or_hold_objects_are_refused(tmp_path, data, reason):
@@ -151,6 +151,44 @@ def test_arrays_that_lie_or_hold_objects_are_refused(tmp_path, data, reason):
     with pytest.raises(PrepareError) as caught:
         arrays.opened(str(tmp_path / "x.npy"), "x.npy")
     assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 2)])
+@pytest.mark.parametrize(
+    ("descr", "form", "values", "kind"),
+    [
+        (">f4", ">4f", [1.5, -2.0, 3.0, 0.25], "float32"),
+        (">i8", ">4q", [-(2**63), 1, 2, 2**63 - 1], "int64"),
+        (">u2", ">4H", [0, 1, 255, 65535], "uint16"),
+        ("<u4", "<4I", [0, 1, 2**31, 2**32 - 1], "int64"),
+        (">u4", ">4I", [0, 1, 2**31, 2**32 - 1], "int64"),
+        (">u1", ">4B", [0, 1, 254, 255], "uint8"),
+    ],
+)
+def test_arrays_of_other_byte_orders_and_widths_are_converted(tmp_path, shape, descr, form, values, kind):
+    (tmp_path / "x.npy").write_bytes(npy(descr, shape, struct.pack(form, *values)))
+    found = arrays.opened(str(tmp_path / "x.npy"), "x.npy")
+    rows_read = found.read(0, shape[0])
+    letter = {"float32": "f", "int64": "q", "uint16": "H", "uint8": "B"}[kind]
+    if len(shape) == 2:
+        assert found.feature().encoding == f"raw:{kind}"
+        rows_read = [one for row in rows_read for one in struct.unpack(f"<2{letter}", row)]
+    assert list(rows_read) == values
+    assert list(found.read(1, 2)) == [found.read(0, shape[0])[1]]
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        (["a.npz", "b.npz"], r"ends in one of .*\.npy: save each array of an \.npz as \.npy$"),
+        (["data.zip"], "upload archives with --unpack$"),
+        (["a.parquet", "b.json"], r"one object per line; export tables of other programs as \.csv$"),
+        (["a.bin"], r"\.npy$"),
+    ],
+)
+def test_an_input_of_other_formats_is_refused_with_what_to_do(names, reason):
+    with pytest.raises(PrepareError, match=reason):
+        choose([File(name, 1) for name in names], "auto", False)
 
 
 def part(worker, plan="p"):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import csv
+import gc
+import gzip
 import io
 import json
+import math
+import struct
 import tempfile
 from pathlib import Path
 
@@ -12,9 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yardmaster_runner.prepare import folder, pieces, rows, tables
+from yardmaster_runner.prepare import cells, folder, pieces, rows
 from yardmaster_runner.prepare.folder import File
 from yardmaster_runner.prepare.known_rows import KnownRows
+from yardmaster_runner.prepare.layout import choose
 from yardmaster_runner.prepare.schema import Columns
 from yardmaster_runner.prepare.sources import Source
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
@@ -40,7 +45,7 @@ def source_of(top, form, contents, label="", skip=False):
     for name, data in contents.items():
         (Path(top) / name).write_bytes(data)
         files.append(File(name, len(data)))
-    return Source(str(top), form, files, files, label, skip)
+    return Source(str(top), choose(files, form, skip), files, label, skip)
 
 
 def rows_by_worker(source, workers):
@@ -117,30 +122,204 @@ def test_a_quote_that_is_never_closed_does_not_hold_the_file_in_memory(tmp_path,
     assert str(bad[0]).startswith("a.csv, row 2: field larger than field limit")
 
 
-@given(st.lists(st.text(st.sampled_from("019.-e_ nai"), max_size=5), max_size=12), st.sampled_from(["int64", "float"]))
-def test_the_kind_of_a_column_is_that_of_its_cells_one_after_the_other(cells, known):
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (b"x,z\n1,2\n", b"x\n1\n", "a.csv has the column 'z', which b.csv lacks: give all"),
+        (b"x\n1\n", b"x,z\n1,2\n", "b.csv has the column 'z', which a.csv lacks: give all"),
+        (b"x,z\n", b"x,y\n1,2\n", "a.csv has the column 'z', which b.csv lacks: give all"),
+    ],
+)
+def test_tables_of_different_columns_are_refused_by_name(tmp_path, first, second, said):
+    with pytest.raises(PrepareError, match=said):
+        source_of(tmp_path, "csv", {"a.csv": first, "b.csv": second}, skip=True)
+
+
+def test_columns_may_stand_in_another_order(tmp_path):
+    source = source_of(tmp_path, "csv", {"a.csv": b"x,y\n1,2\n", "b.csv": b"y,x\n2,1\n"})
+    assert [one for _, one in rows_by_worker(source, 2)] == [{"x": 1, "y": 2}] * 2
+
+
+LINES = [(str(number), 'two\nlines, "quoted"; \tall' if number % 7 == 3 else "plain") for number in range(90)]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(
+    ("name", "delimiter", "note"),
+    [
+        ("a.csv", ",", []),
+        ("a.csv", ";", ["cells are divided by semicolons in a.csv"]),
+        ("a.csv", "\t", ["cells are divided by tabs in a.csv"]),
+        ("a.tsv", "\t", []),
+        ("a.csv.gz", ",", []),
+        ("a.tsv.gz", "\t", []),
+    ],
+)
+def test_tables_divided_otherwise_and_compressed_ones_are_the_same(
+    tmp_path, small_blocks, workers, name, delimiter, note
+):
+    out = io.StringIO(newline="")
+    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows([("x", "y"), *LINES])
+    data = out.getvalue().encode()
+    source = source_of(tmp_path, "auto", {name: gzip.compress(data) if name.endswith(".gz") else data})
+    found = rows_by_worker(source, workers)
+    assert [(place, str(one["x"]), one["y"]) for place, one in found] == [
+        (f"{name}, row {number + 2}", x, y) for number, (x, y) in enumerate(LINES)
+    ]
+    assert source.notes == note
+    assert len({piece.start for worker in range(workers) for piece in source.pieces(workers, worker)}) == workers
+
+
+def test_a_header_is_divided_by_commas_where_it_has_one(tmp_path):
+    assert source_of(tmp_path, "csv", {"a.csv": b"a;b,c\n1,2\n"}).headers["a.csv"].names == ["a;b", "c"]
+    assert source_of(tmp_path, "csv", {"a.csv": b'"a, or b";c\n1;2\n'}).headers["a.csv"].names == ["a, or b", "c"]
+    assert source_of(tmp_path, "csv", {"a.csv": b"text\nx; y\n"}).headers["a.csv"].names == ["text"]
+
+
+def test_plain_rows_of_another_delimiter_need_not_be_read():
+    known = KnownRows(["x", "y"], "", {"x": "float", "y": "bytes"}, set(), ";")
+    assert (known.count(b"1.5;a,b\n2;c\n"), known.count(b"1.5;a;b\n"), known.count(b"1.5,a\n")) == (2, 0, 0)
+
+
+def test_compressed_json_lines_are_read_and_what_is_unpacked_is_removed(tmp_path, monkeypatch):
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    source = source_of(tmp_path, "auto", {"a.jsonl.gz": gzip.compress(b'{"a": 1}\n{"a": 2}\n')})
+    assert [one["a"] for _, one in rows_by_worker(source, 2)] == [1, 2]
+    del source
+    gc.collect()
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("cut", [slice(-12), slice(9, None), slice(0)])
+def test_a_compressed_table_that_is_damaged_is_named(tmp_path, cut):
+    data = gzip.compress(b"a\n" + bytes(range(48, 57)) * 50)[cut]
+    with pytest.raises(PrepareError, match=r"^a.csv.gz"):
+        source_of(tmp_path, "csv", {"a.csv.gz": data})
+
+
+NEVER_CLOSED = "a quote is never closed, up to the end of the file"
+NOT_DOUBLED = "text behind a closing quote: a quote is never closed, or not doubled within a cell"
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("end", "reasons"),
+    [
+        (b'21,"never closed\n22,x\n', [(22, NEVER_CLOSED)]),
+        (b'21,"never closed', [(22, NEVER_CLOSED)]),
+        (b'21,"never closed\n22,x\n23,"y"\n24,z\n', [(22, NOT_DOUBLED)]),
+        (b'21,"two\nlines"\n22,"open\n', [(23, NEVER_CLOSED)]),
+        (b'21,"', [(22, NEVER_CLOSED)]),
+    ],
+)
+def test_a_table_that_is_cut_off_in_a_quoted_cell_has_a_bad_row(tmp_path, small_blocks, workers, end, reasons):
+    data = b"a,b\n" + b"".join(b'%d,"x"\n' % number for number in range(1, 21)) + end
+    row, reason = reasons[0]
+    with pytest.raises(BadRecord, match=f"^a.csv, row {row}: {reason}$"):
+        source_of(tmp_path, "csv", {"a.csv": data})
+    found = rows_by_worker(source_of(tmp_path, "csv", {"a.csv": data}, skip=True), workers)
+    assert [str(one) for _, one in found if isinstance(one, BadRecord)] == [
+        f"a.csv, row {number}: {why}" for number, why in reasons
+    ]
+    assert [one["a"] for _, one in found if isinstance(one, dict)][:20] == list(range(1, 21))
+
+
+def test_a_header_that_is_cut_off_in_a_quoted_cell_is_refused(tmp_path):
+    with pytest.raises(PrepareError, match=rf"^a.csv, row 1: {NEVER_CLOSED}$"):
+        source_of(tmp_path, "csv", {"a.csv": b'a,"b\n1,2\n'})
+
+
+NUMBERS = st.sampled_from(["", "1", "16777217", "33554432", "-123456789", "9" * 20, "0.5", "NA", " ", "inf", "1e400"])
+ROUGHLY_NUMBERS = st.one_of(NUMBERS, st.text(st.sampled_from("019.-e_ nai"), max_size=5))
+
+
+@given(st.lists(ROUGHLY_NUMBERS, max_size=9), st.sampled_from(cells.ORDER), st.randoms())
+def test_the_kind_of_a_column_is_that_of_its_cells_in_any_order(texts, known, draw):
     kind = known
-    for text in cells:
-        kind = tables.cell_kind(text, kind)
-    assert tables.column_kind(cells, known) == kind
+    for text in draw.sample(texts, len(texts)):
+        kind = cells.both(kind, cells.cell_kind(text))
+    assert cells.column_kind(texts, known) == kind
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=5))
+def test_whole_numbers_come_back_as_they_were(texts):
+    kind = cells.FEATURES[cells.column_kind(texts, "int64")]
+    if any(text in ("0.5", "inf", "1e400") for text in texts):
+        return  # fractions of 32 bits, or text
+    for text, value in zip(texts, cells.converted(texts, kind), strict=True):
+        if kind == "float":
+            value = struct.unpack("<f", struct.pack("<f", value))[0]
+            assert math.isnan(value) if cells.is_empty(text) else value == int(text)
+        else:
+            assert value == (text if kind == "bytes" else int(text))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_whole_numbers_beside_an_empty_cell_are_kept_and_said(tmp_path, small_blocks, workers):
+    lines = "".join(f"{123456789 + number},{number},{'' if number % 9 == 3 else number}\n" for number in range(50))
+    data = b"id,n,gap\n" + lines.encode() + b",1,NA\n"
+    source = source_of(tmp_path, "csv", {"a.csv": data})
+    assert {name: one.kind for name, one in source.features.items()} == {"id": "bytes", "n": "int64", "gap": "float"}
+    assert [one.split(":")[0] for one in source.notes] == ["id is kept as text"]
+    found = [one for _, one in rows_by_worker(source, workers)]
+    assert [one["id"] for one in found] == [*(str(123456789 + number) for number in range(50)), ""]
+    assert [number for number, one in enumerate(found) if math.isnan(one["gap"])] == [*range(3, 50, 9), 50]
+
+
+def test_words_for_no_value_are_empty_in_numbers_and_text_among_texts(tmp_path):
+    source = source_of(tmp_path, "csv", {"a.csv": b"a,b\n1,x\nNA,NA\nN/A,y\nnull,\nNaN,z\n2.5,x\n"})
+    assert {name: one.kind for name, one in source.features.items()} == {"a": "float", "b": "bytes"}
+    found = [one for _, one in rows_by_worker(source, 1)]
+    assert [one["b"] for one in found] == ["x", "NA", "y", "", "z", "x"]
+    assert [one["a"] for one in found if not math.isnan(one["a"])] == [1.0, 2.5]
+
+
+@pytest.mark.parametrize("label", [b"", b" ", b"NA", b"null"])
+@pytest.mark.parametrize("classes", [[b"cat", b"dog"], [b"1", b"2"]])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_row_of_a_csv_without_a_label_is_a_bad_record(tmp_path, small_blocks, label, classes, workers):
+    lines = [b"%d,%s\n" % (number, classes[number % 2]) for number in range(60)]
+    data = b"a,y\n" + b"".join(lines[:40]) + b"1," + label + b"\n" + b"".join(lines[40:])
+    with pytest.raises(BadRecord, match=r"^a.csv, row 42: the label y is empty$"):
+        source_of(tmp_path, "csv", {"a.csv": data}, label="y")
+    source = source_of(tmp_path, "csv", {"a.csv": data}, label="y", skip=True)
+    assert source.classes == (["cat", "dog"] if classes[0] == b"cat" else [])
+    assert source.features["y"].kind == "int64"
+    found = rows_by_worker(source, workers)
+    assert [str(one) for _, one in found if isinstance(one, BadRecord)] == ["a.csv, row 42: the label y is empty"]
+    assert len(found) == 61
+
+
+@pytest.mark.parametrize("value", ["null", '""', '"N/A"', "NaN"])
+@pytest.mark.parametrize("known", ['"cat"', "3"])
+def test_an_object_without_a_label_is_a_bad_record(tmp_path, value, known):
+    data = f'{{"y": {known}}}\n{{"y": {value}}}\n{{"y": {known}}}\n'.encode()
+    with pytest.raises(BadRecord, match=r"^a.jsonl, row 2: the label y is empty$"):
+        source_of(tmp_path, "jsonl", {"a.jsonl": data}, label="y")
+    source = source_of(tmp_path, "jsonl", {"a.jsonl": data}, label="y", skip=True)
+    assert (source.classes, source.features["y"].kind) == (["cat"] if "cat" in known else [], "int64")
+    found = list(source.flat(source.whole(source.files[0])))
+    assert [str(one) for one in found if isinstance(one, BadRecord)] == ["a.jsonl, row 2: the label y is empty"]
+    assert [list(one.numbers) for one in found if not isinstance(one, BadRecord)] == [[1, 3]]
 
 
 @settings(max_examples=60)
 @given(
-    st.lists(st.lists(st.text(st.sampled_from('019.-eE+é" \r'), max_size=5), min_size=2, max_size=2), max_size=4),
-    st.lists(st.sampled_from(["int64", "float", "bytes"]), min_size=2, max_size=2),
+    st.lists(st.lists(st.text(st.sampled_from('019.-eE+é" \rNA'), max_size=5), min_size=2, max_size=2), max_size=4),
+    st.lists(st.sampled_from(cells.ORDER), min_size=2, max_size=2),
     st.sampled_from(["\n", "\r\n"]),
 )
 def test_rows_that_need_not_be_read_would_change_nothing(lines, kinds, end):
     data = end.join(map(",".join, lines)).encode()
-    names = {cells[1] for cells in lines[:2]}
+    names = {one[1] for one in lines[:2]}
     known = KnownRows(["x", "y"], "y", dict(zip("xy", kinds, strict=True)), names)
     if count := known.count(data):
         read = list(csv.reader(io.StringIO(data.decode(), newline="")))
         assert (len(read), {len(row) for row in read}) == (count, {2})
         assert {row[1] for row in read} <= names
         assert [
-            tables.column_kind(cells, kind) for cells, kind in zip(zip(*read, strict=True), kinds, strict=True)
+            cells.column_kind(column, kind) for column, kind in zip(zip(*read, strict=True), kinds, strict=True)
         ] == kinds
 
 
