@@ -134,6 +134,19 @@ def sent_in_blocks(upload: Upload) -> Iterator[list[SentFile]]:
         yield list(sent_files(upload.pk, range(start, start + BLOCK)).values())
 
 
+def open_in_parts(upload: Upload) -> Iterator[tuple[int, list[SentFile]]]:
+    """The files that the store has an open upload in parts for: of each batch its number, and these. Costs what was
+    begun, however many files were announced."""
+    for number in list(FileBatch.objects.filter(upload=upload).order_by("number").values_list("number", flat=True)):
+        files = sent_files(upload.pk, range(number * BATCH, (number + 1) * BATCH)).values()
+        yield number, [file for file in files if file.multipart_id and not file.sha256]
+
+
+def batch_forget(upload: Upload, number: int) -> None:
+    """The store has nothing of these files any more."""
+    FileBatch.objects.filter(upload=upload, number=number).delete()
+
+
 def begun_in(upload_id: uuid.UUID, indexes: Iterable[int]) -> dict[int, str]:
     """Which of these files the store has an upload in parts for."""
     return _progress(upload_id, list(indexes))[0]

@@ -7,6 +7,7 @@ models).
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -37,6 +38,8 @@ from yardmaster.storage.file_list import ListedFile
 
 _CLEARED_AT_ONCE = 50
 _MARKED_AT_ONCE = 500
+_SWEPT_FOR = 10.0
+"""Seconds of removals in one sweep: its thread is one of few."""
 _FOLDERS = {Kind.DATASET: "datasets", Kind.CODE: "code", Kind.MODEL: "models"}
 
 
@@ -204,20 +207,28 @@ def uploads_sweep(now: datetime) -> None:
     ):
         enqueue(FINISH_UPLOAD, upload_id)
     uploads_expire(now)
-    for upload_id in _ids(Upload.objects.filter(state=State.DELETING)):
-        remove_now(upload_id)
+    gone = Upload.objects.filter(Q(leased_until=None) | Q(leased_until__lt=now), state=State.DELETING)
+    _remove_some(_ids(gone.filter(Q(writable_until=None) | Q(writable_until__lte=now))))
     tombstones_sweep(now)
 
 
 def uploads_expire(now: datetime) -> int:
     """Abort every unused upload that was idle for too long; how many."""
     idle = Upload.objects.filter(used=False, touched_at__lt=now - settings.YARDMASTER_UPLOAD_TTL)
-    expired = 0
+    expired: list[uuid.UUID] = []
     for upload_id in _ids(idle.exclude(state__in=[State.COMPLETING, State.DELETING])):
-        if mark_for_removal(idle.filter(pk=upload_id).exclude(state=State.COMPLETING)):
-            expired += 1
-            remove_now(upload_id)
-    return expired
+        expired += mark_for_removal(idle.filter(pk=upload_id).exclude(state=State.COMPLETING))
+    _remove_some(expired)
+    return len(expired)
+
+
+def _remove_some(upload_ids: Iterable[uuid.UUID]) -> None:
+    """As many as the sweep has time for; the next one continues."""
+    ends = time.monotonic() + _SWEPT_FOR
+    for upload_id in upload_ids:
+        if time.monotonic() > ends:
+            return
+        remove_now(upload_id)
 
 
 def _lock(namespace: Namespace, actor: User | None) -> None:
