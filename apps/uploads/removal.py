@@ -147,10 +147,7 @@ def _forget(upload: Upload, lease: Lease) -> bool:
         row = rows.first()
         if row is None:
             raise LeaseLost
-        prefixes = [f"uploads/{upload.pk}"]
-        if upload.has_own_place:  # a task may send the same step again; its job's removal covers all of them
-            prefixes.append(upload.key_prefix)
-        tombstones_set(prefixes, now)
+        tombstones_set([f"uploads/{upload.pk}", upload.key_prefix], now)
         storage_ledger.give_back(row.namespace_id, used=0, reserved=row.held, files=row.files_held)
         row.delete()
     return True
@@ -184,5 +181,4 @@ def remove_after_loss(upload: Upload) -> None:
     if Upload.objects.filter(pk=upload.pk).exclude(state=State.DELETING).exists():
         return  # another process completes it
     storage().delete_prefix(f"uploads/{upload.pk}")
-    if upload.has_own_place:  # a task may have begun to send to the same place, which its job's removal covers
-        storage().delete_prefix(upload.key_prefix)
+    storage().delete_prefix(upload.key_prefix)
