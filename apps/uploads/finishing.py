@@ -109,7 +109,7 @@ def _assemble(upload: Upload, lease: Lease) -> None:
 
 def _assembly(upload: Upload, file: SentFile, there: _Listed) -> Assembly:
     key = file.key(upload)
-    listed = there.get(key) if file.whole and file.whole_only else None
+    listed = there.get(key) if file.whole else None
     sizes = part_sizes(file.size, upload.part_size)
     return Assembly(storage(), key, file.size, file.multipart_id, sizes, file.declared, file.whole, listed)
 

@@ -50,11 +50,6 @@ def _signed(client, upload, content=CONTENT) -> list[dict]:
     return client.post(f"/api/v1/uploads/{upload['id']}/parts/", {"parts": wanted}).json()["urls"]
 
 
-def _signed_part(client, upload, index: int, data: bytes) -> list[dict]:
-    wanted = {"parts": [part(index, 1, data)]}
-    return client.post(f"/api/v1/uploads/{upload['id']}/parts/", wanted).json()["urls"]
-
-
 def _put(signed: dict, data: bytes) -> int:
     return urllib3.request(signed["method"], signed["url"], body=data, headers=signed["headers"]).status
 
@@ -107,11 +102,8 @@ def test_what_a_late_writer_put_in_its_place_is_not_taken_for_the_file(client):
     upload = begin(client, content)
     [signed] = _signed(client, upload, content)
     key = f"{Upload.objects.get().key_prefix}/small"
-    storage().put(key, b"old")
-    assert _put(signed, b"new") == 200
-    [late] = _signed(client, upload, {"small": b"old"})
-    _signed(client, upload, content)
-    assert _put(late, b"old") == 200
+    late = storage().object_url(key, size=3, sha256=sha256(b"old"), expires=ADDRESS_LIFE)
+    assert _put(vars(late), b"old") == 200
     assert complete(client, upload["id"]).json()["code"] == "parts_missing"
     assert _put(signed, b"new") == 200
     assert complete(client, upload["id"]).status_code == 200
@@ -132,14 +124,33 @@ def test_many_small_files_are_listed_and_not_looked_at_one_by_one(client, monkey
     assert {one["path"]: one["sha256"] for one in files} == {path: sha256(data) for path, data in content.items()}
 
 
-def test_of_many_small_files_those_that_may_hold_other_bytes_are_looked_at(client):
-    content = {f"f{number:02}": b"content of %d" % number for number in range(25)}
-    upload, signed = _sent(client, content)
-    [other] = _signed_part(client, upload, 3, b"CONTENT of 3")
-    assert _put(other, b"CONTENT of 3") == 200
-    _signed_part(client, upload, 3, content["f03"])
-    assert complete(client, upload["id"]).json()["code"] == "parts_missing"
-    assert _put(signed[3], content["f03"]) == 200
+def test_addresses_of_one_file_all_write_the_same_bytes(client):
+    """Nothing closes an address, and a version never changes."""
+    upload = begin(client, {"a": b"print(1)", "b": b"print(3)"}, "code")
+    wanted = [part(0, 1, b"print(1)"), part(1, 1, b"print(3)")]
+    address = f"/api/v1/uploads/{upload['id']}/parts/"
+    urls = client.post(address, {"parts": wanted}).json()["urls"]
+    refused = client.post(address, {"parts": [part(0, 1, b"print(2)"), wanted[1]]})
+    assert (refused.status_code, refused.json()["code"]) == (409, "other_bytes")
+    assert [(one["field"], one["value"]) for one in refused.json()["errors"]] == [("files.0", "a")]
+    assert sha256(b"print(1)") in refused.json()["errors"][0]["message"]
+    assert "start a new one" in refused.json()["remedy"]
+    Upload.objects.update(writable_until=timezone.now() - timedelta(seconds=1))  # who began to send goes on for long
+    assert client.post(address, {"parts": [part(0, 1, b"print(2)")]}).status_code == 409
+    again = client.post(address, {"parts": wanted}).json()["urls"]
+    assert [_put(urls[0], b"print(1)"), _put(again[0], b"print(1)"), _put(again[1], b"print(3)")] == [200] * 3
+    assert complete(client, upload["id"]).status_code == 200
+
+
+def test_no_address_is_signed_for_other_bytes_than_were_announced(client):
+    files = [{"path": "a", "size": 3, "sha256": sha256(b"abc")}]
+    upload = client.post("/api/v1/uploads/", {"kind": "dataset", "files": files}).json()
+    address = f"/api/v1/uploads/{upload['id']}/parts/"
+    refused = client.post(address, {"parts": [part(0, 1, b"abd")]})
+    assert refused.status_code == 400
+    assert [(one["field"], one["code"]) for one in refused.json()["errors"]] == [("parts.0.sha256", "checksum_mismatch")]
+    [signed] = client.post(address, {"parts": [part(0, 1, b"abc")]}).json()["urls"]
+    assert _put(signed, b"abc") == 200
     assert complete(client, upload["id"]).status_code == 200
 
 
