@@ -77,8 +77,8 @@ _WHOLE = "sha256:"
 @dataclass(frozen=True, slots=True)
 class SentFile:
     """A file of an upload with its place in the list. `multipart_id` is empty before its first part address was made,
-    and where it is sent whole: `whole` is then the SHA-256 of all that can be sent. Its `sha256` is there once it is put
-    together and checked."""
+    and where it is sent whole: `whole` is then the SHA-256 of all that can be sent. Its `sha256` is there once it is
+    put together and checked."""
 
     index: int
     path: str

@@ -1,8 +1,8 @@
 """Removing an upload: first its quota is given back and it is gone for everybody, then its bytes go.
 
-Interrupted between the two, the sweep continues. One process removes an upload at a time. Places of the object store that were removed are removed again for as
-long as a late writer may come: a write that was under way when its job or upload was deleted is refused or undone where
-it happens; a tombstone is for writers that died between the two.
+Interrupted between the two, the sweep continues. One process removes an upload at a time. Places of the object store
+that were removed are removed again for as long as a late writer may come: a write that was under way when its job or
+upload was deleted is refused or undone where it happens; a tombstone is for writers that died between the two.
 """
 
 from __future__ import annotations

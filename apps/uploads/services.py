@@ -57,8 +57,9 @@ def upload_begin(
     too many uploads are open.
 
     `key_prefix` (of what tasks send) is a place of its own, to which nothing else was or will be sent: a signed address
-    is good for a while, whatever becomes of its upload. `lock` is called in the transaction that writes the upload: it locks the row that the upload must
-    not outlive, and raises where that is gone. Without it the namespace and the actor are locked.
+    is good for a while, whatever becomes of its upload. `lock` is called in the transaction that writes the upload: it
+    locks the row that the upload must not outlive, and raises where that is gone. Without it the namespace and the
+    actor are locked.
     """
     kind = Kind(kind)
     check_files(files)

@@ -12,6 +12,7 @@ import pytest
 import urllib3
 from django.utils import timezone
 
+from apps.datasets.models import DatasetVersion
 from apps.namespaces.selectors import namespace_for
 from apps.stores import storage
 from apps.uploads import announcing, finishing, selectors
@@ -22,7 +23,7 @@ from apps.uploads.models import State, Upload
 from apps.uploads.removal import remove
 from apps.uploads.selectors import storage_used
 from apps.uploads.services import uploads_sweep
-from tests.integration.sending import begin, complete, part, sha256
+from tests.integration.sending import begin, complete, part, sha256, zipped
 from tests.real.object_stores import S3Server, minio_server
 from yardmaster.storage.s3 import S3Storage
 from yardmaster_runner.checksums import of_parts
@@ -148,7 +149,8 @@ def test_no_address_is_signed_for_other_bytes_than_were_announced(client):
     address = f"/api/v1/uploads/{upload['id']}/parts/"
     refused = client.post(address, {"parts": [part(0, 1, b"abd")]})
     assert refused.status_code == 400
-    assert [(one["field"], one["code"]) for one in refused.json()["errors"]] == [("parts.0.sha256", "checksum_mismatch")]
+    [problem] = refused.json()["errors"]
+    assert (problem["field"], problem["code"]) == ("parts.0.sha256", "checksum_mismatch")
     [signed] = client.post(address, {"parts": [part(0, 1, b"abc")]}).json()["urls"]
     assert _put(signed, b"abc") == 200
     assert complete(client, upload["id"]).status_code == 200
@@ -241,3 +243,22 @@ def test_a_tar_is_unpacked_into_the_store(client):
         with storage().open_range(f"{found.key_prefix}/{path}") as stream:
             assert stream.read(len(data) + 1) == data
     assert len(list(storage().list_prefix(found.key_prefix))) == 3
+
+
+def test_a_late_archive_takes_the_place_of_no_file_that_was_in_it_and_goes(client, ada):
+    """Its address outlives the archive."""
+    data = zipped({"data.zip": b"a file of this name", "b": b"abc"})
+    upload, [signed] = _sent(client, {"data.zip": data})
+    place = Upload.objects.get().key_prefix
+    assert complete(client, upload["id"], unpack=True).status_code == 200
+    made = client.post("/api/v1/datasets/", {"name": "d", "upload": upload["id"]}).json()
+    assert _put(signed, data) == 200, "S3 has no way to close an address"
+    version = DatasetVersion.objects.get(pk=made["latest"]["id"])
+    with storage().open_range(f"{version.key_prefix}/data.zip") as body:
+        assert body.read() == b"a file of this name"
+    assert len(list(storage().list_prefix(version.key_prefix))) == 2
+    uploads_sweep(timezone.now() + 3 * ADDRESS_LIFE)
+    assert list(storage().list_prefix(place)) == []
+    assert len(list(storage().list_prefix(version.key_prefix))) == 2
+    used = storage_used(namespace_for(ada, None))
+    assert (used.used, used.reserved) == (len(b"a file of this name") + 3, 0)
