@@ -29,6 +29,7 @@ from apps.dispatch.messages import (
     PUBLISH,
     READ_MODEL,
     RECONCILE,
+    REMOVE_UPLOAD,
     SCAN_BUCKET,
     SEND_NOTICE,
     enqueue_now,
@@ -53,6 +54,7 @@ from apps.removals.worker import removal_carry_out, removals_sweep
 from apps.serving.worker import services_sweep
 from apps.stores import log_store, storage
 from apps.uploads.finishing import upload_finish_quietly
+from apps.uploads.removal import upload_remove
 from apps.uploads.services import uploads_sweep
 
 UPLOADS_AT_ONCE = 2
@@ -103,6 +105,18 @@ def finish_upload(upload_id: str) -> None:
             export_settle(uuid.UUID(upload_id), timezone.now())
             outputs_settle(uuid.UUID(upload_id), timezone.now())
             part_settle(uuid.UUID(upload_id), timezone.now())
+    finally:
+        _upload_slots.release()
+
+
+@shared_task(name=REMOVE_UPLOAD, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
+def remove_upload(upload_id: str) -> None:
+    """Remove the bytes of an upload of many files, in the slots of uploads; with all of them taken, the sweep asks
+    again."""
+    if not _upload_slots.acquire(blocking=False):
+        return
+    try:
+        upload_remove(uuid.UUID(upload_id))
     finally:
         _upload_slots.release()
 

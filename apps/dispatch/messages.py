@@ -1,5 +1,5 @@
-"""Messages to Celery workers, each with one id: reconcile a job, decide a queue, finish an upload, read a model, send a
-mail. The one module beside `celery_worker` that knows Celery.
+"""Messages to Celery workers, each with one id: reconcile a job, decide a queue, finish or remove an upload, read a
+model, send a mail. The one module beside `celery_worker` that knows Celery.
 
 A message is a hint. Its sender has written before, in the database, when the work is due, so that a sweep finds it when
 the message is lost: a broker that is away costs time, never a job and never the request.
@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 
 RECONCILE = "yardmaster.reconcile"
 FINISH_UPLOAD = "yardmaster.finish_upload"
+REMOVE_UPLOAD = "yardmaster.remove_upload"
 SEND_NOTICE = "yardmaster.send_notice"
 KEEP_NAMESPACE = "yardmaster.keep_namespace"
 CARRY_OUT_REMOVAL = "yardmaster.carry_out_removal"

@@ -109,7 +109,7 @@ def _assemble(upload: Upload, lease: Lease) -> None:
 
 def _assembly(upload: Upload, file: SentFile, there: _Listed) -> Assembly:
     key = file.key(upload)
-    listed = there.get(key) if file.whole and file.whole_only else None
+    listed = there.get(key) if file.whole else None
     sizes = part_sizes(file.size, upload.part_size)
     return Assembly(storage(), key, file.size, file.multipart_id, sizes, file.declared, file.whole, listed)
 
@@ -294,9 +294,12 @@ def _note_problem(upload: Upload, lease: Lease, error: DomainError | YardmasterE
         row = rows.first()
         if row is None:
             return
-        if final and not row.is_writable(timezone.now()):
-            storage_ledger.give_back(row.namespace_id, used=0, reserved=row.held, files=row.files_held)
-            row.held = row.files_held = 0
+        if final:
+            freed = 0 if row.is_writable(timezone.now()) else row.held  # its addresses may still write
+            storage_ledger.give_back(row.namespace_id, used=0, reserved=freed, files=row.files_held)
+            row.held, row.files_held = row.held - freed, 0
+            manifest_replace(upload.pk, ())  # what counts for no limit is not kept
+            progress_forget(upload.pk)
         row.state = State.FAILED if final else State.COMPLETING if passing else State.OPEN
         row.problem, row.lease, row.leased_until, row.touched_at = error_to_json(error), None, None, timezone.now()
         row.save(update_fields=["state", "problem", "held", "files_held", "lease", "leased_until", "touched_at"])

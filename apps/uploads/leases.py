@@ -1,4 +1,5 @@
-"""The right to complete an upload: one process has it at a time, for as long as it shows that it is alive."""
+"""The right to complete an upload, or to remove it: one process has it at a time, for as long as it shows that it is
+alive."""
 
 from __future__ import annotations
 
@@ -20,15 +21,15 @@ _LEASES = Leases("lease", "leased_until", none=None)
 
 
 class LeaseLost(Exception):
-    """Another process completes or has removed this upload."""
+    """Another process completes, removes or has removed this upload."""
 
 
 class Lease:
-    """The right to complete one upload, renewed while work continues."""
+    """The right to work on one upload in its state, renewed while work continues."""
 
-    def __init__(self, upload_id: uuid.UUID, token: uuid.UUID) -> None:
+    def __init__(self, rows: QuerySet[Upload], token: uuid.UUID) -> None:
         self.token = token
-        self._rows = _completing(upload_id)
+        self._rows = rows
         self._renewed = time.monotonic()
         self._counting = threading.Lock()
         self._passed = 0
@@ -60,10 +61,15 @@ class Lease:
 
 def lease_claim(upload_id: uuid.UUID) -> Lease | None:
     """The lease of an upload in state `completing`; None: another process has it, or the state is another."""
+    return _claim(Upload.objects.filter(pk=upload_id, state=State.COMPLETING))
+
+
+def removal_claim(upload_id: uuid.UUID) -> Lease | None:
+    """The same of an upload in state `deleting`."""
+    return _claim(Upload.objects.filter(pk=upload_id, state=State.DELETING))
+
+
+def _claim(rows: QuerySet[Upload]) -> Lease | None:
     token = new_id()
-    is_mine = _LEASES.claim(_completing(upload_id), token, timezone.now(), LEASE)
-    return None if is_mine is None else Lease(upload_id, token)
-
-
-def _completing(upload_id: uuid.UUID) -> QuerySet[Upload]:
-    return Upload.objects.filter(pk=upload_id, state=State.COMPLETING)
+    is_mine = _LEASES.claim(rows, token, timezone.now(), LEASE)
+    return None if is_mine is None else Lease(rows, token)

@@ -72,15 +72,13 @@ BATCH = 500
 """Files whose progress lies in one row: some 100 KiB at most."""
 LONGEST_FAULT = 300
 _WHOLE = "sha256:"
-_OTHERS_TOO = "?"
-"""Behind it: addresses for other bytes were given away, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentFile:
     """A file of an upload with its place in the list. `multipart_id` is empty before its first part address was made,
-    and where it is sent whole: `whole` is then the SHA-256 of what is to be sent, and with `whole_only` of all that can
-    be sent. Its `sha256` is there once it is put together and checked."""
+    and where it is sent whole: `whole` is then the SHA-256 of all that can be sent. Its `sha256` is there once it is
+    put together and checked."""
 
     index: int
     path: str
@@ -89,7 +87,6 @@ class SentFile:
     sha256: str
     multipart_id: str
     whole: str = ""
-    whole_only: bool = False
 
     def key(self, upload: Upload) -> str:
         """Where it lies."""
@@ -134,25 +131,38 @@ def sent_in_blocks(upload: Upload) -> Iterator[list[SentFile]]:
         yield list(sent_files(upload.pk, range(start, start + BLOCK)).values())
 
 
+def open_in_parts(upload: Upload) -> Iterator[tuple[int, list[SentFile]]]:
+    """The files that the store has an open upload in parts for: of each batch its number, and these. Costs what was
+    begun, however many files were announced."""
+    for number in list(FileBatch.objects.filter(upload=upload).order_by("number").values_list("number", flat=True)):
+        files = sent_files(upload.pk, range(number * BATCH, (number + 1) * BATCH)).values()
+        yield number, [file for file in files if file.multipart_id and not file.sha256]
+
+
+def batch_forget(upload: Upload, number: int) -> None:
+    """The store has nothing of these files any more."""
+    FileBatch.objects.filter(upload=upload, number=number).delete()
+
+
 def begun_in(upload_id: uuid.UUID, indexes: Iterable[int]) -> dict[int, str]:
     """Which of these files the store has an upload in parts for."""
     return _progress(upload_id, list(indexes))[0]
 
 
-def whole_note(upload_id: uuid.UUID, checksums: Mapping[int, str]) -> None:
-    """These files are sent whole, each with this SHA-256. Holds the upload's row."""
+def whole_note(upload_id: uuid.UUID, checksums: Mapping[int, str]) -> set[int]:
+    """These files are sent whole, each with this SHA-256. Returns those for which others were noted before: then
+    nothing is noted. Holds the upload's row."""
     before = begun_in(upload_id, checksums)
     begun = {index: _WHOLE + sha256 for index, sha256 in checksums.items()}
     others = {index for index, one in begun.items() if before.get(index, one) != one}
-    _merge(upload_id, begun={index: one + _OTHERS_TOO * (index in others) for index, one in begun.items()})
+    if not others:
+        _merge(upload_id, begun=begun)
+    return others
 
 
-def _sent_as(begun: str) -> tuple[str, str, bool]:
-    """The store's id of an upload in parts; or of a file that is sent whole the SHA-256, and whether it is the only
-    one."""
-    if not begun.startswith(_WHOLE):
-        return begun, "", False
-    return "", begun.removeprefix(_WHOLE).rstrip(_OTHERS_TOO), not begun.endswith(_OTHERS_TOO)
+def _sent_as(begun: str) -> tuple[str, str]:
+    """The store's id of an upload in parts; or the SHA-256 of a file that is sent whole."""
+    return ("", begun.removeprefix(_WHOLE)) if begun.startswith(_WHOLE) else (begun, "")
 
 
 def begun_note(upload_id: uuid.UUID, begun: Mapping[int, str]) -> None:
@@ -167,12 +177,12 @@ def found_note(upload_id: uuid.UUID, facts: Mapping[int, FileFacts]) -> None:
 
 
 def files_forget(upload_id: uuid.UUID, indexes: Collection[int]) -> None:
-    """These files are to be sent again. That addresses for whole objects were given away stays known."""
+    """These files are to be sent again. What may be sent as whole objects stays known: their addresses are valid."""
     rows = list(FileBatch.objects.filter(upload=upload_id, number__in=_numbers(indexes)))
     for row in rows:
         for index in indexes:
-            if row.begun.pop(str(index), "").startswith(_WHOLE):
-                row.begun[str(index)] = _WHOLE + _OTHERS_TOO
+            if not row.begun.get(str(index), "").startswith(_WHOLE):
+                row.begun.pop(str(index), None)
             row.found.pop(str(index), None)
     FileBatch.objects.bulk_update(rows, ["begun", "found"])
 

@@ -95,11 +95,6 @@ class Upload(models.Model):
     def is_complete(self) -> bool:
         return self.state == State.COMPLETE
 
-    @property
-    def has_own_place(self) -> bool:
-        """Whether nothing else is ever sent to where it lies: of a task's uploads, to a model's place alone."""
-        return self.job_id is None or self.key_prefix.endswith(str(self.target_id))
-
     def is_writable(self, now: datetime) -> bool:
         """Whether an address that was signed for it may still write."""
         return self.writable_until is not None and self.writable_until > now

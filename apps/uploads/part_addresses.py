@@ -29,6 +29,8 @@ from apps.uploads.models import State, Upload
 from yardmaster.errors import Problem
 from yardmaster.storage.base import Audience, SignedRequest
 
+_NAMED = 20
+
 
 @dataclass(frozen=True)
 class WantedPart:
@@ -95,20 +97,43 @@ def _check_wanted(upload: Upload, file: SentFile | None, wanted: WantedPart) -> 
 
 
 def _whole(upload: Upload, file: SentFile, one: WantedPart, audience: Audience) -> SignedRequest | None:
-    """How to send the file at once; None: it goes in parts."""
+    """How to send the file at once; None: it goes in parts. Raises `Invalid` for other bytes than were announced."""
     if file.multipart_id or file.size > upload.part_size:
         return None
-    return storage().object_url(
+    signed = storage().object_url(
         file.key(upload), size=file.size, sha256=one.sha256, expires=ADDRESS_LIFE, audience=audience
     )
+    if signed and file.declared not in ("", one.sha256) and "-" not in file.declared:
+        message = f"{file.path!r} was announced with the SHA-256 {file.declared}."
+        remedy = "Send the bytes that were announced, or start a new upload."
+        raise Invalid([Problem(f"{one.said_in}.sha256", "checksum_mismatch", message, remedy, one.sha256)])
+    return signed
 
 
 def _note_whole(upload: Upload, checksums: Mapping[int, str]) -> None:
     """Before such an address is given away: what it may write, and until when. Raises where the upload is not open any
-    more: what it reserved has perhaps been given back."""
+    more: what it reserved has perhaps been given back.
+
+    Nothing closes such an address, also not when the upload has become a version, which never changes: so the addresses
+    of one file all write the same bytes. Raises `Conflict` for others."""
     with transaction.atomic():
         _require_open(upload, writable_until=timezone.now() + ADDRESS_LIFE)
-        whole_note(upload.pk, checksums)
+        if others := whole_note(upload.pk, checksums):
+            raise _other_bytes(upload, sorted(others))
+
+
+def _other_bytes(upload: Upload, files: Sequence[int]) -> Conflict:
+    known = sent_files(upload.pk, files[:_NAMED])
+    problems = [
+        Problem(f"files.{index}", "other_bytes", f"{file.path!r} was to have the SHA-256 {file.whole}.", "", file.path)
+        for index, file in known.items()
+    ]
+    return Conflict(
+        f"Other bytes were to be sent for {len(files)} of these files, and their signed addresses cannot be withdrawn.",
+        "other_bytes",
+        remedy="Send the same bytes as before. If a file has changed, discard this upload and start a new one.",
+        errors=problems,
+    )
 
 
 def _part(upload: Upload, file: SentFile, multipart_id: str, one: WantedPart, audience: Audience) -> SignedRequest:

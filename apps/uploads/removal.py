@@ -1,31 +1,36 @@
 """Removing an upload: first its quota is given back and it is gone for everybody, then its bytes go.
 
-Interrupted between the two, the sweep continues. Places of the object store that were removed are removed again for as
-long as a late writer may come: a write that was under way when its job or upload was deleted is refused or undone where
-it happens; a tombstone is for writers that died between the two.
+Interrupted between the two, the sweep continues. One process removes an upload at a time. Places of the object store
+that were removed are removed again for as long as a late writer may come: a write that was under way when its job or
+upload was deleted is refused or undone where it happens; a tombstone is for writers that died between the two.
 """
 
 from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from contextlib import closing
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import chain
+from typing import TypeVar
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from apps.dispatch.messages import REMOVE_UPLOAD, enqueue
 from apps.stores import storage
 from apps.uploads import storage_ledger
 from apps.uploads.file_blocks import manifest_of, manifest_replace
-from apps.uploads.manifest import ADDRESS_LIFE, sent_in_blocks
+from apps.uploads.leases import Lease, LeaseLost, removal_claim
+from apps.uploads.manifest import ADDRESS_LIFE, INLINE_FILES, SentFile, batch_forget, open_in_parts
 from apps.uploads.models import State, Tombstone, Upload
 from yardmaster.errors import Unavailable
+from yardmaster.storage.assembly import in_parallel
 from yardmaster.storage.base import key_join
 
+T = TypeVar("T")
 _AGAIN_AFTER = (timedelta(minutes=1), timedelta(minutes=10), 2 * ADDRESS_LIFE, timedelta(hours=24))
 """After the removal: a signed address is good for a quarter of an hour, a lease of a worker for a minute."""
 AT_ONCE = 100
@@ -70,12 +75,21 @@ def mark_for_removal(uploads: QuerySet[Upload]) -> list[uuid.UUID]:
             files = sum(row.files_held for row in of_it if not row.is_writable(now))
             storage_ledger.give_back(namespace_id, used=used, reserved=reserved - kept, files=files)
         ids = [row.pk for row in rows]
-        Upload.objects.filter(pk__in=ids).update(state=State.DELETING, used=False)
+        Upload.objects.filter(pk__in=ids).update(state=State.DELETING, used=False, lease=None, leased_until=None)
         Upload.objects.filter(pk__in=[row.pk for row in rows if not row.is_writable(now)]).update(held=0, files_held=0)
     return ids
 
 
 def remove_now(upload_id: uuid.UUID) -> None:
+    """Remove the bytes of few files at once; those of many are left to a worker."""
+    count = Upload.objects.filter(pk=upload_id, state=State.DELETING).values_list("file_count", flat=True).first()
+    if count is not None and count > INLINE_FILES:
+        enqueue(REMOVE_UPLOAD, upload_id)
+    elif count is not None:
+        upload_remove(upload_id)
+
+
+def upload_remove(upload_id: uuid.UUID) -> None:
     """Remove the bytes; where the store does not answer, the sweep tries again."""
     try:
         remove(upload_id)
@@ -84,32 +98,59 @@ def remove_now(upload_id: uuid.UUID) -> None:
 
 
 def remove(upload_id: uuid.UUID) -> None:
-    """Remove the bytes, and then the upload. Raises `Unavailable`."""
-    upload = Upload.objects.filter(pk=upload_id, state=State.DELETING).first()
-    if upload is None:
+    """Remove the bytes, and then the upload. One process at a time: for the others there is nothing to do. Raises
+    `Unavailable`."""
+    lease = removal_claim(upload_id)
+    if lease is None:
         return
-    for file in chain.from_iterable(sent_in_blocks(upload)):
-        if file.sha256:
-            continue
-        if file.multipart_id:
-            storage().multipart_abort(file.key(upload), file.multipart_id)
-        if file.size > upload.part_size:  # one that was begun by a process that died before it could note so
-            storage().multipart_abort_all(file.key(upload))
-    storage().delete_prefix(upload.key_prefix)
-    storage().delete_prefix(f"uploads/{upload.pk}")
+    is_gone = False
+    try:
+        upload = Upload.objects.get(pk=upload_id)
+        _remove_bytes(upload, lease)
+        is_gone = _forget(upload, lease)
+    except LeaseLost:
+        log.info("Another process removes upload %s.", upload_id)
+    finally:
+        if not is_gone:
+            lease.release()
+
+
+def _remove_bytes(upload: Upload, lease: Lease) -> None:
+    """What was begun in parts was noted before an address of it was given away: what a process that died in between
+    has left holds nothing, and `clean_up` of the store finds it."""
+
+    def abort(file: SentFile) -> None:
+        storage().multipart_abort(file.key(upload), file.multipart_id)
+
+    for number, files in open_in_parts(upload):
+        _for_each(abort, files, lease)
+        lease.beat()
+        batch_forget(upload, number)
+    _for_each(storage().delete_prefix, [upload.key_prefix, f"uploads/{upload.pk}"], lease)
+
+
+def _for_each(work: Callable[[T], None], items: Iterable[T], lease: Lease) -> None:
+    """Side by side; the lease is renewed meanwhile."""
+    with closing(in_parallel(work, items, lease.beat)) as done:
+        for _ in done:
+            pass
+
+
+def _forget(upload: Upload, lease: Lease) -> bool:
+    """Forget an upload whose bytes are gone. False: its addresses may still write. The sweep removes it once more when
+    they have expired."""
     now = timezone.now()
     if upload.is_writable(now):
-        return  # the sweep removes it once more when its addresses have expired
+        return False
     with transaction.atomic():
-        row = Upload.objects.select_for_update().filter(pk=upload_id, state=State.DELETING).first()
+        rows = Upload.objects.select_for_update().filter(pk=upload.pk, lease=lease.token, state=State.DELETING)
+        row = rows.first()
         if row is None:
-            return
-        prefixes = [f"uploads/{upload.pk}"]
-        if upload.has_own_place:  # a task may send the same step again; its job's removal covers all of them
-            prefixes.append(upload.key_prefix)
-        tombstones_set(prefixes, now)
+            raise LeaseLost
+        tombstones_set([f"uploads/{upload.pk}", upload.key_prefix], now)
         storage_ledger.give_back(row.namespace_id, used=0, reserved=row.held, files=row.files_held)
         row.delete()
+    return True
 
 
 def files_remove(upload_id: uuid.UUID, paths: Collection[str]) -> None:
@@ -140,5 +181,4 @@ def remove_after_loss(upload: Upload) -> None:
     if Upload.objects.filter(pk=upload.pk).exclude(state=State.DELETING).exists():
         return  # another process completes it
     storage().delete_prefix(f"uploads/{upload.pk}")
-    if upload.has_own_place:  # a task may have begun to send to the same place, which its job's removal covers
-        storage().delete_prefix(upload.key_prefix)
+    storage().delete_prefix(upload.key_prefix)

@@ -12,9 +12,9 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from apps.accounts.models import User
-from apps.errors import NotFound
+from apps.errors import Forbidden, NotFound
 from apps.namespaces.models import Namespace, Role
-from apps.namespaces.selectors import namespaces_visible, require_role
+from apps.namespaces.selectors import may, namespaces_visible, require_role
 from apps.stores import storage
 from apps.uploads import storage_ledger
 from apps.uploads.file_blocks import manifest_of
@@ -77,13 +77,40 @@ def own_uploads(user: User, kind: Kind, most: int = 10) -> list[Upload]:
 
 
 def upload_for(user: User, upload_id: uuid.UUID, *, at_least: Role = Role.MEMBER) -> Upload:
-    """The upload, if the user may send to it. Unknown, foreign, or a task's: the same 404."""
+    """The upload, if the user may see it, or with `at_least` make something of it. Unknown, foreign, or a task's: the
+    same 404. Who sends to it: `own_upload_for`."""
     found = Upload.objects.select_related("namespace").exclude(state=State.DELETING)
     upload = found.filter(pk=upload_id, kind__in=SENT_BY_PEOPLE, namespace__in=namespaces_visible(user)).first()
     if upload is None:
         raise NotFound()
     require_role(user, upload.namespace, at_least)
     return upload
+
+
+def own_upload_for(user: User, upload_id: uuid.UUID) -> Upload:
+    """The upload, if the user began it. Only they send to it, so that what is made of it holds what they sent. Raises
+    `Forbidden` for other members of its namespace, whatever their role."""
+    upload = upload_for(user, upload_id)
+    if upload.created_by_id != user.pk:
+        raise Forbidden(
+            f"{_starter(upload)} started this upload, and only they can send to it.", "Start an upload of your own."
+        )
+    return upload
+
+
+def upload_to_discard(user: User, upload_id: uuid.UUID) -> Upload:
+    """The upload, if the user began it or manages its namespace. Raises `Forbidden` for other members."""
+    upload = upload_for(user, upload_id)
+    if upload.created_by_id != user.pk and not may(user, upload.namespace, Role.MANAGER):
+        raise Forbidden(
+            f"{_starter(upload)} started this upload.",
+            f"They or a manager of {upload.namespace.slug} can discard it.",
+        )
+    return upload
+
+
+def _starter(upload: Upload) -> str:
+    return upload.created_by.username if upload.created_by else "A user who was removed"
 
 
 def upload_for_job(job_id: uuid.UUID, upload_id: uuid.UUID) -> Upload:

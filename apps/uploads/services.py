@@ -7,13 +7,14 @@ models).
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
@@ -29,7 +30,7 @@ from apps.uploads.file_blocks import manifest_append
 from apps.uploads.finishing import upload_finish
 from apps.uploads.manifest import INLINE_ARCHIVE_BYTES, INLINE_BYTES, INLINE_FILES, part_size_for
 from apps.uploads.models import Kind, State, Upload
-from apps.uploads.removal import mark_for_removal, remove, remove_now, tombstones_sweep
+from apps.uploads.removal import mark_for_removal, remove_now, tombstones_sweep
 from yardmaster.errors import Problem, Unavailable
 from yardmaster.ids import folder_of
 from yardmaster.logs.volume import Refusal
@@ -37,6 +38,8 @@ from yardmaster.storage.file_list import ListedFile
 
 _CLEARED_AT_ONCE = 50
 _MARKED_AT_ONCE = 500
+_SWEPT_FOR = 10.0
+"""Seconds of removals in one sweep: its thread is one of few."""
 _FOLDERS = {Kind.DATASET: "datasets", Kind.CODE: "code", Kind.MODEL: "models"}
 
 
@@ -53,14 +56,13 @@ def upload_begin(
     """Check the files and reserve their bytes. Raises `Invalid` (every problem), `QuotaExceeded`, and `Conflict` where
     too many uploads are open.
 
-    With `key_prefix` (checkpoints, outputs) an earlier upload to the same place is aborted first; one that is in use
-    is a `Conflict`. `lock` is called in the transaction that writes the upload: it locks the row that the upload must
-    not outlive, and raises where that is gone. Without it the namespace and the actor are locked.
+    `key_prefix` (of what tasks send) is a place of its own, to which nothing else was or will be sent: a signed address
+    is good for a while, whatever becomes of its upload. `lock` is called in the transaction that writes the upload: it
+    locks the row that the upload must not outlive, and raises where that is gone. Without it the namespace and the
+    actor are locked.
     """
     kind = Kind(kind)
     check_files(files)
-    if key_prefix is not None:
-        _clear_the_way(key_prefix)
     now = timezone.now()
     upload = Upload(namespace=namespace, created_by=actor, kind=kind, job_id=job_id, created_at=now, touched_at=now)
     upload.key_prefix = key_prefix or f"{folder_for(namespace, kind)}/{upload.target_id}"
@@ -70,18 +72,15 @@ def upload_begin(
     upload.example = files[0].path
     upload.is_sorted = is_in_order(files)
     storage().prepare(upload.key_prefix)
-    try:
-        with transaction.atomic():
-            if lock is None:
-                _lock(namespace, actor)
-            else:
-                lock()
-            storage_ledger.reserve(namespace, upload.held, len(files))  # and so of two in one namespace
-            _check_open(namespace, actor, job_id)
-            upload.save(force_insert=True)
-            manifest_append(upload.pk, 0, files)
-    except IntegrityError as error:
-        raise Conflict("Another upload for the same name has just started.") from error
+    with transaction.atomic():
+        if lock is None:
+            _lock(namespace, actor)
+        else:
+            lock()
+        storage_ledger.reserve(namespace, upload.held, len(files))  # and so of two in one namespace
+        _check_open(namespace, actor, job_id)
+        upload.save(force_insert=True)
+        manifest_append(upload.pk, 0, files)
     return upload
 
 
@@ -204,20 +203,28 @@ def uploads_sweep(now: datetime) -> None:
     ):
         enqueue(FINISH_UPLOAD, upload_id)
     uploads_expire(now)
-    for upload_id in _ids(Upload.objects.filter(state=State.DELETING)):
-        remove_now(upload_id)
+    gone = Upload.objects.filter(Q(leased_until=None) | Q(leased_until__lt=now), state=State.DELETING)
+    _remove_some(_ids(gone.filter(Q(writable_until=None) | Q(writable_until__lte=now))))
     tombstones_sweep(now)
 
 
 def uploads_expire(now: datetime) -> int:
     """Abort every unused upload that was idle for too long; how many."""
     idle = Upload.objects.filter(used=False, touched_at__lt=now - settings.YARDMASTER_UPLOAD_TTL)
-    expired = 0
+    expired: list[uuid.UUID] = []
     for upload_id in _ids(idle.exclude(state__in=[State.COMPLETING, State.DELETING])):
-        if mark_for_removal(idle.filter(pk=upload_id).exclude(state=State.COMPLETING)):
-            expired += 1
-            remove_now(upload_id)
-    return expired
+        expired += mark_for_removal(idle.filter(pk=upload_id).exclude(state=State.COMPLETING))
+    _remove_some(expired)
+    return len(expired)
+
+
+def _remove_some(upload_ids: Iterable[uuid.UUID]) -> None:
+    """As many as the sweep has time for; the next one continues."""
+    ends = time.monotonic() + _SWEPT_FOR
+    for upload_id in upload_ids:
+        if time.monotonic() > ends:
+            return
+        remove_now(upload_id)
 
 
 def _lock(namespace: Namespace, actor: User | None) -> None:
@@ -249,15 +256,6 @@ def _check_open(namespace: Namespace, actor: User | None, job_id: uuid.UUID | No
                 "too_many_open_uploads",
                 remedy="Complete one and make a version of it, or discard one: GET /api/v1/uploads/ lists them.",
             )
-
-
-def _clear_the_way(key_prefix: str) -> None:
-    earlier = Upload.objects.filter(key_prefix=key_prefix).first()
-    if earlier is not None:
-        upload_abort(earlier)
-        remove(earlier.pk)
-        # One whose addresses are still valid stays, with what it reserved, and gives its place up.
-        Upload.objects.filter(pk=earlier.pk).update(key_prefix=f"uploads/{earlier.pk}/replaced")
 
 
 def _ids(uploads: QuerySet[Upload]) -> list[uuid.UUID]:

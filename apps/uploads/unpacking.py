@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import IO
 
 from django.db import transaction
+from django.utils import timezone
 
 from apps.errors import QuotaExceeded, Unprocessable
 from apps.stores import storage
@@ -20,6 +21,7 @@ from apps.uploads.file_blocks import manifest_of, manifest_replace
 from apps.uploads.leases import Lease, LeaseLost
 from apps.uploads.manifest import INLINE_FILES, INLINE_UNPACKED_BYTES, LONGEST_FAULT, progress_forget
 from apps.uploads.models import Kind, State, Upload
+from apps.uploads.removal import tombstones_set
 from yardmaster.storage.archives import ArchiveRefused
 from yardmaster.storage.assembly import CRC_BUDGET, in_parallel
 from yardmaster.storage.base import ObjectMissing, Readable, StorageFull, key_join, read_chunks
@@ -33,6 +35,7 @@ from yardmaster.storage.zips import Zip
 
 _BUFFER = 1 << 18
 _SMALL = 1 << 20
+_UNPACKED = ".unpacked"
 _RESERVED_AHEAD = 64 << 20
 _FILES_AHEAD = 1_000
 """So that not each small file is a change of the namespace's account."""
@@ -59,6 +62,7 @@ def archive_unpack(upload: Upload, lease: Lease) -> None:
     [archive] = manifest_of(upload.pk)
     aside = _aside_of(upload)
     _step_aside(key_join(upload.key_prefix, archive.path), aside)
+    _leave_place(upload, lease)
     try:
         with (
             io.BufferedReader(_Watched(aside, archive.size, lease), _BUFFER) as file,
@@ -130,6 +134,20 @@ def _step_aside(key: str, aside: str) -> None:
         storage().delete(key)
     else:
         storage().move(key, aside)
+
+
+def _leave_place(upload: Upload, lease: Lease) -> None:
+    """Where the archive was sent whole, nothing closes its address: what it holds lies elsewhere, so that no late
+    writer puts the archive over an entry of its name, or beside them, where no quota counts it."""
+    if upload.writable_until is None or upload.key_prefix.endswith(_UNPACKED):
+        return
+    place = upload.key_prefix + _UNPACKED
+    with transaction.atomic():
+        mine = Upload.objects.filter(pk=upload.pk, lease=lease.token, state=State.COMPLETING)
+        if not mine.update(key_prefix=place):
+            raise LeaseLost
+        tombstones_set([upload.key_prefix], timezone.now())
+    upload.key_prefix = place
 
 
 def _entries(upload: Upload, archive: ListedFile, file: IO[bytes], lease: Lease) -> Iterator[Entry]:

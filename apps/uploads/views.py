@@ -69,7 +69,7 @@ class UploadView(ApiView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, upload_id: UUID) -> Response:
-        services.upload_abort(selectors.upload_for(self.user, upload_id))
+        services.upload_abort(selectors.upload_to_discard(self.user, upload_id))
         return Response(status=204)
 
 
@@ -91,7 +91,7 @@ class UploadFilesView(IdempotentPosts, ApiView):
 
     @extend_schema(request=MoreFilesSerializer, responses=UploadSummarySerializer)
     def post(self, request: Request, upload_id: UUID) -> Response:
-        upload = selectors.upload_for(self.user, upload_id)
+        upload = selectors.own_upload_for(self.user, upload_id)
         data = self.read(MoreFilesSerializer).validated_data
         return Response(UploadSummarySerializer(upload_extend(upload, data["files"], after=data["after"])).data)
 
@@ -104,7 +104,7 @@ class UploadPartsView(ApiView):
 
     @extend_schema(request=WantedPartsSerializer, responses=SignedPartsSerializer)
     def post(self, request: Request, upload_id: UUID) -> Response:
-        upload = selectors.upload_for(self.user, upload_id)
+        upload = selectors.own_upload_for(self.user, upload_id)
         urls = parts_sign(upload, self.read(WantedPartsSerializer).validated_data["parts"])
         return Response(signed_parts_json(urls))
 
@@ -118,7 +118,7 @@ class UploadCompleteView(IdempotentPosts, ApiView):
 
     @extend_schema(request=CompletionSerializer, responses={200: UploadSummarySerializer, 202: UploadSummarySerializer})
     def post(self, request: Request, upload_id: UUID) -> Response:
-        upload = selectors.upload_for(self.user, upload_id)
+        upload = selectors.own_upload_for(self.user, upload_id)
         data = self.read(CompletionSerializer).validated_data
         upload = services.upload_complete(upload, unpack=data["unpack"])
         return Response(UploadSummarySerializer(upload).data, status=200 if upload.is_complete else 202)

@@ -360,19 +360,6 @@ def test_an_upload_is_over_once_complete_or_aborted(stand):
         assert _content(stand.store, "k") == b"abc"
 
 
-def test_uploads_whose_ids_were_lost_are_aborted_by_their_key(stand):
-    lost = [stand.store.multipart_begin("mine", PART_SIZE) for _ in range(2)]
-    _send(stand, "mine", lost[0], 1, b"abc")
-    others = {key: stand.store.multipart_begin(key, PART_SIZE) for key in ("mine2", "m")}
-    stand.store.multipart_abort_all("mine")
-    stand.store.multipart_abort_all("mine")
-    for upload_id in lost:
-        with pytest.raises(UploadMissing):
-            stand.store.parts("mine", upload_id)
-    for key, upload_id in others.items():
-        assert stand.store.parts(key, upload_id) == []
-
-
 def test_an_upload_belongs_to_its_key(stand):
     upload_id = stand.store.multipart_begin("mine", PART_SIZE)
     assert _send(stand, "yours", upload_id, 1, b"abc").status_code == 404

@@ -1,4 +1,5 @@
-"""Who had a part in a model: who began the attempts of its job, whose code they ran, and whose models went into them.
+"""Who had a part in a model: who began the attempts of its job, who sent and made the code that they ran, and whose
+models went into them.
 
 A later attempt continues from the checkpoint of an earlier one, so that all attempts up to the exporting one count. A
 job may be retried by others than its owner, with other code. What is not known any more is an unknown user's.
@@ -15,6 +16,7 @@ from apps.accounts.models import User
 from apps.code.models import CodeVersion
 from apps.jobs.models import Job, JobAttempt
 from apps.registry.models import ModelVersion
+from apps.uploads.models import Upload
 
 _MOST_ATTEMPTS = 1_000
 """That are looked at. Of a job with more of them the rest is unknown."""
@@ -72,9 +74,13 @@ def makers_kept(version: ModelVersion) -> Makers:
 
 
 def _made_code(ids: set[uuid.UUID | None]) -> Makers:
-    found = CodeVersion.objects.filter(pk__in=[one for one in ids if one]).values_list("pk", "created_by")
-    known: dict[uuid.UUID | None, uuid.UUID | None] = dict(found)
-    return {(Part.CODE, known.get(one)) for one in ids}
+    """Who made these versions, and who sent their files: a version may be made of another's upload."""
+    rows = CodeVersion.objects.filter(pk__in=[one for one in ids if one])
+    found = {pk: (by, upload) for pk, by, upload in rows.values_list("pk", "created_by", "upload_id")}
+    uploads = Upload.objects.filter(pk__in=[upload for _, upload in found.values()])
+    senders = dict(uploads.values_list("pk", "created_by"))
+    users = {user for by, upload in found.values() for user in (by, senders.get(upload))}
+    return {(Part.CODE, user) for user in (users if len(found) == len(ids) else users | {None})}
 
 
 def _made_models(ids: set[uuid.UUID | None]) -> Makers:

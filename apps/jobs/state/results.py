@@ -21,7 +21,7 @@ from apps.jobs.models import Checkpoint, Job
 from apps.jobs.state.nudges import job_changed
 from apps.uploads.models import State, Upload
 from apps.uploads.selectors import stored_files
-from apps.uploads.services import upload_begin, upload_use, uploads_discard
+from apps.uploads.services import upload_abort, upload_begin, upload_use, uploads_discard
 from yardmaster.ids import folder_of, new_id
 from yardmaster.storage.file_list import ListedFile
 
@@ -40,27 +40,23 @@ def results_folder(job: Job) -> str:
 
 
 def checkpoint_begin(*, job: Job, attempt: int, step: int, files: Sequence[ListedFile]) -> Upload:
-    """Begin to upload the checkpoint of a step. One that is being sent starts again; a complete one of the same step
-    (of a task that started from scratch) stays until the new one is complete."""
-    same = Checkpoint.objects.filter(job=job, attempt=attempt, step=step)
-    upload = _begin(job, files, f"{results_folder(job)}/{attempt}/checkpoints/{step}", same)
+    """Begin to upload the checkpoint of a step, to a place of its own: what was signed for an earlier one writes
+    nothing into it. One that is being sent starts again; a complete one of the same step (of a task that started from
+    scratch) stays until the new one is complete."""
+    being_sent = Checkpoint.objects.filter(job=job, attempt=attempt, step=step, completed_at__isnull=True)
+    for earlier in Upload.objects.filter(pk__in=list(being_sent.values_list("upload_id", flat=True))):
+        upload_abort(earlier)  # before the bytes of the new one are reserved
+    upload = upload_begin(
+        namespace=job.namespace, actor=None, kind="checkpoint", files=files, job_id=job.pk,
+        key_prefix=f"{results_folder(job)}/{attempt}/checkpoints/{step}.{new_id()}", lock=lambda: lock_job(job.pk),
+    )  # fmt: skip
     with transaction.atomic():
-        same.filter(completed_at__isnull=True).delete()
+        lock_job(job.pk)  # of two at once, the later one counts
+        _drop(being_sent)
         Checkpoint.objects.create(
             id=new_id(), job=job, attempt=attempt, step=step, upload_id=upload.pk, size=upload.held
         )
     return upload
-
-
-def _begin(job: Job, files: Sequence[ListedFile], place: str, same: QuerySet[Checkpoint]) -> Upload:
-    """An upload to a place where nothing complete lies."""
-    complete = set(same.filter(completed_at__isnull=False).values_list("upload_id", flat=True))
-    taken = set(Upload.objects.filter(pk__in=complete).values_list("key_prefix", flat=True))
-    free = next(one for one in (place, *(f"{place}.{n}" for n in range(1, len(taken) + 2))) if one not in taken)
-    return upload_begin(
-        namespace=job.namespace, actor=None, kind="checkpoint", files=files, job_id=job.pk, key_prefix=free,
-        lock=lambda: lock_job(job.pk),
-    )  # fmt: skip
 
 
 def lock_job(job_id: uuid.UUID) -> None:

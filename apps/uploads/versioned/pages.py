@@ -31,7 +31,7 @@ from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import may, quota_of
 from apps.uploads.announcing import most_files
 from apps.uploads.models import Upload
-from apps.uploads.selectors import own_uploads, storage_used, upload_for
+from apps.uploads.selectors import own_uploads, storage_used, upload_to_discard
 from apps.uploads.services import upload_abort
 from apps.uploads.versioned import selectors, services
 from apps.uploads.versioned.models import Collection, Version
@@ -255,7 +255,7 @@ class UploadPage(VersionStorePage):
 
     def post(self, request: HttpRequest, collection_id: uuid.UUID | None = None) -> HttpResponse:
         """Discard an upload that was left open."""
-        upload: Upload = upload_for(self.user, uuid_in(request, "discard"))
+        upload: Upload = upload_to_discard(self.user, uuid_in(request, "discard"))
         upload_abort(upload)
         messages.success(request, "Upload discarded. Its reserved storage was released.")
         return redirect(request.path)

@@ -216,12 +216,9 @@ class Storage(Protocol):
         """Forget the upload and its parts. Absent: success."""
         ...
 
-    def multipart_abort_all(self, key: str) -> None:
-        """Forget every upload of this key, also those whose ids were lost. None: success."""
-        ...
-
     def clean_up(self, older_than: timedelta) -> None:
-        """Remove what verbs that were interrupted this long ago left behind. Nothing there: success."""
+        """Remove what verbs that were interrupted this long ago left behind, and uploads in parts that are as old and
+        empty, whose ids may be lost. Nothing there: success."""
         ...
 
     def read_url(

@@ -11,12 +11,15 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from typing import Any, overload
 
 from yardmaster.storage.base import Readable
 
 LONGEST_ENTRY = 64 << 10
 """Characters up to which one file, or one other value beside the files, is taken: a path is at most 512 bytes."""
+MOST_NAMES = 20
+"""Of one object. Requests that announce files have up to four."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,7 @@ _PIECE = 64 << 10
 
 
 class NotJson(ValueError):
-    """The text is no JSON object, or one value of it is longer than any that has a meaning here."""
+    """The text is no JSON object, or has more names or a longer value than any that has a meaning here."""
 
 
 Check = Callable[[int, Any], Any]
@@ -141,7 +144,9 @@ def read_object(source: Readable, listed: str, check: Check) -> dict[str, Any]:
     if text.peek() == "}":
         text.expect("}")
     else:
-        while True:
+        for number in count(1):
+            if number > MOST_NAMES:
+                raise NotJson(f"the object has more than {MOST_NAMES} names")
             name = text.value(str)
             text.expect(":")
             is_listed = name == listed and text.peek() == "["

@@ -193,10 +193,6 @@ class LocalStorage:
     def multipart_abort(self, key: str, upload_id: str) -> None:
         self._uploads.abort(key, upload_id)
 
-    def multipart_abort_all(self, key: str) -> None:
-        for upload_id in self._uploads.of_key(key):
-            self._uploads.abort(key, upload_id)
-
     def clean_up(self, older_than: timedelta) -> None:
         before = time.time() - older_than.total_seconds()
         with errors_translated("Cleaning up"):

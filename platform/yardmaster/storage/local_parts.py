@@ -108,24 +108,23 @@ class PartFolder:
 
     def abort(self, key: str, upload_id: str) -> None:
         with contextlib.suppress(UploadMissing, FileNotFoundError), errors_translated("Aborting an upload"):
-            # Under its new name no writer finds it: nothing is put into it while it is removed, nor after.
-            aside = self._root / f"{_ABORTED}{unused_name()}"
-            os.replace(self._folder(key, upload_id)[0], aside)
-            shutil.rmtree(aside, ignore_errors=True)
-
-    def of_key(self, key: str) -> list[str]:
-        """The ids of all open uploads of this key."""
-        found = []
-        with contextlib.suppress(FileNotFoundError):
-            for entry in os.scandir(self._root):
-                with contextlib.suppress(UploadMissing):
-                    self._folder(key, entry.name)
-                    found.append(entry.name)
-        return found
+            self._put_aside(self._folder(key, upload_id)[0])
 
     def clean_up(self, before: float) -> None:
-        """Remove what an `abort` that was interrupted before this time left."""
+        """Remove what an `abort` that was interrupted before this time left, and uploads that were begun before it and
+        to which nothing was sent: the id of one is lost where its process died before it could note it."""
         remove_older(self._root, before, _ABORTED)
+        with contextlib.suppress(FileNotFoundError):
+            for entry in os.scandir(self._root):
+                with contextlib.suppress(FileNotFoundError):  # completed or aborted meanwhile
+                    if _UPLOAD_ID.fullmatch(entry.name) and _is_empty_since(Path(entry.path), before):
+                        self._put_aside(Path(entry.path))
+
+    def _put_aside(self, folder: Path) -> None:
+        # Under its new name no writer finds it: nothing is put into it while it is removed, nor after.
+        aside = self._root / f"{_ABORTED}{unused_name()}"
+        os.replace(folder, aside)
+        shutil.rmtree(aside, ignore_errors=True)
 
     def _folder(self, key: str, upload_id: str) -> tuple[Path, int]:
         """The upload's folder and part size, if it is this key's."""
@@ -190,6 +189,11 @@ def _cut(place: Path, size: int) -> None:
         os.truncate(place, size)
         with place.open("rb") as file:
             os.fsync(file.fileno())
+
+
+def _is_empty_since(folder: Path, before: float) -> bool:
+    """Whether nothing was put into the folder of an upload since then, and nothing is there."""
+    return folder.stat().st_mtime < before and set(os.listdir(folder)) <= {"target"}
 
 
 def _read_mark(place: Path) -> Part | None:

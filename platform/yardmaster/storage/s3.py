@@ -267,12 +267,6 @@ class S3Storage:
         except UploadMissing:
             return
 
-    def multipart_abort_all(self, key: str) -> None:
-        bucket, name = self._place(key)
-        for found, upload_id, _ in list(self._client.uploads(bucket, name)):
-            if found == name:
-                self._client.abort(bucket, name, upload_id)
-
     def clean_up(self, older_than: timedelta) -> None:
         before = self._clock() - older_than
         for name, upload_id, begun in list(self._client.uploads(self._bucket, self._prefix)):

@@ -51,7 +51,10 @@ def test_the_tasks_bring_the_job_forward(world, ada):
     assert Job.objects.get(pk=job.pk).phase == "RUNNING"
 
 
-def test_large_uploads_leave_threads_to_jobs(monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "task"), [("upload_finish_quietly", tasks.finish_upload), ("upload_remove", tasks.remove_upload)]
+)
+def test_large_uploads_leave_threads_to_jobs(monkeypatch, name, task):
     """Four uploads of terabytes must not keep a worker of four threads from looking at jobs for hours."""
     begun: list[uuid.UUID] = []
     goes_on = threading.Event()
@@ -60,8 +63,8 @@ def test_large_uploads_leave_threads_to_jobs(monkeypatch):
         begun.append(upload_id)
         assert goes_on.wait(20)
 
-    monkeypatch.setattr(tasks, "upload_finish_quietly", slow)
-    threads = [threading.Thread(target=tasks.finish_upload, args=[str(uuid.uuid4())]) for _ in range(4)]
+    monkeypatch.setattr(tasks, name, slow)
+    threads = [threading.Thread(target=task, args=[str(uuid.uuid4())]) for _ in range(4)]
     for thread in threads:
         thread.start()
     deadline = time.monotonic() + 10
@@ -73,7 +76,7 @@ def test_large_uploads_leave_threads_to_jobs(monkeypatch):
     goes_on.set()
     for thread in threads:
         thread.join()
-    tasks.finish_upload(str(uuid.uuid4()))
+    task(str(uuid.uuid4()))
     assert len(begun) == tasks.UPLOADS_AT_ONCE + 1
 
 
@@ -89,11 +92,11 @@ def test_publishing_scans_and_reading_models_leave_a_thread_to_jobs(monkeypatch)
 
         return work
 
-    for name in ("publish", "bucket_scan", "contents_read", "upload_finish_quietly"):
+    for name in ("publish", "bucket_scan", "contents_read", "upload_finish_quietly", "upload_remove"):
         monkeypatch.setattr(tasks, name, slow(name))
     monkeypatch.setattr(tasks, "enqueue_now", lambda message, subject: woken.append((message, subject)))
     scanned = uuid.uuid4()
-    works = [tasks.publish_dataset] * 3 + [tasks.finish_upload, tasks.read_model]
+    works = [tasks.publish_dataset] * 3 + [tasks.finish_upload, tasks.remove_upload, tasks.read_model]
     threads = [threading.Thread(target=one, args=[str(uuid.uuid4())], daemon=True) for one in works]
     for thread in threads:
         thread.start()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from apps.namespaces.models import Membership, Namespace, Role
-from apps.uploads.models import StorageAccount
+from apps.uploads.models import StorageAccount, Upload
 from apps.uploads.storage_ledger import MOST
-from tests.integration.sending import begin, complete, send, store
+from tests.integration.sending import begin, complete, part, send, store
 
 __all__ = ["store"]
 
@@ -88,3 +88,54 @@ def test_keys_that_nobody_may_set_are_refused(ada, team, signed_in):
     body = {"kind": "dataset", "files": [{"path": "a", "size": 1}], "key_prefix": "code/x"}
     assert client.post("/api/v1/uploads/", body).status_code == 400
     assert client.post("/api/v1/tokens/", {"name": "x", "user": str(ada.pk)}).status_code == 400
+
+
+@pytest.fixture
+def members(team, bob) -> Namespace:
+    Membership.objects.filter(namespace=team, user=bob).update(role=Role.MEMBER)
+    return team
+
+
+def test_a_member_cannot_swap_the_bytes_of_anothers_upload(ada, bob, members, signed_in):
+    upload = begin(signed_in(ada), FILES, kind="code", namespace="team")
+    send(signed_in(ada), upload, FILES)
+    other, address = signed_in(bob), f"/api/v1/uploads/{upload['id']}/"
+    for path, body in (
+        ("parts/", {"parts": [part(0, 1, b"print(2)\n")]}),
+        ("files/", {"after": 1, "files": [{"path": "z.py", "size": 1}]}),
+        ("complete/", {}),
+    ):
+        answer = other.post(f"{address}{path}", body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
+        assert answer.json()["detail"] == "ada started this upload, and only they can send to it."
+        assert answer.json()["remedy"] == "Start an upload of your own."
+    assert other.get(address).status_code == 200, "what is under way in a team is seen by its members"
+    assert complete(signed_in(ada), upload["id"]).status_code == 200
+
+
+def test_a_manager_sends_to_no_upload_of_another_either(ada, bob, members, signed_in):
+    upload = begin(signed_in(bob), FILES, kind="code", namespace="team")
+    assert complete(signed_in(ada), upload["id"]).status_code == 403
+
+
+def test_an_upload_is_discarded_by_who_started_it_and_by_managers(ada, bob, members, signed_in):
+    of_ada, of_bob, other = (
+        f"/api/v1/uploads/{begin(signed_in(user), FILES, kind='code', namespace='team')['id']}/"
+        for user in (ada, bob, bob)
+    )
+    refused = signed_in(bob).delete(of_ada)
+    assert (refused.status_code, refused.json()["detail"]) == (403, "ada started this upload.")
+    assert refused.json()["remedy"] == "They or a manager of team can discard it."
+    page = signed_in(bob).post("/code/upload/", {"discard": of_ada.split("/")[-2]}, format="multipart")
+    assert page.status_code == 403
+    assert signed_in(bob).delete(of_bob).status_code == 204
+    assert signed_in(ada).delete(other).status_code == 204
+    assert signed_in(ada).get(of_ada).status_code == 200
+
+
+def test_an_upload_whose_sender_was_removed_is_continued_by_no_user(ada, bob, members, signed_in):
+    upload = begin(signed_in(bob), FILES, kind="code", namespace="team")
+    Upload.objects.update(created_by=None)
+    answer = complete(signed_in(bob), upload["id"])
+    assert answer.json()["detail"].startswith("A user who was removed started this upload")
+    assert signed_in(ada).delete(f"/api/v1/uploads/{upload['id']}/").status_code == 204

@@ -14,6 +14,7 @@ from apps.namespaces.models import Membership, Role
 from apps.namespaces.services import team_create
 from apps.registry.models import ModelVersion
 from apps.serving.services import spec_of
+from apps.uploads.models import Upload
 from tests.integration.jobs.test_task_api import sent
 from tests.integration.jobs.world import task_of
 from yardmaster.job.spec import Resources
@@ -37,6 +38,7 @@ def code(world, team):
     def make(user):
         version = world.code_version(user)
         CodeVersion.objects.filter(pk=version.pk).update(created_by=user)
+        Upload.objects.filter(pk=version.upload_id).update(created_by=user)
         Code.objects.filter(pk=version.parent_id).update(namespace=team)
         return str(version.pk)
 
@@ -112,6 +114,16 @@ def test_anothers_code_and_models_make_a_model_foreign(world, admin, bob, team, 
     assert asked(admin, his_code).startswith("bob wrote the code of version 1 of his code, and the engine")
     parts = {(one["part"], one["name"]) for one in further.source["makers"]}
     assert parts == {("run", "admin"), ("code", "admin"), ("model", "bob")}
+
+
+def test_a_version_made_of_anothers_upload_is_both_users_code(world, admin, bob, team, code):
+    mine = code(admin)
+    Upload.objects.filter(pk=CodeVersion.objects.get(pk=mine).upload_id).update(created_by=bob)
+    version = ended(world, world.launch(admin, team, code=mine, **SMALL))
+    world.engine.isolates = False
+    assert asked(admin, version).startswith("bob wrote the code of version 1 of digits, and the engine")
+    parts = {(one["part"], one["name"]) for one in version.source["makers"]}
+    assert parts == {("run", "admin"), ("code", "admin"), ("code", "bob")}
 
 
 def test_a_retry_asks_too_and_writes_it_down(world, admin, signed_in, version):

@@ -5,17 +5,19 @@ from __future__ import annotations
 import io
 import tarfile
 import uuid
+from datetime import timedelta
 
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
 from apps.namespaces.selectors import namespace_for, quota_of
 from apps.uploads import finishing, unpacking
 from apps.uploads.joining import uploads_join
-from apps.uploads.models import Kind, Upload
+from apps.uploads.models import FileBatch, FileBlock, Kind, State, Upload
 from apps.uploads.selectors import storage_used
-from apps.uploads.services import uploads_discard
-from tests.integration.sending import begin, complete, send, zipped
+from apps.uploads.services import uploads_discard, uploads_sweep
+from tests.integration.sending import begin, complete, part, send, zipped
 
 
 @pytest.fixture
@@ -55,6 +57,28 @@ def test_announced_files_are_charged_and_returned(ada, client, limited, django_c
     with django_capture_on_commit_callbacks(execute=True):
         uploads_discard([Upload.objects.get().pk])
     assert _files(ada) == 0
+
+
+def test_of_an_upload_that_failed_no_list_is_kept(ada, client):
+    """Its files count for no limit any more."""
+    content = {"not-an-archive.zip": b"this is no zip"}
+    upload = begin(client, content)
+    send(client, upload, content)
+    Upload.objects.update(writable_until=timezone.now() + timedelta(minutes=1))  # as on an S3 server
+    assert complete(client, upload["id"], unpack=True).json()["code"] == "not_a_zip"
+    row = Upload.objects.get()
+    assert (row.state, row.files_held, _files(ada)) == (State.FAILED, 0, 0)
+    assert row.held == len(content["not-an-archive.zip"]), "it may still be written"
+    assert not FileBlock.objects.exists()
+    assert not FileBatch.objects.exists()
+    address = f"/api/v1/uploads/{upload['id']}/"
+    assert client.get(address).json()["files"] == client.get(f"{address}files/").json()["results"] == []
+    assert client.post(f"{address}parts/", {"parts": [part(0, 1)]}).json()["code"] == "upload_not_open"
+    assert client.delete(address).status_code == 204
+    Upload.objects.update(writable_until=None)
+    uploads_sweep(timezone.now())
+    assert not Upload.objects.exists()
+    assert storage_used(namespace_for(ada, None)).reserved == 0
 
 
 def _tar(content: dict[str, bytes]) -> bytes:

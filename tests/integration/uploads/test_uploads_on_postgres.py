@@ -12,12 +12,15 @@ from apps.accounts.models import User
 from apps.datasets.models import Dataset, DatasetVersion
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError, QuotaExceeded
+from apps.jobs.models import Checkpoint
+from apps.jobs.state.results import checkpoint_begin
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespace_for, quota_of
 from apps.uploads.models import Upload
 from apps.uploads.selectors import storage_used
 from apps.uploads.services import upload_abort, upload_begin, upload_complete, upload_use
 from apps.uploads.versioned.services import collection_create, version_add
+from tests.integration.model_versions import job_of
 from tests.real.postgres import postgres_cluster, postgres_db
 from yardmaster.storage.file_list import ListedFile
 
@@ -110,12 +113,13 @@ def test_datasets_of_the_same_name_made_together_are_one(namespace):
     assert Upload.objects.filter(used=True).count() == 1
 
 
-def test_checkpoints_sent_to_the_same_place_together_are_one_upload(namespace):
+def test_checkpoints_of_one_step_that_are_begun_together_are_one_in_the_end(namespace):
+    job = job_of(User.objects.get())
+
     def checkpoint() -> Upload:
-        files = [ListedFile("model.index", 10)]
-        return upload_begin(namespace=namespace, actor=None, kind="checkpoint", files=files, key_prefix="jobs/j/1/c/5")
+        return checkpoint_begin(job=job, attempt=1, step=5, files=[ListedFile("model.index", 10)])
 
     found = outcomes([checkpoint] * 5)
     assert any(isinstance(one, Upload) for one in found)
-    assert Upload.objects.count() == 1
+    assert Upload.objects.get().pk == Checkpoint.objects.get().upload_id
     assert storage_used(namespace).reserved == 10

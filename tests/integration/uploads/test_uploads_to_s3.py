@@ -12,6 +12,7 @@ import pytest
 import urllib3
 from django.utils import timezone
 
+from apps.datasets.models import DatasetVersion
 from apps.namespaces.selectors import namespace_for
 from apps.stores import storage
 from apps.uploads import announcing, finishing, selectors
@@ -22,7 +23,7 @@ from apps.uploads.models import State, Upload
 from apps.uploads.removal import remove
 from apps.uploads.selectors import storage_used
 from apps.uploads.services import uploads_sweep
-from tests.integration.sending import begin, complete, part, sha256
+from tests.integration.sending import begin, complete, part, sha256, zipped
 from tests.real.object_stores import S3Server, minio_server
 from yardmaster.storage.s3 import S3Storage
 from yardmaster_runner.checksums import of_parts
@@ -48,11 +49,6 @@ def _signed(client, upload, content=CONTENT) -> list[dict]:
         for number in range(1, file["parts"] + 1)
     ]
     return client.post(f"/api/v1/uploads/{upload['id']}/parts/", {"parts": wanted}).json()["urls"]
-
-
-def _signed_part(client, upload, index: int, data: bytes) -> list[dict]:
-    wanted = {"parts": [part(index, 1, data)]}
-    return client.post(f"/api/v1/uploads/{upload['id']}/parts/", wanted).json()["urls"]
 
 
 def _put(signed: dict, data: bytes) -> int:
@@ -107,11 +103,8 @@ def test_what_a_late_writer_put_in_its_place_is_not_taken_for_the_file(client):
     upload = begin(client, content)
     [signed] = _signed(client, upload, content)
     key = f"{Upload.objects.get().key_prefix}/small"
-    storage().put(key, b"old")
-    assert _put(signed, b"new") == 200
-    [late] = _signed(client, upload, {"small": b"old"})
-    _signed(client, upload, content)
-    assert _put(late, b"old") == 200
+    late = storage().object_url(key, size=3, sha256=sha256(b"old"), expires=ADDRESS_LIFE)
+    assert _put(vars(late), b"old") == 200
     assert complete(client, upload["id"]).json()["code"] == "parts_missing"
     assert _put(signed, b"new") == 200
     assert complete(client, upload["id"]).status_code == 200
@@ -132,14 +125,34 @@ def test_many_small_files_are_listed_and_not_looked_at_one_by_one(client, monkey
     assert {one["path"]: one["sha256"] for one in files} == {path: sha256(data) for path, data in content.items()}
 
 
-def test_of_many_small_files_those_that_may_hold_other_bytes_are_looked_at(client):
-    content = {f"f{number:02}": b"content of %d" % number for number in range(25)}
-    upload, signed = _sent(client, content)
-    [other] = _signed_part(client, upload, 3, b"CONTENT of 3")
-    assert _put(other, b"CONTENT of 3") == 200
-    _signed_part(client, upload, 3, content["f03"])
-    assert complete(client, upload["id"]).json()["code"] == "parts_missing"
-    assert _put(signed[3], content["f03"]) == 200
+def test_addresses_of_one_file_all_write_the_same_bytes(client):
+    """Nothing closes an address, and a version never changes."""
+    upload = begin(client, {"a": b"print(1)", "b": b"print(3)"}, "code")
+    wanted = [part(0, 1, b"print(1)"), part(1, 1, b"print(3)")]
+    address = f"/api/v1/uploads/{upload['id']}/parts/"
+    urls = client.post(address, {"parts": wanted}).json()["urls"]
+    refused = client.post(address, {"parts": [part(0, 1, b"print(2)"), wanted[1]]})
+    assert (refused.status_code, refused.json()["code"]) == (409, "other_bytes")
+    assert [(one["field"], one["value"]) for one in refused.json()["errors"]] == [("files.0", "a")]
+    assert sha256(b"print(1)") in refused.json()["errors"][0]["message"]
+    assert "start a new one" in refused.json()["remedy"]
+    Upload.objects.update(writable_until=timezone.now() - timedelta(seconds=1))  # who began to send goes on for long
+    assert client.post(address, {"parts": [part(0, 1, b"print(2)")]}).status_code == 409
+    again = client.post(address, {"parts": wanted}).json()["urls"]
+    assert [_put(urls[0], b"print(1)"), _put(again[0], b"print(1)"), _put(again[1], b"print(3)")] == [200] * 3
+    assert complete(client, upload["id"]).status_code == 200
+
+
+def test_no_address_is_signed_for_other_bytes_than_were_announced(client):
+    files = [{"path": "a", "size": 3, "sha256": sha256(b"abc")}]
+    upload = client.post("/api/v1/uploads/", {"kind": "dataset", "files": files}).json()
+    address = f"/api/v1/uploads/{upload['id']}/parts/"
+    refused = client.post(address, {"parts": [part(0, 1, b"abd")]})
+    assert refused.status_code == 400
+    [problem] = refused.json()["errors"]
+    assert (problem["field"], problem["code"]) == ("parts.0.sha256", "checksum_mismatch")
+    [signed] = client.post(address, {"parts": [part(0, 1, b"abc")]}).json()["urls"]
+    assert _put(signed, b"abc") == 200
     assert complete(client, upload["id"]).status_code == 200
 
 
@@ -230,3 +243,22 @@ def test_a_tar_is_unpacked_into_the_store(client):
         with storage().open_range(f"{found.key_prefix}/{path}") as stream:
             assert stream.read(len(data) + 1) == data
     assert len(list(storage().list_prefix(found.key_prefix))) == 3
+
+
+def test_a_late_archive_takes_the_place_of_no_file_that_was_in_it_and_goes(client, ada):
+    """Its address outlives the archive."""
+    data = zipped({"data.zip": b"a file of this name", "b": b"abc"})
+    upload, [signed] = _sent(client, {"data.zip": data})
+    place = Upload.objects.get().key_prefix
+    assert complete(client, upload["id"], unpack=True).status_code == 200
+    made = client.post("/api/v1/datasets/", {"name": "d", "upload": upload["id"]}).json()
+    assert _put(signed, data) == 200, "S3 has no way to close an address"
+    version = DatasetVersion.objects.get(pk=made["latest"]["id"])
+    with storage().open_range(f"{version.key_prefix}/data.zip") as body:
+        assert body.read() == b"a file of this name"
+    assert len(list(storage().list_prefix(version.key_prefix))) == 2
+    uploads_sweep(timezone.now() + 3 * ADDRESS_LIFE)
+    assert list(storage().list_prefix(place)) == []
+    assert len(list(storage().list_prefix(version.key_prefix))) == 2
+    used = storage_used(namespace_for(ada, None))
+    assert (used.used, used.reserved) == (len(b"a file of this name") + 3, 0)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from yardmaster.storage import file_list
 from yardmaster.storage.file_list import (
     LONGEST_ENTRY,
+    MOST_NAMES,
     ListedFile,
     NotJson,
     pack,
@@ -109,6 +110,22 @@ def test_it_reads_what_json_says(value, ascii_only, indented):
 def test_what_is_no_json_or_too_long_is_refused(text):
     with pytest.raises(NotJson):
         _read(text)
+
+
+@pytest.mark.parametrize("is_same", [False, True])
+def test_more_names_than_an_object_has_end_the_reading(is_same):
+    text = "{" + ",".join(f'"{0 if is_same else number}":[]' for number in range(500_000))
+    source = io.BytesIO(text.encode())
+    tracemalloc.start()
+    try:
+        with pytest.raises(NotJson, match="more than 20 names"):
+            read_object(source, "files", lambda _, entry: entry)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert source.tell() <= 4 * LONGEST_ENTRY
+    assert peak < 2 << 20
+    assert len(_read("{" + ",".join(f'"{number}":1' for number in range(MOST_NAMES)) + "}")) == MOST_NAMES
 
 
 def test_entries_are_checked_as_they_come_and_the_rest_is_not_read():

@@ -332,14 +332,20 @@ def test_a_part_that_is_being_written_while_its_upload_is_aborted_is_refused_and
 
 def test_what_calls_that_were_cut_off_left_is_cleaned_up_once_it_is_old(store, tmp_path):
     store.put("k", b"kept")
-    upload = store.multipart_begin("l", 100)
+    upload, empty = store.multipart_begin("l", 3), store.multipart_begin("l", 3)
+    grant = PartGrant("l", upload, 1, 3, hashlib.sha256(b"abc").hexdigest())
+    store.part_write(grant, io.BytesIO(b"abc"))
     root = next(path for path in tmp_path.rglob("parts")).parent
     for left in ("new/x", "old/y/z", "parts/aborted-1/data"):
         (root / left).parent.mkdir(parents=True, exist_ok=True)
         (root / left).write_bytes(b"left")
     store.clean_up(timedelta(hours=1))
     assert (root / "new/x").exists()
+    assert store.parts("l", empty) == []
     store.clean_up(timedelta(seconds=-1))
     assert not any((root / left).exists() for left in ("new/x", "old/y", "parts/aborted-1"))
-    assert store.parts("l", upload) == []
+    with pytest.raises(UploadMissing):  # its id is lost where the process died that began it
+        store.parts("l", empty)
+    assert sorted(path.name for path in (root / "parts").iterdir()) == [upload]
+    assert [part.number for part in store.parts("l", upload)] == [1]
     assert store.stat("k").size == 4
