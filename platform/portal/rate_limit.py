@@ -36,11 +36,13 @@ _OBJECTS = "/storage/"
 _ID = r"[0-9a-fA-F-]{32,36}"
 _EXPENSIVE = re.compile(
     rf"/api/v1/jobs/{_ID}/logs/search/|/api/v1/dataset-versions/{_ID}/preview/|/api/v1/jobs/check/|/find/"
-    rf"|/api/v1/(?:code|dataset|model)-versions/{_ID}/(?:entries|files)/"
+    rf"|/api/v1/(?:code|dataset|model)-versions/{_ID}/(?:entries|files|archive)/"
+    rf"|/api/v1/dataset-versions/{_ID}/check/|/datasets/versions/{_ID}/check/"
     rf"|/api/v1/model-versions/{_ID}/predict/|/api/v1/services/{_ID}/v1/.+|/model-versions/{_ID}/try/predict/"
     rf"|/(?:code|datasets)/{_ID}/(?:compare/|changes/)?|/jobs/compare/|/jobs/launch/(?:preview|manifests)/"
 )
-"""Searches, comparisons, previews, lists of files (a thousand at a time), and what is parsed for them."""
+"""Searches, comparisons, previews, lists of files (a thousand at a time), what is parsed for them, and what reads all
+files of a version."""
 _SERVED = re.compile(
     rf"/api/v1/model-versions/{_ID}/predict/|/api/v1/services/{_ID}/.*|/model-versions/{_ID}/try/(?:[a-z]+/)?"
 )
@@ -56,6 +58,8 @@ _LAUNCHES = re.compile(
 )
 _LAUNCHING = ("POST", "PUT", "DELETE")
 _UPLOADS = re.compile(r"/api/v1/uploads/")
+_SENT = re.compile(rf"/api/v1/uploads/{_ID}/(?:files/|complete/)?")
+"""What asks the object store once for each of many files, or reads what was sent."""
 
 
 @dataclass(frozen=True)
@@ -104,17 +108,20 @@ def demand_of(kind: str, method: str, path: str, caller: Caller, address: str) -
         takings.append(_taking("launches", "LAUNCHES", caller))
     elif method == "POST" and _UPLOADS.fullmatch(path):
         takings.append(_taking("uploads", "UPLOADS", caller))
+    if _SENT.fullmatch(path) and caller.is_known:
+        work = Work(who, _places("sent", who, share=2))
     if _SERVED.fullmatch(path) and caller.is_known:
         work = Work(who, _places("served", who))
     return Demand(takings, [Slot(who, limits["AT_ONCE"], PATIENCE)], work)
 
 
-def _places(kind: str, who: str) -> Sequence[Slot]:
-    """Held only while the portal works on the request: a slow client holds none of what all share."""
+def _places(kind: str, who: str, share: int = 1) -> Sequence[Slot]:
+    """Held only while the portal works on the request: a slow client holds none of what all share. One `share`th of
+    them, so that all kinds together leave threads for what is short."""
     limits: dict[str, int] = settings.YARDMASTER_RATES
     return (
-        Slot(f"{kind} {who}", limits["EXPENSIVE_AT_ONCE"], PATIENCE),
-        Slot(kind, limits["EXPENSIVE_IN_ALL"], PATIENCE),
+        Slot(f"{kind} {who}", max(1, limits["EXPENSIVE_AT_ONCE"] // share), PATIENCE),
+        Slot(kind, max(1, limits["EXPENSIVE_IN_ALL"] // share), PATIENCE),
     )
 
 

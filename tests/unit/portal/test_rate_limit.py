@@ -45,6 +45,10 @@ def names(caller: Caller, method: str, path: str, kind: str = "http") -> list[st
         (ADA, "GET", f"/api/v1/dataset-versions/{ID}/entries/", ["user", "expensive"]),
         (ADA, "GET", f"/api/v1/model-versions/{ID}/files/", ["user", "expensive"]),
         (ADA, "GET", f"/api/v1/dataset-versions/{ID}/files/content/", ["user"]),
+        (ADA, "GET", f"/api/v1/dataset-versions/{ID}/check/", ["user", "expensive"]),
+        (ADA, "GET", f"/datasets/versions/{ID}/check/", ["user", "expensive"]),
+        (ADA, "GET", f"/api/v1/code-versions/{ID}/archive/", ["user", "expensive"]),
+        (ADA, "GET", f"/api/v1/uploads/{ID}/", ["user"]),
         (TASK, "GET", f"/api/v1/dataset-versions/{ID}/files/", ["task"]),
         (ADA, "GET", "/jobs/compare/", ["user", "expensive"]),
         (STRANGER, "GET", "/", ["stranger"]),
@@ -98,6 +102,17 @@ def test_who_waits_for_a_model_server_keeps_no_one_from_pages_of_data(path: str)
     found = demand_of("http", "GET", path, ADA, "10.0.0.1")
     assert [one.name for one in found.work.slots] == ["served user ada", "served"]
     assert demand_of("http", "GET", path, STRANGER, "10.0.0.1").work.slots == ()
+
+
+@pytest.mark.parametrize(
+    ("method", "below"), [("GET", ""), ("DELETE", ""), ("GET", "files/"), ("POST", "files/"), ("POST", "complete/")]
+)
+def test_what_asks_the_store_for_many_files_has_places_of_its_own(method: str, below: str):
+    path = f"/api/v1/uploads/{ID}/{below}"
+    found = demand_of("http", method, path, ADA, "10.0.0.1")
+    assert [(one.name, one.most) for one in found.work.slots] == [("sent user ada", 2), ("sent", 6)]
+    assert demand_of("http", method, path, STRANGER, "10.0.0.1").work.slots == ()
+    assert demand_of("http", "POST", f"/api/v1/uploads/{ID}/parts/", ADA, "10.0.0.1").work.slots == ()
 
 
 def test_the_list_of_services_waits_for_none():
