@@ -33,6 +33,7 @@ _UNCOUNTED = 50
 """Requests at once for `/healthz`, which the keeper of the processes asks for: more are told to come later."""
 READY = "/readyz"
 _OBJECTS = "/storage/"
+_READS = ("GET", "HEAD")
 _ID = r"[0-9a-fA-F-]{32,36}"
 _EXPENSIVE = re.compile(
     rf"/api/v1/jobs/{_ID}/logs/search/|/api/v1/dataset-versions/{_ID}/preview/|/api/v1/jobs/check/|/find/"
@@ -90,7 +91,8 @@ def demand_of(kind: str, method: str, path: str, caller: Caller, address: str) -
     who = f"{caller.kind} {caller.name}"
     if path.startswith(_OBJECTS):
         taking = _taking("objects", "JOB", Caller("stranger", address))
-        return Demand([taking], work=Work(f"objects {address}"), is_counted_here=True)
+        sent = () if method in _READS else [Slot(f"sent from {address}", limits["AT_ONCE"], PATIENCE)]
+        return Demand([taking], sent, Work(f"objects {address}"), is_counted_here=True)
     if caller.kind == "task":
         return Demand([_taking("task", "JOB", caller)], work=Work(who), is_counted_here=True)
     takings = [_taking(caller.kind, "USER" if caller.is_known else "STRANGER", caller)]

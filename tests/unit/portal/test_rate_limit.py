@@ -66,6 +66,12 @@ def test_tasks_are_counted_per_job_and_here():
     assert (found.is_counted_here, found.slots, found.takings[0].who) == (True, (), "task job")
 
 
+def test_parts_have_places_per_address_and_downloads_none():
+    found = demand_of("http", "PUT", "/storage/parts/x/1", STRANGER, "10.0.0.1")
+    assert [(one.name, one.most) for one in found.slots] == [("sent from 10.0.0.1", 100)]
+    assert demand_of("http", "GET", "/storage/objects/x", STRANGER, "10.0.0.1").slots == ()
+
+
 def test_sockets_have_places_per_user_and_per_address():
     found = demand_of("websocket", "GET", "/ws/jobs/", ADA, "10.0.0.1")
     assert [one.name for one in found.slots] == ["sockets user ada", "sockets at 10.0.0.1"]
