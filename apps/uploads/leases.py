@@ -23,23 +23,38 @@ class LeaseLost(Exception):
     """Another process completes or has removed this upload."""
 
 
-class Lease:
-    """The right to complete one upload, renewed while work continues."""
+class TooMuchWork(Exception):
+    """The work takes more of the processor than its owner has for it. It may be continued."""
 
-    def __init__(self, upload_id: uuid.UUID, token: uuid.UUID) -> None:
+
+class Lease:
+    """The right to complete one upload, renewed while work continues. `most_work`: seconds of the processor that the
+    work may take, None: any number."""
+
+    def __init__(self, upload_id: uuid.UUID, token: uuid.UUID, most_work: float | None = None) -> None:
         self.token = token
         self._rows = _completing(upload_id)
         self._renewed = time.monotonic()
         self._counting = threading.Lock()
         self._passed = 0
         self._lost = False
+        self._most_work = most_work
+        self._worked = 0.0
+        self._in_thread = threading.local()
 
     def passed(self, amount: int) -> None:
-        """`amount` more bytes were worked on; from any thread. Raises `LeaseLost` once that is known."""
+        """`amount` more bytes were worked on; from any thread. Raises `LeaseLost` once that is known, and
+        `TooMuchWork`."""
         if self._lost:
             raise LeaseLost
+        now = time.thread_time()
+        since = now - getattr(self._in_thread, "at", now)
+        self._in_thread.at = now
         with self._counting:
             self._passed += amount
+            self._worked += since
+        if self._most_work is not None and self._worked > self._most_work:
+            raise TooMuchWork
 
     def beat(self) -> None:
         """Called now and then by the thread that owns the database connection. Raises `LeaseLost`."""
@@ -58,11 +73,11 @@ class Lease:
         self._rows.filter(lease=self.token).update(leased_until=None)
 
 
-def lease_claim(upload_id: uuid.UUID) -> Lease | None:
+def lease_claim(upload_id: uuid.UUID, most_work: float | None = None) -> Lease | None:
     """The lease of an upload in state `completing`; None: another process has it, or the state is another."""
     token = new_id()
     is_mine = _LEASES.claim(_completing(upload_id), token, timezone.now(), LEASE)
-    return None if is_mine is None else Lease(upload_id, token)
+    return None if is_mine is None else Lease(upload_id, token, most_work)
 
 
 def _completing(upload_id: uuid.UUID) -> QuerySet[Upload]:
