@@ -5,9 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
 from datetime import timedelta
 
 from celery import shared_task
@@ -19,7 +16,7 @@ from apps.accounts.attempts import networks_clean
 from apps.accounts.browsers import browsers_clean
 from apps.api.idempotency import idempotency_clean
 from apps.audit.services import events_clean
-from apps.datasets.scanning import bucket_scan, buckets_sweep
+from apps.datasets.scanning import bucket_scan, buckets_sweep, scan_in_turn
 from apps.dispatch.messages import (
     ADMIT,
     CARRY_OUT_REMOVAL,
@@ -56,6 +53,7 @@ from apps.stores import log_store, storage
 from apps.uploads.finishing import upload_finish_quietly
 from apps.uploads.removal import upload_remove
 from apps.uploads.services import uploads_sweep
+from celery_worker.looks import Looks
 
 UPLOADS_AT_ONCE = 2
 """In one process: its other threads are left to jobs, which wait for no one's terabytes."""
@@ -68,10 +66,7 @@ READERS = {ATTEMPT_DECIDED: verdicts_note}
 STORES_CLEANED_AFTER = timedelta(hours=24)
 
 _upload_slots = threading.BoundedSemaphore(UPLOADS_AT_ONCE)
-_look_slot = threading.BoundedSemaphore(1)
-"""One scan of a bucket or one reading of a model at a time: how long they take is up to users."""
-_put_off: deque[tuple[str, str]] = deque(maxlen=100)
-"""Messages about those that found the slot taken. The sweep replaces those that do not fit."""
+_looks = Looks(READ_MODEL, SCAN_BUCKET, lambda message, subject: enqueue_now(message, subject))
 
 log = logging.getLogger(__name__)
 
@@ -136,27 +131,24 @@ def publish_dataset(job_id: str) -> None:
 @shared_task(name=READ_MODEL)  # type: ignore[untyped-decorator]
 def read_model(version_id: str) -> None:
     """Read what a version of a model says of itself."""
-    _one_look(contents_read, READ_MODEL, version_id)
+
+    def look(subject: uuid.UUID) -> uuid.UUID:
+        contents_read(subject)
+        return subject
+
+    _looks.one(READ_MODEL, uuid.UUID(version_id), look)
 
 
 @shared_task(name=SCAN_BUCKET)  # type: ignore[untyped-decorator]
 def scan_bucket(bucket_id: str) -> None:
-    """List some more of a bucket that is a dataset."""
-    _one_look(bucket_scan, SCAN_BUCKET, bucket_id)
+    """List some more of a bucket that is a dataset: of this one, or of one whose namespace has waited longer."""
 
+    def look(subject: uuid.UUID) -> uuid.UUID:
+        in_turn = scan_in_turn(timezone.now()) or subject
+        bucket_scan(in_turn)
+        return in_turn
 
-def _one_look(look: Callable[[uuid.UUID], None], message: str, subject: str) -> None:
-    """Only one at a time: the other threads are left to jobs. When one has ended, it wakes the next one."""
-    if not _look_slot.acquire(blocking=False):
-        _put_off.append((message, subject))
-        return
-    try:
-        look(uuid.UUID(subject))
-    finally:
-        _look_slot.release()
-        with suppress(IndexError):
-            message, subject = _put_off.popleft()
-            enqueue_now(message, uuid.UUID(subject))
+    _looks.one(SCAN_BUCKET, uuid.UUID(bucket_id), look)
 
 
 @shared_task(name="yardmaster.sweep_models")  # type: ignore[untyped-decorator]

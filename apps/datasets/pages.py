@@ -206,13 +206,15 @@ class DatasetCheckPage(pages.VersionStorePage):
 
     def get(self, request: HttpRequest, version_id: UUID) -> HttpResponse:
         version = cast(DatasetVersion, self.version(version_id))
-        files, size, faults = (pages.number_of(request, name) for name in ("files", "size", "faults"))
+        names = ("files", "size", "faults", "unread")
+        files, size, faults, unread = (pages.number_of(request, name) for name in names)
         after = request.GET.get("after", "")
         result = None
         if "go" in request.GET:
             result = version_check(version, after=after, patience=_CHECK_PATIENCE)
             files, size, faults = files + result.checked, size + result.bytes, faults + len(result.corrupt)
-        so_far = f"go=1&files={files}&size={size}&faults={faults}"
+            unread += len(result.unread)
+        so_far = f"go=1&files={files}&size={size}&faults={faults}&unread={unread}"
         following = f"?{so_far}&after={quote(result.next)}" if result and result.next is not None else ""
         context = {
             "item": version.parent,
@@ -222,6 +224,7 @@ class DatasetCheckPage(pages.VersionStorePage):
             "files": files,
             "size": size,
             "faults": faults,
+            "unread": unread,
             "breadcrumbs": self.way_to(version.parent),
         }
         part = bool(request.headers.get("HX-Request"))

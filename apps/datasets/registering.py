@@ -7,7 +7,7 @@ Not here: the scan itself (`scanning`), and reading the objects (`apps.buckets.a
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -32,6 +32,8 @@ from yardmaster.errors import Problem
 from yardmaster.job.spec_limits import shorten
 from yardmaster.storage.base import KeyRefused, key_segments
 
+FAILED_FOR = timedelta(days=1)
+"""How long a registration that failed is shown with its reason."""
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)
 _REGION = re.compile(r"[a-z0-9-]{1,63}", re.ASCII)
 
@@ -76,11 +78,14 @@ def bucket_register(
 
 def bucket_rescan(*, bucket: Bucket, user: User) -> Bucket:
     """List the bucket again. A version is made only where something has changed. One that is under way is not begun
-    twice."""
+    twice. Raises `Conflict`."""
     require_role(user, bucket.namespace, Role.MEMBER)
     refuse_closed(bucket.namespace)
     now = timezone.now()
     with transaction.atomic():
+        Namespace.objects.select_for_update().get(pk=bucket.namespace_id)
+        if Bucket.objects.filter(pk=bucket.pk).exclude(state=State.SCANNING).exists():
+            _refuse_many(bucket.namespace)
         idle = Bucket.objects.filter(pk=bucket.pk).exclude(state=State.SCANNING)
         if idle.update(
             state=State.SCANNING, asked_by=user, problem=None, scanned=0, scanned_bytes=0, last_path="", failures=0,
@@ -117,9 +122,11 @@ def datasets_using(secret_id: UUID) -> list[str]:
 
 
 def buckets_forget(now: datetime) -> int:
-    """Forget buckets whose dataset was deleted. Returns how many."""
+    """Forget buckets whose dataset was deleted, and, after `FAILED_FOR`, those whose first scan failed. Returns how
+    many."""
     gone = Bucket.objects.filter(dataset_id__isnull=False).exclude(state=State.SCANNING)
-    return int(gone.exclude(dataset_id__in=Dataset.objects.values("pk")).delete()[0])
+    never = Bucket.objects.filter(dataset_id__isnull=True, state=State.FAILED, ended_at__lte=now - FAILED_FOR)
+    return int(gone.exclude(dataset_id__in=Dataset.objects.values("pk")).delete()[0]) + int(never.delete()[0])
 
 
 def _refuse_bad(bucket: str, prefix: str, region: str) -> None:

@@ -5,8 +5,10 @@ killed costs a minute.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import islice
@@ -14,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Min, QuerySet
 from django.utils import timezone
 
 from apps.audit.services import record
@@ -52,6 +54,10 @@ RETRIES = 6
 _RETRY_FIRST, _RETRY_LONGEST = timedelta(seconds=5), timedelta(minutes=2)
 """Before a scan is tried again where the server did not answer."""
 _SWEPT = 50
+_TURNS: OrderedDict[UUID, int] = OrderedDict()
+"""The last turn that each namespace had in this process."""
+_TURN = itertools.count(1)
+_TURNS_REMEMBERED = 10_000
 _NO_RETRY = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AllAccessDisabled")
 
 
@@ -66,6 +72,22 @@ def buckets_sweep(now: datetime) -> None:
     for bucket_id in due(Bucket.objects.all(), "next_look_at", now).values_list("pk", flat=True)[:_SWEPT]:
         enqueue(SCAN_BUCKET, bucket_id)
     buckets_forget(now)
+
+
+def scan_in_turn(now: datetime) -> UUID | None:
+    """The scan that this process takes up next: the oldest that is due of the namespace that has waited longest for
+    one, however many buckets another has. None: none is due."""
+    rows = Bucket.objects.filter(state=State.SCANNING, next_look_at__lte=now)
+    waiting = list(rows.values_list("namespace_id").annotate(first=Min("next_look_at")))
+    if not waiting:
+        return None
+    namespace_id, _ = min(waiting, key=lambda one: (_TURNS.get(one[0], 0), one[1]))
+    _TURNS[namespace_id] = next(_TURN)
+    _TURNS.move_to_end(namespace_id)
+    while len(_TURNS) > _TURNS_REMEMBERED:
+        _TURNS.popitem(last=False)
+    found = rows.filter(namespace_id=namespace_id).order_by("next_look_at").values_list("pk", flat=True)
+    return found.first()
 
 
 def bucket_scan(bucket_id: UUID, *, clock: Callable[[], float] = time.monotonic) -> None:

@@ -129,9 +129,11 @@ class CorruptSerializer(serializers.Serializer[Any]):
 
 
 class CheckResultSerializer(serializers.Serializer[Any]):
-    """Files whose bytes were read and compared. Where `next` is not null, continue with `?after=` it."""
+    """Files whose bytes were read and compared. Where `next` is not null, continue with `?after=` it. `unread`: paths
+    of files that take too long to be read in one request; they were not compared."""
 
     checked = serializers.IntegerField()
     bytes = serializers.IntegerField()
     corrupt = CorruptSerializer(many=True)
+    unread = serializers.ListField(child=serializers.CharField())
     next = serializers.CharField(allow_null=True)

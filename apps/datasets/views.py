@@ -31,7 +31,7 @@ from apps.uploads.versioned.serializers import (
     NewVersionSerializer,
 )
 
-_AFTER = OpenApiParameter("after", str, description="Continue after this path: `next` of the previous response.")
+_AFTER = OpenApiParameter("after", str, description="Continue here: `next` of the previous response.")
 
 
 @extend_schema_view(

@@ -10,6 +10,7 @@ import io
 import itertools
 import json
 import math
+import time
 import uuid
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,8 @@ from yardmaster.storage.base import StorageError
 from yardmaster_runner.data.description import is_shard
 
 MOST_RECORDS = 50
+PATIENCE = 2.0
+"""Seconds for all inputs together: the web process reads the records, and one of 100,000 fields takes 40 ms."""
 MOST_FILES = 2000
 _LOOKED_AT = 4 << 20
 """Bytes of a file that are read at most, and of what is unpacked of them."""
@@ -44,11 +47,14 @@ _FIRST = ("test", "valid", "eval", "train")
 
 def sample_in(form: Form, user: User, version: ModelVersion, number: int) -> Form | None:
     """The form filled with one example of the data, the `number`th (from 0, again from the first after the last); None
-    where no example fits it."""
+    where no example fits it, of those that can be read in `PATIENCE`."""
+    until = time.monotonic() + PATIENCE
     for files in _files_of_inputs(user, version):
-        examples = [found for one in _records(files) if (found := _filled(form, one)) is not None]
+        examples = [found for one in _records(files, until) if (found := _filled(form, one)) is not None]
         if examples:
             return examples[number % len(examples)]
+        if time.monotonic() > until:
+            break
     return None
 
 
@@ -77,8 +83,9 @@ def _files_of_inputs(user: User, version: ModelVersion) -> Iterator[list[StoredF
         yield list(itertools.islice(files_of(data), MOST_FILES))
 
 
-def _records(files: Sequence[StoredFile]) -> Iterator[Mapping[str, Feature]]:
-    """The first records of the file that was most likely kept apart from training."""
+def _records(files: Sequence[StoredFile], until: float) -> Iterator[Mapping[str, Feature]]:
+    """The first records of the file that was most likely kept apart from training; one at least, and none that is begun
+    after `until`."""
     shards = [one for one in files if is_shard(one.path) and one.size]
     if not shards:
         return
@@ -94,6 +101,8 @@ def _records(files: Sequence[StoredFile]) -> Iterator[Mapping[str, Feature]]:
     try:
         for record in itertools.islice(read_records(source, longest=1 << 20, check_data=False), MOST_RECORDS):
             yield parse_example(record.data, most=_VALUES)
+            if time.monotonic() > until:
+                return
     except (Damaged, NotAnExample):
         return
 

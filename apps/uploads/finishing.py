@@ -23,9 +23,10 @@ from apps.errors import Conflict, DomainError, Unprocessable, error_to_json
 from apps.stores import storage
 from apps.uploads import storage_ledger
 from apps.uploads.file_blocks import manifest_of, manifest_replace
-from apps.uploads.leases import Lease, LeaseLost, lease_claim
+from apps.uploads.leases import Lease, LeaseLost, TooMuchWork, lease_claim
 from apps.uploads.manifest import (
     FILES_AT_ONCE,
+    INLINE_WORK,
     SentFile,
     files_forget,
     found_note,
@@ -57,10 +58,10 @@ def upload_finish(upload_id: uuid.UUID, *, in_request: bool = False) -> bool:
 
     What is wrong with the upload is kept in `problem`, takes it back to `open` (or to `failed` where sending again
     cannot help) and is raised as `DomainError` or `StorageFull`. Where the store does not answer, `Unavailable` is
-    raised and the state stays: the next call continues. False, with `in_request` only: the files are put together, but
-    unpacking them is left to a worker.
+    raised and the state stays: the next call continues. False, with `in_request` only: unpacking the files, or what
+    takes too much work, is left to a worker.
     """
-    lease = lease_claim(upload_id)
+    lease = lease_claim(upload_id, INLINE_WORK if in_request else None)
     if lease is None:
         return True
     upload = Upload.objects.select_related("namespace").get(pk=upload_id)
@@ -72,6 +73,9 @@ def upload_finish(upload_id: uuid.UUID, *, in_request: bool = False) -> bool:
                 return False
             archive_unpack(upload, lease)
         _conclude(upload, lease)
+    except TooMuchWork:
+        lease.release()
+        return False
     except LeaseLost:
         remove_after_loss(upload)
     except (DomainError, YardmasterError) as error:

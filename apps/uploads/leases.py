@@ -24,23 +24,38 @@ class LeaseLost(Exception):
     """Another process completes, removes or has removed this upload."""
 
 
-class Lease:
-    """The right to work on one upload in its state, renewed while work continues."""
+class TooMuchWork(Exception):
+    """The work takes more of the processor than its owner has for it. It may be continued."""
 
-    def __init__(self, rows: QuerySet[Upload], token: uuid.UUID) -> None:
+
+class Lease:
+    """The right to work on one upload in its state, renewed while work continues. `most_work`: seconds of the processor
+    that the work may take, None: any number."""
+
+    def __init__(self, rows: QuerySet[Upload], token: uuid.UUID, most_work: float | None = None) -> None:
         self.token = token
         self._rows = rows
         self._renewed = time.monotonic()
         self._counting = threading.Lock()
         self._passed = 0
         self._lost = False
+        self._most_work = most_work
+        self._worked = 0.0
+        self._in_thread = threading.local()
 
     def passed(self, amount: int) -> None:
-        """`amount` more bytes were worked on; from any thread. Raises `LeaseLost` once that is known."""
+        """`amount` more bytes were worked on; from any thread. Raises `LeaseLost` once that is known, and
+        `TooMuchWork`."""
         if self._lost:
             raise LeaseLost
+        now = time.thread_time()
+        since = now - getattr(self._in_thread, "at", now)
+        self._in_thread.at = now
         with self._counting:
             self._passed += amount
+            self._worked += since
+        if self._most_work is not None and self._worked > self._most_work:
+            raise TooMuchWork
 
     def beat(self) -> None:
         """Called now and then by the thread that owns the database connection. Raises `LeaseLost`."""
@@ -59,9 +74,9 @@ class Lease:
         self._rows.filter(lease=self.token).update(leased_until=None)
 
 
-def lease_claim(upload_id: uuid.UUID) -> Lease | None:
+def lease_claim(upload_id: uuid.UUID, most_work: float | None = None) -> Lease | None:
     """The lease of an upload in state `completing`; None: another process has it, or the state is another."""
-    return _claim(Upload.objects.filter(pk=upload_id, state=State.COMPLETING))
+    return _claim(Upload.objects.filter(pk=upload_id, state=State.COMPLETING), most_work)
 
 
 def removal_claim(upload_id: uuid.UUID) -> Lease | None:
@@ -69,7 +84,7 @@ def removal_claim(upload_id: uuid.UUID) -> Lease | None:
     return _claim(Upload.objects.filter(pk=upload_id, state=State.DELETING))
 
 
-def _claim(rows: QuerySet[Upload]) -> Lease | None:
+def _claim(rows: QuerySet[Upload], most_work: float | None = None) -> Lease | None:
     token = new_id()
     is_mine = _LEASES.claim(rows, token, timezone.now(), LEASE)
-    return None if is_mine is None else Lease(rows, token)
+    return None if is_mine is None else Lease(rows, token, most_work)

@@ -38,6 +38,9 @@ ADDRESS_LIFE = timedelta(minutes=15)
 INLINE_BYTES = 256 << 20
 INLINE_FILES = 500
 """Up to here `complete` does its work within the request, a second or two; beyond, a worker does it."""
+INLINE_WORK = 2.0
+"""Seconds of the processor that this may take there, whatever the files are: then a worker continues. A MiB of empty
+TFRecord records is 65,536 records to count."""
 INLINE_ARCHIVE_BYTES = 16 << 20
 """The same for an archive that is unpacked. Of these only a zip that says that it holds little is unpacked at once
 (`unpacking.is_quick`): what others hold is known at their end."""

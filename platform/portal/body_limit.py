@@ -2,7 +2,8 @@
 
 Django writes every body to memory or to a temporary file before any view sees the request, however long it is and
 whatever client sends it. So the limits are here: bytes per address (`LIMITS`), a small number of bytes until the caller
-is known, a time, and a sum over all bodies that are held at once.
+is known, a time, and a sum over all bodies that are held at once. One caller has a share of it, and an eighth is for
+small bodies, such as forms.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -19,7 +22,7 @@ from apps.api.problems import ApiProblem, answer_to, unavailable
 from apps.errors import TooLarge
 from apps.serving.dialing import MOST_BODY
 from apps.stores import storage
-from portal.callers import brings_credential, caller_of
+from portal.callers import address_of, brings_credential, caller_of
 from portal.refusals import Application, Message, Receive, Send, refuse
 from yardmaster.storage.base import AddressRefused
 
@@ -59,6 +62,40 @@ _IN_MEMORY = 2_621_440
 """Bytes of a body that Django holds in memory; the rest is on disk (its FILE_UPLOAD_MAX_MEMORY_SIZE)."""
 
 
+_RESERVED = 8
+"""One part in so many of what may be held is for small bodies."""
+
+
+@dataclass
+class Held:
+    """Bytes of bodies in this process's memory, in all and by caller. A body is small up to `FORM` bytes."""
+
+    is_small: bool
+    total: int = 0
+    by_caller: Counter[str] = field(default_factory=Counter)
+
+    def require_room(self, who: str, more: int) -> None:
+        """Raises `ApiProblem` where so many bytes more would be too many, of this caller or of all."""
+        everything: int = settings.YARDMASTER_BODIES_TOTAL
+        reserved = everything // _RESERVED
+        most, share = (
+            (reserved, max(FORM, reserved // 4)) if self.is_small else (everything - reserved, everything // 2)
+        )
+        if self.by_caller[who] + more > share:
+            raise unavailable("The portal is receiving too much from you at once.")
+        if self.total + more > most:
+            raise unavailable("The portal is receiving too much at once.")
+
+    def add(self, who: str, size: int) -> None:
+        self.total += size
+        self.by_caller[who] += size
+        if not self.by_caller[who]:
+            del self.by_caller[who]
+
+
+SMALL, LARGE = Held(is_small=True), Held(is_small=False)
+
+
 class BodyLimit:
     """Around the rest of the application. Answers with a problem: 401, 408, 413 or 503."""
 
@@ -86,9 +123,6 @@ class BodyLimit:
 class _Body:
     """One body on its way in: cut off, as if the client had gone, once there is a problem with it."""
 
-    held = 0
-    """Bytes of all bodies that are in this process's memory."""
-
     def __init__(self, scope: Any, receive: Receive, send: Send) -> None:
         path = scope["path"]
         self._scope = scope
@@ -99,6 +133,7 @@ class _Body:
         self._send = send
         self._begun = time.monotonic()
         self._received = self._mine = 0
+        self._held, self._who = SMALL, address_of(scope)
         self._is_whole = self._is_known = False
         self.problem: ApiProblem | None = None
         self.answered = False
@@ -112,8 +147,22 @@ class _Body:
         if size > self._limit:
             message = f"A request may carry {self._limit} bytes here."
             raise answer_to(TooLarge(message, remedy="Send less at once; files go up in parts."))
-        if _Body.held + min(size, _IN_MEMORY) - self._mine > settings.YARDMASTER_BODIES_TOTAL:
-            raise unavailable("The portal is receiving too much at once.")
+        if size > FORM and self._held is SMALL:
+            await self._become_large()
+        self._held.require_room(self._who, min(size, _IN_MEMORY) - self._mine)
+
+    async def _become_large(self) -> None:
+        mine = self._mine
+        self.release()
+        if self._is_known:
+            caller = await caller_of(self._scope)
+            self._who = f"{caller.kind} {caller.name}"
+        self._held = LARGE
+        self._hold(mine)
+
+    def _hold(self, more: int) -> None:
+        self._mine += more
+        self._held.add(self._who, more)
 
     async def receive(self) -> Message:
         if self.problem is not None:
@@ -139,17 +188,14 @@ class _Body:
 
     def release(self) -> None:
         """The request is over."""
-        _Body.held -= self._mine
-        self._mine = 0
+        self._hold(-self._mine)
 
     async def _take(self, message: Message) -> None:
         size = len(message.get("body", b""))
         self._is_whole = not message.get("more_body", False)
         self._received += size
         await self.expect(self._received)
-        more = min(self._received, _IN_MEMORY) - self._mine
-        self._mine += more
-        _Body.held += more
+        self._hold(min(self._received, _IN_MEMORY) - self._mine)
 
     def _patience(self) -> float:
         """Seconds until the next piece must be there."""

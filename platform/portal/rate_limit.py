@@ -8,6 +8,7 @@ in (`apps.accounts.attempts`), sizes of bodies (`body_limit`).
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Sequence
@@ -33,14 +34,26 @@ _UNCOUNTED = 50
 """Requests at once for `/healthz`, which the keeper of the processes asks for: more are told to come later."""
 READY = "/readyz"
 _OBJECTS = "/storage/"
+_READS = ("GET", "HEAD")
 _ID = r"[0-9a-fA-F-]{32,36}"
 _EXPENSIVE = re.compile(
     rf"/api/v1/jobs/{_ID}/logs/search/|/api/v1/dataset-versions/{_ID}/preview/|/api/v1/jobs/check/|/find/"
     rf"|/api/v1/(?:code|dataset|model)-versions/{_ID}/(?:entries|files)/"
+    rf"|/api/v1/dataset-versions/{_ID}/check/|/datasets/versions/{_ID}/check/"
     rf"|/api/v1/model-versions/{_ID}/predict/|/api/v1/services/{_ID}/v1/.+|/model-versions/{_ID}/try/predict/"
     rf"|/(?:code|datasets)/{_ID}/(?:compare/|changes/)?|/jobs/compare/|/jobs/launch/(?:preview|manifests)/"
 )
-"""Searches, comparisons, previews, lists of files (a thousand at a time), and what is parsed for them."""
+"""Searches, comparisons, previews, lists of files (a thousand at a time), what is parsed for them, and what reads all
+files of a version."""
+_ARCHIVES = re.compile(
+    rf"/api/v1/(?:code|dataset|model)-versions/{_ID}/archive/|/model-versions/{_ID}/archive/"
+    rf"|(?:/api/v1)?/jobs/{_ID}/outputs/archive/"
+)
+"""What is made while it is sent: each holds a list of its files, of up to 70 MB, in a temporary file until the client
+has read it."""
+_ARCHIVES_AT_ONCE = 3
+_READ_WITHIN = 60.0
+"""Seconds in which the client has to read a piece of one, of 64 KiB."""
 _SERVED = re.compile(
     rf"/api/v1/model-versions/{_ID}/predict/|/api/v1/services/{_ID}/.*|/model-versions/{_ID}/try/(?:[a-z]+/)?"
 )
@@ -56,6 +69,8 @@ _LAUNCHES = re.compile(
 )
 _LAUNCHING = ("POST", "PUT", "DELETE")
 _UPLOADS = re.compile(r"/api/v1/uploads/")
+_SENT = re.compile(rf"/api/v1/uploads/{_ID}/(?:files/|complete/)?")
+"""What asks the object store once for each of many files, or reads what was sent."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +81,8 @@ class Demand:
     slots: Sequence[Slot] = ()
     work: Work = field(default_factory=Work)
     is_counted_here: bool = False
+    read_within: float | None = None
+    """Seconds that the client may leave each piece of the answer unread."""
 
 
 def open_demand_of(path: str, address: str) -> Demand | None:
@@ -86,7 +103,8 @@ def demand_of(kind: str, method: str, path: str, caller: Caller, address: str) -
     who = f"{caller.kind} {caller.name}"
     if path.startswith(_OBJECTS):
         taking = _taking("objects", "JOB", Caller("stranger", address))
-        return Demand([taking], work=Work(f"objects {address}"), is_counted_here=True)
+        sent = () if method in _READS else [Slot(f"sent from {address}", limits["AT_ONCE"], PATIENCE)]
+        return Demand([taking], sent, Work(f"objects {address}"), is_counted_here=True)
     if caller.kind == "task":
         return Demand([_taking("task", "JOB", caller)], work=Work(who), is_counted_here=True)
     takings = [_taking(caller.kind, "USER" if caller.is_known else "STRANGER", caller)]
@@ -97,24 +115,31 @@ def demand_of(kind: str, method: str, path: str, caller: Caller, address: str) -
         ]
         return Demand(takings, sockets)
     work = Work(who)
-    if _EXPENSIVE.fullmatch(path):
+    slots, read_within = [Slot(who, limits["AT_ONCE"], PATIENCE)], None
+    if _ARCHIVES.fullmatch(path) and caller.is_known:
+        slots.append(Slot(f"archives {who}", _ARCHIVES_AT_ONCE, PATIENCE))
+        read_within = _READ_WITHIN
+    if _EXPENSIVE.fullmatch(path) or read_within:
         takings.append(_taking("expensive", "EXPENSIVE", caller))
         work = Work(who, _places("expensive", who) if caller.is_known else ())  # a stranger is sent to sign in
     elif method in _LAUNCHING and _LAUNCHES.fullmatch(path):
         takings.append(_taking("launches", "LAUNCHES", caller))
     elif method == "POST" and _UPLOADS.fullmatch(path):
         takings.append(_taking("uploads", "UPLOADS", caller))
+    if _SENT.fullmatch(path) and caller.is_known:
+        work = Work(who, _places("sent", who, share=2))
     if _SERVED.fullmatch(path) and caller.is_known:
         work = Work(who, _places("served", who))
-    return Demand(takings, [Slot(who, limits["AT_ONCE"], PATIENCE)], work)
+    return Demand(takings, slots, work, read_within=read_within)
 
 
-def _places(kind: str, who: str) -> Sequence[Slot]:
-    """Held only while the portal works on the request: a slow client holds none of what all share."""
+def _places(kind: str, who: str, share: int = 1) -> Sequence[Slot]:
+    """Held only while the portal works on the request: a slow client holds none of what all share. One `share`th of
+    them, so that all kinds together leave threads for what is short."""
     limits: dict[str, int] = settings.YARDMASTER_RATES
     return (
-        Slot(f"{kind} {who}", limits["EXPENSIVE_AT_ONCE"], PATIENCE),
-        Slot(kind, limits["EXPENSIVE_IN_ALL"], PATIENCE),
+        Slot(f"{kind} {who}", max(1, limits["EXPENSIVE_AT_ONCE"] // share), PATIENCE),
+        Slot(kind, max(1, limits["EXPENSIVE_IN_ALL"] // share), PATIENCE),
     )
 
 
@@ -134,7 +159,9 @@ class RateLimit:
             headers = await _counted(demand)
             scope[WORK] = demand.work
             async with self._slots.hold(demand.slots):
-                await self._inner(scope, receive, _telling(scope, send, headers))
+                await self._inner(scope, receive, _telling(scope, _patient(send, demand.read_within), headers))
+        except _NotRead:
+            return  # the server closes the connection, as the answer has no end
         except (ApiProblem, TooMany) as problem:
             await refuse(scope, send, problem)
 
@@ -170,6 +197,25 @@ def headers_of(takings: Sequence[Taking], outcome: Outcome) -> dict[str, str]:
         "RateLimit-Policy": f'"{allowance.name}";q={allowance.amount};w={allowance.seconds}',
         "RateLimit": f'"{allowance.name}";r={left};t={reset}',
     }
+
+
+class _NotRead(Exception):
+    """The client has not read a piece of the answer in time."""
+
+
+def _patient(send: Send, seconds: float | None) -> Send:
+    """`send` that gives up a client that does not read."""
+    if seconds is None:
+        return send
+
+    async def within(message: Message) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await send(message)
+        except TimeoutError as error:
+            raise _NotRead from error
+
+    return within
 
 
 def _telling(scope: Any, send: Send, headers: dict[str, str]) -> Send:

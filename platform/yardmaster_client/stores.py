@@ -71,13 +71,14 @@ class Store(Generic[Item, Version]):
         return dict(self._transport.get(f"dataset-versions/{version_id}/preview/", path=path))
 
     def check(self, version_id: str) -> Sequence[dict[str, str]]:
-        """Have the portal read every file of a dataset's version and compare it with its checksum. The damaged ones:
+        """Have the portal read every file of a dataset's version and compare it with its checksum. The damaged ones,
+        and those that take too long to be read there and were not compared (`found` is empty):
         `{"path", "expected", "found", "message"}`. Blocks while there is more to read."""
         corrupt: Sequence[dict[str, str]] = ()
         after = ""
         while True:
             page = self._transport.get(f"dataset-versions/{version_id}/check/", after=after)
-            corrupt = (*corrupt, *page["corrupt"])
+            corrupt = (*corrupt, *page["corrupt"], *map(_unread, page.get("unread", ())))
             if page["next"] is None:
                 return corrupt
             after = page["next"]
@@ -143,3 +144,8 @@ class Store(Generic[Item, Version]):
         if {path: one.size for path, one in there.items()} != {one.path: one.size for one in files}:
             return False
         return all(checksum_of(one.source, one.size, there[one.path].sha256) == there[one.path].sha256 for one in files)
+
+
+def _unread(path: str) -> dict[str, str]:
+    message = "It takes too long to be read by the portal, and was not compared: download it and compare its SHA-256."
+    return {"path": path, "expected": "", "found": "", "message": message}

@@ -1,7 +1,7 @@
 """`python -m yardmaster_runner.volume_remove`: remove a version of a dataset from the data volume, or log directories
 of deleted jobs from the log volume, as a task of a job.
 
-Folders that their owner may not read or write are opened first. What cannot be removed of one job does not keep the
+What cannot be removed of one job does not keep the
 logs of the others there: the last line says of which jobs something is left, and the portal reads it (`left_of`).
 
 The marker goes first, so that no task that begins meanwhile takes what is left for the version. Tasks that have it open
@@ -10,16 +10,14 @@ fail when its files are gone: the portal does not launch this while jobs read fr
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import shutil
-import stat
 import sys
 from typing import Any, List, Optional, Sequence, Tuple
 
 from yardmaster_runner.cache import inside
 from yardmaster_runner.own_programs import Orders, orders
+from yardmaster_runner.removing import remove_tree
 from yardmaster_runner.volume import OnVolume
 
 _LEFT = re.compile(
@@ -82,25 +80,7 @@ def _remove_folder(folder: str) -> None:
         os.lstat(folder)
     except FileNotFoundError:
         return
-    try:
-        shutil.rmtree(folder)
-    except OSError:
-        _open_up(folder)
-        shutil.rmtree(folder)
-
-
-def _open_up(folder: str) -> None:
-    """A script may have left folders that it could not read or write itself. Links are not followed."""
-    _allow(folder)
-    for place, folders, _ in os.walk(folder):
-        for name in folders:
-            _allow(os.path.join(place, name))
-
-
-def _allow(folder: str) -> None:
-    with contextlib.suppress(OSError):  # of another user: then it may be open all the same
-        if not os.path.islink(folder):
-            os.chmod(folder, stat.S_IRWXU)
+    remove_tree(folder)
 
 
 def main(given: Any = None) -> int:

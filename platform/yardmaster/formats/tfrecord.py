@@ -111,7 +111,8 @@ def looks_like_tfrecord(start: bytes) -> bool:
 class RecordCounter:
     """Counts the records of a file that is fed to it in pieces.
 
-    The lengths' CRCs are all checked; the data's as long as `crc_budget` bytes last, where a record lies in one piece.
+    The lengths' CRCs are all checked; the data's as long as `crc_budget` bytes of records last, where a record lies in
+    one piece.
     """
 
     def __init__(self, crc_budget: int = 0) -> None:
@@ -148,8 +149,8 @@ class RecordCounter:
             if crc != _length_crc(length):
                 raise Damaged(self.count, base + at, "the checksum of its length is wrong")
             following = at + FRAME + length
-            if length <= self.crc_budget and following <= end:
-                self.crc_budget -= length
+            if FRAME + length <= self.crc_budget and following <= end:  # an empty record costs work too
+                self.crc_budget -= FRAME + length
                 data = buffer[at + HEADER.size : following - FOOTER.size]
                 if FOOTER.unpack_from(buffer, following - FOOTER.size)[0] != masked_crc(data):
                     raise Damaged(self.count, base + at, "the checksum of its data is wrong")

@@ -18,6 +18,11 @@ from yardmaster.storage.base import Readable
 LARGEST_WINDOW = 27
 """As a power of two: 128 MiB, what `zstd --long` writes at most. `xz -9` needs half of it."""
 _PIECE = 1 << 18
+_FIRST_STEP = 1 << 10
+_STREAMS_FREE = 1_000
+_LEAST_PER_STREAM = 256
+"""Bytes that streams stand for on average where there are many: to begin one costs as much as to unpack some thousand.
+Those of `bgzip` and `pigz` stand for 64 KiB and more."""
 _BROKEN = (zlib.error, lzma.LZMAError, zstd.ZstdError, OSError, EOFError, MemoryError, ValueError)
 
 
@@ -81,9 +86,11 @@ class Decompressed:
         self._size = size
         self._make = make
         self._stream: Decompressor | None = None
-        self._rest = b""
+        self._read = b""
+        self._at = 0  # where in `_read` what was not yet given to a stream begins
+        self._step = _FIRST_STEP
         self._piece = memoryview(b"")
-        self._given = 0
+        self._given = self._streams = 0
 
     def read(self, size: int = -1, /) -> bytes:
         """Up to `size` bytes; empty at the end."""
@@ -107,23 +114,47 @@ class Decompressed:
         while True:
             stream = self._stream
             if stream is not None and stream.eof:
-                self._rest, self._stream = stream.unused_data + self._rest, None
-                continue
-            if stream is None or stream.needs_input:
-                self._rest = self._rest or self._source.read(_PIECE)
+                self._at -= len(stream.unused_data)
+                stream = self._stream = None
             if stream is None:
-                self._rest = self._rest.lstrip(b"\0") if self._given else self._rest  # padding between streams
-                if not self._rest:
-                    if not (more := self._source.read(_PIECE)):
-                        return b""
-                    self._rest = more
-                    continue
-                stream = self._stream = self._make()
-            elif stream.needs_input and not self._rest:
-                raise EOFError("it ends too early")
-            data, self._rest = self._rest, b""
-            if piece := stream.decompress(data, _PIECE):
+                if not self._has_another():
+                    return b""
+                stream = self._stream = self._begun()
+            if piece := stream.decompress(self._more() if stream.needs_input else b"", _PIECE):
                 return piece
+
+    def _has_another(self) -> bool:
+        """Whether another stream begins, behind the padding."""
+        while True:
+            if self._given:
+                while self._at < len(self._read) and not self._read[self._at]:
+                    padding = self._read[self._at : self._at + _FIRST_STEP]
+                    self._at += len(padding) - len(padding.lstrip(b"\0"))
+            if self._at < len(self._read):
+                return True
+            if not self._fill():
+                return False
+
+    def _begun(self) -> Decompressor:
+        self._streams += 1
+        self._step = _FIRST_STEP
+        if self._streams > _STREAMS_FREE and self._given < _LEAST_PER_STREAM * self._streams:
+            message = f"The archive's compressed data is {self._streams} streams of next to nothing each."
+            raise ArchiveRefused("too_many_streams", message, "Compress it as one, and send it again.")
+        return self._make()
+
+    def _more(self) -> bytes:
+        """Little at first, as a stream hands back what follows it: of thousands in a piece each would copy the rest."""
+        if self._at >= len(self._read) and not self._fill():
+            raise EOFError("it ends too early")
+        data = self._read[self._at : self._at + self._step]
+        self._at += len(data)
+        self._step = min(2 * self._step, _PIECE)
+        return data
+
+    def _fill(self) -> bool:
+        self._read, self._at = self._source.read(_PIECE), 0
+        return bool(self._read)
 
 
 def damaged(what: str) -> ArchiveRefused:

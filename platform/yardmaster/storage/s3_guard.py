@@ -14,15 +14,25 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import NewConnectionError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _METADATA = frozenset(map(ipaddress.ip_address, ("100.100.100.200", "192.0.0.192", "fd00:ec2::254", "168.63.129.16")))
 
 
 def is_forbidden(address: Address) -> bool:
     """Whether nothing is ever connected to this: link-local, multicast, unspecified, and the metadata services that
     have other addresses."""
-    mapped = getattr(address, "ipv4_mapped", None)
-    one = mapped or address
-    return one.is_link_local or one.is_multicast or one.is_unspecified or one in _METADATA
+    return any(
+        one.is_link_local or one.is_multicast or one.is_unspecified or one in _METADATA
+        for one in (address, *_within(address))
+    )
+
+
+def _within(address: Address) -> list[Address]:
+    """The IPv4 address that a router or the system takes out of an IPv6 one: mapped, 6to4, or translated (NAT64)."""
+    if not isinstance(address, ipaddress.IPv6Address):
+        return []
+    translated = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+    return [one for one in (address.ipv4_mapped, address.sixtofour, translated) if one is not None]
 
 
 class _Guarded:

@@ -94,6 +94,7 @@ def test_publishing_scans_and_reading_models_leave_a_thread_to_jobs(monkeypatch)
 
     for name in ("publish", "bucket_scan", "contents_read", "upload_finish_quietly", "upload_remove"):
         monkeypatch.setattr(tasks, name, slow(name))
+    monkeypatch.setattr(tasks, "scan_in_turn", lambda now: None)
     monkeypatch.setattr(tasks, "enqueue_now", lambda message, subject: woken.append((message, subject)))
     scanned = uuid.uuid4()
     works = [tasks.publish_dataset] * 3 + [tasks.finish_upload, tasks.remove_upload, tasks.read_model]

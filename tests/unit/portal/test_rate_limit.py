@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 
 import pytest
 
+from portal import rate_limit
 from portal.callers import Caller
-from portal.rate_limit import demand_of, headers_of, open_demand_of
+from portal.rate_limit import RateLimit, demand_of, headers_of, open_demand_of
 from yardmaster.allowances import Allowance, Outcome, Taking
 
 ADA, TASK, STRANGER = Caller("user", "ada"), Caller("task", "job"), Caller("stranger", "10.0.0.1")
@@ -45,6 +47,10 @@ def names(caller: Caller, method: str, path: str, kind: str = "http") -> list[st
         (ADA, "GET", f"/api/v1/dataset-versions/{ID}/entries/", ["user", "expensive"]),
         (ADA, "GET", f"/api/v1/model-versions/{ID}/files/", ["user", "expensive"]),
         (ADA, "GET", f"/api/v1/dataset-versions/{ID}/files/content/", ["user"]),
+        (ADA, "GET", f"/api/v1/dataset-versions/{ID}/check/", ["user", "expensive"]),
+        (ADA, "GET", f"/datasets/versions/{ID}/check/", ["user", "expensive"]),
+        (ADA, "GET", f"/api/v1/code-versions/{ID}/archive/", ["user", "expensive"]),
+        (ADA, "GET", f"/api/v1/uploads/{ID}/", ["user"]),
         (TASK, "GET", f"/api/v1/dataset-versions/{ID}/files/", ["task"]),
         (ADA, "GET", "/jobs/compare/", ["user", "expensive"]),
         (STRANGER, "GET", "/", ["stranger"]),
@@ -60,6 +66,58 @@ def test_what_a_request_takes(caller, method, path, expected):
 def test_tasks_are_counted_per_job_and_here():
     found = demand_of("http", "POST", "/api/v1/task/log/", TASK, "10.0.0.1")
     assert (found.is_counted_here, found.slots, found.takings[0].who) == (True, (), "task job")
+
+
+def test_parts_have_places_per_address_and_downloads_none():
+    found = demand_of("http", "PUT", "/storage/parts/x/1", STRANGER, "10.0.0.1")
+    assert [(one.name, one.most) for one in found.slots] == [("sent from 10.0.0.1", 100)]
+    assert demand_of("http", "GET", "/storage/objects/x", STRANGER, "10.0.0.1").slots == ()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/api/v1/dataset-versions/{ID}/archive/",
+        f"/model-versions/{ID}/archive/",
+        f"/api/v1/jobs/{ID}/outputs/archive/",
+        f"/jobs/{ID}/outputs/archive/",
+    ],
+)
+def test_archives_have_few_places_until_the_client_has_read_them(path: str):
+    found = demand_of("http", "GET", path, ADA, "10.0.0.1")
+    assert [(one.name, one.most) for one in found.slots] == [("user ada", 100), ("archives user ada", 3)]
+    assert [one.name for one in found.work.slots] == ["expensive user ada", "expensive"]
+    assert found.read_within == 60
+    assert demand_of("http", "GET", path, STRANGER, "10.0.0.1").read_within is None
+
+
+async def test_a_client_that_does_not_read_an_archive_is_given_up(monkeypatch):
+    monkeypatch.setattr(rate_limit, "_READ_WITHIN", 0.05)
+    closed: list[str] = []
+
+    async def caller(scope):
+        return ADA
+
+    async def archive(scope, receive, send):
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            while True:
+                await send({"type": "http.response.body", "body": b"x" * 65_536, "more_body": True})
+        finally:
+            closed.append("archive")
+
+    async def unread(message):
+        if message["type"] == "http.response.body":
+            await asyncio.sleep(3600)
+
+    monkeypatch.setattr(rate_limit, "caller_of", caller)
+    monkeypatch.setattr(rate_limit, "_counted", lambda demand: asyncio.sleep(0, {}))
+    scope = {"type": "http", "method": "GET", "path": f"/api/v1/dataset-versions/{ID}/archive/", "headers": []}
+    limit = RateLimit(archive)
+    async with asyncio.timeout(5):
+        await limit(scope, None, unread)
+    assert closed == ["archive"]
+    assert limit._slots._kinds == {}
 
 
 def test_sockets_have_places_per_user_and_per_address():
@@ -98,6 +156,17 @@ def test_who_waits_for_a_model_server_keeps_no_one_from_pages_of_data(path: str)
     found = demand_of("http", "GET", path, ADA, "10.0.0.1")
     assert [one.name for one in found.work.slots] == ["served user ada", "served"]
     assert demand_of("http", "GET", path, STRANGER, "10.0.0.1").work.slots == ()
+
+
+@pytest.mark.parametrize(
+    ("method", "below"), [("GET", ""), ("DELETE", ""), ("GET", "files/"), ("POST", "files/"), ("POST", "complete/")]
+)
+def test_what_asks_the_store_for_many_files_has_places_of_its_own(method: str, below: str):
+    path = f"/api/v1/uploads/{ID}/{below}"
+    found = demand_of("http", method, path, ADA, "10.0.0.1")
+    assert [(one.name, one.most) for one in found.work.slots] == [("sent user ada", 2), ("sent", 6)]
+    assert demand_of("http", method, path, STRANGER, "10.0.0.1").work.slots == ()
+    assert demand_of("http", "POST", f"/api/v1/uploads/{ID}/parts/", ADA, "10.0.0.1").work.slots == ()
 
 
 def test_the_list_of_services_waits_for_none():

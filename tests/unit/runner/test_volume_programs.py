@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from yardmaster_runner import program_inputs, volume_copy, volume_remove
+from yardmaster_runner import program_inputs, removing, volume_copy, volume_remove
 from yardmaster_runner.cache import CachedVersion
 from yardmaster_runner.exits import CannotRun
 from yardmaster_runner.order import Bundle, RemoteFile, read_order
@@ -159,14 +159,13 @@ def test_logs_of_a_job_that_cannot_be_removed_keep_no_others_and_are_named(tmp_p
     asked = [f"job-{number}" for number in range(1, 7)]
     for name in asked:
         (tmp_path / "jobs" / name / "1").mkdir(parents=True)
-    rmtree = shutil.rmtree
 
     def stuck(folder: str) -> None:
         if Path(folder).name in ("job-1", "job-2", "job-5"):
             raise PermissionError(13, "Permission denied", folder)
-        rmtree(folder)
+        removing.remove_tree(folder)
 
-    monkeypatch.setattr(volume_remove.shutil, "rmtree", stuck)
+    monkeypatch.setattr(volume_remove, "remove_tree", stuck)
     given = Orders({"jobs": ",".join(asked)}, "", "", "", "", "", 0, 1, log_volume=str(tmp_path))
     assert volume_remove.main(given) == 1
     assert sorted(one.name for one in (tmp_path / "jobs").iterdir()) == ["job-1", "job-2", "job-5"]
@@ -189,18 +188,42 @@ def test_folders_that_their_owner_may_not_change_are_opened_and_removed(tmp_path
     (folder / "1" / "closed" / "inner").mkdir(parents=True)
     outside.mkdir(mode=0o500)
     (folder / "1" / "link").symlink_to(outside)
-    rmtree = shutil.rmtree
+    opened = os.open
 
-    def as_its_owner(path: str) -> None:  # also where tests run as root, for whom modes do not count
-        for one in (path, *(inner for inner, _, _ in os.walk(path))):
-            if os.stat(one).st_mode & 0o700 != 0o700:
-                raise PermissionError(13, "Permission denied", one)
-        rmtree(path)
+    def as_its_owner(path: str, flags: int, **more: int) -> int:  # also as root, for whom modes do not count
+        found = opened(path, flags, **more)
+        if os.fstat(found).st_mode & 0o700 != 0o700:
+            os.close(found)
+            raise PermissionError(13, "Permission denied", path)
+        return found
 
-    monkeypatch.setattr(volume_remove.shutil, "rmtree", as_its_owner)
+    monkeypatch.setattr(removing.os, "open", as_its_owner)
     for closed, mode in (("closed/inner", 0), ("closed", 0), ("", 0o500)):
         (folder / "1" / closed).chmod(mode)
     given = Orders({"jobs": "gone"}, "", "", "", "", "", 0, 1, log_volume=str(tmp_path))
     assert volume_remove.main(given) == 0
     assert not folder.exists()
     assert outside.stat().st_mode & 0o777 == 0o500
+
+
+def test_folders_in_each_other_as_deep_as_no_path_reaches_keep_no_others(tmp_path: Path, monkeypatch):
+    for name in ("deep", "other"):
+        (tmp_path / "jobs" / name).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "jobs" / "deep")
+    for number in range(3_000):
+        Path("a").mkdir()
+        Path(f"file-{number}").touch()
+        os.chdir("a")
+    monkeypatch.chdir(tmp_path)
+    given = Orders({"jobs": "deep,other"}, "", "", "", "", "", 0, 1, log_volume=str(tmp_path))
+    assert volume_remove.main(given) == 0
+    assert list((tmp_path / "jobs").iterdir()) == []
+
+
+def test_wide_folders_with_the_same_names_are_removed_with_what_an_interrupted_try_left(tmp_path: Path):
+    for outer in ("a", "b", "c"):
+        for inner in ("a", "b", "0-0"):
+            (tmp_path / "gone" / outer / inner / "a").mkdir(parents=True)
+            (tmp_path / "gone" / outer / inner / "a" / "file").touch()
+    removing.remove_tree(str(tmp_path / "gone"))
+    assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -48,7 +49,7 @@ def records_of(monkeypatch, path, content):
     """What is found in one file of this content."""
     store = SimpleNamespace(open_range=lambda key, start=0, length=None: io.BytesIO(content[:length]))
     monkeypatch.setattr(samples, "storage", lambda: store)
-    return list(samples._records([StoredFile(path, len(content), "", "key")]))
+    return list(samples._records([StoredFile(path, len(content), "", "key")], until=time.monotonic() + 60))
 
 
 RECORDS = b"".join(tfrecord(wire.example({"n": ("int64", [n])})) for n in range(3))
@@ -65,3 +66,25 @@ def test_compressed_shards_give_samples_too_and_damaged_ones_what_comes_before(m
 def test_of_a_compressed_shard_no_more_is_unpacked_than_is_looked_at(monkeypatch):
     monkeypatch.setattr(samples, "_LOOKED_AT", len(RECORDS) // 3 + 5)
     assert len(records_of(monkeypatch, "a.tfrecord.gz", gzip.compress(RECORDS))) <= 1
+
+
+def test_all_inputs_together_have_so_much_time_and_the_first_record_is_always_read(monkeypatch):
+    store = SimpleNamespace(open_range=lambda key, start=0, length=None: io.BytesIO(RECORDS))
+    file = StoredFile("a.tfrecord", len(RECORDS), "", "key")
+    parsed: list[bytes] = []
+
+    def parse(data: bytes, most: int) -> dict[str, Feature]:
+        parsed.append(data)
+        return {"n": Feature("int64", (7,), 1)}
+
+    monkeypatch.setattr(samples, "storage", lambda: store)
+    monkeypatch.setattr(samples, "_files_of_inputs", lambda user, version: iter([[file]] * 20))
+    monkeypatch.setattr(samples, "parse_example", parse)
+    fitting, other = form_of(n=("int64", (None,))), form_of(x=("float32", (None, 9)))
+    assert samples.sample_in(other, None, None, 0) is None
+    assert len(parsed) == 60
+    monkeypatch.setattr(samples, "PATIENCE", -1.0)
+    parsed.clear()
+    assert samples.sample_in(other, None, None, 0) is None
+    assert len(parsed) == 1
+    assert samples.sample_in(fitting, None, None, 5).fields[0].value == "7"

@@ -17,13 +17,16 @@ from yardmaster.storage.s3_guard import is_forbidden
 @pytest.mark.parametrize(
     "text",
     ["169.254.169.254", "169.254.0.1", "fe80::1", "0.0.0.0", "::", "224.0.0.1", "::ffff:169.254.169.254",
-     "100.100.100.200", "fd00:ec2::254"],
+     "100.100.100.200", "fd00:ec2::254", "64:ff9b::169.254.169.254", "2002:a9fe:a9fe::", "2002:a9fe:a9fe:1::7",
+     "64:ff9b::100.100.100.200", "::ffff:100.100.100.200"],
 )  # fmt: skip
 def test_addresses_that_offer_credentials_are_forbidden(text):
     assert is_forbidden(ipaddress.ip_address(text))
 
 
-@pytest.mark.parametrize("text", ["127.0.0.1", "10.0.0.7", "192.168.1.1", "8.8.8.8", "::1", "fd00::1"])
+@pytest.mark.parametrize(
+    "text", ["127.0.0.1", "10.0.0.7", "192.168.1.1", "8.8.8.8", "::1", "fd00::1", "64:ff9b::8.8.8.8", "2002:808:808::1"]
+)
 def test_addresses_of_servers_are_not(text):
     assert not is_forbidden(ipaddress.ip_address(text))
 

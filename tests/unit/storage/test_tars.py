@@ -8,6 +8,7 @@ import io
 import lzma
 import os
 import tarfile
+import time
 from collections.abc import Callable
 
 import pytest
@@ -241,6 +242,25 @@ def test_a_bomb_is_noticed_while_it_is_read(kind):
         lengths.extend(map(len, pieces))
     assert refused.value.code == "archive_bomb"
     assert sum(lengths) <= RATIO_MATTERS_FROM
+
+
+@pytest.mark.parametrize("kind", PACKED)
+@pytest.mark.parametrize("content", [b"", b"x"], ids=["empty", "of one byte"])
+def test_many_streams_of_next_to_nothing_are_refused_before_they_cost_much(kind, content):
+    source = io.BytesIO(PACKED[kind](content) * 20_000)
+    size = len(source.getvalue())
+    began = time.process_time()
+    with pytest.raises(ArchiveRefused) as refused:
+        unpacked(source.getvalue())
+    assert refused.value.code == "too_many_streams"
+    assert size >= 13 * 20_000
+    assert time.process_time() - began < 1, "what follows a stream is not copied for each"
+
+
+@pytest.mark.parametrize("kind", PACKED)
+def test_many_streams_as_some_programs_write_them_are_one(kind):
+    blocks = [bytes([number]) * 300 for number in range(100)]
+    assert unpacked(b"".join(map(PACKED[kind], blocks)) * 30 + bytes(3_000)) == b"".join(blocks) * 30
 
 
 def test_a_stream_that_wants_more_memory_than_it_may_is_refused():

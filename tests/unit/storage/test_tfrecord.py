@@ -51,6 +51,12 @@ def test_records_are_counted_however_the_file_is_cut_into_pieces(records, piece)
     assert [one.data for one in read_records(io.BytesIO(data))] == records
 
 
+def test_empty_records_take_of_what_may_be_checked():
+    bent = record(b"")[:-1] + b"?"
+    assert counted(record(b"") * 3 + bent, budget=64)[1] is not None
+    assert counted(record(b"") * 4 + bent, budget=64)[1] is None
+
+
 def test_a_record_knows_where_it_lies():
     found = list(read_records(io.BytesIO(record(b"abc") + record(b"de"))))
     assert [(one.index, one.offset) for one in found] == [(0, 0), (1, 19)]
