@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import uuid
 
 import pytest
 
+from apps.datasets.models import DatasetVersion
 from apps.jobs.models import Job
-from tests.integration.sending import store, uploaded
+from tests.integration.sending import store, tfrecord, uploaded
+from tests.unit.storage.test_tfrecord import example
 
 __all__ = ["store"]
 
@@ -69,6 +73,19 @@ def test_a_description_may_be_anything(me, ada, signed_in, text):
     assert "Prepared data" in shown
     assert "<script>label" not in shown
     assert "<code><script>" not in shown
+
+
+def test_the_page_of_a_prepared_version_shows_the_first_records_of_a_packed_shard(me, ada, signed_in):
+    about = described(
+        features={"pixels": {"kind": "bytes", "encoding": "raw:uint8", "shape": [5, 5]}, "label": {"kind": "int64"}},
+        splits={"train": [{"path": "train/a.tfrecord.gz", "records": 2, "size": 9}]},
+    )
+    shard = gzip.compress(tfrecord(*(example(pixels=[bytes(range(7, 32))], label=[number]) for number in range(2))))
+    item = version_of(signed_in(ada), {"dataset.json": about, "train/a.tfrecord.gz": shard})
+    DatasetVersion.objects.update(source_job=uuid.uuid4())
+    shown = me.get(f"/datasets/{item}/").content.decode()
+    for words in ("2 records", "Record 1", "<code>uint8</code>", "(5, 5)", "data:image/png;base64,"):
+        assert words in shown, words
 
 
 @pytest.mark.parametrize("text", [b"[]", b'{"classes": 10}'], ids=["list", "other members"])
