@@ -25,8 +25,8 @@ from yardmaster_client.uploads import one_ahead
 
 Item = TypeVar("Item", bound=Dataset | Code | Model)
 Version = TypeVar("Version", bound=DatasetVersion | CodeVersion | ModelVersion)
-_WITH_ADDRESSES = 1_000
-"""Files of which the portal is asked for addresses at once."""
+_FILES_AT_ONCE = _WITH_ADDRESSES = 1_000
+"""Files that the portal is asked for at once, also with their addresses."""
 _PATHS = {"dataset": "datasets", "code": "code", "model": "models"}
 
 
@@ -56,9 +56,10 @@ class Store(Generic[Item, Version]):
     def version(self, version_id: str) -> Version:
         return read(self._version, self._transport.get(f"{self.kind}-versions/{version_id}/"))
 
-    def files(self, version_id: str) -> Iterator[StoredFile]:
-        """By path."""
-        rows = self._transport.pages(f"{self.kind}-versions/{version_id}/files/", page_size=200)
+    def files(self, version_id: str, *, page_size: int | None = None) -> Iterator[StoredFile]:
+        """By path. `page_size`: how many are asked for at once."""
+        size = page_size or _FILES_AT_ONCE
+        rows = self._transport.pages(f"{self.kind}-versions/{version_id}/files/", page_size=size)
         return (read(StoredFile, row) for row in rows)
 
     def entries(self, version_id: str, folder: str = "") -> Iterator[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,6 +29,7 @@ from yardmaster_client.names import find_item, find_version
 from yardmaster_client.portal import Yardmaster
 from yardmaster_client.stores import Store
 
+FILES_SHOWN = 50
 Reference = Annotated[str, typer.Argument(help="Name, name@version or id.")]
 
 
@@ -68,13 +70,20 @@ def _add_looking(app: typer.Typer, kind: str) -> None:
             _print_items(found)
 
     @app.command()
-    def show(reference: Reference, namespace: Namespace = None, as_json: Json = False) -> None:
-        """One of them: its versions, and the files of the newest (or of the named) one."""
+    def show(
+        reference: Reference,
+        all_files: Annotated[bool, typer.Option("--all-files", help=f"Not the first {FILES_SHOWN} only.")] = False,
+        namespace: Namespace = None,
+        as_json: Json = False,
+    ) -> None:
+        """One of them: its versions, and the first files of the newest (or of the named) one."""
         with Yardmaster.from_environment() as portal:
             store = _store(portal, kind)
             version = find_version(store, reference, namespace)
             item = find_item(store, version.parent or reference.partition("@")[0], namespace)
-            versions, files = list(store.versions(item.id)), list(store.files(version.id))
+            versions = list(store.versions(item.id))
+            most = None if all_files else FILES_SHOWN
+            files = list(islice(store.files(version.id, page_size=most), most))
         if as_json:
             print_json({"item": item, "versions": versions, "version": version, "files": files})
             return
@@ -83,6 +92,9 @@ def _add_looking(app: typer.Typer, kind: str) -> None:
         print_table(["VERSION", "FILES", "SIZE", "MADE", "ID", "NOTE"], rows)
         out().print(f"\nFiles of @{version.number}")
         print_table(["SIZE", "PATH"], ([size(file.size), file.path] for file in files))
+        if (left := (version.files or 0) - len(files)) > 0:
+            folders = f" `yardmaster datasets ls {reference}` lists them by folder." if kind == "dataset" else ""
+            notes().print(Text(f"{left:,} more files: --all-files prints them.{folders}"), style="dim")
 
     @app.command()
     def download(
@@ -173,7 +185,7 @@ def preview(
     with Yardmaster.from_environment() as portal:
         version = find_version(portal.datasets, reference, namespace)
         if path is None:
-            path = next(iter(portal.datasets.files(version.id))).path
+            path = next(portal.datasets.files(version.id, page_size=1)).path
         found = portal.datasets.preview(version.id, path)
     if as_json:
         print_json(found)
