@@ -23,7 +23,7 @@ from apps.datasets.record_preview import (
     RecordSample,
     preview_records,
 )
-from apps.datasets.unpacked import MAGIC, Unpacked, start_of
+from apps.datasets.unpacked import MAGIC, Unpacked, start_of, unpacked_name
 from apps.stores import storage
 from apps.uploads.delivery import content_type_of
 from apps.uploads.versioned.selectors import download_url, file_key
@@ -93,7 +93,7 @@ def preview_file(
     with storage().open_range(key, 0, _START) as stream:
         start = stream.read(_START)
     is_packed = start.startswith(MAGIC)
-    kind = format_of(file.path, start_of(start, _START) if is_packed else start)
+    kind = format_of(unpacked_name(file.path), start_of(start, _START)) if is_packed else format_of(file.path, start)
     if kind is Format.TFRECORD:
         return _records(key, version, file, is_packed, described or description_of(version, file.path), patience)
     if start.startswith(npy.MAGIC):

@@ -28,6 +28,11 @@ def start_of(packed: bytes, most: int) -> bytes:
         return b""
 
 
+def unpacked_name(path: str) -> str:
+    """What the file is called when it is unpacked."""
+    return path[: -len(".gz")] if path.lower().endswith(".gz") else path
+
+
 class Unpacked(io.RawIOBase):
     """The content of a file of gzip, for `io.BufferedReader`. Reading raises `zlib.error` where it is damaged."""
 
