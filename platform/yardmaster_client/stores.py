@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -108,13 +108,16 @@ class Store(Generic[Item, Version]):
         description: str = "",
         unpack: bool = False,
         unless_same: bool = False,
+        follow_links: bool = False,
+        left_out: Callable[[str], object] = lambda path: None,
         progress: uploads.Progress = lambda done, total: None,
     ) -> Item:
         """Upload `paths` as a new version of `name`, which is made where it does not exist.
 
-        `unless_same`: when the newest version has exactly these files, nothing is uploaded.
+        `unless_same`: when the newest version has exactly these files, nothing is uploaded. `left_out` is called with
+        the path of each link in a folder that is not followed.
         """
-        files = find_files(paths)
+        files = find_files(paths, follow_links=follow_links, left_out=left_out)
         existing = self.find(name, namespace=namespace or self._own_namespace())
         if existing and unless_same and self._is_same(existing, files):
             return existing

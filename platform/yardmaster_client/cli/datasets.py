@@ -30,6 +30,8 @@ from yardmaster_client.portal import Yardmaster
 from yardmaster_client.stores import Store
 
 FILES_SHOWN = 50
+LINKS_NAMED = 5
+ARCHIVES = (".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".tgz", ".tbz2", ".txz", ".tzst", ".tar", ".zip")
 Reference = Annotated[str, typer.Argument(help="Name, name@version or id.")]
 
 
@@ -43,6 +45,41 @@ def register(parent: typer.Typer) -> None:
     volumes.add_to(data)
     parent.add_typer(data, name="datasets")
     parent.add_typer(_commands("code", "Code: what jobs run."), name="code")
+
+
+def is_archive(path: Path) -> bool:
+    """Whether the portal can extract a file of this name."""
+    return path.is_file() and path.name.lower().endswith(ARCHIVES)
+
+
+def name_of(path: Path) -> str:
+    """What an upload of this is called where no name is given: that of the file or folder, without endings."""
+    path = path.resolve()
+    ending = next((one for one in ARCHIVES if is_archive(path) and path.name.lower().endswith(one)), "")
+    return (path.name[: -len(ending)] if ending else path.stem) or path.name
+
+
+class LinksLeftOut:
+    """Counts them, and remembers the first names."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._first: list[str] = []
+
+    def add(self, path: str) -> None:
+        self._count += 1
+        if len(self._first) < LINKS_NAMED:
+            self._first.append(path)
+
+    def tell(self, *, is_followed: bool) -> None:
+        if not self._count:
+            return
+        more = f" and {self._count - len(self._first):,} more" if self._count > len(self._first) else ""
+        remedy = (
+            "they lead nowhere, or around in a circle" if is_followed else "--follow-links uploads what they lead to"
+        )
+        words = f"{self._count:,} links are left out ({', '.join(self._first)}{more}): {remedy}."
+        notes().print(Text(visible(words)), style="yellow")
 
 
 def _store(portal: Yardmaster, kind: str) -> Store[Any, Any]:
@@ -129,14 +166,21 @@ def _add_changing(app: typer.Typer, kind: str) -> None:
         note: Annotated[str, typer.Option(help="A note for this version.")] = "",
         description: Annotated[str, typer.Option(help="A description, for a new item.")] = "",
         unpack: Annotated[bool, typer.Option("--unpack", help="Extract the archive on the portal.")] = False,
+        follow_links: Annotated[bool, typer.Option("--follow-links", help="Upload what links lead to.")] = False,
         as_json: Json = False,
     ) -> None:
         """Upload files as a new version. If interrupted, the same command resumes."""
-        name = name or paths[0].resolve().stem
+        name = name or name_of(paths[0])
+        links = LinksLeftOut()
         with Yardmaster.from_environment() as portal, progress_bar(f"Uploading {name}") as progress:
             item = _store(portal, kind).put(
-                name, paths, namespace=namespace, note=note, description=description, unpack=unpack, progress=progress
-            )
+                name, paths, namespace=namespace, note=note, description=description, unpack=unpack,
+                follow_links=follow_links, left_out=links.add, progress=progress,
+            )  # fmt: skip
+        links.tell(is_followed=follow_links)
+        if not unpack and kind == "dataset" and len(paths) == 1 and is_archive(paths[0]):
+            words = f"{paths[0].name} is stored as it is. To have the portal extract it, upload it with --unpack."
+            notes().print(Text(visible(words)), style="dim")
         if as_json:
             print_json(item)
         else:

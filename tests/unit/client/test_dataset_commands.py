@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from yardmaster_client.cli import datasets
 from yardmaster_client.cli.main import run
+from yardmaster_client.local_files import find_files
 from yardmaster_client.models import Dataset, DatasetVersion
 from yardmaster_client.portal import Yardmaster
 from yardmaster_client.stores import Store
@@ -39,6 +41,42 @@ def portal(monkeypatch: pytest.MonkeyPatch) -> Transport:
     monkeypatch.setattr(datasets, "find_version", lambda *_: DatasetVersion("v1", 1, files=MANY))
     monkeypatch.setattr(datasets, "find_item", lambda *_: Dataset("d1", "many"))
     return transport
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("reviews.tar.gz", "reviews"), ("a.b.ZIP", "a.b"), ("table.csv", "table"), (".tar", ".tar"), ("x.tar.zst", "x")],
+)
+def test_an_upload_is_called_as_its_file_without_endings(tmp_path: Path, path: str, name: str):
+    (tmp_path / path).touch()
+    assert datasets.name_of(tmp_path / path) == name
+
+
+class Uploads:
+    """A store that takes what it is given."""
+
+    def put(self, name: str, paths: list[Path], *, left_out: Any, follow_links: bool, **_: Any) -> Dataset:
+        find_files(paths, follow_links=follow_links, left_out=left_out)
+        return Dataset("d1", name)
+
+
+def test_an_upload_says_which_links_it_leaves_out_and_how_an_archive_is_extracted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(Yardmaster, "from_environment", lambda: _Entered(SimpleNamespace(datasets=Uploads())))
+    (tmp_path / "data.tar.gz").touch()
+    for number in range(7):
+        (tmp_path / f"link{number}").symlink_to(tmp_path / "data.tar.gz")
+    assert run(["datasets", "upload", str(tmp_path), "--name", "x"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "7 links are left out" in said
+    assert "and 2 more): --follow-links" in said
+    assert run(["datasets", "upload", str(tmp_path), "--name", "x", "--follow-links"]) == 0
+    assert "left out" not in capsys.readouterr().err
+    assert run(["datasets", "upload", str(tmp_path / "data.tar.gz")]) == 0
+    assert "--unpack" in capsys.readouterr().err
+    assert run(["datasets", "upload", str(tmp_path / "data.tar.gz"), "--unpack"]) == 0
+    assert "--unpack" not in capsys.readouterr().err
 
 
 class _Entered:

@@ -246,6 +246,32 @@ def test_folders_are_read_in_the_order_of_their_paths(tmp_path: Path) -> None:
     assert [file.path for file in find_files([tmp_path / "top"])] == sorted(paths)
 
 
+def test_links_are_left_out_with_their_names_or_followed(folder: Path, tmp_path: Path) -> None:
+    (folder / "deep").mkdir()
+    (folder / "deep" / "around").symlink_to(folder)
+    (folder / "gone").symlink_to(tmp_path / "nothing")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "x.bin").write_bytes(b"x")
+    (folder / "other").symlink_to(tmp_path / "elsewhere")
+    left_out: list[str] = []
+    assert [one.path for one in find_files([folder], left_out=left_out.append)] == ["a.bin", "empty"]
+    assert sorted(left_out) == ["deep/around", "gone", "link", "other"]
+    left_out.clear()
+    found = find_files([folder], follow_links=True, left_out=left_out.append)
+    assert [one.path for one in found] == ["a.bin", "empty", "link", "other/x.bin"]
+    assert sorted(left_out) == ["deep/around", "gone"]
+    assert {one.path: one.size for one in found}["link"] == 95
+
+
+def test_links_that_lead_to_each_other_end(tmp_path: Path) -> None:
+    for one, other in (("a", "b"), ("b", "a")):
+        (tmp_path / one).mkdir()
+        (tmp_path / one / "file").touch()
+        (tmp_path / one / "to").symlink_to(tmp_path / other)
+    found = [one.path for one in find_files([tmp_path], follow_links=True)]
+    assert found == ["a/file", "a/to/file", "b/file", "b/to/file"]
+
+
 def test_other_files_are_another_upload(server: FlakyServer, transport: Transport, folder: Path) -> None:
     portal = UploadingPortal(server)
     portal.breaks_after = 4
