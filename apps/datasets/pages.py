@@ -12,11 +12,12 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, path
 
-from apps.buckets.access import PREFIX
+from apps.buckets.access import PICTURES_FROM, PREFIX
 from apps.datasets.described import Described, description_of
 from apps.datasets.integrity import version_check
 from apps.datasets.models import Dataset, DatasetVersion
 from apps.datasets.preview import Preview, preview_file
+from apps.datasets.registering import bucket_of
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError
 from apps.uploads.delivery import content_type_of
@@ -95,6 +96,8 @@ class DatasetPage(pages.CollectionPage):
         page = files_page(version, self.request.GET.get("cursor", ""), size, wanted)
         is_listed = self.request.GET.get("view") == "list" or "cursor" in self.request.GET
         folders = None if find or pictures or is_listed else self._folders(version)
+        if is_registered(version) and (bucket := bucket_of(version.parent)) is not None:
+            self.request.META[PICTURES_FROM] = bucket.endpoint
         file = self._file(version, page.rows)
         described = description_of(version, file.path if file else "")
         return {

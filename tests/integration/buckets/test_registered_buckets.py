@@ -454,6 +454,20 @@ def test_the_page_registers_and_shows_how_the_scan_stands(client, ada, mine, the
     assert Bucket.objects.get().state == State.SCANNING
 
 
+def test_pictures_of_its_server_are_allowed_on_the_page_of_the_dataset_alone(client, ada, bucket, minio_server):
+    client.force_login(ada)
+    policies = {
+        page: client.get(page).headers["Content-Security-Policy"]
+        for page in (f"/datasets/{bucket.dataset_id}/", "/datasets/", "/datasets/buckets/")
+    }
+    assert [f"img-src 'self' data: {minio_server.url};" in policy for policy in policies.values()] == [
+        True, False, False,
+    ]  # fmt: skip
+    assert all("connect-src 'self';" in policy for policy in policies.values())
+    Bucket.objects.update(endpoint="https://x.test;script-src *")
+    assert "x.test" not in client.get(f"/datasets/{bucket.dataset_id}/").headers["Content-Security-Policy"]
+
+
 def test_the_page_of_a_dataset_is_there_while_its_bucket_cannot_be_read(client, ada, mine, bucket):
     client.force_login(ada)
     bucket.secret.delete()
