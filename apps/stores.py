@@ -29,6 +29,11 @@ def storage() -> Storage:
     return cast(Storage, WithBuckets(storage_from(settings.YARDMASTER_STORAGE)))
 
 
+PICTURES_FROM = "yardmaster.pictures_from"
+"""In a request's `META`: the origin of another server whose pictures its page shows (`portal.content_policy`). No
+header of a request has such a name there."""
+
+
 def store_named(name: str) -> Storage:
     """One of those in `YARDMASTER_STORES`, used or not. Raises `Misconfigured`."""
     return storage_from(settings.YARDMASTER_STORES[name])

@@ -22,9 +22,6 @@ from yardmaster.storage.base import Audience, ByteStream, ObjectMissing, ObjectS
 from yardmaster.storage.s3 import S3Storage
 
 PREFIX = "buckets/"
-PICTURES_FROM = "yardmaster.pictures_from"
-"""In a request's `META`: the origin of the bucket's server whose pictures its page shows (`portal.content_policy`). No
-header of a request has such a name there."""
 REMEMBERED = 2.0
 """Seconds for which a bucket's keys are kept in this process: a thousand addresses are signed at once. Who replaces
 keys revokes the earlier ones, which should sign nothing any more."""

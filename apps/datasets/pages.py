@@ -12,7 +12,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, path
 
-from apps.buckets.access import PICTURES_FROM, PREFIX
+from apps.buckets.access import PREFIX
 from apps.datasets.described import Described, description_of
 from apps.datasets.integrity import version_check
 from apps.datasets.models import Dataset, DatasetVersion
@@ -20,6 +20,7 @@ from apps.datasets.preview import Preview, preview_file
 from apps.datasets.registering import bucket_of
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError
+from apps.stores import PICTURES_FROM
 from apps.uploads.delivery import content_type_of
 from apps.uploads.versioned import pages, selectors
 from apps.uploads.versioned.comparing import lists_compare

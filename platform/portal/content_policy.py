@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping
 
 from django.http import HttpRequest, HttpResponseBase
 
-from apps.buckets.access import PICTURES_FROM
-from apps.stores import storage
+from apps.stores import PICTURES_FROM, storage
 from yardmaster.storage.base import Audience, Storage
 
 _POLICY = {

@@ -161,6 +161,27 @@ def test_a_preparation_is_cloned_with_all_that_it_said_and_shards_have_presets(
     assert me.get(f"/datasets/versions/{theirs}/prepare/?from={job.pk}").status_code == 404
 
 
+def test_the_form_offers_the_engines_that_one_may_use_and_a_clone_keeps_its_own(
+    me, ada, signed_in, settings, engine_that_runs_nothing, tmp_path
+):
+    other = settings.YARDMASTER_ENGINES["staged"]
+    local = {"class": "yardmaster.engines.local.engine.LocalEngine", "options": {"root": str(tmp_path)}}
+    broken = {"class": "yardmaster.engines.local.engine.LocalEngine", "options": {}}
+    settings.YARDMASTER_ENGINES = {"staged": other, "other": other, "local": local, "broken": broken}
+    api = signed_in(ada)
+    item = version_of(api, {"a.csv": b"a,b\n1,2\n"}, name="table")
+    address = f"/datasets/versions/{api.get(f'/api/v1/datasets/{item}/').json()['latest']['id']}/prepare/"
+    assert [name for name, _ in me.get(address).context["form"].fields["engine"].choices] == ["", "other", "staged"]
+    form = {
+        "to": "ready", "format": "csv", "label": "b", "split": "80/20", "seed": 7, "shards": "150", "workers": 1,
+        "compression": "none", "on_bad_record": "skip", "cpu": "1", "memory": "1Gi",
+    }  # fmt: skip
+    assert me.post(address, form | {"engine": "local"}).status_code == 400
+    engines = [me.post(address, form | {"engine": name})["Location"].split("/")[2] for name in ("other", "")]
+    assert [Job.objects.get(pk=pk).engine for pk in engines] == ["other", "staged"]
+    assert me.get(f"{address}?from={engines[0]}").context["form"]["engine"].value() == "other"
+
+
 def test_the_api_makes_the_same_job_and_strangers_find_nothing(ada, bob, signed_in, engine_that_runs_nothing):
     api = signed_in(ada)
     item = version_of(api, {"a.csv": b"a,b\n1,2\n"}, name="table")
