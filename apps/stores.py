@@ -20,6 +20,10 @@ from yardmaster.logs.store import LogStore
 from yardmaster.storage.base import Storage
 from yardmaster.storage.registry import storage_from
 
+PICTURES_FROM = "yardmaster.pictures_from"
+"""In a request's `META`: the origin of another server whose pictures its page shows (`portal.content_policy`). No
+header of a request has such a name there."""
+
 
 @cache
 def storage() -> Storage:

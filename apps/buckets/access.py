@@ -41,7 +41,8 @@ def store_of(bucket: Bucket) -> S3Storage:
         raise NotFound(
             f"The credentials of {bucket.address} were deleted.",
             "secret_missing",
-            remedy="Register the bucket again with credentials that are there.",
+            remedy=f"Scan it again with others: on the page Registered buckets, or with `yardmaster datasets rescan "
+            f"{bucket.name} --secret NAME`.",
         )
     access_key, secret_key = keys_of(opened(bucket.secret))
     return S3Storage(

@@ -39,12 +39,16 @@ class Bucket(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.SCANNING)
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     problem = models.JSONField(null=True, blank=True)
-    """Why the last scan failed, as `apps.errors.error_to_json` writes it."""
+    """Why the last scan failed, or why the one under way is tried again, as `apps.errors.error_to_json` writes it."""
     upload_id = models.UUIDField(null=True, blank=True)
     """Where the scan under way keeps what it has found."""
     scanned = models.PositiveIntegerField(default=0)
     scanned_bytes = models.BigIntegerField(default=0)
     last_path = models.CharField(max_length=1024, blank=True)
+    left_out = models.PositiveIntegerField(default=0)
+    """Objects that the scan has found and that cannot be files."""
+    left_out_first = models.JSONField(default=list)
+    """The first of them: `{"path", "reason"}`."""
     failures = models.PositiveSmallIntegerField(default=0)
     """Of the server, one after the other, since the scan under way has listed something."""
     started_at = models.DateTimeField()

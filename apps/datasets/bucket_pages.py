@@ -20,7 +20,7 @@ from apps.api.problems import show_in_form
 from apps.buckets.models import Bucket, State
 from apps.datasets.registering import bucket_for, bucket_of, bucket_register, bucket_rescan
 from apps.datasets.selectors import DATASETS
-from apps.errors import DomainError, NotFound
+from apps.errors import DomainError, Invalid, NotFound
 from apps.namespaces.context import current_namespace
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import may
@@ -82,7 +82,11 @@ def _page(request: HttpRequest, user: User, namespace: Namespace, form: BucketFo
 @login_required
 @require_POST
 def bucket_scan_again(request: HttpRequest, bucket_id: UUID) -> HttpResponse:
-    bucket_rescan(bucket=bucket_for(user_of(request), bucket_id), user=user_of(request))
+    user, secret = user_of(request), request.POST.get("secret", "")
+    try:
+        bucket_rescan(bucket=bucket_for(user, bucket_id), user=user, secret=secret)
+    except Invalid as problem:
+        messages.error(request, str(problem))
     return redirect("buckets_page")
 
 

@@ -23,6 +23,11 @@ from apps.namespaces.selectors import namespace_for
 from apps.uploads.versioned.selectors import collection_for
 
 
+class LeftOutSerializer(serializers.Serializer[Any]):
+    path = serializers.CharField()
+    reason = serializers.CharField()
+
+
 class BucketSerializer(serializers.ModelSerializer[Bucket]):
     """A bucket that is a dataset, and how far its last scan is."""
 
@@ -30,15 +35,19 @@ class BucketSerializer(serializers.ModelSerializer[Bucket]):
     secret = serializers.SerializerMethodField(help_text="Name of the credentials; empty if they were deleted.")
     dataset = serializers.UUIDField(source="dataset_id", allow_null=True, help_text="Null until the first scan ended.")
     state = serializers.ChoiceField(choices=State.choices)
-    problem = serializers.DictField(allow_null=True, help_text="Why the last scan failed: `code, detail, remedy`.")
+    problem = serializers.DictField(
+        allow_null=True, help_text="Why the last scan failed, or is tried again: `code, detail, remedy`."
+    )
     files = serializers.IntegerField(source="scanned", help_text="Objects that the last scan has found so far.")
     bytes = serializers.IntegerField(source="scanned_bytes")
+    left_out = serializers.IntegerField(help_text="Objects that cannot be files and are not in the version.")
+    left_out_first = LeftOutSerializer(many=True, help_text="The first of them.")
 
     class Meta:
         model = Bucket
         fields = [
             "id", "namespace", "name", "dataset", "endpoint", "bucket", "prefix", "region", "secret", "state",
-            "problem", "files", "bytes", "started_at", "ended_at",
+            "problem", "files", "bytes", "left_out", "left_out_first", "started_at", "ended_at",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -58,6 +67,13 @@ class NewBucketSerializer(StrictSerializer):
     )
     region = serializers.CharField(max_length=100, required=False, default="us-east-1")
     secret = serializers.CharField(max_length=128, help_text="Name of a secret of the kind `s3` of the namespace.")
+
+
+class RescanSerializer(StrictSerializer):
+    secret = serializers.CharField(
+        max_length=128, required=False, default="", allow_blank=True,
+        help_text="Name of other credentials to read the bucket with from now on.",
+    )  # fmt: skip
 
 
 class BucketsView(IdempotentPosts, ApiView):
@@ -95,13 +111,14 @@ class RescanView(IdempotentPosts, ApiView):
     scope = "data"
     posts_are_one_transaction = True
 
-    @extend_schema(request=None, responses={202: BucketSerializer})
+    @extend_schema(request=RescanSerializer, responses={202: BucketSerializer})
     def post(self, request: Request, collection_id: UUID) -> Response:
         dataset = collection_for(DATASETS, self.user, collection_id, at_least=Role.MEMBER)
         bucket = bucket_of(dataset)
         if bucket is None:
             raise Conflict("This dataset was uploaded, not registered from a bucket.", remedy="Upload a new version.")
-        return Response(BucketSerializer(bucket_rescan(bucket=bucket, user=self.user)).data, status=202)
+        secret = self.read(RescanSerializer).validated_data["secret"]
+        return Response(BucketSerializer(bucket_rescan(bucket=bucket, user=self.user, secret=secret)).data, status=202)
 
 
 urlpatterns: list[URLPattern | URLResolver] = [

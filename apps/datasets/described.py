@@ -29,8 +29,9 @@ class Described:
     problem: str = ""
 
 
-def description_of(version: DatasetVersion) -> Described | None:
-    """None where the version has no description, or a file of that name from elsewhere."""
+def description_of(version: DatasetVersion, path: str = "") -> Described | None:
+    """With the number of records of the shard at `path`, where it has one. None where the version has no description,
+    or a file of that name from elsewhere."""
     file = files_at(version, [FILE_NAME]).get(FILE_NAME)
     if file is None or version.key_prefix.startswith(PREFIX):
         return None  # of a registered bucket nothing is read for a page
@@ -39,7 +40,7 @@ def description_of(version: DatasetVersion) -> Described | None:
     try:
         with storage().open_range(file_key(version, FILE_NAME)) as stream:
             text = stream.read(file.size).decode("utf-8", "replace")
-        found = _READER.call(text, wait=8.0)
+        found = _READER.call(text, path, wait=8.0)
     except (ObjectMissing, Unavailable):
         return Described({}, f"{FILE_NAME} could not be read.")
     except NoResult as error:

@@ -13,12 +13,14 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, path
 
 from apps.buckets.access import PREFIX
-from apps.datasets.described import description_of
+from apps.datasets.described import Described, description_of
 from apps.datasets.integrity import version_check
 from apps.datasets.models import Dataset, DatasetVersion
 from apps.datasets.preview import Preview, preview_file
+from apps.datasets.registering import bucket_of
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError
+from apps.stores import PICTURES_FROM
 from apps.uploads.delivery import content_type_of
 from apps.uploads.versioned import pages, selectors
 from apps.uploads.versioned.comparing import lists_compare
@@ -101,6 +103,10 @@ class DatasetPage(pages.CollectionPage):
         page = files_page(version, self.request.GET.get("cursor", ""), size, wanted)
         is_listed = self.request.GET.get("view") == "list" or "cursor" in self.request.GET
         folders = None if find or pictures or is_listed else self._folders(version)
+        if is_registered(version) and (bucket := bucket_of(version.parent)) is not None:
+            self.request.META[PICTURES_FROM] = bucket.endpoint
+        file = self._file(version, page.rows)
+        described = description_of(version, file.path if file else "")
         return {
             "find": find,
             "folders": folders,
@@ -113,8 +119,8 @@ class DatasetPage(pages.CollectionPage):
             "pictures": [(file, picture_address(version, file)) for file in page.rows] if pictures else None,
             "has_pictures": any(content_type_of(file.path).startswith("image/") for file in page.rows),
             "may_archive": version.size <= LARGEST_ARCHIVE,
-            **self._described(version),
-            **self._preview(version, page.rows),
+            **self._described(described),
+            **self._preview(version, file, described),
         }
 
     def _folders(self, version: DatasetVersion) -> FolderPage | None:
@@ -125,20 +131,22 @@ class DatasetPage(pages.CollectionPage):
         found = folder_page(version, folder, behind, FILES_SHOWN)
         return found if folder or behind or any(one.is_folder for one in found.rows) else None
 
-    def _described(self, version: DatasetVersion) -> dict[str, Any]:
+    def _described(self, described: Described | None) -> dict[str, Any]:
         """What preparation has written down about the whole version."""
-        described = description_of(version)
         if described is None or described.problem:
             return {"described": described}
         return {"described": described, "class_bars": bars_of(described.tables["classes"], MOST)}
 
-    def _preview(self, version: DatasetVersion, rows: Sequence[ListedFile]) -> dict[str, Any]:
+    def _file(self, version: DatasetVersion, rows: Sequence[ListedFile]) -> ListedFile | None:
+        """The file to look into."""
         wanted = self.request.GET.get("path", "")
-        file = selectors.file_for(version, wanted) if wanted else self._first_shard(version) or _telling(rows)
+        return selectors.file_for(version, wanted) if wanted else self._first_shard(version) or _telling(rows)
+
+    def _preview(self, version: DatasetVersion, file: ListedFile | None, described: Described | None) -> dict[str, Any]:
         if file is None:
             return {}
         try:
-            preview = preview_file(version, file, patience=_PREVIEW_PATIENCE)
+            preview = preview_file(version, file, described=described, patience=_PREVIEW_PATIENCE)
         except ObjectMissing:
             return {"file": file, "gone": True}
         except (DomainError, YardmasterError) as error:

@@ -12,7 +12,9 @@ import io
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from apps.datasets.described import Described, description_of
 from apps.datasets.models import DatasetVersion
+from apps.datasets.record_arrays import RawArray
 from apps.datasets.record_preview import (
     PATIENCE,
     Damage,
@@ -21,6 +23,7 @@ from apps.datasets.record_preview import (
     RecordSample,
     preview_records,
 )
+from apps.datasets.unpacked import MAGIC, Unpacked, start_of, unpacked_name
 from apps.stores import storage
 from apps.uploads.delivery import content_type_of
 from apps.uploads.versioned.selectors import download_url, file_key
@@ -79,19 +82,20 @@ class Preview:
     truncated: bool = False
 
 
-def preview_file(version: DatasetVersion, file: ListedFile, *, patience: float = PATIENCE) -> Preview:
-    """Look at the beginning of the file (for the labels of a TFRecord file: at as much as `patience` seconds allow)."""
+def preview_file(
+    version: DatasetVersion, file: ListedFile, *, described: Described | None = None, patience: float = PATIENCE
+) -> Preview:
+    """Look at the beginning of the file (for the labels of a TFRecord file: at as much as `patience` seconds allow).
+
+    `described`: what `description_of` this file has given, where the caller has asked already.
+    """
     key = file_key(version, file.path)
     with storage().open_range(key, 0, _START) as stream:
         start = stream.read(_START)
-    kind = format_of(file.path, start)
+    is_packed = start.startswith(MAGIC)
+    kind = format_of(unpacked_name(file.path), start_of(start, _START)) if is_packed else format_of(file.path, start)
     if kind is Format.TFRECORD:
-        with storage().open_range(key) as opened, io.BufferedReader(_Raw(opened), 1 << 20) as source:
-            found = preview_records(source, _SAMPLED_RECORDS, size=file.size, patience=patience)
-        return Preview(
-            file.path, file.size, "tfrecord", kind, file.records, samples=found.samples, features=found.features,
-            labels=found.labels, damage=found.damage, truncated=found.more,
-        )  # fmt: skip
+        return _records(key, version, file, is_packed, described or description_of(version, file.path), patience)
     if start.startswith(npy.MAGIC):
         return _array(key, file)
     media = content_type_of(file.path)
@@ -106,6 +110,25 @@ def preview_file(version: DatasetVersion, file: ListedFile, *, patience: float =
         table = _table(start, "," if kind is Format.CSV else "\t", more)
         return Preview(file.path, file.size, "table", kind, file.records, table=table, truncated=more)
     return Preview(file.path, file.size, "text", kind or "", file.records, text=text, truncated=more)
+
+
+def _records(
+    key: str, version: DatasetVersion, file: ListedFile, is_packed: bool, described: Described | None, patience: float
+) -> Preview:
+    """The first records of a TFRecord file. Of a prepared one `dataset.json` says which features are arrays, and how
+    many records are in what is packed."""
+    about = described.tables if described else {}
+    raw = {name: RawArray(dtype, tuple(shape)) for name, (dtype, shape) in about.get("raw", {}).items()}
+    with storage().open_range(key) as opened:
+        packed = Unpacked(opened) if is_packed else _Raw(opened)
+        with io.BufferedReader(packed, 1 << 20) as source:
+            size = None if is_packed else file.size
+            found = preview_records(source, _SAMPLED_RECORDS, size=size, patience=patience, raw=raw)
+    return Preview(
+        file.path, file.size, "tfrecord", Format.TFRECORD,
+        about.get("records_of") if file.records is None else file.records, samples=found.samples,
+        features=found.features, labels=found.labels, damage=found.damage, truncated=found.more,
+    )  # fmt: skip
 
 
 def _array(key: str, file: ListedFile) -> Preview:

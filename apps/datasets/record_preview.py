@@ -6,13 +6,16 @@ import base64
 import codecs
 import re
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from math import isfinite, isqrt
+from math import isfinite, isqrt, prod
+from types import MappingProxyType
 from typing import BinaryIO
 
+from apps.datasets.record_arrays import RawArrays, array_in, numbers_in
 from yardmaster.formats.png import data_address, png_of
 from yardmaster.formats.tf_example import KEPT_BYTES, Feature, NotAnExample, parse_example
 from yardmaster.formats.tfrecord import FRAME, Damaged, TooLong, read_records
@@ -45,6 +48,8 @@ _NAMES = 16 << 10
 """Characters of all names that are shown of one record."""
 _PICTURES = 256 << 10
 """Characters of all pictures that are shown of one record."""
+_PIXELS = 48 << 10
+"""Items of arrays that are looked at for the pictures of one record."""
 PATIENCE = 2.0
 _MANY_CLASSES = 1_000
 _LABELS = ("label", "labels", "class", "target", "y")
@@ -65,6 +70,11 @@ class SampleFeature:
     shape: list[int]
     values: list[Value]
     image: str = ""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it has more values than are shown."""
+        return prod(self.shape) > len(self.values)
 
 
 @dataclass(frozen=True)
@@ -122,26 +132,27 @@ def preview_records(
     size: int | None = None,
     clock: Callable[[], float] = time.monotonic,
     patience: float = PATIENCE,
+    raw: RawArrays = MappingProxyType({}),
 ) -> RecordsPreview:
     """Of a file of `size` bytes, sample `count` records, then continue counting labels until the end, damage, or
-    `patience` seconds later."""
+    `patience` seconds later. `raw`: features of bytes that are arrays."""
     deadline = clock() + patience
     samples: list[RecordSample] = []
     parsed: list[dict[str, Feature]] = []
     labels: Counter[int] = Counter()
-    label, seen, ended = "", 0, False
+    label, seen, behind, ended = "", 0, 0, False
     try:
         for record in read_records(source, longest=_LONGEST, check_data=False):
             if len(samples) < count:
                 features, note = _features(record.data)
                 parsed.append({name: replace(feature, values=()) for name, feature in features.items()})
-                samples.append(_sample(record.index, record.offset, len(record.data), features, note))
+                samples.append(_sample(record.index, record.offset, len(record.data), features, note, raw))
                 label = label or _label_in(features)
                 if len(samples) == count and not label:
                     break
             if label:
                 labels.update(_label_values(record.data, label))
-            seen += 1
+            seen, behind = seen + 1, record.offset + FRAME + len(record.data)
             if clock() > deadline or len(labels) > _MANY_CLASSES:
                 break
         else:
@@ -154,9 +165,11 @@ def preview_records(
             samples.append(RecordSample(error.record, error.offset, error.size, [], note))
     except Damaged as error:
         damage = Damage(error.record, error.offset, error.what)
+    except zlib.error:
+        damage = Damage(seen, behind, "its gzip data is damaged")
     counts = {str(value): labels[value] for value in sorted(labels)} if len(labels) <= _MANY_CLASSES else {}
     found = LabelCounts(label, counts, seen, ended) if label and counts else None
-    return RecordsPreview(samples, _summaries(parsed), found, damage, not ended)
+    return RecordsPreview(samples, _summaries(parsed, raw), found, damage, not ended)
 
 
 def _cut_off(record: TooLong, size: int | None) -> Damage | None:
@@ -174,10 +187,20 @@ def _features(data: bytes) -> tuple[dict[str, Feature], str]:
         return {}, f"Not a tf.train.Example: {error}"
 
 
-def _sample(index: int, offset: int, size: int, features: dict[str, Feature], note: str) -> RecordSample:
-    shown, pictures = [], 0
+def _sample(
+    index: int, offset: int, size: int, features: dict[str, Feature], note: str, raw: RawArrays
+) -> RecordSample:
+    shown, pictures, pixels = [], 0, _PIXELS
     for name in _some_of(features):
-        feature = _shown(name, features[name])
+        about = array_in(features[name], raw.get(name))
+        if about is None:
+            feature = _shown(name, features[name])
+        else:
+            numbers = numbers_in(features[name], about, max(pixels, _VALUES))
+            pixels -= len(numbers)
+            feature = _shown(name, Feature(about.dtype, numbers, prod(about.shape)))
+            is_whole = len(numbers) == prod(about.shape)
+            feature = replace(feature, shape=list(about.shape), image=feature.image if is_whole else "")
         pictures += len(feature.image)
         shown.append(feature if pictures <= _PICTURES else replace(feature, image=""))
     return RecordSample(index, offset, size, shown, note)
@@ -241,11 +264,15 @@ def _label_values(data: bytes, label: str) -> list[int]:
     return [value for value in feature.values if isinstance(value, int)] if feature else []
 
 
-def _summaries(parsed: list[dict[str, Feature]]) -> list[FeatureSummary]:
+def _summaries(parsed: list[dict[str, Feature]], raw: RawArrays) -> list[FeatureSummary]:
     names = _some_of({name for features in parsed for name in features})
     summaries = []
     for name in names:
         found = [features[name] for features in parsed if name in features]
+        about = raw.get(name)
+        if about is not None and all(array_in(feature, about) for feature in found):
+            summaries.append(FeatureSummary(name, about.dtype, list(about.shape)))
+            continue
         lengths = {feature.count for feature in found}
         length = lengths.pop() if len(lengths) == 1 and len(found) == len(parsed) else -1
         summaries.append(FeatureSummary(name, "/".join(sorted({feature.dtype for feature in found})), [length]))

@@ -25,7 +25,7 @@ from apps.dispatch.messages import SCAN_BUCKET, enqueue
 from apps.errors import Conflict, Invalid, NotFound
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible, refuse_closed, require_role
-from apps.secrets.models import Kind
+from apps.secrets.models import Kind, Secret
 from apps.secrets.selectors import secrets_of
 from apps.uploads.versioned.services import checked_name
 from yardmaster.errors import Problem
@@ -54,11 +54,7 @@ def bucket_register(
     require_role(user, namespace, Role.MEMBER)
     prefix = prefix.strip("/")
     _refuse_bad(bucket, prefix, region)
-    keys = secrets_of(namespace).filter(name=secret, kind=Kind.S3).first()
-    if keys is None:
-        message = f"{namespace.slug} has no bucket credentials of this name."
-        remedy = f"Create them, for instance with `yardmaster secrets set {shorten(secret) or 'BUCKET'} --bucket-keys`."
-        raise Invalid([Problem("secret", "unknown_secret", message, remedy, shorten(secret))])
+    keys = _keys_named(namespace, secret)
     now = timezone.now()
     found = Bucket(
         namespace=namespace, endpoint=endpoint_chosen(user, endpoint), bucket=bucket, prefix=prefix, region=region,
@@ -76,20 +72,24 @@ def bucket_register(
     return found
 
 
-def bucket_rescan(*, bucket: Bucket, user: User) -> Bucket:
-    """List the bucket again. A version is made only where something has changed. One that is under way is not begun
-    twice. Raises `Conflict`."""
+def bucket_rescan(*, bucket: Bucket, user: User, secret: str = "") -> Bucket:
+    """List the bucket again, from now on with the credentials `secret` if it is named. A version is made only where
+    something has changed. One that is under way is not begun twice. Raises `Invalid` and `Conflict`."""
     require_role(user, bucket.namespace, Role.MEMBER)
     refuse_closed(bucket.namespace)
+    keys = _keys_named(bucket.namespace, secret) if secret else None
     now = timezone.now()
     with transaction.atomic():
         Namespace.objects.select_for_update().get(pk=bucket.namespace_id)
         if Bucket.objects.filter(pk=bucket.pk).exclude(state=State.SCANNING).exists():
             _refuse_many(bucket.namespace)
+        if keys is not None and Bucket.objects.filter(pk=bucket.pk).exclude(secret=keys).update(secret=keys):
+            facts = {"address": bucket.address, "secret": secret}
+            record(user, "bucket.secret", f"bucket:{bucket.pk}", namespace=bucket.namespace, **facts)
         idle = Bucket.objects.filter(pk=bucket.pk).exclude(state=State.SCANNING)
         if idle.update(
             state=State.SCANNING, asked_by=user, problem=None, scanned=0, scanned_bytes=0, last_path="", failures=0,
-            started_at=now, ended_at=None, next_look_at=now,
+            left_out=0, left_out_first=[], started_at=now, ended_at=None, next_look_at=now,
         ):  # fmt: skip
             record(user, "bucket.rescan", f"bucket:{bucket.pk}", namespace=bucket.namespace, address=bucket.address)
             enqueue(SCAN_BUCKET, bucket.pk)
@@ -127,6 +127,16 @@ def buckets_forget(now: datetime) -> int:
     gone = Bucket.objects.filter(dataset_id__isnull=False).exclude(state=State.SCANNING)
     never = Bucket.objects.filter(dataset_id__isnull=True, state=State.FAILED, ended_at__lte=now - FAILED_FOR)
     return int(gone.exclude(dataset_id__in=Dataset.objects.values("pk")).delete()[0]) + int(never.delete()[0])
+
+
+def _keys_named(namespace: Namespace, name: str) -> Secret:
+    """Raises `Invalid`."""
+    keys = secrets_of(namespace).filter(name=name, kind=Kind.S3).first()
+    if keys is None:
+        message = f"{namespace.slug} has no bucket credentials of this name."
+        remedy = f"Create them, for instance with `yardmaster secrets set {shorten(name) or 'BUCKET'} --bucket-keys`."
+        raise Invalid([Problem("secret", "unknown_secret", message, remedy, shorten(name))])
+    return keys
 
 
 def _refuse_bad(bucket: str, prefix: str, region: str) -> None:

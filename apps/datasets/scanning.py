@@ -41,7 +41,9 @@ from yardmaster.backoff import delay
 from yardmaster.errors import Unavailable, YardmasterError
 from yardmaster.storage.base import ObjectStat
 from yardmaster.storage.file_list import ListedFile
-from yardmaster.storage.paths import path_fault
+from yardmaster.storage.paths import folders_of, path_fault
+from yardmaster.storage.s3 import S3Storage
+from yardmaster.storage.s3_client import status_of
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +60,18 @@ _TURNS: OrderedDict[UUID, int] = OrderedDict()
 """The last turn that each namespace had in this process."""
 _TURN = itertools.count(1)
 _TURNS_REMEMBERED = 10_000
-_NO_RETRY = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AllAccessDisabled")
+_REFUSED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AllAccessDisabled")
+_MAY_PASS = ("RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded")
+"""Codes that may come with a status for which a request is not repeated."""
+_REMEDIES = {
+    "AuthorizationHeaderMalformed": "Register the bucket with its region.",
+    "PermanentRedirect": "Register the bucket with its region, and with the server of that region.",
+    "RequestTimeTooSkewed": "An administrator sets the clock of this machine, or of the server.",
+}
+_NAME_SHOWN = 200
+_KEPT = ("scanned", "scanned_bytes", "last_path", "left_out", "left_out_first", "failures", "problem")
+NAMED_LEFT_OUT = 10
+"""Objects that are left out and named."""
 
 
 class ScanFailed(Unprocessable):
@@ -113,13 +126,22 @@ def bucket_scan(bucket_id: UUID, *, clock: Callable[[], float] = time.monotonic)
 def _try_later(bucket: Bucket, mine: QuerySet[Bucket], error: Exception) -> bool:
     """Continue behind the last path after a while, where the server may answer then: the sweep wakes the scan. False:
     it will not, has failed too often, or the scan has taken too long."""
-    if not isinstance(error, Unavailable) or _code_of(error) in (*_NO_RETRY, "NoSuchBucket"):
+    if not isinstance(error, Unavailable) or _is_final(error):
         return False
     if bucket.failures >= RETRIES or _is_too_long(bucket):
         return False
     log.warning("The scan of %s is tried again: %s", bucket.pk, error)
     at = timezone.now() + delay(bucket.failures, _RETRY_FIRST, _RETRY_LONGEST)
-    return bool(mine.update(failures=bucket.failures + 1, next_look_at=at))
+    problem = error_to_json(_in_words(bucket, error))
+    return bool(mine.update(failures=bucket.failures + 1, next_look_at=at, problem=problem))
+
+
+def _is_final(error: Exception) -> bool:
+    """Whether the server gives the same answer to the same request."""
+    code, status = _code_of(error), status_of(error)
+    return code in (*_REFUSED, "NoSuchBucket") or (
+        300 <= status < 500 and status not in (408, 429) and code not in _MAY_PASS
+    )
 
 
 def _is_too_long(bucket: Bucket) -> bool:
@@ -135,31 +157,41 @@ def _list_some(bucket: Bucket, mine: QuerySet[Bucket], clock: Callable[[], float
     """List for a while. Whether all objects are listed."""
     upload = _upload_of(bucket, mine)
     until = clock() + PASS
-    objects = store_of(bucket).everything(bucket.last_path)
+    store = store_of(bucket)
+    objects = store.everything(bucket.last_path)
     while True:
-        files = [_file(one) for one in islice(objects, AT_ONCE)]
+        found = list(islice(objects, AT_ONCE))
+        files, left_out = _sorted_out(found, store)
         if bucket.scanned + len(files) > (most := most_files(Kind.DATASET)):
             message = f"There are more than {most:,} objects, the most that a version can have."
             remedy = "Register a folder with fewer objects. An administrator can allow more "
             raise ScanFailed(message, remedy=remedy + "(YARDMASTER_FILES_PER_VERSION).")
-        if files:
+        if found:
             _refuse_conflict(upload, files)
-            _keep(bucket, mine, upload, files)
-        if len(files) < AT_ONCE:
+            _keep(bucket, mine, upload, files, left_out, found[-1].key)
+        if len(found) < AT_ONCE:
             return True
         if clock() > until:
             return False
 
 
-def _keep(bucket: Bucket, mine: QuerySet[Bucket], upload: Upload, files: list[ListedFile]) -> None:
-    size = sum(one.size for one in files)
+def _keep(
+    bucket: Bucket,
+    mine: QuerySet[Bucket],
+    upload: Upload,
+    files: list[ListedFile],
+    left_out: list[dict[str, str]],
+    last_path: str,
+) -> None:
     with transaction.atomic():
-        manifest_append(upload.pk, bucket.scanned, files)
-        bucket.scanned, bucket.last_path = bucket.scanned + len(files), files[-1].path
-        bucket.scanned_bytes += size
-        bucket.failures = 0
-        kept = {name: getattr(bucket, name) for name in ("scanned", "scanned_bytes", "last_path", "failures")}
-        if not mine.update(**kept):
+        if files:
+            manifest_append(upload.pk, bucket.scanned, files)
+        bucket.scanned, bucket.last_path = bucket.scanned + len(files), last_path
+        bucket.scanned_bytes += sum(one.size for one in files)
+        bucket.left_out += len(left_out)
+        bucket.left_out_first = [*bucket.left_out_first, *left_out][:NAMED_LEFT_OUT]
+        bucket.failures, bucket.problem = 0, None
+        if not mine.update(**{name: getattr(bucket, name) for name in _KEPT}):
             raise Conflict("Another worker continues this scan.")
         storage_ledger.reserve(bucket.namespace, 0, len(files))
         mine_too = Upload.objects.filter(pk=upload.pk)
@@ -179,29 +211,52 @@ def _upload_of(bucket: Bucket, mine: QuerySet[Bucket]) -> Upload:
     upload.key_prefix = key_prefix_of(bucket.pk, upload.target_id)
     with transaction.atomic():
         upload.save(force_insert=True)
-        if not mine.update(upload_id=upload.pk, scanned=0, scanned_bytes=0, last_path=""):
+        bucket.upload_id, bucket.scanned, bucket.scanned_bytes, bucket.last_path = upload.pk, 0, 0, ""
+        bucket.left_out, bucket.left_out_first = 0, []
+        begun = ("upload_id", "scanned", "scanned_bytes", "last_path", "left_out", "left_out_first")
+        if not mine.update(**{name: getattr(bucket, name) for name in begun}):
             raise Conflict("Another worker continues this scan.")
-    bucket.upload_id, bucket.scanned, bucket.scanned_bytes, bucket.last_path = upload.pk, 0, 0, ""
     return upload
 
 
-def _file(found: ObjectStat) -> ListedFile:
-    if fault := path_fault(found.key):
-        message = f"The object {found.key[:200]!r} cannot be a file: its path {fault[1]}."
-        raise ScanFailed(message, remedy="Rename it, or register another folder.")
-    return ListedFile(found.key, found.size, sha256=ETAG + found.etag.strip('"'))
+def _sorted_out(found: list[ObjectStat], store: S3Storage) -> tuple[list[ListedFile], list[dict[str, str]]]:
+    """The objects that can be files, and the others with the reason."""
+    files: list[ListedFile] = []
+    left_out: list[dict[str, str]] = []
+    folders = {folder for one in found for folder in folders_of(one.key)}
+    last = found[-1].key if len(found) == AT_ONCE else ""
+    for one in found:
+        fault = path_fault(one.key)
+        reason = fault[1] if fault else ""
+        if not reason and (one.key in folders or _is_a_folder_behind(one.key, last, store)):
+            reason = "is also a folder of other objects"
+        if reason:
+            left_out.append({"path": one.key[:_NAME_SHOWN], "reason": reason})
+        else:
+            files.append(ListedFile(one.key, one.size, sha256=ETAG + one.etag.strip('"')))
+    return files, left_out
+
+
+def _is_a_folder_behind(path: str, last: str, store: S3Storage) -> bool:
+    """Whether objects lie below this one behind the last one that is listed: then only such lie between the two whose
+    keys begin with its own. Asks for that of few objects."""
+    folder = path + "/"
+    if not last.startswith(path) or last > folder:
+        return False
+    following = next(iter(store.everything(folder)), None)
+    return following is not None and following.key.startswith(folder)
 
 
 def _refuse_conflict(upload: Upload, files: list[ListedFile]) -> None:
-    if path := file_that_is_a_folder(upload.pk, files):
-        message = f"The object {path[:200]!r} is also a folder of other objects, so tasks cannot copy it to a disk."
-        raise ScanFailed(message, remedy="Rename it, or register another folder.")
+    if files and (path := file_that_is_a_folder(upload.pk, files)):
+        message = f"The object {path[:_NAME_SHOWN]!r} became a folder of other objects while the bucket was listed."
+        raise ScanFailed(message, remedy="Scan again when the bucket is no longer changed.")
 
 
 def _finish(bucket: Bucket, mine: QuerySet[Bucket]) -> None:
     """Make the version, where there is something new."""
     if not bucket.scanned:
-        raise ScanFailed(f"There are no objects in {bucket.address}.", remedy="Check the prefix.")
+        _refuse_empty(bucket)
     assert bucket.upload_id is not None, "the first pass makes it"
     known = Dataset.objects.select_related("namespace")
     dataset = None if bucket.dataset_id is None else known.filter(pk=bucket.dataset_id).first()
@@ -213,6 +268,7 @@ def _finish(bucket: Bucket, mine: QuerySet[Bucket]) -> None:
             "ended_at": timezone.now(),
             "next_look_at": None,
             "upload_id": None,
+            "problem": None,
         }
         if is_new:
             made["dataset_id"] = _version(bucket, bucket.upload_id, dataset)
@@ -220,6 +276,14 @@ def _finish(bucket: Bucket, mine: QuerySet[Bucket]) -> None:
             uploads_discard([bucket.upload_id])
         if not mine.update(**made):
             raise Conflict("Another worker continues this scan.")
+
+
+def _refuse_empty(bucket: Bucket) -> None:
+    if bucket.left_out:
+        first = bucket.left_out_first[0]
+        message = f"None of the {bucket.left_out:,} objects in {bucket.address} can be a file"
+        raise ScanFailed(f"{message}: {first['path']!r} {first['reason']}.", remedy="Rename them, or check the prefix.")
+    raise ScanFailed(f"There are no objects in {bucket.address}.", remedy="Check the prefix.")
 
 
 def _version(bucket: Bucket, upload_id: UUID, dataset: Dataset | None) -> UUID:
@@ -255,7 +319,7 @@ def _in_words(bucket: Bucket, error: DomainError | YardmasterError) -> DomainErr
     """What a foreign server answered, in words about that server."""
     code = _code_of(error)
     where = f"{bucket.address} on {bucket.endpoint}"
-    if code in _NO_RETRY:
+    if code in _REFUSED:
         return ScanFailed(
             f"The server refuses to list {where} with these credentials ({code}).",
             remedy="Check the keys, and give them the rights s3:ListBucket and s3:GetObject.",
@@ -264,4 +328,6 @@ def _in_words(bucket: Bucket, error: DomainError | YardmasterError) -> DomainErr
         return ScanFailed(f"There is no bucket {bucket.bucket} on {bucket.endpoint}.", remedy="Check its name.")
     if isinstance(error, DomainError):
         return error
-    return ScanFailed(f"{where} cannot be listed. {error.message}", remedy="Check the server, then scan again.")
+    return ScanFailed(
+        f"{where} cannot be listed. {error.message}", remedy=_REMEDIES.get(code, "Check the server, then scan again.")
+    )

@@ -58,7 +58,9 @@ class SampleValueField(serializers.Field[Any, Any, Any, Any]):
 
 class SampleFeatureSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
-    dtype = serializers.CharField(help_text="bytes, float or int64.")
+    dtype = serializers.CharField(
+        help_text="bytes, float or int64; of an array that `dataset.json` describes: the type of its items."
+    )
     shape = serializers.ListField(child=serializers.IntegerField())
     values = serializers.ListField(child=SampleValueField(), help_text="The first ten.")
     image = serializers.CharField(help_text="A small image as a data URL, or empty.")

@@ -40,6 +40,7 @@ class PlayedRequest {
 Object.assign(globalThis, {
   XMLHttpRequest: PlayedRequest,
   document: { querySelector: () => null },
+  location: { origin: "https://portal.example" },
   addEventListener: () => {},
   removeEventListener: () => {},
   fetch: (_path: string, { body }: { body: string }) => {
@@ -58,6 +59,28 @@ beforeEach(() => {
   sent = [];
   signed = 0;
   digests = [];
+});
+
+test("a store of its own that does not answer is named, with what to allow there", async () => {
+  answer = () => 0;
+  const upload = { id: "u", part_size: PART, files: [{ index: 0, path: "f", size: 35, parts: 4, done: [] }] } as unknown as OpenUpload;
+  const sender = new Sender(upload, new Map([[0, new File([new Uint8Array(35)], "f")]]), (url) => url.replace("portal", "store.example:9000"));
+  const run = sender.run();
+  for (let at = 0; at < 100 && !sender.waits.includes("store"); at++) await new Promise((done) => setTimeout(done, 50));
+  assert.match(sender.waits, /object store at https:\/\/store\.example:9000 does not answer/);
+  assert.match(sender.waits, /allow the origin https:\/\/portal\.example there \(CORS/);
+  sender.stop();
+  await run;
+});
+
+test("the portal that does not answer is not called a store", async () => {
+  answer = () => 0;
+  const sender = senderOf({ size: 35 });
+  const run = sender.run();
+  for (let at = 0; at < 100 && sent.length + signed < 4; at++) await new Promise((done) => setTimeout(done, 50));
+  assert.equal(sender.waits, "The portal does not respond.");
+  sender.stop();
+  await run;
 });
 
 function senderOf(...files: { size: number; done?: number[]; source?: File }[]): Sender {

@@ -8,11 +8,12 @@ Not here: the policy of stored files that people look at; a view that sets its o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from django.http import HttpRequest, HttpResponseBase
 
-from apps.stores import storage
+from apps.stores import PICTURES_FROM, storage
 from yardmaster.storage.base import Audience, Storage
 
 _POLICY = {
@@ -27,6 +28,9 @@ _POLICY = {
     "base-uri": "'none'",
 }
 
+_ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]_-]+", re.ASCII)
+"""Nothing that would end the directive."""
+
 
 def _written(policy: Mapping[str, str]) -> str:
     return "; ".join(f"{name} {value}" for name, value in policy.items())
@@ -35,13 +39,16 @@ def _written(policy: Mapping[str, str]) -> str:
 POLICY = _written(_POLICY)
 
 
-def policy_with(store: Storage) -> str:
+def policy_with(store: Storage, pictures_from: str = "") -> str:
     """The same for pages that send files to the object store, and read pictures from it, where it has a server of its
-    own."""
-    if store.served() is not None:
-        return POLICY
-    origin = store.origin(Audience.PEOPLE)
-    return _written(_POLICY | {name: f"{_POLICY[name]} {origin}" for name in ("connect-src", "img-src")})
+    own. `pictures_from`: the origin of another server whose pictures this page shows."""
+    policy = dict(_POLICY)
+    if store.served() is None:
+        origin = store.origin(Audience.PEOPLE)
+        policy |= {name: f"{_POLICY[name]} {origin}" for name in ("connect-src", "img-src")}
+    if _ORIGIN.fullmatch(pictures_from) and pictures_from not in policy["img-src"].split():
+        policy["img-src"] += f" {pictures_from}"
+    return _written(policy)
 
 
 FEATURES = ", ".join(
@@ -82,6 +89,7 @@ class ContentPolicy:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        response.headers.setdefault("Content-Security-Policy", policy_with(storage()))
+        policy = policy_with(storage(), request.META.get(PICTURES_FROM, ""))
+        response.headers.setdefault("Content-Security-Policy", policy)
         response.headers.setdefault("Permissions-Policy", FEATURES)
         return response

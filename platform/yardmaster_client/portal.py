@@ -82,8 +82,21 @@ class Yardmaster:
         """Begin to make a bucket a dataset: name, bucket, secret; prefix, endpoint, region, namespace."""
         return dict(self.transport.post("buckets/", facts))
 
-    def bucket_rescan(self, dataset_id: str) -> dict[str, Any]:
-        return dict(self.transport.post(f"datasets/{dataset_id}/rescan/"))
+    def buckets(self) -> Iterator[dict[str, Any]]:
+        """The registered buckets of all namespaces that one is in, with their last scans."""
+        return self.transport.pages("buckets/")
+
+    def bucket_rescan(self, dataset_id: str, *, secret: str = "") -> dict[str, Any]:
+        """`secret`: the credentials to read the bucket with from now on."""
+        return dict(self.transport.post(f"datasets/{dataset_id}/rescan/", {"secret": secret} if secret else None))
+
+    def uploads(self, **filters: Any) -> Iterator[dict[str, Any]]:
+        """Those that were not made into a version: `id`, `kind`, `state`, `size`, `file_count`."""
+        return self.transport.pages("uploads/", **filters)
+
+    def upload_discard(self, upload_id: str) -> None:
+        """Delete what was sent, and return the quota that it holds."""
+        self.transport.delete(f"uploads/{upload_id}/")
 
     def bucket_wait(self, bucket_id: str, each: Callable[[dict[str, Any]], None] = lambda one: None) -> dict[str, Any]:
         """Until its scan has ended: `state` is then `ready` or `failed`. Calls `each` with what is known meanwhile."""

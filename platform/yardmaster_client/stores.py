@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -25,8 +25,8 @@ from yardmaster_client.uploads import one_ahead
 
 Item = TypeVar("Item", bound=Dataset | Code | Model)
 Version = TypeVar("Version", bound=DatasetVersion | CodeVersion | ModelVersion)
-_WITH_ADDRESSES = 1_000
-"""Files of which the portal is asked for addresses at once."""
+_FILES_AT_ONCE = _WITH_ADDRESSES = 1_000
+"""Files that the portal is asked for at once, also with their addresses."""
 _PATHS = {"dataset": "datasets", "code": "code", "model": "models"}
 
 
@@ -56,9 +56,10 @@ class Store(Generic[Item, Version]):
     def version(self, version_id: str) -> Version:
         return read(self._version, self._transport.get(f"{self.kind}-versions/{version_id}/"))
 
-    def files(self, version_id: str) -> Iterator[StoredFile]:
-        """By path."""
-        rows = self._transport.pages(f"{self.kind}-versions/{version_id}/files/", page_size=200)
+    def files(self, version_id: str, *, page_size: int | None = None) -> Iterator[StoredFile]:
+        """By path. `page_size`: how many are asked for at once."""
+        size = page_size or _FILES_AT_ONCE
+        rows = self._transport.pages(f"{self.kind}-versions/{version_id}/files/", page_size=size)
         return (read(StoredFile, row) for row in rows)
 
     def entries(self, version_id: str, folder: str = "") -> Iterator[dict[str, Any]]:
@@ -108,13 +109,16 @@ class Store(Generic[Item, Version]):
         description: str = "",
         unpack: bool = False,
         unless_same: bool = False,
+        follow_links: bool = False,
+        left_out: Callable[[str], object] = lambda path: None,
         progress: uploads.Progress = lambda done, total: None,
     ) -> Item:
         """Upload `paths` as a new version of `name`, which is made where it does not exist.
 
-        `unless_same`: when the newest version has exactly these files, nothing is uploaded.
+        `unless_same`: when the newest version has exactly these files, nothing is uploaded. `left_out` is called with
+        the path of each link in a folder that is not followed.
         """
-        files = find_files(paths)
+        files = find_files(paths, follow_links=follow_links, left_out=left_out)
         existing = self.find(name, namespace=namespace or self._own_namespace())
         if existing and unless_same and self._is_same(existing, files):
             return existing

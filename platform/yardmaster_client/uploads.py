@@ -51,10 +51,10 @@ def upload(
     """Upload `files` and complete; returns the upload's id, good for one version.
 
     When this raises or the program dies, what was sent stays at the portal for a day, and the same call, also of
-    another process, sends only the rest: the open upload is remembered in the user's cache folder.
+    another process, sends only the rest: the upload is remembered in the user's cache folder.
     """
-    memory = _Memory(transport.url, kind, namespace, files)
-    state = memory.open_upload(transport)
+    memory = _Memory(transport.url, kind, namespace, files, unpack)
+    state = memory.unused_upload(transport)
     is_new = state is None
     if state is None:
         body = {"kind": kind, "files": [one.as_json() for one in next(announcements(files))]}
@@ -72,21 +72,22 @@ def upload(
 class _Memory:
     """Which upload of exactly these files is under way, in a small file named after all that makes it the same."""
 
-    def __init__(self, url: str, kind: str, namespace: str | None, files: Sequence[LocalFile]) -> None:
-        what = hashlib.sha256(json.dumps([url, kind, namespace]).encode())
+    def __init__(self, url: str, kind: str, namespace: str | None, files: Sequence[LocalFile], unpack: bool) -> None:
+        what = hashlib.sha256(json.dumps([url, kind, namespace, unpack]).encode())
         for one in files:
             what.update(json.dumps([one.path, one.size, one.source.stat().st_mtime_ns]).encode())
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         self._file = base / "yardmaster" / "uploads" / what.hexdigest()
 
-    def open_upload(self, transport: Transport) -> Upload | None:
+    def unused_upload(self, transport: Transport) -> Upload | None:
         """The upload to continue with; None when there is none, or the portal no longer has it."""
         try:
             upload_id = self._file.read_text().strip()
             state = read(Upload, transport.get(f"uploads/{upload_id}/"))
         except (OSError, PortalError):
             return None
-        return state if state.state in ("open", "completing") else None
+        # One that became a version is not shown any more: "complete" was completed after its client was killed.
+        return state if state.state in ("open", "completing", "complete") else None
 
     def keep(self, upload_id: str) -> None:
         try:

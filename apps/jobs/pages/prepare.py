@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -17,12 +18,13 @@ from apps.accounts.selectors import user_of
 from apps.datasets.models import DatasetVersion
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError
+from apps.jobs.engines.configured import engine_names, why_not
 from apps.jobs.launch.choices import code_choices
 from apps.jobs.launch.program_form import ProgramForm
 from apps.jobs.preparing import CPU, MEMORY, Preparation, preparation_launch
 from apps.jobs.selectors import job_for
 from apps.uploads.versioned.selectors import version_for
-from yardmaster.errors import YardmasterError
+from yardmaster.errors import Misconfigured, YardmasterError
 from yardmaster.job.programs import PREPARE
 from yardmaster.job.spec import Role, TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
@@ -88,10 +90,14 @@ class PrepareForm(ProgramForm):
     step = forms.CharField(
         label="Step", required=False, max_length=255, help_text="A file of the code with map_record(record): step.py"
     )
+    engine = forms.ChoiceField(label="Engine", required=False)
     note = forms.CharField(label="Note", required=False, max_length=1_000)
 
     def __init__(self, *args: Any, user: User, **options: Any) -> None:
         super().__init__(*args, **options)
+        engines = [(name, name) for name in engine_names() if _may_launch_on(user, name)]
+        usual = ("", f"Default: {settings.YARDMASTER_DEFAULT_ENGINE}")
+        self.fields["engine"].choices = [usual, *engines]  # type: ignore[attr-defined]
         codes = [(one.id, one.title) for one in code_choices(user)]
         self.fields["code"].choices = [("", "None"), *codes]  # type: ignore[attr-defined]
         for field in self.fields.values():
@@ -130,6 +136,14 @@ class PrepareForm(ProgramForm):
         )  # fmt: skip
 
 
+def _may_launch_on(user: User, name: str) -> bool:
+    """An engine that cannot be made is not offered."""
+    try:
+        return why_not(user, name) is None
+    except Misconfigured:
+        return False
+
+
 def initial_of(spec: TrainingSpec) -> dict[str, Any]:
     """What the form says for another preparation like this one; nothing for a job that is none."""
     if spec.program != PREPARE or spec.publishes is None or Role.WORKER not in spec.roles:
@@ -157,11 +171,15 @@ def prepare_page(request: HttpRequest, version_id: UUID) -> HttpResponse:
     item = version.parent
     at_first = {"to": f"{item.name[:90]}-prepared"}
     if request.method == "GET" and (older := request.GET.get("from")):
-        at_first |= initial_of(stored_spec(job_for(user, older).spec))
+        job = job_for(user, older)
+        at_first |= initial_of(stored_spec(job.spec)) | {"engine": job.engine}
     form = PrepareForm(request.POST or None, user=user, initial=at_first)
     if request.method == "POST" and form.is_valid():
         try:
-            job, _ = preparation_launch(user=user, version=version, namespace=item.namespace, wanted=form.wanted)
+            job, _ = preparation_launch(
+                user=user, version=version, namespace=item.namespace, wanted=form.wanted,
+                engine=form.cleaned_data["engine"] or None,
+            )  # fmt: skip
             return redirect("job_page", job.pk)
         except (DomainError, YardmasterError) as error:
             form.add_refusal(error)

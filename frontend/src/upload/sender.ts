@@ -8,6 +8,7 @@ import { put, sign, type OpenUpload, type Signed } from "./portal";
 const PARALLEL = 4; // browsers open six connections to one host; the page keeps two
 const SIGNED_AT_ONCE = 50;
 const HASHED_AT_ONCE = 16 << 20;
+const STORE_TRIES = 3; // after so many without an answer the store is named
 const ADDRESS_LIFE = 10 * 60_000; // they are good for a quarter of an hour
 
 /** A file that cannot be read any more: it was changed, moved or deleted while it was sent. */
@@ -114,17 +115,19 @@ export class Sender {
     if (this.ended) return true;
     const key = keyOf(part);
     const { signal } = this.control;
+    let address = "";
     try {
       const signed = await this.addressOf(part);
       const body = this.bytesOf(part);
       if (signal.aborted) return false;
       this.moving.set(key, 0);
-      await put({ ...signed, url: this.here(signed.url) }, body, signal, (bytes) => {
+      address = this.here(signed.url);
+      await put({ ...signed, url: address }, body, signal, (bytes) => {
         this.moving.set(key, bytes);
       });
     } catch (error) {
       if (signal.aborted) return false;
-      await this.recover(part, error);
+      await this.recover(part, error, address);
       return false;
     } finally {
       this.moving.delete(key);
@@ -138,7 +141,7 @@ export class Sender {
   }
 
   /** Rest where trying again may help; else raise. */
-  private async recover(part: PartToSend, error: unknown): Promise<void> {
+  private async recover(part: PartToSend, error: unknown, address: string): Promise<void> {
     if (!(error instanceof Refusal)) throw error;
     const passes = error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500;
     // An address that has expired, or bytes that were damaged on their way: both are signed again.
@@ -148,7 +151,7 @@ export class Sender {
     this.addresses.delete(keyOf(part));
     this.failures += 1;
     const rest = restAfter(Math.ceil(this.failures / PARALLEL), Math.random());
-    this.waits = error.message;
+    this.waits = error.status === 0 && this.failures >= STORE_TRIES ? silenceOf(address) || error.message : error.message;
     await restOrOnline(rest, this.control.signal);
   }
 
@@ -232,6 +235,16 @@ export class Sender {
     this.control = new AbortController();
     this.waits = "";
   }
+}
+
+/** What to say of a store with an address of its own that does not answer; empty where the portal takes the bytes. A
+ * browser does not say whether the store is away or does not allow this page. */
+function silenceOf(address: string): string {
+  if (!/^https?:/.test(address)) return "";
+  return (
+    `The object store at ${new URL(address).origin} does not answer this page. If that lasts, ask an administrator to ` +
+    `allow the origin ${location.origin} there (CORS: methods GET and PUT, all headers).`
+  );
 }
 
 function keyOf(part: PartToSend): string {

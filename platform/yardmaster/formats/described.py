@@ -13,14 +13,17 @@ FEATURES_SHOWN = 100
 CLASSES_SHOWN = 40
 NUMBERS_SHOWN = 30
 SPLITS_SHOWN = 20
+RAW_SHOWN = 200
+_DIMENSIONS = 32
 _LONGEST = 200
 
 
-def summary(text: str) -> dict[str, Any]:
+def summary(text: str, path: str = "") -> dict[str, Any]:
     """The tables, or `error`: what is wrong with the text. Every list and text in it is bounded. Empty: the file is not
-    of preparation."""
+    of preparation. `records_of`: the records of the shard at `path`, None where there is no such shard."""
     try:
-        return _tables(from_text(text))
+        found = from_text(text)
+        return _tables(found) | {"records_of": _records_of(found, path), "raw": _raw(found)}
     except OtherFormat:
         return {}
     except (BadDescription, ValueError, TypeError, AttributeError, OverflowError) as error:
@@ -50,6 +53,25 @@ def _tables(found: Description) -> dict[str, Any]:
         "largest": max(counts.values(), default=0),
         "numbers": [_numbers(found, name) for name in sorted(found.statistics)[:NUMBERS_SHOWN]],
         "first": next((shard.path for shards in found.splits.values() for shard in shards), ""),
+    }
+
+
+def _records_of(found: Description, path: str) -> int | None:
+    known = (one.records for shards in found.splits.values() for one in shards if one.path == path)
+    return next((records for records in known if records < 1 << 53), None)
+
+
+def _raw(found: Description) -> dict[str, tuple[str, list[int]]]:
+    """Type and shape of the features that are arrays kept as bytes."""
+    names = [name for name in sorted(found.features) if len(name) <= _LONGEST][:RAW_SHOWN]
+    known = {name: found.features[name] for name in names}
+    return {
+        name: (one.encoding.removeprefix("raw:"), list(one.shape))
+        for name, one in known.items()
+        if one.encoding.startswith("raw:")
+        and one.shape is not None
+        and len(one.shape) <= _DIMENSIONS
+        and all(length < 1 << 32 for length in one.shape)
     }
 
 

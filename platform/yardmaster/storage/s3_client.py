@@ -18,7 +18,7 @@ from xml.sax.saxutils import escape
 
 import urllib3
 from minio import Minio
-from minio.error import MinioException, S3Error
+from minio.error import InvalidResponseError, MinioException, S3Error
 from urllib3.exceptions import HTTPError
 
 from yardmaster.errors import Unavailable, YardmasterError
@@ -43,6 +43,7 @@ _LISTED_AT_ONCE = 1000
 _UPLOAD_ID = re.compile(r"(?!.*\.\.)[\w.~+/=-]{1,1024}", re.ASCII)
 
 CHECKSUM = "x-amz-checksum-sha256"
+_STATUS_IN_WORDS = re.compile(r"Response code: (\d{3})")
 _OBJECT_MISSING = {"NoSuchKey", "NoSuchObject", "NoSuchVersion"}
 _PARTS_REFUSED = {"InvalidPart", "InvalidPartOrder", "EntityTooSmall", "BadDigest", "XAmzContentChecksumMismatch"}
 _FULL = {"XMinioStorageFull", "StorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "InsufficientStorage"}
@@ -87,6 +88,15 @@ def meaning(what: str, code: str, message: str, key: str) -> YardmasterError:
             remedy="An administrator runs `manage.py prepare`, which makes it.",
         )
     return Unavailable(f"{what}: the object store answered {code}: {message}")
+
+
+def status_of(error: BaseException) -> int:
+    """The HTTP status of the answer that `error` was made from; 0 where there was none."""
+    cause = error.__cause__
+    if isinstance(cause, S3Error):
+        return int(cause.response.status) if cause.response is not None else 0
+    found = _STATUS_IN_WORDS.search(str(cause)) if isinstance(cause, InvalidResponseError) else None
+    return int(found[1]) if found else 0
 
 
 def _shown(error: BaseException) -> str:

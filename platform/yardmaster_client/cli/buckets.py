@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli.output import Json, Namespace, notes, print_json, size
+from yardmaster_client.cli.output import Json, Namespace, notes, print_json, print_table, size, visible
 from yardmaster_client.errors import PortalError
 from yardmaster_client.names import find_item
 from yardmaster_client.portal import Yardmaster
@@ -18,6 +17,7 @@ def add_to(app: typer.Typer) -> None:
     """The commands of datasets that are about buckets."""
     app.command()(register)
     app.command()(rescan)
+    app.command("buckets")(list_buckets)
 
 
 def register(
@@ -30,24 +30,64 @@ def register(
     as_json: Json = False,
 ) -> None:
     """Make a bucket, or a folder in it, a dataset. Its objects are listed and not copied."""
-    parts = urlsplit(address)
-    if parts.scheme != "s3" or not parts.netloc:
-        raise ValueError(f"{address!r} is no bucket: write s3://bucket or s3://bucket/folder.")
-    facts = {"name": name, "bucket": parts.netloc, "prefix": parts.path.strip("/"), "secret": secret, "region": region}
+    bucket, prefix = _parts_of(address)
+    facts = {"name": name, "bucket": bucket, "prefix": prefix, "secret": secret, "region": region}
     with Yardmaster.from_environment() as portal:
         made = portal.bucket_register(**facts, endpoint=endpoint, namespace=namespace or "")
-        _tell(portal.bucket_wait(made["id"]), as_json)
+        _tell(_waited(portal, made["id"]), as_json)
 
 
 def rescan(
     reference: Annotated[str, typer.Argument(help="Name or id of a registered dataset.")],
+    secret: Annotated[str, typer.Option(help="Other credentials to read it with from now on.")] = "",
     namespace: Namespace = None,
     as_json: Json = False,
 ) -> None:
     """List the bucket of a dataset again. A new version is made only if something has changed."""
     with Yardmaster.from_environment() as portal:
         item = find_item(portal.datasets, reference, namespace)
-        _tell(portal.bucket_wait(portal.bucket_rescan(item.id)["id"]), as_json)
+        _tell(_waited(portal, portal.bucket_rescan(item.id, secret=secret)["id"]), as_json)
+
+
+def list_buckets(as_json: Json = False) -> None:
+    """The registered buckets, with how their last scan has ended."""
+    with Yardmaster.from_environment() as portal:
+        found = list(portal.buckets())
+    if as_json:
+        print_json(found)
+        return
+    rows = (
+        [one["name"], one["namespace"], f"s3://{one['bucket']}/{one['prefix']}", one["endpoint"],
+         one["secret"] or "(deleted)", one["state"], one["files"], size(one["bytes"]), one["left_out"]]
+        for one in found
+    )  # fmt: skip
+    columns = ["NAME", "NAMESPACE", "BUCKET", "SERVER", "SECRET", "SCAN", "OBJECTS", "SIZE", "LEFT OUT"]
+    print_table(columns, rows)
+
+
+def _parts_of(address: str) -> tuple[str, str]:
+    """Bucket and folder. The address is no URL: `#`, `?` and `%` are signs like others."""
+    scheme, _, rest = address.partition("://")
+    bucket, _, prefix = rest.partition("/")
+    if scheme.lower() != "s3" or not bucket:
+        raise ValueError(f"{address!r} is no bucket: write s3://bucket or s3://bucket/folder.")
+    return bucket, prefix.strip("/")
+
+
+def _waited(portal: Yardmaster, bucket_id: str) -> dict[str, Any]:
+    """The bucket when its scan has ended, with progress on stderr; what is tried again is said once."""
+    said = ""
+    with notes().status("Scanning") as status:
+
+        def tell(bucket: dict[str, Any]) -> None:
+            nonlocal said
+            status.update(f"Scanning: {bucket['files']:,} objects so far")
+            why = (bucket["problem"] or {}).get("detail", "")
+            if bucket["state"] == "scanning" and why and why != said:
+                said = why
+                notes().print(Text(visible(f"{why} The scan continues in a moment.")), style="dim")
+
+        return portal.bucket_wait(bucket_id, tell)
 
 
 def _tell(bucket: dict[str, Any], as_json: bool) -> None:
@@ -58,4 +98,13 @@ def _tell(bucket: dict[str, Any], as_json: bool) -> None:
         print_json(bucket)
     else:
         found = f"{bucket['files']} objects ({size(bucket['bytes'])})"
+        if bucket["left_out"]:
+            rows = ([one["path"], one["reason"]] for one in bucket["left_out_first"])
+            print_table(["LEFT OUT", "REASON"], rows, as_note=True)
+            more = bucket["left_out"] - len(bucket["left_out_first"])
+            notes().print(
+                Text(
+                    f"{bucket['left_out']:,} objects are left out" + (f", {more:,} of them not shown." if more else ".")
+                )
+            )
         notes().print(Text(f"{bucket['name']} has {found} of s3://{bucket['bucket']}/{bucket['prefix']}."))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,6 +29,9 @@ from yardmaster_client.names import find_item, find_version
 from yardmaster_client.portal import Yardmaster
 from yardmaster_client.stores import Store
 
+FILES_SHOWN = 50
+LINKS_NAMED = 5
+ARCHIVES = (".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".tgz", ".tbz2", ".txz", ".tzst", ".tar", ".zip")
 Reference = Annotated[str, typer.Argument(help="Name, name@version or id.")]
 
 
@@ -41,6 +45,41 @@ def register(parent: typer.Typer) -> None:
     volumes.add_to(data)
     parent.add_typer(data, name="datasets")
     parent.add_typer(_commands("code", "Code: what jobs run."), name="code")
+
+
+def is_archive(path: Path) -> bool:
+    """Whether the portal can extract a file of this name."""
+    return path.is_file() and path.name.lower().endswith(ARCHIVES)
+
+
+def name_of(path: Path) -> str:
+    """What an upload of this is called where no name is given: that of the file or folder, without endings."""
+    path = path.resolve()
+    ending = next((one for one in ARCHIVES if is_archive(path) and path.name.lower().endswith(one)), "")
+    return (path.name[: -len(ending)] if ending else path.stem) or path.name
+
+
+class LinksLeftOut:
+    """Counts them, and remembers the first names."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._first: list[str] = []
+
+    def add(self, path: str) -> None:
+        self._count += 1
+        if len(self._first) < LINKS_NAMED:
+            self._first.append(path)
+
+    def tell(self, *, is_followed: bool) -> None:
+        if not self._count:
+            return
+        more = f" and {self._count - len(self._first):,} more" if self._count > len(self._first) else ""
+        remedy = (
+            "they lead nowhere, or around in a circle" if is_followed else "--follow-links uploads what they lead to"
+        )
+        words = f"{self._count:,} links are left out ({', '.join(self._first)}{more}): {remedy}."
+        notes().print(Text(visible(words)), style="yellow")
 
 
 def _store(portal: Yardmaster, kind: str) -> Store[Any, Any]:
@@ -68,13 +107,20 @@ def _add_looking(app: typer.Typer, kind: str) -> None:
             _print_items(found)
 
     @app.command()
-    def show(reference: Reference, namespace: Namespace = None, as_json: Json = False) -> None:
-        """One of them: its versions, and the files of the newest (or of the named) one."""
+    def show(
+        reference: Reference,
+        all_files: Annotated[bool, typer.Option("--all-files", help=f"Not the first {FILES_SHOWN} only.")] = False,
+        namespace: Namespace = None,
+        as_json: Json = False,
+    ) -> None:
+        """One of them: its versions, and the first files of the newest (or of the named) one."""
         with Yardmaster.from_environment() as portal:
             store = _store(portal, kind)
             version = find_version(store, reference, namespace)
             item = find_item(store, version.parent or reference.partition("@")[0], namespace)
-            versions, files = list(store.versions(item.id)), list(store.files(version.id))
+            versions = list(store.versions(item.id))
+            most = None if all_files else FILES_SHOWN
+            files = list(islice(store.files(version.id, page_size=most), most))
         if as_json:
             print_json({"item": item, "versions": versions, "version": version, "files": files})
             return
@@ -83,6 +129,9 @@ def _add_looking(app: typer.Typer, kind: str) -> None:
         print_table(["VERSION", "FILES", "SIZE", "MADE", "ID", "NOTE"], rows)
         out().print(f"\nFiles of @{version.number}")
         print_table(["SIZE", "PATH"], ([size(file.size), file.path] for file in files))
+        if (left := (version.files or 0) - len(files)) > 0:
+            folders = f" `yardmaster datasets ls {reference}` lists them by folder." if kind == "dataset" else ""
+            notes().print(Text(f"{left:,} more files: --all-files prints them.{folders}"), style="dim")
 
     @app.command()
     def download(
@@ -117,14 +166,21 @@ def _add_changing(app: typer.Typer, kind: str) -> None:
         note: Annotated[str, typer.Option(help="A note for this version.")] = "",
         description: Annotated[str, typer.Option(help="A description, for a new item.")] = "",
         unpack: Annotated[bool, typer.Option("--unpack", help="Extract the archive on the portal.")] = False,
+        follow_links: Annotated[bool, typer.Option("--follow-links", help="Upload what links lead to.")] = False,
         as_json: Json = False,
     ) -> None:
         """Upload files as a new version. If interrupted, the same command resumes."""
-        name = name or paths[0].resolve().stem
+        name = name or name_of(paths[0])
+        links = LinksLeftOut()
         with Yardmaster.from_environment() as portal, progress_bar(f"Uploading {name}") as progress:
             item = _store(portal, kind).put(
-                name, paths, namespace=namespace, note=note, description=description, unpack=unpack, progress=progress
-            )
+                name, paths, namespace=namespace, note=note, description=description, unpack=unpack,
+                follow_links=follow_links, left_out=links.add, progress=progress,
+            )  # fmt: skip
+        links.tell(is_followed=follow_links)
+        if not unpack and kind == "dataset" and len(paths) == 1 and is_archive(paths[0]):
+            words = f"{paths[0].name} is stored as it is. To have the portal extract it, upload it with --unpack."
+            notes().print(Text(visible(words)), style="dim")
         if as_json:
             print_json(item)
         else:
@@ -173,7 +229,7 @@ def preview(
     with Yardmaster.from_environment() as portal:
         version = find_version(portal.datasets, reference, namespace)
         if path is None:
-            path = next(iter(portal.datasets.files(version.id))).path
+            path = next(portal.datasets.files(version.id, page_size=1)).path
         found = portal.datasets.preview(version.id, path)
     if as_json:
         print_json(found)

@@ -6,7 +6,18 @@ import sys
 
 import typer
 
-from yardmaster_client.cli import accounts, audit, datasets, jobs, models, namespaces, secrets, serving, volumes
+from yardmaster_client.cli import (
+    accounts,
+    audit,
+    datasets,
+    jobs,
+    models,
+    namespaces,
+    secrets,
+    serving,
+    unfinished,
+    volumes,
+)
 from yardmaster_client.cli.output import fail
 from yardmaster_client.errors import NotReachable, NotSignedIn, PortalError
 from yardmaster_client.jobfile import JobFileError
@@ -22,7 +33,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (accounts, jobs, datasets, models, serving, namespaces, volumes, secrets, audit):
+for part in (accounts, jobs, datasets, unfinished, models, serving, namespaces, volumes, secrets, audit):
     part.register(app)
 
 

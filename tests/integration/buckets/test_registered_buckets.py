@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 import urllib3
 from django.utils import timezone
+from minio.error import S3Error
 
 from apps.audit.models import AuditEvent
 from apps.buckets import access
@@ -163,21 +164,100 @@ def test_what_cannot_be_scanned_says_why_and_leaves_nothing(ada, mine, theirs, w
     assert not Upload.objects.exclude(state="deleting").exists()
 
 
-def test_an_object_that_cannot_be_a_file_is_named(ada, mine, theirs, with_token):
-    theirs._objects.put_object(theirs._bucket, "data/bad\\name.txt", io.BytesIO(b"x"), 1)
+def test_objects_that_cannot_be_files_are_left_out_and_named(ada, client, mine, theirs, with_token):
+    for name in ("bad\\name.txt", "dot.", "space "):
+        theirs._objects.put_object(theirs._bucket, f"data/{name}", io.BytesIO(b"x"), 1)
     found = scanned(with_token(ada), theirs)
-    assert found.state == State.FAILED
-    assert "name.txt" in found.problem["detail"]
+    assert (found.state, found.scanned, found.left_out) == (State.READY, 2, 3)
+    answer = with_token(ada).get(f"{API}{found.pk}/").json()
+    assert answer["left_out"] == 3
+    assert {one["path"] for one in answer["left_out_first"]} == {"bad\\name.txt", "dot.", "space "}
+    assert "backslash" in answer["left_out_first"][0]["reason"]
+    client.force_login(ada)
+    shown = client.get("/datasets/buckets/").content.decode()
+    assert "3 objects left out" in shown
+    assert "bad\\name.txt" in shown
+    assert again(found, ada).left_out == 3
 
 
-def test_an_object_that_is_a_folder_too_is_named(ada, mine, theirs, with_token, monkeypatch):
-    """Other servers than MinIO keep both. The file was listed pages before."""
-    names = ["a", *(f"a-{number}" for number in range(5)), "a/b"]
-    monkeypatch.setattr(scanning, "AT_ONCE", 2)
+def test_a_bucket_of_objects_that_are_all_left_out_is_no_dataset(ada, mine, theirs, with_token):
+    theirs._objects.put_object(theirs._bucket, "odd/dot.", io.BytesIO(b"x"), 1)
+    found = scanned(with_token(ada), theirs, prefix="odd")
+    assert (found.state, "'dot.'" in found.problem["detail"]) == (State.FAILED, True)
+
+
+@pytest.mark.parametrize("at_once", [2, 3, 7, 50])
+def test_an_object_that_is_a_folder_too_is_left_out(ada, mine, theirs, with_token, monkeypatch, at_once):
+    """Other servers than MinIO keep both. What lies below it comes pages later."""
+    names = ["a", *(f"a-{number}" for number in range(5)), "a/b", "b"]
+    monkeypatch.setattr(scanning, "AT_ONCE", at_once)
     monkeypatch.setattr(S3Storage, "everything", lambda self, after="": (_object(n) for n in names if n > after))
     found = scanned(with_token(ada), theirs)
+    assert (found.state, found.left_out_first) == (
+        State.READY, [{"path": "a", "reason": "is also a folder of other objects"}],
+    )  # fmt: skip
+    assert [one.path for one in files_in(DatasetVersion.objects.get())] == names[1:]
+
+
+def test_an_object_that_becomes_a_folder_while_the_bucket_is_listed_is_named(
+    ada, mine, theirs, with_token, monkeypatch
+):
+    names = ["a", "a-0", "a-1"]
+    monkeypatch.setattr(scanning, "AT_ONCE", 2)
+    real = scanning._keep
+
+    def keep(*arguments):
+        names.append("a/b")
+        real(*arguments)
+
+    monkeypatch.setattr(scanning, "_keep", keep)
+    monkeypatch.setattr(
+        S3Storage, "everything", lambda self, after="": (n for n in map(_object, names) if n.key > after)
+    )
+    found = scanned(with_token(ada), theirs)
     assert found.state == State.FAILED
-    assert "'a' is also a folder" in found.problem["detail"]
+    assert "'a' became a folder" in found.problem["detail"]
+
+
+def _refused(status: int, code: str) -> Unavailable:
+    answer = S3Error(SimpleNamespace(status=status), code, "It is so.", "/b", "", "")  # type: ignore[arg-type]
+    error = Unavailable(f"Listing a bucket: the object store answered {code}: It is so.")
+    error.__cause__ = answer
+    return error
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (400, "AuthorizationHeaderMalformed"),
+        (403, "RequestTimeTooSkewed"),
+        (301, "PermanentRedirect"),
+        (400, "InvalidBucketName"),
+        (404, "Whatever"),
+    ],
+)
+def test_a_server_that_refuses_for_good_ends_the_scan_at_once(ada, mine, theirs, with_token, monkeypatch, status, code):
+    monkeypatch.setattr(S3Storage, "everything", lambda self, after="": _raises(_refused(status, code)))
+    found = scanned(with_token(ada), theirs)
+    assert (found.state, code in found.problem["detail"]) == (State.FAILED, True)
+
+
+@pytest.mark.parametrize(("status", "code"), [(503, "SlowDown"), (400, "RequestTimeout"), (429, "TooMany")])
+def test_a_server_that_may_answer_later_is_asked_again_and_quoted(
+    ada, client, mine, theirs, with_token, monkeypatch, status, code
+):
+    monkeypatch.setattr(S3Storage, "everything", lambda self, after="": _raises(_refused(status, code)))
+    found = scanned(with_token(ada), theirs)
+    assert found.state == State.SCANNING
+    client.force_login(ada)
+    shown = client.get("/datasets/buckets/").content.decode()
+    assert f"answered {code}" in shown
+    assert "did not answer" not in shown
+
+
+def _raises(error: Exception):
+    raise error
+    yield
 
 
 def _object(name: str) -> ObjectStat:
@@ -189,7 +269,8 @@ def test_a_server_that_fails_for_a_while_does_not_end_the_scan(ada, client, mine
     asked = []
 
     def everything(self, after=""):
-        asked.append(after)
+        if not after.endswith("/"):  # else whether the last one is a folder, too
+            asked.append(after)
         yield from (_object(name) for name in ("a", "b", "c") if name > after)
         if len(asked) < 3:
             raise Unavailable("Listing a bucket: the object store answered SlowDown: busy")
@@ -231,7 +312,7 @@ def test_a_server_that_answers_now_and_then_does_not_keep_a_scan_for_ever(ada, m
 
 
 def _one_and_fails(after):
-    yield _object(after + "x")
+    yield _object(after.rstrip("/") + "x")
     raise Unavailable("the object store answered SlowDown")
 
 
@@ -305,6 +386,38 @@ def test_credentials_in_use_are_not_deleted_by_accident_and_their_loss_is_said(a
     assert again(bucket, ada).problem["code"] == "secret_missing"
 
 
+def test_a_dataset_whose_credentials_are_gone_is_read_with_others(ada, client, bucket, mine, version, with_token):
+    api = with_token(ada)
+    bucket.secret.delete()
+    access.forget_all()
+    problem = again(bucket, ada).problem
+    assert "datasets rescan theirs --secret" in problem["remedy"]
+    keys = json.dumps(dict(zip(("access_key", "secret_key"), KEYS, strict=True)))
+    secret_set(namespace=mine, name="OTHERS", value=keys, actor=ada, kind=Kind.S3)
+    address = f"/api/v1/datasets/{bucket.dataset_id}/rescan/"
+    assert api.post(address, {"secret": "NONE"}).json()["errors"][0]["code"] == "unknown_secret"
+    assert Bucket.objects.get().state == State.FAILED
+    assert api.post(address, {"secret": "OTHERS"}).json()["secret"] == "OTHERS"
+    bucket_scan(bucket.pk)
+    assert Bucket.objects.get().state == State.READY
+    assert api.get(f"/api/v1/dataset-versions/{version.pk}/files/content/?path=a.txt").status_code == 302
+    assert AuditEvent.objects.get(action="bucket.secret").facts["secret"] == "OTHERS"
+
+
+def test_the_page_repairs_a_dataset_whose_credentials_are_gone(ada, client, bucket, mine):
+    bucket.secret.delete()
+    keys = json.dumps(dict(zip(("access_key", "secret_key"), KEYS, strict=True)))
+    secret_set(namespace=mine, name="OTHERS", value=keys, actor=ada, kind=Kind.S3)
+    client.force_login(ada)
+    shown = client.get("/datasets/buckets/").content.decode()
+    assert "Its credentials were deleted" in shown
+    assert '<option value="OTHERS">' in shown.partition("Register a bucket")[0]
+    address = f"/datasets/buckets/{bucket.pk}/scan/"
+    assert "no bucket credentials" in client.post(address, {"secret": "NONE"}, follow=True).content.decode()
+    client.post(address, {"secret": "OTHERS"})
+    assert (Bucket.objects.get().secret.name, Bucket.objects.get().state) == ("OTHERS", State.SCANNING)
+
+
 def test_replaced_credentials_are_used_after_two_seconds(ada, mine, version, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(access, "time", SimpleNamespace(monotonic=lambda: now[0]))
@@ -339,6 +452,20 @@ def test_the_page_registers_and_shows_how_the_scan_stands(client, ada, mine, the
     assert "Scan again" in shown
     assert client.post(f"{dataset}scan/").status_code == 302
     assert Bucket.objects.get().state == State.SCANNING
+
+
+def test_pictures_of_its_server_are_allowed_on_the_page_of_the_dataset_alone(client, ada, bucket, minio_server):
+    client.force_login(ada)
+    policies = {
+        page: client.get(page).headers["Content-Security-Policy"]
+        for page in (f"/datasets/{bucket.dataset_id}/", "/datasets/", "/datasets/buckets/")
+    }
+    assert [f"img-src 'self' data: {minio_server.url};" in policy for policy in policies.values()] == [
+        True, False, False,
+    ]  # fmt: skip
+    assert all("connect-src 'self';" in policy for policy in policies.values())
+    Bucket.objects.update(endpoint="https://x.test;script-src *")
+    assert "x.test" not in client.get(f"/datasets/{bucket.dataset_id}/").headers["Content-Security-Policy"]
 
 
 def test_the_page_of_a_dataset_is_there_while_its_bucket_cannot_be_read(client, ada, mine, bucket):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import struct
 
 import pytest
@@ -206,3 +208,71 @@ def test_an_array_shows_type_shape_values_and_pictures(client):
     assert found["table"]["rows"][1][:2] == ["64", "65"]
     cut = preview(client, "cut.npy", data[:-1])
     assert cut["array"]["problem"] == "The file has 191 bytes of items; its header says 192."
+
+
+def prepared(features: dict, shard: bytes, path: str) -> dict[str, bytes]:
+    about = {
+        "format": "yardmaster-dataset", "version": 1, "compression": "GZIP", "label": "label", "features": features,
+        "splits": {"train": [{"path": path, "records": 30, "size": len(shard)}]},
+    }  # fmt: skip
+    return {"dataset.json": json.dumps(about).encode(), path: shard}
+
+
+ARRAY = {"pixels": {"kind": "bytes", "encoding": "raw:uint8", "shape": [8, 8]}, "label": {"kind": "int64"}}
+
+
+def array_records() -> bytes:
+    return tfrecord(*(example(pixels=[bytes(range(64))], label=[number % 3]) for number in range(30)))
+
+
+@pytest.mark.parametrize(("path", "pack"), [("train/a.tfrecord.gz", gzip.compress), ("train/a.tfrecord", bytes)])
+def test_the_shards_of_a_prepared_version_show_records_and_arrays_as_numbers(client, path, pack):
+    version = make(client, "prepared", prepared(ARRAY, pack(array_records()), path))["latest"]["id"]
+    found = client.get(f"/api/v1/dataset-versions/{version}/preview/", {"path": path}).json()
+    assert (found["kind"], found["records"], found["damage"]) == ("tfrecord", 30, None)
+    assert found["labels"]["counts"] == {"0": 10, "1": 10, "2": 10}
+    assert found["features"][1] == {"name": "pixels", "dtype": "uint8", "shape": [8, 8]}
+    [pixels] = [one for one in found["samples"][0]["features"] if one["name"] == "pixels"]
+    assert (pixels["dtype"], pixels["shape"], pixels["values"]) == ("uint8", [8, 8], list(range(10)))
+    assert pixels["image"].startswith("data:image/png;base64,")
+
+
+def test_arrays_of_floats_are_numbers_and_bytes_that_do_not_fit_stay_bytes(client):
+    shape = {"kind": "bytes", "encoding": "raw:float32", "shape": [3]}
+    shard = tfrecord(example(a=[struct.pack("<3f", 1, 0.5, float("nan"))], b=[b"\x00\x01"]))
+    version = make(client, "floats", prepared({"a": shape, "b": shape}, shard, "a.tfrecord"))["latest"]["id"]
+    found = client.get(f"/api/v1/dataset-versions/{version}/preview/", {"path": "a.tfrecord"}).json()
+    a, b = found["samples"][0]["features"]
+    assert (a["values"], b["dtype"], b["values"]) == ([1.0, 0.5, "nan"], "bytes", ["2 bytes: 00 01"])
+
+
+def test_gzip_of_several_members_is_read_to_its_end(client):
+    members = [gzip.compress(tfrecord(example(label=[1]))), gzip.compress(tfrecord(example(label=[2])))]
+    found = preview(client, "x.tfrecord.gz", b"".join(members))
+    assert (found["labels"]["counts"], found["labels"]["complete"]) == ({"1": 1, "2": 1}, True)
+
+
+@pytest.mark.parametrize(
+    ("cut", "words"),
+    [(lambda data: data[:-40], "too early"), (lambda data: data[:10] + b"\x07" + data[11:], "gzip data is damaged")],
+)
+def test_damaged_gzip_says_so(client, cut, words):
+    data = gzip.compress(tfrecord(*(example(label=[number], x=[bytes([number]) * 9]) for number in range(99))))
+    assert words in preview(client, "x.tfrecord.gz", cut(data))["damage"]["message"]
+
+
+def test_what_unpacks_to_very_much_is_read_no_further_than_is_shown(client, monkeypatch):
+    from apps.datasets import unpacked
+
+    read = []
+    real = unpacked.Unpacked.readinto
+    monkeypatch.setattr(unpacked.Unpacked, "readinto", lambda self, to: read.append(real(self, to)) or read[-1])
+    bomb = gzip.compress(tfrecord(example(a=[1])) + struct.pack("<Q", 1 << 40) + bytes(64 << 20))
+    assert len(bomb) < 1 << 20
+    assert preview(client, "x.tfrecord.gz", bomb)["samples"]
+    assert sum(read) <= 2 << 20
+
+
+def test_endless_empty_members_are_given_up(client):
+    data = gzip.compress(tfrecord(example(a=[1]))) + gzip.compress(b"") * 50_000
+    assert "gzip" in preview(client, "x.tfrecord.gz", data)["damage"]["message"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import uuid
 
 import pytest
 
+from apps.datasets.models import DatasetVersion
 from apps.jobs.models import Job
-from tests.integration.sending import store, uploaded
+from tests.integration.sending import store, tfrecord, uploaded
+from tests.unit.storage.test_tfrecord import example
 
 __all__ = ["store"]
 
@@ -69,6 +73,19 @@ def test_a_description_may_be_anything(me, ada, signed_in, text):
     assert "Prepared data" in shown
     assert "<script>label" not in shown
     assert "<code><script>" not in shown
+
+
+def test_the_page_of_a_prepared_version_shows_the_first_records_of_a_packed_shard(me, ada, signed_in):
+    about = described(
+        features={"pixels": {"kind": "bytes", "encoding": "raw:uint8", "shape": [5, 5]}, "label": {"kind": "int64"}},
+        splits={"train": [{"path": "train/a.tfrecord.gz", "records": 2, "size": 9}]},
+    )
+    shard = gzip.compress(tfrecord(*(example(pixels=[bytes(range(7, 32))], label=[number]) for number in range(2))))
+    item = version_of(signed_in(ada), {"dataset.json": about, "train/a.tfrecord.gz": shard})
+    DatasetVersion.objects.update(source_job=uuid.uuid4())
+    shown = me.get(f"/datasets/{item}/").content.decode()
+    for words in ("2 records", "Record 1", "<code>uint8</code>", "(5, 5)", "data:image/png;base64,"):
+        assert words in shown, words
 
 
 @pytest.mark.parametrize("text", [b"[]", b'{"classes": 10}'], ids=["list", "other members"])
@@ -142,6 +159,27 @@ def test_a_preparation_is_cloned_with_all_that_it_said_and_shards_have_presets(
     theirs = signed_in(bob).get(f"/api/v1/datasets/{theirs}/").json()["latest"]["id"]
     me.force_login(bob)
     assert me.get(f"/datasets/versions/{theirs}/prepare/?from={job.pk}").status_code == 404
+
+
+def test_the_form_offers_the_engines_that_one_may_use_and_a_clone_keeps_its_own(
+    me, ada, signed_in, settings, engine_that_runs_nothing, tmp_path
+):
+    other = settings.YARDMASTER_ENGINES["staged"]
+    local = {"class": "yardmaster.engines.local.engine.LocalEngine", "options": {"root": str(tmp_path)}}
+    broken = {"class": "yardmaster.engines.local.engine.LocalEngine", "options": {}}
+    settings.YARDMASTER_ENGINES = {"staged": other, "other": other, "local": local, "broken": broken}
+    api = signed_in(ada)
+    item = version_of(api, {"a.csv": b"a,b\n1,2\n"}, name="table")
+    address = f"/datasets/versions/{api.get(f'/api/v1/datasets/{item}/').json()['latest']['id']}/prepare/"
+    assert [name for name, _ in me.get(address).context["form"].fields["engine"].choices] == ["", "other", "staged"]
+    form = {
+        "to": "ready", "format": "csv", "label": "b", "split": "80/20", "seed": 7, "shards": "150", "workers": 1,
+        "compression": "none", "on_bad_record": "skip", "cpu": "1", "memory": "1Gi",
+    }  # fmt: skip
+    assert me.post(address, form | {"engine": "local"}).status_code == 400
+    engines = [me.post(address, form | {"engine": name})["Location"].split("/")[2] for name in ("other", "")]
+    assert [Job.objects.get(pk=pk).engine for pk in engines] == ["other", "staged"]
+    assert me.get(f"{address}?from={engines[0]}").context["form"]["engine"].value() == "other"
 
 
 def test_the_api_makes_the_same_job_and_strangers_find_nothing(ada, bob, signed_in, engine_that_runs_nothing):

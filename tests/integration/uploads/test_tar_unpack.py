@@ -8,6 +8,7 @@ import tarfile
 import uuid
 
 import pytest
+from backports import zstd
 
 from apps.namespaces.selectors import namespace_for, quota_of
 from apps.uploads import finishing, unpacking
@@ -20,17 +21,17 @@ from yardmaster.storage.base import StorageFull
 from yardmaster.storage.local import LocalStorage
 
 CONTENT = {"b/big.bin": b"0123456789" * 200_000, "train/pos/0_9.txt": b"good", "a.csv": b"x,y\n1,2\n", "empty": b""}
-MODES = ["w", "w:gz", "w:bz2", "w:xz"]
+MODES = ["w", "w:gz", "w:bz2", "w:xz", "w:zst"]
 
 
 def tarred(content, mode: str = "w:gz") -> bytes:
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode=mode) as archive:
+    with tarfile.open(fileobj=out, mode=mode.removesuffix(":zst")) as archive:
         for path, data in content.items():
             info = tarfile.TarInfo(path)
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
-    return out.getvalue()
+    return zstd.compress(out.getvalue()) if mode.endswith(":zst") else out.getvalue()
 
 
 def reviews(count: int) -> dict[str, bytes]:

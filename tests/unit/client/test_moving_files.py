@@ -13,7 +13,7 @@ from tests.unit.client.flaky_server import Asked, FlakyServer, flaky_server
 from yardmaster_client import local_files, uploads
 from yardmaster_client.downloads import RemoteFile, download
 from yardmaster_client.errors import NotReachable, PortalError
-from yardmaster_client.local_files import find_files
+from yardmaster_client.local_files import LocalFile, find_files
 from yardmaster_client.models import Dataset, DatasetVersion
 from yardmaster_client.stores import Store
 from yardmaster_client.transport import Transport
@@ -43,7 +43,7 @@ class UploadingPortal:
         if asked.method == "PUT":
             return self._take_part(path, asked.body)
         if path == "uploads/":
-            self.begun += 1
+            self.begun, self.state = self.begun + 1, "open"
             self.files = json.loads(asked.body)["files"]
             return 201, self._upload()
         if path.endswith("/files/"):
@@ -150,6 +150,40 @@ def test_mlflow_7564_a_broken_upload_goes_on_where_it_was(
     assert portal.content(0) == bytes(range(95))
 
 
+def interrupted_while_it_waits(
+    transport: Transport, files: list[LocalFile], monkeypatch: pytest.MonkeyPatch, *, unpack: bool = False
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during:
+        during.setattr(uploads, "_wait_until_complete", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            upload(transport, "dataset", files, unpack=unpack)
+
+
+def test_an_upload_that_the_portal_completed_after_the_client_was_killed_is_not_sent_again(
+    server: FlakyServer, transport: Transport, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    portal, files = UploadingPortal(server), find_files([folder])
+    interrupted_while_it_waits(transport, files, monkeypatch)
+    portal.state = "complete"
+    puts_before = sum(asked.method == "PUT" for asked in server.asked)
+    assert upload(transport, "dataset", files) == "u1"
+    assert sum(asked.method == "PUT" for asked in server.asked) == puts_before
+    assert portal.begun == 1
+
+
+def test_an_upload_that_was_completed_as_an_archive_does_not_stand_for_its_content(
+    server: FlakyServer, transport: Transport, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    portal, files = UploadingPortal(server), find_files([folder])
+    interrupted_while_it_waits(transport, files, monkeypatch)
+    portal.state = "complete"
+    interrupted_while_it_waits(transport, files, monkeypatch, unpack=True)
+    assert portal.begun == 2
+
+
 def s3_error(code: str) -> bytes:
     return f"<Error><Code>{code}</Code><Message>It is so.</Message><Resource>/b/k</Resource></Error>".encode()
 
@@ -210,6 +244,32 @@ def test_folders_are_read_in_the_order_of_their_paths(tmp_path: Path) -> None:
         (tmp_path / "top" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "top" / path).touch()
     assert [file.path for file in find_files([tmp_path / "top"])] == sorted(paths)
+
+
+def test_links_are_left_out_with_their_names_or_followed(folder: Path, tmp_path: Path) -> None:
+    (folder / "deep").mkdir()
+    (folder / "deep" / "around").symlink_to(folder)
+    (folder / "gone").symlink_to(tmp_path / "nothing")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "x.bin").write_bytes(b"x")
+    (folder / "other").symlink_to(tmp_path / "elsewhere")
+    left_out: list[str] = []
+    assert [one.path for one in find_files([folder], left_out=left_out.append)] == ["a.bin", "empty"]
+    assert sorted(left_out) == ["deep/around", "gone", "link", "other"]
+    left_out.clear()
+    found = find_files([folder], follow_links=True, left_out=left_out.append)
+    assert [one.path for one in found] == ["a.bin", "empty", "link", "other/x.bin"]
+    assert sorted(left_out) == ["deep/around", "gone"]
+    assert {one.path: one.size for one in found}["link"] == 95
+
+
+def test_links_that_lead_to_each_other_end(tmp_path: Path) -> None:
+    for one, other in (("a", "b"), ("b", "a")):
+        (tmp_path / one).mkdir()
+        (tmp_path / one / "file").touch()
+        (tmp_path / one / "to").symlink_to(tmp_path / other)
+    found = [one.path for one in find_files([tmp_path], follow_links=True)]
+    assert found == ["a/file", "a/to/file", "b/file", "b/to/file"]
 
 
 def test_other_files_are_another_upload(server: FlakyServer, transport: Transport, folder: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from django.conf import settings
 from django.core import checks
 from django.core.management.base import BaseCommand, CommandError
 
@@ -43,7 +44,7 @@ def _findings() -> Iterator[tuple[str, Finding]]:
     if not problems:
         yield "settings", Finding(True, "Nothing in them contradicts itself.")
     if not problems and storage().served() is None:
-        for tried in store_try(storage()):
+        for tried in store_try(storage(), settings.PUBLIC_URL):
             yield "object store", Finding(tried.is_well, tried.message, tried.remedy)
     for name in engine_names():
         for one in _of_engine(name):
