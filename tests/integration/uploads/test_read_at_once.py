@@ -87,9 +87,7 @@ async def test_what_is_not_plain_is_the_view_s(store, change, method, headers, s
     assert (await ask(application, store.read_url("k", QUARTER) + change, method, **headers))[0] == status
 
 
-async def test_an_address_of_an_object_that_is_gone_or_large_or_that_has_expired_is_the_view_s(
-    store, monkeypatch
-):
+async def test_an_address_of_an_object_that_is_gone_or_large_or_that_has_expired_is_the_view_s(store, monkeypatch):
     application = ReadAtOnce(get_asgi_application())
     assert (await ask(application, store.read_url("none", QUARTER)))[0] == 404
     store.put("k", DATA)
