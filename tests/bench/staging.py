@@ -4,20 +4,19 @@ admission until its script begins, beyond that of a job with one such file."""
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
 from tests.bench.bench_portal import BenchPortal, bench_portal
-from tests.bench.lines import Line, median
+from tests.bench.lines import Line, interleaved, median
 from tests.real.object_stores import KEYS, minio
 from yardmaster_client.models import LogLine
 
 FILES = int(os.environ.get("YARDMASTER_BENCH_FILES", "2000"))
 SIZE = 10_000
-ROUNDS = 3
+ROUNDS = 5
 BEGINS = "import time\nprint('begun', time.time(), flush=True)\n"
 
 
@@ -40,11 +39,7 @@ def _settings(endpoint: str) -> Mapping[str, str]:
 def _lines(portal: BenchPortal, folder: Path, name: str) -> Iterator[Line]:
     code = portal.put_script("begins", BEGINS)
     one, many = (_put(portal, folder, count) for count in (1, FILES))
-    few: list[float] = []
-    all_of_them: list[float] = []
-    for _ in range(ROUNDS):
-        few.append(_seconds(portal, code, one))
-        all_of_them.append(_seconds(portal, code, many))
+    few, all_of_them = interleaved(lambda: _seconds(portal, code, one), lambda: _seconds(portal, code, many), ROUNDS)
     more = median(all_of_them) - median(few)
     note = f"{median(all_of_them):.2f} s until the script begins, {median(few):.2f} s with one file"
     yield Line(f"staging {FILES:,} files of {SIZE // 1000} kB from {name}, per file", more / FILES * 1e3, "ms",
@@ -64,9 +59,7 @@ def _put(portal: BenchPortal, top: Path, count: int) -> str:
 
 
 def _seconds(portal: BenchPortal, code: str, version: str) -> float:
-    """From the admission of a job on a machine that has none of its files until its script begins."""
-    for kept in (portal.home / "local" / "cache").glob(f"{version}*"):
-        shutil.rmtree(kept) if kept.is_dir() else kept.unlink()
+    """From a job's admission until its script begins. Each run fetches its own files."""
     os.sync()
     spec = {
         "name": "begins", "strategy": "single", "code": code, "entry_point": "main.py", "reclaim_delay": 0,
