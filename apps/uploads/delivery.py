@@ -128,7 +128,7 @@ def object_read(request: HttpRequest, key: str) -> HttpResponseBase:
         return HttpResponse(status=405, headers={"Allow": "GET, HEAD"})
     grant = _served().addresses.read_grant(key, request.GET.dict())
     found = storage().stat(grant.key)
-    headers = _object_headers(found, grant.filename, grant.content_type)
+    headers = object_headers(found, grant.filename, grant.content_type)
     if _is_known(request, headers["ETag"]):
         return HttpResponse(status=304, headers=headers)
     asked = request.headers.get("Range", "") if _range_holds(request, headers["ETag"]) else ""
@@ -203,7 +203,8 @@ async def _off_the_loop(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
                 pieces.close()
 
 
-def _object_headers(found: ObjectStat, filename: str, content_type: str) -> dict[str, str]:
+def object_headers(found: ObjectStat, filename: str, content_type: str) -> dict[str, str]:
+    """Of an answer with the object: in ASCII, without line breaks."""
     name = filename or found.key.rpartition("/")[2]
     return _HEADERS | {
         "Content-Type": content_type if content_type in HARMLESS else "application/octet-stream",

@@ -16,12 +16,13 @@ from apps.accounts.websocket_auth import TokenOrSession
 from apps.jobs.consumers import websocket_urlpatterns as jobs
 from apps.logs.append_at_once import AppendAtOnce
 from apps.logs.consumers import websocket_urlpatterns as logs
+from apps.uploads.read_at_once import ReadAtOnce
 from portal.body_limit import BodyLimit
 from portal.rate_limit import RateLimit
 
 application = ProtocolTypeRouter(
     {
-        "http": RateLimit(BodyLimit(AppendAtOnce(http))),
+        "http": RateLimit(BodyLimit(AppendAtOnce(ReadAtOnce(http)))),
         "websocket": RateLimit(TokenOrSession(URLRouter([*jobs, *logs]))),
     }
 )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from yardmaster_client.connections import PIECE
 from yardmaster_client.errors import PortalError
+from yardmaster_client.signed import Buffer
 from yardmaster_client.transport import Transport
 from yardmaster_client.uploads import Progress, in_order
 from yardmaster_runner.checksums import Checksum
@@ -18,7 +21,6 @@ _PARALLEL = 4
 _ETAG = "etag:"
 """Before a store's ETag, in the place of a checksum: nothing to compare the content with. The object is asked for by
 it."""
-_CHUNK = 1 << 20
 _SMALL, _GROUP = 64 << 10, 16
 """Files up to this size are handed to a fetching thread several at a time."""
 
@@ -98,6 +100,7 @@ class _Fetching:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._folders: set[Path] = set()
+        self._own = threading.local()
 
     def fetch_all(self, wanted: list[tuple[RemoteFile, Path]]) -> list[tuple[RemoteFile, Path]]:
         """Returns what it was given."""
@@ -123,16 +126,24 @@ class _Fetching:
 
     def _receive(self, file: RemoteFile, draft: Path) -> None:
         etag = file.sha256.removeprefix(_ETAG) if file.sha256.startswith(_ETAG) else ""
+        space = self._space()
         if file.signed:
             try:
-                return _write(file, draft, partial(self._transport.read_signed, file.signed, etag=etag))
+                return _write(file, draft, partial(self._transport.read_signed, file.signed, etag=etag, space=space))
             except PortalError as error:
                 if error.status != 403:  # it has expired while others were fetched
                     raise
-        return _write(file, draft, partial(self._transport.download, file.address, etag=etag))
+        return _write(file, draft, partial(self._transport.download, file.address, etag=etag, space=space))
+
+    def _space(self) -> memoryview:
+        """Of this thread, for all of its files."""
+        if not hasattr(self._own, "space"):
+            self._own.space = memoryview(bytearray(PIECE))
+        space: memoryview = self._own.space
+        return space
 
 
-def _write(file: RemoteFile, draft: Path, read: Callable[[Callable[[bytes], object]], int]) -> None:
+def _write(file: RemoteFile, draft: Path, read: Callable[[Callable[[Buffer], object]], int]) -> None:
     """What is read, as a file that is as it was when it was stored."""
     known = "" if file.sha256.startswith(_ETAG) else file.sha256
     checksum = Checksum(file.size, known)
@@ -153,15 +164,15 @@ def _is_here(file: RemoteFile, place: Path) -> bool:
 
 def checksum_of(place: Path, size: int, like: str) -> str:
     """The checksum of a file of this size here, in the form of another: plain, or of parts."""
-    checksum = Checksum(size, like)
-    with place.open("rb") as stream:
-        for chunk in iter(lambda: stream.read(_CHUNK), b""):
-            checksum.update(chunk)
+    checksum, space = Checksum(size, like), memoryview(bytearray(PIECE))
+    with place.open("rb", buffering=0) as stream:
+        while count := stream.readinto(space):
+            checksum.update(space[:count])
     return checksum.text()
 
 
-def _both(one: Callable[[bytes], object], other: Callable[[bytes], object]) -> Callable[[bytes], None]:
-    def write(data: bytes) -> None:
+def _both(one: Callable[[Buffer], object], other: Callable[[Buffer], object]) -> Callable[[Buffer], None]:
+    def write(data: Buffer) -> None:
         one(data)
         other(data)
 

@@ -204,7 +204,7 @@ class Yardmaster:
 
     def audit_export(self, form: str, write: Callable[[bytes], object], **filters: Any) -> int:
         """The same as a file, `csv` or `jsonl`; returns its size."""
-        return self.transport.download("audit/export/", write, **{"as": form, **filters})
+        return self.transport.download("audit/export/", lambda piece: write(bytes(piece)), **{"as": form, **filters})
 
     def token_revoke_own(self) -> None:
         """End the token that this client speaks with."""

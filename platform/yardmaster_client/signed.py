@@ -19,10 +19,11 @@ from urllib.parse import urlsplit
 import httpx2
 import urllib3
 
-from yardmaster_client.connections import Connections, NoAnswer, read
+from yardmaster_client.connections import Body, Connections, FilePart, NoAnswer, read, read_into
 
 _CHUNK = 1 << 20
 _CONNECTIONS = 16
+Buffer = bytes | memoryview
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,12 @@ class SignedAddresses:
         self._proxy_of = cache(_proxy_of)
         self._behind = cache(self._new_manager)
 
-    def put(self, url: str, data: bytes, headers: Mapping[str, str]) -> Answer:
+    def put(self, url: str, data: Body, headers: Mapping[str, str]) -> Answer:
         """Send `data` with exactly these headers."""
         if proxy := self._proxy(url):
+            body = data.read() if isinstance(data, FilePart) else data
             with _urllib3_translated():
-                sent = self._behind(proxy).request("PUT", url, body=data, headers=dict(headers))
+                sent = self._behind(proxy).request("PUT", url, body=body, headers=dict(headers))
                 return Answer(sent.status, sent.headers, sent.data)
         with self._direct.answer("PUT", url, data, headers) as answer:
             content = read(answer, _CHUNK)
@@ -61,12 +63,14 @@ class SignedAddresses:
     def get(
         self,
         url: str,
-        write: Callable[[bytes], object],
+        write: Callable[[Buffer], object],
         first: int = 0,
         etag: str = "",
         begun: Callable[[str], object] = lambda etag: None,
+        space: memoryview | None = None,
     ) -> Answer:
-        """Hand the object to `write` from byte `first` on, piece by piece; with `etag` (quoted, as servers send it)
+        """Hand the object to `write` from byte `first` on, piece by piece, each in `space` where that is given, so that
+        it is good until `write` returns; with `etag` (quoted, as servers send it)
         only of the object that has it. `begun` is called with the object's ETag before its bytes come. An error's text
         is not handed over. Raises `ObjectChanged` where a server that does not know `If-Match` answers with another
         object; others answer 412."""
@@ -80,8 +84,12 @@ class SignedAddresses:
                 return Answer(answer.status, _headers(answer), read(answer, _CHUNK))
             if not check(answer.status, _headers(answer)):
                 raise ObjectChanged
-            while chunk := read(answer, _CHUNK):
-                write(chunk)
+            if space is None:
+                while chunk := read(answer, _CHUNK):
+                    write(chunk)
+            else:
+                while count := read_into(answer, space):
+                    write(space[:count])
             return Answer(answer.status, _headers(answer))
 
     def close(self) -> None:
@@ -96,7 +104,7 @@ class SignedAddresses:
         self,
         proxy: str,
         url: str,
-        write: Callable[[bytes], object],
+        write: Callable[[Buffer], object],
         headers: Mapping[str, str],
         check: Callable[[int, Mapping[str, str]], bool],
     ) -> Answer:

@@ -16,9 +16,9 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
-from yardmaster_client.connections import NoAnswer
+from yardmaster_client.connections import Body, NoAnswer
 from yardmaster_client.errors import NotReachable, PortalError, store_error
-from yardmaster_client.signed import ObjectChanged, SignedAddresses
+from yardmaster_client.signed import Buffer, ObjectChanged, SignedAddresses
 
 _TRIES = 5
 _BUSY = {429, 502, 503, 504}
@@ -99,14 +99,21 @@ class Transport:
             following = urlsplit(page["next"])  # the portal's own name of itself may not be how we reach it
             page = self.get(f"{following.path}?{following.query}")
 
-    def download(self, address: str, write: Callable[[bytes], object], etag: str = "", **params: Any) -> int:
+    def download(
+        self,
+        address: str,
+        write: Callable[[Buffer], object],
+        etag: str = "",
+        space: memoryview | None = None,
+        **params: Any,
+    ) -> int:
         """Stream an answer into `write`; returns the number of bytes. Follows the redirect to the object. `address` is
-        an API path or a signed URL; the token goes to the portal alone. `etag`: as of `read_signed`."""
+        an API path or a signed URL; the token goes to the portal alone. `etag`, `space`: as of `read_signed`."""
         if address.startswith(("http://", "https://")) and not address.startswith(f"{self.url}/"):
-            return self.read_signed(address, write, etag)
+            return self.read_signed(address, write, etag, space)
         total = 0
 
-        def counted(chunk: bytes) -> None:
+        def counted(chunk: Buffer) -> None:
             nonlocal total
             write(chunk)
             total += len(chunk)
@@ -116,9 +123,9 @@ class Transport:
             url = self._read_or_redirect(self._path(address), query, counted)
         except httpx2.TransportError as error:
             raise NotReachable(f"{self.url} closed the connection: {error}") from error
-        return self.read_signed(url, write, etag) if url else total
+        return self.read_signed(url, write, etag, space) if url else total
 
-    def _read_or_redirect(self, path: str, query: Mapping[str, Any], write: Callable[[bytes], object]) -> str:
+    def _read_or_redirect(self, path: str, query: Mapping[str, Any], write: Callable[[Buffer], object]) -> str:
         """Read an answer of the portal, or return the address of the object that it leads to."""
         with self._stream(path, query) as answer:
             if answer.has_redirect_location:
@@ -129,10 +136,12 @@ class Transport:
                 write(chunk)
         return ""
 
-    def read_signed(self, url: str, write: Callable[[bytes], object], etag: str = "") -> int:
+    def read_signed(
+        self, url: str, write: Callable[[Buffer], object], etag: str = "", space: memoryview | None = None
+    ) -> int:
         """Stream what a signed URL leads to into `write`; returns the number of bytes. Needs no other credential. What
         is interrupted continues where it stopped, in the same object: the one with `etag` where it is given, else the
-        one that came first.
+        one that came first. With `space`, the pieces may lie there, and are good until `write` returns.
 
         Raises:
             PortalError: it was refused, or the object is another one (`changed`).
@@ -141,7 +150,7 @@ class Transport:
         total = before = 0
         attempt = 1
 
-        def counted(chunk: bytes) -> None:
+        def counted(chunk: Buffer) -> None:
             nonlocal total
             write(chunk)
             total += len(chunk)
@@ -155,7 +164,7 @@ class Transport:
         while True:
             answer = None
             try:
-                answer = self._signed.get(url, counted, total, known, begun)
+                answer = self._signed.get(url, counted, total, known, begun, space)
             except ObjectChanged:
                 raise _changed() from None
             except NoAnswer as error:
@@ -184,7 +193,7 @@ class Transport:
                     return
             self._sleep(_pause(answer, attempt))
 
-    def put_part(self, url: str, data: bytes, headers: Mapping[str, str]) -> str:
+    def put_part(self, url: str, data: Body, headers: Mapping[str, str]) -> str:
         """PUT one part to its signed address (which needs no other credential); returns its ETag."""
         answer = self._repeat(lambda: self._signed.put(url, data, headers), _server(url))
         if answer.status_code >= 300:

@@ -19,6 +19,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
+from yardmaster_client.connections import Body, FilePart
 from yardmaster_client.errors import FieldError, PortalError
 from yardmaster_client.local_files import LocalFile, announcements
 from yardmaster_client.models import Upload, read
@@ -29,14 +30,15 @@ R = TypeVar("R")
 Progress = Callable[[int, int], None]
 """Called with (bytes done, bytes in all) after each part, from any thread."""
 
-_SIGNED_FIRST, _SIGNED_AT_ONCE = 100, 1_000
-_SIGNED_BYTES = 128 << 20
-_KEPT_BYTES = 16 << 20
-"""Of each such batch: parts that are held in memory from when they are hashed until they are sent. Others are read once
-more."""
-_SMALL, _GROUP = 64 << 10, 16
-"""Parts up to this size are handed to a sending thread several at a time."""
 _PARALLEL = 4
+_SIGNED_FIRST, _SIGNED_AT_ONCE = 100, 1_000
+_FIRST_BYTES, _SIGNED_BYTES = 32 << 20, 128 << 20
+"""Parts and bytes that are signed with one request. The first one is small: sending waits for it."""
+_SMALL, _GROUP = 64 << 10, 16
+"""Parts up to this size are handed to a sending thread several at a time, and kept in memory from when they are hashed:
+to open their files again would cost more. Larger ones are sent from their files (`FilePart`)."""
+_KEPT_BYTES = 16 << 20
+"""The most that is kept so of one batch."""
 
 
 def upload(
@@ -110,17 +112,9 @@ class _Part:
     start: int
     size: int
 
-    def read(self) -> bytes:
-        """Its bytes. Raises ValueError: the file has become shorter."""
-        with open(os.path.join(self.file.folder, self.file.path), "rb", buffering=0) as stream:
-            if self.start:
-                stream.seek(self.start)
-            data = stream.read(self.size)
-            while len(data) < self.size and (more := stream.read(self.size - len(data))):
-                data += more
-        if len(data) < self.size:
-            raise ValueError(f"{self.file.source} was changed while it was uploaded: upload it again.")
-        return data
+    @property
+    def content(self) -> FilePart:
+        return FilePart(os.path.join(self.file.folder, self.file.path), self.start, self.size)
 
 
 def _announce(transport: Transport, state: Upload, files: Sequence[LocalFile]) -> None:
@@ -214,11 +208,11 @@ def one_ahead(items: Iterable[T]) -> Iterator[T]:
 def _batches(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
     """As many parts as are signed with one request: few large ones, since what is sent waits for the first of them."""
     batch: list[_Part] = []
-    size, most = 0, _SIGNED_FIRST
+    size, most, largest = 0, _SIGNED_FIRST, _FIRST_BYTES
     for part in parts:
-        if batch and (len(batch) == most or size + part.size > _SIGNED_BYTES):
+        if batch and (len(batch) == most or size + part.size > largest):
             yield batch
-            batch, size, most = [], 0, _SIGNED_AT_ONCE
+            batch, size, most, largest = [], 0, _SIGNED_AT_ONCE, _SIGNED_BYTES
         batch.append(part)
         size += part.size
     if batch:
@@ -227,25 +221,34 @@ def _batches(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
 
 @dataclass(frozen=True, slots=True)
 class _SignedPart:
-    """A part, how it was asked for, where to send it, and its bytes where they are still held."""
+    """A part, how it was asked for, where to send it, and what: its bytes, or where they are."""
 
     part: _Part
     asked: dict[str, Any]
     address: dict[str, Any]
-    data: bytes | None
+    data: Body
 
 
 def _sign(transport: Transport, upload_id: str, batch: Sequence[_Part]) -> list[_SignedPart]:
     asked: list[dict[str, Any]] = []
-    held: list[bytes | None] = []
+    contents: list[Body] = []
     left = _KEPT_BYTES
     for part in batch:
-        data = part.read()
-        asked.append({"file": part.index, "part": part.number, "sha256": hashlib.sha256(data).hexdigest()})
-        left -= part.size
-        held.append(data if left >= 0 else None)
+        content: Body = part.content
+        left -= part.size if part.size <= _SMALL else 0
+        if part.size <= _SMALL and left >= 0:
+            content = part.content.read()
+        asked.append({"file": part.index, "part": part.number, "sha256": _sha256(content)})
+        contents.append(content)
     addresses = transport.post(f"uploads/{upload_id}/parts/", {"parts": asked})["urls"]
-    return [_SignedPart(*one) for one in zip(batch, asked, addresses, held, strict=True)]
+    return [_SignedPart(*one) for one in zip(batch, asked, addresses, contents, strict=True)]
+
+
+def _sha256(content: Body) -> str:
+    found = hashlib.sha256()
+    for piece in content.pieces() if isinstance(content, FilePart) else (content,):
+        found.update(piece)
+    return found.hexdigest()
 
 
 def _grouped(parts: Iterable[_SignedPart]) -> Iterator[list[_SignedPart]]:
@@ -262,23 +265,22 @@ def _grouped(parts: Iterable[_SignedPart]) -> Iterator[list[_SignedPart]]:
 
 def _send_part(transport: Transport, upload_id: str, part: _SignedPart) -> None:
     """The store refuses bytes that are not those that were signed."""
-    data = part.data if part.data is not None else part.part.read()
     try:
-        transport.put_part(part.address["url"], data, part.address["headers"])
+        transport.put_part(part.address["url"], part.data, part.address["headers"])
     except PortalError as error:
         if error.status not in (400, 403):
             raise
         # An address that has expired on a slow line, or bytes that were damaged on their way: once more.
         [again] = transport.post(f"uploads/{upload_id}/parts/", {"parts": [part.asked]})["urls"]
-        transport.put_part(again["url"], data, again["headers"])
+        transport.put_part(again["url"], part.data, again["headers"])
 
 
 def _wait_until_complete(transport: Transport, state: Upload) -> None:
     """Large uploads are put together after the answer. Raises what the portal found wrong with them."""
-    pause = 0.1
+    pause = 0.03
     while state.state == "completing":
         time.sleep(pause)
-        pause = min(pause * 1.2, 2.0)
+        pause = min(pause * 1.5, 2.0)
         state = read(Upload, transport.get(f"uploads/{state.id}/", files=0))
     if state.state != "complete":
         problem = state.problem or {}

@@ -8,7 +8,7 @@ A composite says how large the parts were: 8 MiB, doubled until so many make up 
 from __future__ import annotations
 
 import hashlib
-from typing import Iterable
+from typing import Iterable, Union
 
 PART_SIZE = 8 << 20
 _DOUBLED = 24
@@ -23,7 +23,7 @@ class Checksum:
         self._left = self._part_size
         self._parts = []  # type: ignore[var-annotated]
 
-    def update(self, data: bytes) -> None:
+    def update(self, data: "Union[bytes, memoryview]") -> None:
         if not self._part_size:
             self._digest.update(data)
             return

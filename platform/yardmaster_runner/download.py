@@ -17,7 +17,9 @@ from yardmaster_runner.checksums import Checksum
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
 from yardmaster_runner.order import RemoteFile
 
-CHUNK = 1 << 20
+PIECE = 256 << 10
+"""Bytes that are received and worked on at a time, in one place of each thread: few enough to stay in a processor's
+cache. To write more at a time costs a multiple where the system's free memory is in small pieces."""
 TIMEOUT = 60.0
 REDIRECTS = 5
 LONGEST_REFUSAL = 64 << 10
@@ -48,42 +50,61 @@ def download(hosts: Hosts, file: RemoteFile, url: str, destination: str, incomin
     """
     temporary = os.path.join(incoming, "%d-%d" % (os.getpid(), threading.get_ident()))
     try:
-        os.makedirs(os.path.dirname(destination), exist_ok=True)
         with open(temporary, "wb") as target:
             size, sha256 = _receive(hosts, file, url, target.write)
         if size != file.size:
             raise Corrupt("it has %d bytes, not %d" % (size, file.size))
         if file.sha256 and sha256 != file.sha256:
             raise Corrupt("its SHA-256 is %s, not %s" % (sha256, file.sha256))
-        os.replace(temporary, destination)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull("no space left to store %s (%d bytes)" % (file.path, file.size)) from error
-        raise
-    finally:
+        _move(temporary, destination)
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull("no space left to store %s (%d bytes)" % (file.path, file.size)) from error
+        raise
 
 
-def _receive(hosts: Hosts, file: RemoteFile, url: str, write: Callable[[bytes], object]) -> Tuple[int, str]:
+def _move(source: str, target: str) -> None:
+    """Into a folder that most often is there."""
+    try:
+        os.replace(source, target)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.replace(source, target)
+
+
+def _receive(hosts: Hosts, file: RemoteFile, url: str, write: Callable[[memoryview], object]) -> Tuple[int, str]:
     response, url = _open(hosts, url, file)
     checksum, size = Checksum(file.size, file.sha256), 0
+    space = _own_space()
     is_whole = False
     try:
         while size <= file.size:
-            chunk = response.read(CHUNK)
-            if not chunk:
+            count = response.readinto(space)
+            if not count:
                 is_whole = True
                 break
-            checksum.update(chunk)
-            write(chunk)
-            size += len(chunk)
+            checksum.update(space[:count])
+            write(space[:count])
+            size += count
     except (http.client.HTTPException, ConnectionError, socket.timeout) as error:
         raise NetworkTrouble("%s was interrupted after %d of %d bytes" % (file.path, size, file.size)) from error
     finally:
         if not is_whole or response.will_close:
             hosts.forget(url)
     return size, checksum.text()
+
+
+_OF_THREADS = threading.local()
+
+
+def _own_space() -> memoryview:
+    """Of this thread, for all that it fetches."""
+    if not hasattr(_OF_THREADS, "space"):
+        _OF_THREADS.space = memoryview(bytearray(PIECE))
+    space: memoryview = _OF_THREADS.space
+    return space
 
 
 def _open(hosts: Hosts, url: str, file: RemoteFile) -> Tuple[http.client.HTTPResponse, str]:

@@ -13,7 +13,7 @@ import queue
 import shutil
 import threading
 import time
-from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from yardmaster_runner.cache import CachedVersion, inside
 from yardmaster_runner.download import AddressRefused, Changed, Corrupt, DiskFull, download
@@ -26,6 +26,8 @@ THREADS = 6
 PATIENCE = 600.0
 """How long a store may be away before we give up."""
 NEW_ADDRESS_TRIES = 3
+MOST_FOLDERS = 1_000
+"""That are known to be there: a list of a million files is never here as a whole, and neither are their folders."""
 
 
 def everything(file: RemoteFile) -> bool:
@@ -64,12 +66,15 @@ class Stager:
         version = CachedVersion(self._cache_dir, bundle)
         with version.locked():
             os.makedirs(folder, exist_ok=True)
+            made: Set[str] = set()
             for number, page in enumerate(self.pages(bundle)):
                 files = [file for file in page if wanted(file)]
                 version.turn_to(number, files)
                 self._fill(version, bundle)
                 for file in files:
-                    _put(version.path_of(file), inside(folder, file.path), is_copied=is_copied)
+                    target = inside(folder, file.path)
+                    _make_folder_of(target, made)
+                    _put(version.path_of(file), target, is_copied=is_copied)
 
     def pages(self, bundle: Bundle) -> Iterator[Sequence[RemoteFile]]:
         """All files, some at a time: of many, the list is never here as a whole."""
@@ -191,9 +196,18 @@ def _name(bundle: Bundle, file: RemoteFile) -> str:
     return "%s (of %s)" % (file.path, bundle.name or "version " + bundle.version)
 
 
+def _make_folder_of(target: str, made: Set[str]) -> None:
+    """Once for all files of a folder: to ask the disk for each of many costs more than to link it."""
+    folder = os.path.dirname(target)
+    if folder not in made:
+        os.makedirs(folder, exist_ok=True)
+        if len(made) == MOST_FOLDERS:
+            made.clear()
+        made.add(folder)
+
+
 def _put(source: str, target: str, *, is_copied: bool) -> None:
     """Put one file in place of whatever a predecessor left there."""
-    os.makedirs(os.path.dirname(target), exist_ok=True)
     temporary = target + ".yardmaster-new"
     with contextlib.suppress(FileNotFoundError):
         os.unlink(temporary)

@@ -19,6 +19,7 @@ from tests.bench import (
     running,
     running_jobs,
     scaling,
+    staging,
     start_up,
     whole_job,
 )
@@ -37,6 +38,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "pages": pages.measure,
     "viewer": log_viewer.measure,
     "store": object_store.measure,
+    "staging": staging.measure,
     "reading": reading.measure,
     "preparing": preparing.measure,
     "files": many_files.measure,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.unit.client.flaky_server import Asked, FlakyServer, flaky_server
-from yardmaster_client import local_files, uploads
+from tests.unit.client.flaky_server import Asked, Cut, FlakyServer, flaky_server
+from yardmaster_client import downloads, local_files, uploads
+from yardmaster_client.connections import Body, FilePart
 from yardmaster_client.downloads import RemoteFile, download
 from yardmaster_client.errors import NotReachable, PortalError
 from yardmaster_client.local_files import LocalFile, find_files
@@ -372,26 +374,73 @@ def test_a_version_is_downloaded_with_an_address_for_each_file_at_once(
     assert ["authorization" in one.headers for one in server.asked if "/signed/" in one.path] == [False, False]
 
 
-def test_small_files_are_sent_from_memory_and_large_parts_read_again(
-    server: FlakyServer, transport: Transport, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(uploads, "_KEPT_BYTES", 25)
-    reads: list[int] = []
-    read = uploads._Part.read
+@pytest.mark.parametrize(("small", "kept", "from_memory"), [(5, 25, 1), (10, 25, 2), (4, 25, 0)])
+def test_small_parts_are_sent_from_memory_and_large_ones_from_their_files(
+    server: FlakyServer, transport: Transport, folder: Path, monkeypatch: pytest.MonkeyPatch,
+    small: int, kept: int, from_memory: int,
+) -> None:  # fmt: skip
+    """Nine parts of 10 bytes and one of 5: as many as may be kept are, of those that are small."""
+    monkeypatch.setattr(uploads, "_SMALL", small)
+    monkeypatch.setattr(uploads, "_KEPT_BYTES", kept)
+    sent: list[type] = []
+    put = transport.put_part
 
-    def noted(part: uploads._Part) -> bytes:
-        reads.append(part.number)
-        return read(part)
+    def noted(url: str, data: Body, headers: Mapping[str, str]) -> str:
+        sent.append(type(data))
+        return put(url, data, headers)
 
-    monkeypatch.setattr(uploads._Part, "read", noted)
+    monkeypatch.setattr(transport, "put_part", noted)
     portal = UploadingPortal(server)
     upload(transport, "dataset", find_files([folder]))
     assert portal.content(0) == bytes(range(95))
-    assert sorted(reads) == sorted([*range(1, 11), *range(3, 11)])
+    assert (sent.count(bytes), sent.count(FilePart)) == (from_memory, 10 - from_memory)
 
 
-@pytest.mark.parametrize("path", ["../x", "/etc/x", "a/../../x", "", "a\\b", "a\0b"])
-def test_no_file_leaves_the_folder(server: FlakyServer, transport: Transport, tmp_path: Path, path: str) -> None:
-    with pytest.raises(ValueError, match="outside"):
-        download(transport, [RemoteFile(path, 1, "", f"{server.url}/x")], tmp_path)
-    assert server.asked == []
+def test_sending_begins_after_few_bytes_were_hashed(
+    server: FlakyServer, transport: Transport, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "_FIRST_BYTES", 20)
+    monkeypatch.setattr(uploads, "_SIGNED_BYTES", 40)
+    portal = UploadingPortal(server)
+    upload(transport, "dataset", find_files([folder]))
+    asked = [json.loads(one.body)["parts"] for one in server.asked if one.path.endswith("/parts/")]
+    assert [len(parts) for parts in asked] == [2, 4, 4]
+    assert portal.content(0) == bytes(range(95))
+
+
+def test_a_file_that_becomes_shorter_while_it_is_sent_is_named(
+    server: FlakyServer, transport: Transport, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "_SMALL", 0)
+    portal = UploadingPortal(server)
+    answer = portal.__call__
+
+    def shortened(asked: Asked) -> tuple[int, Any] | None:
+        if asked.path.endswith("/parts/"):
+            (folder / "a.bin").write_bytes(bytes(range(40)))
+        return answer(asked)
+
+    server.by_path = shortened
+    with pytest.raises(ValueError, match=r"a\.bin was changed while it was uploaded: upload it again"):
+        upload(transport, "dataset", find_files([folder]))
+    assert portal.state == "open"
+
+
+@pytest.mark.parametrize("cut", [None, 150, 256])
+def test_a_file_of_many_pieces_is_received_in_one_buffer_also_after_a_break(
+    transport: Transport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int | None
+) -> None:
+    monkeypatch.setattr(downloads, "PIECE", 64)
+    data = bytes(range(256)) + b"end"
+
+    def answer(asked: Asked) -> tuple[int, Any]:
+        first = int(asked.headers.get("range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
+        if cut is not None and not first:
+            return 200, Cut(data, cut)
+        return (206 if first else 200), data[first:]
+
+    with flaky_server() as store:
+        store.by_path = answer
+        [found] = download(transport, [remote(store, "a.bin", data)], tmp_path)
+        assert found.read_bytes() == data
+        assert len(store.asked) == (1 if cut is None else 2)
