@@ -34,7 +34,7 @@ class Looks:
         self._put_off: dict[str, deque[uuid.UUID]] = {one: deque(maxlen=_REMEMBERED) for one in (first, others)}
 
     def one(self, message: str, subject: uuid.UUID, look: Callable[[uuid.UUID], uuid.UUID]) -> None:
-        """Look, if the slot is free and nobody goes first. `look` says whom it has looked at, which may be one whose
+        """Look, if the slot is free and no other goes first. `look` says whom it has looked at, which may be one whose
         turn it is rather."""
         if (message != self._first and self._clock() < self._awaited_until) or not self._slot.acquire(blocking=False):
             self._put_off[message].append(subject)

@@ -1,5 +1,5 @@
 """Verifying that a version's files are intact: every byte is read and its SHA-256 compared. A request reads for a time
-and says where the next one goes on, which may be within a file: behind one of the parts that its checksum is made of.
+and says where the next one continues, which may be within a file: behind one of the parts that its checksum is made of.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ETAG = "etag:"
 PATIENCE = 20.0
 """Seconds after which nothing further is begun."""
 WHOLE_PATIENCE = 60.0
-"""Seconds for a file whose checksum is of the whole: nobody can go on within it."""
+"""Seconds for a file whose checksum is of the whole: no request can continue within it."""
 _WITHIN = re.compile(r"/([1-9][0-9]{0,8})/([0-9a-f]{64})/((?:[0-9a-f]{64})?)/(.+)", re.DOTALL)
 
 
@@ -78,7 +78,7 @@ class Place:
 
 
 class _OutOfTime(Exception):
-    """It is to be gone on with here, or, without a place, from its beginning."""
+    """It is to be continued here, or, without a place, from its beginning."""
 
     def __init__(self, place: Place | None = None) -> None:
         super().__init__()

@@ -74,7 +74,7 @@ class Held:
     total: int = 0
     by_caller: Counter[str] = field(default_factory=Counter)
 
-    def require_room(self, who: str, more: int) -> None:
+    def require_space(self, who: str, more: int) -> None:
         """Raises `ApiProblem` where so many bytes more would be too many, of this caller or of all."""
         everything: int = settings.YARDMASTER_BODIES_TOTAL
         reserved = everything // _RESERVED
@@ -149,7 +149,7 @@ class _Body:
             raise answer_to(TooLarge(message, remedy="Send less at once; files go up in parts."))
         if size > FORM and self._held is SMALL:
             await self._become_large()
-        self._held.require_room(self._who, min(size, _IN_MEMORY) - self._mine)
+        self._held.require_space(self._who, min(size, _IN_MEMORY) - self._mine)
 
     async def _become_large(self) -> None:
         mine = self._mine

@@ -1,4 +1,5 @@
-"""SHA-256 (FIPS 180-4) whose state is text, so that another request goes on where one ended. `hashlib` gives none away.
+"""SHA-256 (FIPS 180-4) whose state is text, so that another request continues where one ended.
+`hashlib` gives none away.
 
 For little data, such as the checksums of a file's parts: in pure Python a block of 64 bytes costs some 50 us.
 """
