@@ -4,8 +4,9 @@ for all workers, since it depends on the list of all files only."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import List, Sequence, Set
+from typing import Dict, List, Mapping, Sequence, Set, Tuple
 
 from yardmaster_runner.prepare.folder import File, of_format, remedies_for
 from yardmaster_runner.prepare.trouble import PrepareError
@@ -26,22 +27,26 @@ class Layout:
 
     top: str = ""
     names: str = ""
+    known: Dict[str, Tuple[str, str]] = field(default_factory=dict, compare=False, repr=False)
+    """By folder its split and class: there are far fewer folders than files."""
 
     def split_of(self, path: str) -> str:
         """The split that the path gives, or ""."""
-        folders = self._folders(path)
-        of_folder = GIVEN.get(folders[0].lower(), "") if folders else ""
-        return of_folder or (split_in_name(path, self.names == "any") if self.names else "")
+        return self._of_folder(path)[0] or (split_in_name(path, self.names == "any") if self.names else "")
 
     def class_of(self, path: str) -> str:
         """The class that the folder below a given split names, or ""."""
-        folders = self._folders(path)
-        if folders and folders[0].lower() in GIVEN:
-            folders = folders[1:]
-        return folders[0] if folders else ""
+        return self._of_folder(path)[1]
 
-    def _folders(self, path: str) -> List[str]:
-        return path[len(self.top) :].split("/")[:-1] if path.startswith(self.top) else []
+    def _of_folder(self, path: str) -> Tuple[str, str]:
+        folder = path[: path.rfind("/") + 1]
+        found = self.known.get(folder)
+        if found is None:
+            names = folder[len(self.top) :].split("/")[:-1] if folder.startswith(self.top) else []
+            split = GIVEN.get(names[0].lower(), "") if names else ""
+            of_class = names[1:] if split else names
+            found = self.known[folder] = (split, of_class[0] if of_class else "")
+        return found
 
 
 @dataclass(frozen=True)
@@ -89,17 +94,19 @@ def layout_of(form: str, paths: Sequence[str]) -> Layout:
 def top_of(paths: Sequence[str]) -> str:
     """What archives put before all paths: folders that hold all others and name neither a split nor a class. A few
     files may lie beside them."""
-    top, inside = "", list(paths)
+    top = ""
+    files: Mapping[str, int] = Counter(path[: path.rfind("/") + 1] for path in paths)
+    """By folder, with "/" at the end, how many lie in it."""
     while True:
-        names = {path.partition("/")[0] for path in inside if "/" in path}
+        names = {folder.partition("/")[0] for folder in files if folder}
         if len(names) != 1:
             return top
         name = names.pop()
-        below = [path[len(name) + 1 :] for path in inside if path.startswith(name + "/")]
-        deeper = sum("/" in path for path in below)
-        if name.lower() in GIVEN or 2 * deeper <= len(below) or not _are_few(len(inside) - len(below), len(below)):
+        below = {folder[len(name) + 1 :]: count for folder, count in files.items() if folder}
+        inside = sum(below.values())
+        if name.lower() in GIVEN or 2 * below.get("", 0) >= inside or not _are_few(files.get("", 0), inside):
             return top
-        top, inside = top + name + "/", below
+        top, files = top + name + "/", below
 
 
 def split_in_name(path: str, any_word: bool) -> str:
