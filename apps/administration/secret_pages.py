@@ -128,7 +128,8 @@ def _page(request: HttpRequest, namespace: Namespace, form: NewSecretForm) -> Ht
         "breadcrumbs": [(reverse("namespaces_page"), "Namespaces"), (home, namespace.slug)],
         "page": page_of(secrets_of(namespace), request.GET.get("cursor"), AT_ONCE),
         "form": form,
-        "is_credentials": form.is_bound and form.data.get("kind") == Kind.S3,
+        "is_credentials": form.is_bound and form.data.get("kind") in (Kind.S3, Kind.S3_ADMIN),
+        "may_keep_for_administrators": user_of(request).is_staff,
         "may_change": may(user_of(request), namespace, Role.MEMBER) and namespace.closed_at is None,
     }
     return render(request, "namespaces/secrets.html", context)

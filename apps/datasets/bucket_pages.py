@@ -18,14 +18,12 @@ from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
 from apps.buckets.models import Bucket, State
-from apps.datasets.registering import bucket_for, bucket_of, bucket_register, bucket_rescan
+from apps.datasets.registering import bucket_for, bucket_of, bucket_register, bucket_rescan, credentials_for
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError, Invalid, NotFound
 from apps.namespaces.context import current_namespace
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import may
-from apps.secrets.models import Kind
-from apps.secrets.selectors import secrets_of
 from apps.uploads.versioned.selectors import collection_for
 
 AT_ONCE = 20
@@ -72,7 +70,7 @@ def _page(request: HttpRequest, user: User, namespace: Namespace, form: BucketFo
         "is_scanning": any(one.state == State.SCANNING for one in page.rows),
         "endpoints": settings.YARDMASTER_BUCKET_ENDPOINTS,
         "may_name_any": user.is_staff,
-        "credentials": list(secrets_of(namespace).filter(kind=Kind.S3).order_by("name").values_list("name", flat=True)),
+        "credentials": list(credentials_for(user, namespace).order_by("name").values_list("name", flat=True)),
         "may_change": may(user, namespace, Role.MEMBER) and namespace.closed_at is None,
     }
     part = bool(request.headers.get("HX-Request"))

@@ -66,7 +66,9 @@ class NewBucketSerializer(StrictSerializer):
         max_length=300, required=False, default="", allow_blank=True, help_text="Default: the one that is allowed."
     )
     region = serializers.CharField(max_length=100, required=False, default="us-east-1")
-    secret = serializers.CharField(max_length=128, help_text="Name of a secret of the kind `s3` of the namespace.")
+    secret = serializers.CharField(
+        max_length=128, help_text="Name of a secret of the kind `s3` (administrators: or `s3_admin`)."
+    )
 
 
 class RescanSerializer(StrictSerializer):

@@ -54,7 +54,7 @@ def bucket_register(
     require_role(user, namespace, Role.MEMBER)
     prefix = prefix.strip("/")
     _refuse_bad(bucket, prefix, region)
-    keys = _keys_named(namespace, secret)
+    keys = _keys_named(namespace, secret, user)
     now = timezone.now()
     found = Bucket(
         namespace=namespace, endpoint=endpoint_chosen(user, endpoint), bucket=bucket, prefix=prefix, region=region,
@@ -77,7 +77,7 @@ def bucket_rescan(*, bucket: Bucket, user: User, secret: str = "") -> Bucket:
     something has changed. One that is under way is not begun twice. Raises `Invalid` and `Conflict`."""
     require_role(user, bucket.namespace, Role.MEMBER)
     refuse_closed(bucket.namespace)
-    keys = _keys_named(bucket.namespace, secret) if secret else None
+    keys = _keys_named(bucket.namespace, secret, user) if secret else None
     now = timezone.now()
     with transaction.atomic():
         Namespace.objects.select_for_update().get(pk=bucket.namespace_id)
@@ -129,9 +129,15 @@ def buckets_forget(now: datetime) -> int:
     return int(gone.exclude(dataset_id__in=Dataset.objects.values("pk")).delete()[0]) + int(never.delete()[0])
 
 
-def _keys_named(namespace: Namespace, name: str) -> Secret:
+def credentials_for(user: User, namespace: Namespace) -> QuerySet[Secret]:
+    """Those with which the user may register buckets."""
+    kinds = [Kind.S3, Kind.S3_ADMIN] if user.is_staff else [Kind.S3]
+    return secrets_of(namespace).filter(kind__in=kinds)
+
+
+def _keys_named(namespace: Namespace, name: str, user: User) -> Secret:
     """Raises `Invalid`."""
-    keys = secrets_of(namespace).filter(name=name, kind=Kind.S3).first()
+    keys = credentials_for(user, namespace).filter(name=name).first()
     if keys is None:
         message = f"{namespace.slug} has no bucket credentials of this name."
         remedy = f"Create them, for instance with `yardmaster secrets set {shorten(name) or 'BUCKET'} --bucket-keys`."

@@ -15,6 +15,8 @@ class Kind(models.TextChoices):
     TEXT = "text"
     S3 = "s3"
     """`{"access_key": …, "secret_key": …}`: credentials of a bucket."""
+    S3_ADMIN = "s3_admin", "S3, for administrators"
+    """The same, with which administrators alone register buckets. Members read what was registered."""
 
 
 class Secret(models.Model):

@@ -16,7 +16,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.api.allowances import take
 from apps.audit.services import record
-from apps.errors import Conflict, Invalid, TooMany
+from apps.errors import Conflict, Forbidden, Invalid, TooMany
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import refuse_closed
 from apps.secrets.delivery import belongs_to, opened
@@ -44,6 +44,11 @@ def secret_set(
 ) -> tuple[Secret, bool]:
     """Create the secret, or give it another value. Whether it is new. `description` None: stays as it is."""
     _refuse_bad(name, value, description or "")
+    if kind is Kind.S3_ADMIN and not actor.is_staff:
+        raise Forbidden(
+            f"{shorten(name)} holds, or would hold, keys that only administrators may set.",
+            "Use the kind s3 and another name, or ask an administrator.",
+        )
     _refuse_often(actor)
     now = timezone.now()
     with transaction.atomic():

@@ -41,14 +41,20 @@ def set_secret(
     bucket_keys: Annotated[
         bool, typer.Option("--bucket-keys", help="Ask for an access key and a secret key of an S3 server.")
     ] = False,
+    administrators_only: Annotated[
+        bool,
+        typer.Option("--administrators-only", help="With --bucket-keys: members cannot register buckets with them."),
+    ] = False,
     description: Annotated[str | None, typer.Option(help="What it is for. Default: unchanged.")] = None,
     namespace: Namespace = None,
 ) -> None:
     """Create a secret, or replace its value. The value is asked for, or read from a pipe or a file."""
     body: dict[str, Any] = {} if description is None else {"description": description}
+    if administrators_only and not bucket_keys:
+        raise ValueError("--administrators-only is for --bucket-keys.")
     if bucket_keys:
         keys = [_asked("Access key"), _asked("Secret key")]
-        body |= {"kind": "s3", "access_key": keys[0], "secret_key": keys[1]}
+        body |= {"kind": "s3_admin" if administrators_only else "s3", "access_key": keys[0], "secret_key": keys[1]}
     else:
         body["value"] = _text_of(file) if file is not None else _asked(f"Value of {name}")
     with Yardmaster.from_environment() as portal:

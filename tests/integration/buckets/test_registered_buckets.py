@@ -375,6 +375,32 @@ def test_secrets_and_buckets_of_others_cannot_be_named(ada, bob, bucket, theirs,
     assert register(with_token(ada), theirs).json()["code"] == "name_taken"
 
 
+def test_keys_of_administrators_register_for_a_namespace_whose_members_cannot_use_them(
+    ada, admin, mine, theirs, with_token, client
+):
+    keys = {"kind": "s3_admin", "access_key": KEYS[0], "secret_key": KEYS[1]}
+    address = f"/api/v1/namespaces/{mine.pk}/secrets/THEIRS/"
+    member, administrator = with_token(ada), with_token(admin)
+    assert member.put(address, keys).status_code == 403
+    assert administrator.put(address, keys).status_code == 201
+    refused = register(member, theirs, secret="THEIRS", name="others")
+    assert refused.json()["errors"][0]["code"] == "unknown_secret"
+    found = scanned(administrator, theirs, secret="THEIRS", namespace=str(mine.pk))
+    assert found.state == State.READY
+    version = DatasetVersion.objects.get(parent=found.dataset_id)
+    assert member.get(f"/api/v1/dataset-versions/{version.pk}/files/content/?path=a.txt").status_code == 302
+    assert again(found, ada).state == State.READY
+    again_with = member.post(f"/api/v1/datasets/{found.dataset_id}/rescan/", {"secret": "THEIRS"})
+    assert again_with.json()["errors"][0]["code"] == "unknown_secret"
+    for changed in (keys, keys | {"kind": "s3"}):
+        assert member.put(address, changed).status_code in (403, 409)
+    Bucket.objects.update(state=State.FAILED, problem={"detail": "It failed.", "remedy": ""})
+    client.force_login(ada)
+    shown = client.get("/datasets/buckets/").content.decode()
+    assert "Same credentials" in shown
+    assert '<option value="THEIRS">' not in shown
+
+
 def test_credentials_in_use_are_not_deleted_by_accident_and_their_loss_is_said(ada, bucket, mine, version, with_token):
     client = with_token(ada)
     address = f"/api/v1/namespaces/{mine.pk}/secrets/KEYS/"
