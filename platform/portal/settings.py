@@ -122,7 +122,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "apps.api.outside.ProblemsOfPages",
-    "django_structlog.middlewares.RequestMiddleware",
+    "portal.request_log.RequestLog",
 ]
 ROOT_URLCONF = "portal.urls"
 ASGI_APPLICATION = "portal.asgi.application"

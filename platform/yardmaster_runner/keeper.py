@@ -12,7 +12,7 @@ import time
 import traceback
 from typing import Callable, List, Tuple
 
-from yardmaster_runner.checkpoints import Complete, find_complete, snapshot
+from yardmaster_runner.checkpoints import Complete, find_complete, has_checkpoint, snapshot
 from yardmaster_runner.exits import note
 from yardmaster_runner.exports import find_export
 from yardmaster_runner.task_api import TaskApi
@@ -60,7 +60,7 @@ class CheckpointKeeper(threading.Thread):
         more."""
         found = find_complete(self._log_dir, float("inf") if settled else None)
         signature = _signature(found)
-        if not found or signature == self._kept:
+        if not found or signature == self._kept or self._is_written_again(found):
             return False
         try:
             paths = snapshot(self._log_dir, found, self._scratch)
@@ -78,6 +78,11 @@ class CheckpointKeeper(threading.Thread):
             return True
         self._kept, self._last_step, self.trouble = signature, step, ""
         return True
+
+    def _is_written_again(self, found: List[Complete]) -> bool:
+        """Whether a checkpoint that is kept is not complete now: to keep the others without it would be a step back."""
+        now = {one.folder for one in found}
+        return any(folder not in now and has_checkpoint(folder) for folder, _ in self._kept)
 
     def _step_of(self, found: List[Complete]) -> int:
         """The step in its name; without one, how far the script is, and always more than the last."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Dict, Iterable, List, Mapping, Tuple
 
 from yardmaster_runner.checkpoints import OTHERS, SHARD, STATE_FILE
+from yardmaster_runner.keras_checkpoints import BACKUP
 
 MOST_FILES = 20_000
 MOST_ENTRIES = 200_000
@@ -133,11 +134,12 @@ def _seen(path: str, state: os.stat_result) -> OutputFile:
 
 
 def is_of_checkpoint(path: str) -> bool:
-    """Whether it belongs to a checkpoint. The variables of a SavedModel look the same, but for their folder."""
+    """Whether it belongs to a checkpoint. The variables of a SavedModel look the same, but for their folder. The files
+    of a Keras `ModelCheckpoint` are outputs as well: people want them by their names."""
     folder, _, name = path.rpartition("/")
     if folder.rpartition("/")[2] == "variables":
         return False
-    return name == STATE_FILE or bool(_CHECKPOINT.search(name)) or bool(SHARD.search(name))
+    return name == STATE_FILE or name in BACKUP or bool(_CHECKPOINT.search(name)) or bool(SHARD.search(name))
 
 
 def is_sendable(path: str) -> bool:

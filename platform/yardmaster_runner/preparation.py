@@ -14,6 +14,7 @@ from yardmaster_runner.cache import inside
 from yardmaster_runner.checkpoints import has_checkpoint, put_back
 from yardmaster_runner.data_service import DataService
 from yardmaster_runner.exits import PORTAL_UNREACHABLE, SECRET_CODES, STAGE_IN_FAILED, TOKEN_REFUSED, CannotRun
+from yardmaster_runner.keras_checkpoints import remove_torn_backups
 from yardmaster_runner.launch import Folders
 from yardmaster_runner.order import Bundle, FilesPage, Order, read_order, read_page
 from yardmaster_runner.patience import Backoff
@@ -138,6 +139,7 @@ class Preparation:
 
     def _restore(self, stager: Stager, checkpoint: Bundle) -> None:
         """Into a log directory that has none: what is there is newer than what the portal has."""
+        remove_torn_backups(self._folders.log)
         if has_checkpoint(self._folders.log):
             return
         staged = os.path.join(self._settings.work_dir, "restore")

@@ -13,7 +13,7 @@ from portal.env import task_python
 from tests.cluster.jobs import TRAINS, ended, pod_of, text_of
 from tests.cluster.reach import Cluster, wait_for
 from tests.real.portal import ROOT
-from yardmaster_client import Yardmaster
+from yardmaster_client import Job, Yardmaster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -37,15 +37,35 @@ def digits(ada: Yardmaster, tmp_path_factory: pytest.TempPathFactory) -> dict[st
 
 
 def test_a_worker_whose_pod_is_deleted_goes_on_from_the_checkpoint(ada: Yardmaster, cluster: Cluster, digits):
-    job = ada.jobs.launch(digits | {"name": "loses a worker"})
-    wait_for("a few steps", lambda: text_of(ada, job).count("\nstep ") > 1, TRAINS)
+    """Its new pod has an empty folder: without the portal's checkpoint it would begin with the first step."""
+    more = {"name": "loses a worker", "arguments": ["--steps=1000", "--checkpoint_every=20", "--step_sleep=0.1"]}
+    job = ada.jobs.launch(digits | more)
+    wait_for("a checkpoint of a later step", lambda: kept_steps(ada, job)[0] >= 20, TRAINS)
     namespace, name = pod_of(cluster, job, "worker", 0)
+    before = steps_of(ada, job)
     cluster.kubectl("delete", "pod", name, "--namespace", namespace, "--grace-period=1")
     job = ended(ada, job)
-    steps = [int(line.split()[1].split("/")[0]) for line in text_of(ada, job).splitlines() if line.startswith("step ")]
-    begins = [later for before, later in itertools.pairwise(steps) if later < before]
-    assert all(step > 0 for step in begins), steps
+    events = ada.transport.get(f"jobs/{job.id}/events/")["results"]
+    restarted = [one["facts"] for one in events if one["kind"] == "task_restarted"]
+    assert [(one["role"], one["index"]) for one in restarted] == [("worker", 0)], events
+    steps = steps_of(ada, job)
+    assert len(steps) >= len(before) + 4, "no lines of a second life: the first may have written two more"
+    assert min(steps[1:]) >= LINES_EVERY, steps
     assert "test accuracy" in text_of(ada, job)
+
+
+LINES_EVERY = 20
+"""Local steps between two lines; each is at least one of the global steps, which the lines say. So only the first line
+of a worker that began with the first step can say fewer."""
+
+
+def kept_steps(ada: Yardmaster, job: Job) -> list[int]:
+    """Of the checkpoints at the portal, the one to continue from first."""
+    return [one["step"] for one in ada.transport.get(f"jobs/{job.id}/checkpoints/")] or [0]
+
+
+def steps_of(ada: Yardmaster, job: Job) -> list[int]:
+    return [int(step) for step in re.findall(r"^step (\d+)/", text_of(ada, job), re.MULTILINE)]
 
 
 def test_a_lost_parameter_server_costs_time_and_not_the_job(ada: Yardmaster, cluster: Cluster, digits):

@@ -36,11 +36,16 @@ def points(job: Job, tag: str, *values: float, run: str = "") -> None:
     ScalarPoint.objects.bulk_create(rows)
 
 
-def test_a_version_knows_what_it_was_made_of(world, ada, signed_in):
-    job = world.launch(ada, model={"name": "sentiment"}, arguments=["--lr=0.1"])
+def test_a_version_knows_what_it_was_made_of(world, ada, signed_in, settings):
+    data = world.dataset_version(ada, {"a.csv": "1"})
+    inputs = [{"dataset_version": str(data.pk), "name": "train"}]
+    job = world.launch(ada, model={"name": "sentiment"}, arguments=["--lr=0.1"], inputs=inputs)
+    engine = settings.YARDMASTER_ENGINES[job.engine]
+    with_image = engine | {"options": {**engine.get("options", {}), "tasks": {"image": "registry/tasks:7"}}}
     world.until_running(job)
     points(job, "loss", 3.0, 2.0, 1.5)
     points(job, "accuracy", 0.1, 0.9, run="eval")
+    settings.YARDMASTER_ENGINES = settings.YARDMASTER_ENGINES | {job.engine: with_image}
     sent(task_of(job), "model")
     version = ModelVersion.objects.get(job=job)
     shown = signed_in(ada).get(f"/api/v1/model-versions/{version.pk}/").json()
@@ -53,6 +58,10 @@ def test_a_version_knows_what_it_was_made_of(world, ada, signed_in):
     assert (source["arguments"], source["engine"], source["strategy"]) == (["--lr=0.1"], job.engine, job.strategy)
     assert source["code"]["version"] == job.spec["code"]
     assert (source["code"]["name"].startswith("code"), source["code"]["number"]) == (True, 1)
+    assert source["image"] == "registry/tasks:7"
+    assert source["inputs"] == [
+        {"kind": "dataset", "version": str(data.pk), "as": "train", "name": data.parent.name, "number": 1}
+    ]
 
 
 def test_values_that_come_after_the_export_are_kept_when_the_job_is_cleaned_up(world, ada):
