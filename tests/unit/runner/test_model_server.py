@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 import time
 
 import pytest
 
+from yardmaster.formats.model_files import find_model
 from yardmaster_runner.serving import http_server, requests
 from yardmaster_runner.serving.__main__ import bound
 from yardmaster_runner.serving.api import Api
@@ -109,10 +111,34 @@ def test_the_newest_numbered_folder_is_the_model(tmp_path):
     assert find(str(tmp_path)) == ("saved_model", str(tmp_path / "export" / "10"))
 
 
-def test_models_beside_each_other_without_numbers_are_refused(tmp_path):
-    for name in ("a.keras", "b.keras"):
-        (tmp_path / name).touch()
-    with pytest.raises(NotLoaded, match=r"several models.*a\.keras, b\.keras"):
+@pytest.mark.parametrize(
+    ("paths", "loaded"),
+    [
+        (["model.keras", "1/saved_model.pb"], "1"),
+        (["model.h5", "export/2/saved_model.pb", "export/2/variables/variables.index"], "export/2"),
+        (["model.keras", "model.weights.h5"], "model.keras"),
+        (["best.keras", "last.keras"], "best.keras"),
+        (["1/saved_model.pb", "assets/vocab.h5"], "1"),
+        (["saved_model.pb", "assets.extra/9/saved_model.pb"], ""),
+        (["a/b/c/d/e/f/saved_model.pbtxt"], "a/b/c/d/e/f"),
+        (["model.onnx", "deep/model.HDF5"], "deep/model.HDF5"),
+    ],
+)
+def test_the_server_loads_the_model_that_the_page_shows(tmp_path, paths, loaded):
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    place = os.path.relpath(find(str(tmp_path))[1], tmp_path)
+    assert place == (loaded or ".")
+    shown = find_model(paths)
+    assert shown.path in (loaded, os.path.join(loaded, "saved_model.pb"), os.path.join(loaded, "saved_model.pbtxt"))
+
+
+@pytest.mark.parametrize("paths", [[], ["model.weights.h5"], ["model.tflite"], ["notes.txt"]])
+def test_files_without_a_model_that_can_be_served_say_so(tmp_path, paths):
+    for path in paths:
+        (tmp_path / path).touch()
+    with pytest.raises(NotLoaded, match="no model that can be served"):
         find(str(tmp_path))
 
 
