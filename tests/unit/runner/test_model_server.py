@@ -82,13 +82,20 @@ def test_addresses_that_mean_nothing_here_are_refused_in_words(api, method, path
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[1]", b"{", b"\xff", b'{"instances": [NaN]}', b'{"instances": [1], "inputs": [1]}', b'{"rows": [1]}',
+    [b"", b"[1]", b"{", b"\xff", b'{"instances": [1e999]}', b'{"instances": [' + b"9" * 400 + b".0]}",
+     b'{"instances": [1], "inputs": [1]}', b'{"rows": [1]}',
      b'{"signature_name": 5, "instances": [1]}', b'{"instances": 5}', b"[" * 100_000],
 )  # fmt: skip
 def test_a_body_that_is_no_request_is_refused(body):
     with pytest.raises(BadRequest) as error:
         requests.read(body, SIGNATURES)
     assert error.value.status == 400
+
+
+def test_numbers_that_json_lacks_are_read_and_written_as_by_tensorflow_serving():
+    one = Signature("s", {"x": Tensor("x", "float32", (None,))}, {})
+    values = requests.read(b'{"instances": [NaN, Infinity, -Infinity, 1e30, 2e100]}', {"s": one}).values["x"]
+    assert [str(value) for value in values] == ["nan", "inf", "-inf", "1e+30", "2e+100"]
 
 
 def test_rows_are_put_together_by_input_and_answers_taken_apart_by_row():
