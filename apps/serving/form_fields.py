@@ -131,8 +131,9 @@ def _number(field: Field, text: str) -> float:
         number = float(text)
     except ValueError:
         raise NotFilled(f"{field.name}: write a number in every box.") from None
-    if not math.isfinite(number) or (field.is_whole and not number.is_integer()):
-        raise NotFilled(f"{field.name}: write {'whole' if field.is_whole else 'finite'} numbers.")
+    if field.is_whole and not number.is_integer():
+        raise NotFilled(f"{field.name}: write whole numbers.")
+    _require_bounded(field, number, text)
     return int(number) if field.is_whole else number
 
 
@@ -140,12 +141,15 @@ def _json(field: Field, text: str) -> Any:
     if len(text) > LONGEST:
         raise NotFilled(f"{field.name}: the text is too long. Use the API.")
     try:
-        return json.loads(text, parse_constant=lambda word: _refused(field, word))
+        return json.loads(text, parse_float=lambda word: _require_bounded(field, float(word), word))
     except (ValueError, RecursionError) as error:
         if isinstance(error, NotFilled):
             raise
         raise NotFilled(f"{field.name}: write JSON, such as [[0, 1], [2, 3]] ({field.words}).") from None
 
 
-def _refused(field: Field, word: str) -> Any:
-    raise NotFilled(f"{field.name}: {word} is not a JSON number.")
+def _require_bounded(field: Field, number: float, text: str) -> float:
+    """Infinite only where that was written."""
+    if math.isinf(number) and "inf" not in text.lower():
+        raise NotFilled(f"{field.name}: {text[:40]} is too large for a number.")
+    return number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -96,6 +97,7 @@ class Services:
         words."""
         patient = Transport(self._transport.url, self._transport.token, timeout=_PREDICT)
         try:
-            return dict(patient.post(f"model-versions/{model_version}/predict/", body))
+            # Written here: it may have NaN, which the HTTP library refuses.
+            return dict(patient.post(f"model-versions/{model_version}/predict/", json.dumps(body).encode()))
         finally:
             patient.close()

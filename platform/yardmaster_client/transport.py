@@ -69,7 +69,7 @@ class Transport:
         return self.ask("DELETE", path)
 
     def ask(self, method: str, path: str, *, params: Mapping[str, Any] | None = None, body: object = None) -> Any:
-        """The decoded answer (None when it is empty).
+        """The decoded answer (None when it is empty). A body of bytes is JSON already.
 
         Raises:
             PortalError: the portal refused. NotReachable: it did not answer, several times.
@@ -77,6 +77,9 @@ class Transport:
         headers = {"Idempotency-Key": uuid.uuid4().hex} if method == "POST" else {}
         query = {name: value for name, value in (params or {}).items() if value is not None}
         content: dict[str, Any] = {} if body is None else {"json": body}
+        if isinstance(body, bytes):
+            headers["Content-Type"] = "application/json"
+            content = {"content": body}
         answer = self._repeat(
             lambda: self._client.request(method, self._path(path), params=query or None, headers=headers, **content)
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 from yardmaster.formats.keras_file import NotKeras, keras_facts
 from yardmaster.formats.saved_model import saved_model_facts
+from yardmaster_runner.model_choice import model_among
 from yardmaster_runner.protowire import WireError
 
 
@@ -34,15 +35,6 @@ FRAMEWORKS = {
     ModelFormat.CHECKPOINT: "TensorFlow",
     ModelFormat.OTHER: "",
 }
-SAVED_MODEL = "saved_model.pb"
-_BY_ENDING = {
-    ".keras": ModelFormat.KERAS,
-    ".h5": ModelFormat.HDF5,
-    ".hdf5": ModelFormat.HDF5,
-    ".tflite": ModelFormat.TFLITE,
-    ".onnx": ModelFormat.ONNX,
-    ".index": ModelFormat.CHECKPOINT,
-}
 _READ = (ModelFormat.SAVED_MODEL, ModelFormat.KERAS)
 
 
@@ -56,25 +48,13 @@ class FoundModel:
     @property
     def is_read(self) -> bool:
         """Whether the file says more than its name."""
-        return self.format in _READ
+        return self.format in _READ and not self.path.endswith(".pbtxt")
 
 
 def find_model(paths: Iterable[str]) -> FoundModel:
-    """The model among these files: a SavedModel before a file of one format, the one nearest to the top, and of several
-    versions in numbered folders the last."""
-    found: list[tuple[int, int, int, str, ModelFormat]] = []
-    for path in paths:
-        folder, _, name = path.rpartition("/")
-        ending = os.path.splitext(name)[1].lower()
-        kind = ModelFormat.SAVED_MODEL if name == SAVED_MODEL else _BY_ENDING.get(ending)
-        if kind is not None:
-            last = folder.rpartition("/")[2]
-            number = -int(last) if last.isascii() and last.isdigit() and len(last) <= 20 else 0
-            found.append((list(ModelFormat).index(kind), path.count("/"), number, path, kind))
-    if not found:
-        return FoundModel(ModelFormat.OTHER)
-    *_, path, kind = min(found)
-    return FoundModel(kind, path)
+    """The model among these files, which is also the one that a model server loads."""
+    found = model_among(paths)
+    return FoundModel(ModelFormat.OTHER) if found is None else FoundModel(ModelFormat(found[0]), found[1])
 
 
 def read_model(kind: str, place: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from yardmaster_client.cli.output import (
 )
 from yardmaster_client.downloads import folder_named
 from yardmaster_client.models import Model, ModelVersion
-from yardmaster_client.names import find_item, find_model_version
+from yardmaster_client.names import NotFound, find_item, find_model_version
 from yardmaster_client.portal import Yardmaster
 
 Reference = Annotated[str, typer.Argument(help="Name, name@version, name@stage, id, or the job that exported it.")]
@@ -183,12 +183,17 @@ def delete(
 @app.command()
 def restore(
     reference: Annotated[str, typer.Argument(help="The id of a deleted model or version, or a deleted model's name.")],
+    namespace: Namespace = None,
     as_json: Json = False,
 ) -> None:
     """Bring a deleted model or version back."""
     with Yardmaster.from_environment() as portal:
-        deleted = portal.models.list(deleted="true")
-        model = next((one for one in deleted if reference in (one.id, one.name)), None)
+        deleted = portal.models.list(deleted="true", namespace=namespace)
+        found = [one for one in deleted if reference in (one.id, one.name)]
+        if len(found) > 1:
+            ids = ", ".join(f"{one.id} ({one.namespace_slug or one.namespace})" for one in found)
+            raise NotFound(f"Several deleted models are called {reference!r}: give --namespace, or the id: {ids}.")
+        model = found[0] if found else None
         restored: Model | ModelVersion
         if model is None:
             restored = portal.models.restore_version(reference)

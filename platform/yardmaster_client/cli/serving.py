@@ -102,7 +102,7 @@ def _body(source: str, signature: str | None) -> dict[str, Any]:
     elif source.lstrip().startswith(("{", "[")):
         text = source
     else:
-        text = Path(source).read_text(encoding="utf-8")
+        text = _file(source)
     try:
         found = json.loads(text)
     except ValueError as error:
@@ -111,6 +111,14 @@ def _body(source: str, signature: str | None) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise typer.BadParameter('Write {"instances": […]}, {"inputs": …}, or a list of rows.')
     return body if signature is None else {**body, "signature_name": signature}
+
+
+def _file(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        remedy = "Name a JSON file, or write the JSON itself: '[…]' is a list of rows, '{\"inputs\": …}' names inputs."
+        raise typer.BadParameter(f"There is no file {path!r}. {remedy}") from None
 
 
 def stop(reference: Reference, namespace: Namespace = None) -> None:

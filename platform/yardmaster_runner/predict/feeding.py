@@ -7,6 +7,7 @@ not fit an input is a bad record, never converted by guess (`serving.tensors`).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Collection, Dict, List, Mapping, Sequence, Tuple
 
@@ -156,9 +157,12 @@ def _number(tensor: Tensor, text: str) -> Any:
     if tensor.dtype == "bool" and text.strip().lower() in words:
         return words[text.strip().lower()]
     try:
-        return int(text) if tensor.dtype.startswith(("int", "uint")) else float(text)
+        number = int(text) if tensor.dtype.startswith(("int", "uint")) else float(text)
     except ValueError:
         raise BadRequest("%r is no %s, which the input %s takes." % (text[:40], tensor.dtype, tensor.name)) from None
+    if isinstance(number, float) and math.isinf(number) and "inf" not in text.lower():
+        raise BadRequest("%r is too large for %s, which the input %s takes." % (text[:40], tensor.dtype, tensor.name))
+    return number
 
 
 def _flag(value: Any) -> Any:

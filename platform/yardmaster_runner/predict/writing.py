@@ -57,7 +57,7 @@ def _json(name: str, value: Any) -> Any:
         return as_json(name + "_bytes", value.data)
     if isinstance(value, list) and value and isinstance(value[0], bytes):
         return [as_json(name, one) for one in value]
-    return as_json(name, value) if hasattr(value, "dtype") or isinstance(value, bytes) else value
+    return as_json(name, value, strict=True) if hasattr(value, "dtype") or isinstance(value, bytes) else value
 
 
 class Seen:

@@ -1,21 +1,14 @@
 """A model from a folder, as something that can be called: a SavedModel, or a file of Keras. TensorFlow 2 is imported
-here, when the model is loaded.
-
-Which model is meant: the one nearest to the top; of several numbered folders beside each other the highest number, as
-TensorFlow Serving takes it.
+here, when the model is loaded. Not here: which of several models is meant (`model_choice`).
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
+from yardmaster_runner.model_choice import KERAS, SAVED_MODEL, SERVED, model_among
 from yardmaster_runner.serving.signatures import DEFAULT, BadRequest, Signature, Tensor
-
-SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
-KERAS_FILES = (".keras", ".h5", ".hdf5")
-DEEPEST = 4
-MOST_FOLDERS = 2000
 
 Call = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
@@ -57,43 +50,21 @@ def first_line(error: BaseException) -> str:
 
 def find(folder: str) -> Tuple[str, str]:
     """(`saved_model` or `keras`, path). Raises `NotLoaded`."""
-    level, seen = ([folder] if os.path.isdir(folder) else []), 0
-    for _ in range(DEEPEST):
-        found: List[Tuple[str, str]] = []
-        below: List[str] = []
-        for one in level:
-            seen += 1
-            if seen > MOST_FOLDERS:
-                break
-            models, folders = _look(one)
-            found += models
-            below += folders
-        if found:
-            return _one_of(found, folder)
-        level = below
-    raise NotLoaded(
-        "There is no model that can be served: neither a SavedModel (saved_model.pb) nor a file of Keras "
-        "(.keras, .h5) is among its files"
-    )
+    found = model_among(_files_of(folder))
+    if found is None or found[0] not in SERVED:
+        raise NotLoaded(
+            "There is no model that can be served: neither a SavedModel (saved_model.pb) nor a file of Keras "
+            "(.keras, .h5) is among its files"
+        )
+    path = os.path.join(folder, found[1])
+    return (SAVED_MODEL, os.path.dirname(path)) if found[0] == SAVED_MODEL else (KERAS, path)
 
 
-def _look(folder: str) -> Tuple[List[Tuple[str, str]], List[str]]:
-    names = sorted(os.listdir(folder))
-    if any(name in SAVED_MODEL for name in names):
-        return [("saved_model", folder)], []
-    paths = [os.path.join(folder, name) for name in names]
-    models = [("keras", path) for path in paths if path.endswith(KERAS_FILES) and os.path.isfile(path)]
-    return models, [path for path in paths if os.path.isdir(path)]
-
-
-def _one_of(found: List[Tuple[str, str]], folder: str) -> Tuple[str, str]:
-    if len(found) == 1:
-        return found[0]
-    numbers = [os.path.basename(path) for _, path in found]
-    if all(one.isdigit() for one in numbers) and len({os.path.dirname(path) for _, path in found}) == 1:
-        return max(found, key=lambda one: int(os.path.basename(one[1])))
-    names = ", ".join(os.path.relpath(path, folder) for _, path in found[:5])
-    raise NotLoaded("There are several models beside each other, and none is the newest by number: %s" % names)
+def _files_of(folder: str) -> Iterator[str]:
+    """Their paths from the folder on, as the portal keeps them."""
+    for place, _, names in os.walk(folder):
+        below = os.path.relpath(place, folder)
+        yield from (name if below == "." else "%s/%s" % (below, name) for name in names)
 
 
 def load(folder: str) -> Loaded:
@@ -106,7 +77,7 @@ def load(folder: str) -> Loaded:
     if not hasattr(tf, "function"):
         raise NotLoaded("serving needs TensorFlow 2, and this is %s" % tf.__version__)
     try:
-        return _saved_model(tf, path) if kind == "saved_model" else _keras(tf, path)
+        return _saved_model(tf, path) if kind == SAVED_MODEL else _keras(tf, path)
     except NotLoaded:
         raise
     except MemoryError:

@@ -17,7 +17,8 @@ DEEPEST = 16
 EXACT = 2.0**53
 """Below this a number with a fraction part of zero is an integer for certain."""
 NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-"""JSON has no such numbers: they are written as protocol buffers write them, as text."""
+"""Numbers that JSON does not have, in the words of TensorFlow Serving and of protocol buffers."""
+_BY_WORD = {word: float(short) for short, word in NOT_FINITE.items()}
 
 
 def as_array(tensor: Tensor, value: Any) -> Any:
@@ -66,12 +67,22 @@ def _whole(numpy: Any, tensor: Tensor, value: Any) -> Any:
 
 
 def _fraction(numpy: Any, tensor: Tensor, value: Any) -> Any:
-    array = _plain(numpy, tensor, value, "iuf")
+    try:
+        array = _plain(numpy, tensor, value, "iuf")
+    except BadRequest:  # perhaps for the words of numbers, which stand in few requests
+        array = _plain(numpy, tensor, _without_words(value, 0), "iuf")
     with numpy.errstate(over="ignore"):
         made = array.astype(tensor.dtype)
-    if not numpy.isfinite(made).all():
+    if (numpy.isinf(made) & numpy.isfinite(array)).any():
         raise _unlike(tensor, "it has numbers that are too large for its type")
     return made
+
+
+def _without_words(value: Any, depth: int) -> Any:
+    """The same nesting with numbers in the place of `NaN`, `Infinity` and `-Infinity`."""
+    if isinstance(value, list) and depth <= DEEPEST:
+        return [_without_words(one, depth + 1) for one in value]
+    return _BY_WORD.get(value, value) if isinstance(value, str) else value
 
 
 def _texts(tensor: Tensor, value: Any, depth: int) -> Any:
@@ -97,8 +108,9 @@ def _unlike(tensor: Tensor, why: str) -> BadRequest:
     return BadRequest("The input %s cannot be read: %s. Expected %s." % (shortened(tensor.name), why, tensor.words()))
 
 
-def as_json(name: str, array: Any) -> Any:
-    """An output as nested lists of what JSON has."""
+def as_json(name: str, array: Any, *, strict: bool = False) -> Any:
+    """An output as nested lists of what JSON has. Numbers that it does not have stay numbers, which are written as
+    TensorFlow Serving writes them; `strict`: they are texts."""
     import numpy
 
     array = numpy.asarray(array)
@@ -113,7 +125,7 @@ def as_json(name: str, array: Any) -> Any:
         return array.tolist()
     # In the fewest digits that its own type needs: 0.1, not 0.10000000149011612.
     values = array.tolist() if array.dtype.itemsize > 4 else _short(array).tolist()
-    return values if numpy.isfinite(array).all() else _each(values, _number)
+    return _each(values, _number) if strict and not numpy.isfinite(array).all() else values
 
 
 def _short(array: Any) -> Any:

@@ -68,9 +68,19 @@ def test_text_and_bytes_go_both_ways(models):
     assert answer["predictions"][0]["length"] == 4
 
 
-def test_an_output_that_json_has_no_number_for_is_text(models):
+def test_numbers_that_json_lacks_go_both_ways(models):
     body = {"signature_name": "roots", "inputs": [-1, 4]}
-    assert predict(models, body)[1]["outputs"] == {"root": ["NaN", 2.0], "sum": 3.0}
+    outputs = predict(models, body)[1]["outputs"]
+    assert (repr(outputs["root"]), outputs["sum"]) == ("[nan, 2.0]", 3.0)
+    for infinite in (float("inf"), "Infinity"):
+        body = {"signature_name": "roots", "inputs": [4, infinite]}
+        assert predict(models, body)[1]["outputs"] == {"root": [2.0, float("inf")], "sum": float("inf")}
+    for unknown in (float("nan"), "NaN"):
+        body = {"instances": [[unknown, 1], [float("-inf"), 1]]}
+        assert predict(models, body)[0] == 200
+    assert predict(models, {"instances": [["nothing", 1]]})[0] == 400
+    whole = {"signature_name": "words", "instances": [{"text": "a", "more": float("nan")}]}
+    assert predict(models, whole)[0] == 400
 
 
 def test_an_output_without_rows_asks_for_the_column_format(models):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 import time
 
 import pytest
 
+from yardmaster.formats.model_files import find_model
 from yardmaster_runner.serving import http_server, requests
 from yardmaster_runner.serving.__main__ import bound
 from yardmaster_runner.serving.api import Api
@@ -80,13 +82,20 @@ def test_addresses_that_mean_nothing_here_are_refused_in_words(api, method, path
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[1]", b"{", b"\xff", b'{"instances": [NaN]}', b'{"instances": [1], "inputs": [1]}', b'{"rows": [1]}',
+    [b"", b"[1]", b"{", b"\xff", b'{"instances": [1e999]}', b'{"instances": [' + b"9" * 400 + b".0]}",
+     b'{"instances": [1], "inputs": [1]}', b'{"rows": [1]}',
      b'{"signature_name": 5, "instances": [1]}', b'{"instances": 5}', b"[" * 100_000],
 )  # fmt: skip
 def test_a_body_that_is_no_request_is_refused(body):
     with pytest.raises(BadRequest) as error:
         requests.read(body, SIGNATURES)
     assert error.value.status == 400
+
+
+def test_numbers_that_json_lacks_are_read_and_written_as_by_tensorflow_serving():
+    one = Signature("s", {"x": Tensor("x", "float32", (None,))}, {})
+    values = requests.read(b'{"instances": [NaN, Infinity, -Infinity, 1e30, 2e100]}', {"s": one}).values["x"]
+    assert [str(value) for value in values] == ["nan", "inf", "-inf", "1e+30", "2e+100"]
 
 
 def test_rows_are_put_together_by_input_and_answers_taken_apart_by_row():
@@ -109,10 +118,34 @@ def test_the_newest_numbered_folder_is_the_model(tmp_path):
     assert find(str(tmp_path)) == ("saved_model", str(tmp_path / "export" / "10"))
 
 
-def test_models_beside_each_other_without_numbers_are_refused(tmp_path):
-    for name in ("a.keras", "b.keras"):
-        (tmp_path / name).touch()
-    with pytest.raises(NotLoaded, match=r"several models.*a\.keras, b\.keras"):
+@pytest.mark.parametrize(
+    ("paths", "loaded"),
+    [
+        (["model.keras", "1/saved_model.pb"], "1"),
+        (["model.h5", "export/2/saved_model.pb", "export/2/variables/variables.index"], "export/2"),
+        (["model.keras", "model.weights.h5"], "model.keras"),
+        (["best.keras", "last.keras"], "best.keras"),
+        (["1/saved_model.pb", "assets/vocab.h5"], "1"),
+        (["saved_model.pb", "assets.extra/9/saved_model.pb"], ""),
+        (["a/b/c/d/e/f/saved_model.pbtxt"], "a/b/c/d/e/f"),
+        (["model.onnx", "deep/model.HDF5"], "deep/model.HDF5"),
+    ],
+)
+def test_the_server_loads_the_model_that_the_page_shows(tmp_path, paths, loaded):
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    place = os.path.relpath(find(str(tmp_path))[1], tmp_path)
+    assert place == (loaded or ".")
+    shown = find_model(paths)
+    assert shown.path in (loaded, os.path.join(loaded, "saved_model.pb"), os.path.join(loaded, "saved_model.pbtxt"))
+
+
+@pytest.mark.parametrize("paths", [[], ["model.weights.h5"], ["model.tflite"], ["notes.txt"]])
+def test_files_without_a_model_that_can_be_served_say_so(tmp_path, paths):
+    for path in paths:
+        (tmp_path / path).touch()
+    with pytest.raises(NotLoaded, match="no model that can be served"):
         find(str(tmp_path))
 
 

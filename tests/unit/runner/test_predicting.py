@@ -17,7 +17,7 @@ from yardmaster_runner.predict.lines_file import LinesFiles
 from yardmaster_runner.predict.records import Data, Record
 from yardmaster_runner.prepare.merging import merged_texts
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
-from yardmaster_runner.serving.signatures import DEFAULT, Signature, Tensor
+from yardmaster_runner.serving.signatures import DEFAULT, BadRequest, Signature, Tensor
 
 WIDE = Tensor("x", "float32", (None, 2))
 TEXT = Tensor("text", "string", (None,))
@@ -167,3 +167,10 @@ def test_the_bound_on_bad_records_holds_for_all_workers_together():
 @pytest.mark.parametrize("path", sorted(Path(feeding.__file__).parent.glob("*.py")), ids=lambda path: path.stem)
 def test_every_file_is_python_3_8(path):
     ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
+
+
+def test_a_cell_may_be_no_number_or_infinite_where_that_was_written():
+    assert [str(feeding._number(WIDE, text)) for text in ("nan", "-Infinity", "1.5")] == ["nan", "-inf", "1.5"]
+    for text, words in (("1e999", "too large"), ("nothing", "is no float32"), ("", "is no float32")):
+        with pytest.raises(BadRequest, match=words):
+            feeding._number(WIDE, text)

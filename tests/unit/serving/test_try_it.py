@@ -58,14 +58,22 @@ def test_inputs_without_a_batch_are_sent_whole():
     ("inputs", "texts"),
     [
         ({"x": ("float32", (None, 2))}, {"in-x": ["1", ""]}), ({"x": ("float32", (None, 2))}, {"in-x": ["1"]}),
-        ({"x": ("int64", (None,))}, {"in-x": ["1.5"]}), ({"x": ("float32", (None,))}, {"in-x": ["nan"]}),
-        ({"x": ("float32", (None, 64))}, {"in-x": ["[1, 2"]}), ({"x": ("float32", (None, 64))}, {"in-x": ["[NaN]"]}),
+        ({"x": ("int64", (None,))}, {"in-x": ["1.5"]}), ({"x": ("int64", (None,))}, {"in-x": ["nan"]}),
+        ({"x": ("int64", (None,))}, {"in-x": ["inf"]}), ({"x": ("float32", (None,))}, {"in-x": ["1e999"]}),
+        ({"x": ("float32", (None, 64))}, {"in-x": ["[1, 2"]}), ({"x": ("float32", (None, 64))}, {"in-x": ["[1e999]"]}),
         ({"x": ("float32", (None, 64))}, {"in-x": ["[" * 100_000]}), ({"x": ("float32", (None, 64))}, {}),
     ],
 )  # fmt: skip
 def test_what_cannot_be_sent_is_said_with_the_field(inputs, texts):
     with pytest.raises(NotFilled, match="x: "):
         request_of(form_of(**inputs), texts, {})
+
+
+@pytest.mark.parametrize(("shape", "text", "sent"), [
+    ((None,), "nan", b"NaN"), ((None,), "-inf", b"-Infinity"), ((None, 64), "[NaN, -Infinity]", b"[NaN, -Infinity]"),
+])  # fmt: skip
+def test_numbers_that_json_lacks_are_sent_as_tensorflow_serving_reads_them(shape, text, sent):
+    assert sent in request_of(form_of(x=("float32", shape)), {"in-x": [text]}, {})
 
 
 @pytest.mark.parametrize("signatures", [{}, {"a": 5}, {"a": {"inputs": {}}}, {"a": {"inputs": [1]}}])
