@@ -37,10 +37,12 @@ _ID = r"[0-9a-fA-F-]{32,36}"
 _EXPENSIVE = re.compile(
     rf"/api/v1/jobs/{_ID}/logs/search/|/api/v1/dataset-versions/{_ID}/preview/|/api/v1/jobs/check/|/find/"
     rf"|/api/v1/(?:code|dataset|model)-versions/{_ID}/(?:entries|files)/"
-    rf"|/api/v1/model-versions/{_ID}/predict/|/api/v1/services/{_ID}/v1/.+|/model-versions/{_ID}/try/predict/"
     rf"|/(?:code|datasets)/{_ID}/(?:compare/|changes/)?|/jobs/compare/|/jobs/launch/(?:preview|manifests)/"
 )
 """Searches, comparisons, previews, lists of files (a thousand at a time), and what is parsed for them."""
+_PREDICTIONS = re.compile(
+    rf"/api/v1/model-versions/{_ID}/predict/|/api/v1/services/{_ID}/v1/.+|/model-versions/{_ID}/try/predict/"
+)
 _SERVED = re.compile(
     rf"/api/v1/model-versions/{_ID}/predict/|/api/v1/services/{_ID}/.*|/model-versions/{_ID}/try/(?:[a-z]+/)?"
 )
@@ -100,6 +102,8 @@ def demand_of(kind: str, method: str, path: str, caller: Caller, address: str) -
     if _EXPENSIVE.fullmatch(path):
         takings.append(_taking("expensive", "EXPENSIVE", caller))
         work = Work(who, _places("expensive", who) if caller.is_known else ())  # a stranger is sent to sign in
+    elif _PREDICTIONS.fullmatch(path):
+        takings.append(_taking("predictions", "PREDICTIONS", caller))
     elif method in _LAUNCHING and _LAUNCHES.fullmatch(path):
         takings.append(_taking("launches", "LAUNCHES", caller))
     elif method == "POST" and _UPLOADS.fullmatch(path):
