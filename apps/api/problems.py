@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -34,6 +35,7 @@ log = logging.getLogger(__name__)
 CONTENT_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = 5
 _LONGEST_VALUE = 200
+_TENSORFLOW_SERVING = re.compile(r"/api/v1/services/[^/]+/v1/")
 
 OUTAGES = (OperationalError, InterfaceError, BrokerConnectionError, BrokerTimeout)
 """What a database or broker that does not answer raises."""
@@ -106,6 +108,14 @@ def body_of(error: ApiProblem | DomainError) -> dict[str, Any]:
     }
 
 
+def body_at(path: str, error: ApiProblem | DomainError) -> dict[str, Any]:
+    """The same at this address: clients of TensorFlow Serving read `error`."""
+    body = body_of(error)
+    if _TENSORFLOW_SERVING.match(path):
+        body["error"] = f"{body['detail']} {body['remedy']}".strip()
+    return body
+
+
 def answer(error: Exception, context: dict[str, Any]) -> Response | None:
     """Django REST framework's exception handler. None for an unexpected error: Django then answers 500 and logs it."""
     problem = problem_of(error)
@@ -116,7 +126,8 @@ def answer(error: Exception, context: dict[str, Any]) -> Response | None:
         # Also where the view itself answers with text or bytes, a problem is JSON.
         request.accepted_renderer = JSONRenderer()
         request.accepted_media_type = "application/json"
-    return Response(body_of(problem), status=problem.status, content_type=CONTENT_TYPE, headers=problem.headers)
+    body = body_of(problem) if request is None else body_at(request.path, problem)
+    return Response(body, status=problem.status, content_type=CONTENT_TYPE, headers=problem.headers)
 
 
 def problem_of(error: BaseException) -> ApiProblem | None:

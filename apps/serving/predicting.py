@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from typing import Any
 from urllib.parse import quote
 
 from django.utils import timezone
 
-from apps.errors import TooLarge, Unprocessable
+from apps.errors import Invalid, NotFound, TooLarge, Unprocessable
 from apps.serving.addresses import address_of
 from apps.serving.dialing import MOST_ANSWER, MOST_BODY, AnswerTooLarge, NotReached, Reply, TooSlow, dial
 from apps.serving.models import Service
 from apps.serving.services import use_note
 from apps.serving.state import State, lost, situation_of, token_for
 from yardmaster.errors import Unavailable
+from yardmaster_runner.serving.signatures import status
 
-REST = re.compile(r"v1/models/[^/:?#]{1,300}(?:/versions/[0-9]{1,10})?(?:/metadata|:[a-z]{1,20})?")
+REST = re.compile(
+    r"(?P<model>v1/models/(?P<name>[^/:?#]{1,300}))(?:/versions/(?P<version>[0-9]{1,10})|/labels/(?P<label>[^/:?#]{1,63}))?"
+    r"(?P<rest>/metadata|:[a-z]{1,20})?"
+)
 """What of TensorFlow Serving's REST API is passed on."""
 _LONGEST_ERROR = 2000
 
@@ -52,6 +57,48 @@ def service_call(service: Service, method: str, path: str, body: bytes = b"") ->
     if method == "POST":
         use_note(service, max(now, timezone.now()))
     return reply
+
+
+def rest_call(service: Service, method: str, rest: str, body: bytes = b"") -> Reply:
+    """Pass on a request of a client of TensorFlow Serving. The state of one that does not answer yet is told by the
+    portal. Raises `NotFound`, and what `service_call` raises."""
+    found = REST.fullmatch(rest)
+    if found is None:
+        raise NotFound("A service has no such address.", remedy="Its addresses begin with v1/models/NAME.")
+    number, label = found["version"], found["label"]
+    version = service.version
+    if label:
+        if label != version.stage:
+            words = f"Version {version.number}, which this service serves, does not have the stage {label}."
+            raise NotFound(words, remedy="Serve the version that has it, or leave out /labels/.")
+        number = str(version.number)
+    if method == "GET" and not found["rest"]:
+        now = situation_of(service, timezone.now())
+        if now.runs and now.state is not State.READY:
+            if found["name"] != version.parent.name or number not in (None, str(version.number)):
+                raise NotFound(f"This service serves {version.parent.name}, version {version.number}.")
+            state = "LOADING" if now.state is State.LOADING else "START"
+            return Reply(200, json.dumps(status(str(version.number), state)).encode())
+    path = found["model"] + (f"/versions/{number}" if number else "") + (found["rest"] or "")
+    return service_call(service, method, "/" + quote(path, safe="/:"), body)
+
+
+def unpacked(body: bytes, encoding: str) -> bytes:
+    """The body as it was before `Content-Encoding`. Raises `Invalid` and `TooLarge`."""
+    if encoding.strip().lower() in ("", "identity"):
+        return body
+    if encoding.strip().lower() not in ("gzip", "x-gzip"):
+        raise Invalid([], f"The content encoding {encoding[:40]!r} is not known. Send gzip, or none.")
+    reading = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    try:
+        found = reading.decompress(body, MOST_BODY + 1)
+    except zlib.error:
+        raise Invalid([], "The body is not in the gzip format.") from None
+    if len(found) > MOST_BODY:
+        raise TooLarge(f"A request to a service carries at most {MOST_BODY} bytes.", remedy="Send fewer examples.")
+    if not reading.eof or reading.unused_data:
+        raise Invalid([], "The body is not one whole gzip file.")
+    return found
 
 
 def predict(service: Service, body: bytes) -> Reply:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -15,14 +14,13 @@ from rest_framework.response import Response
 
 from apps.accounts.api_view import ApiView
 from apps.api.idempotency import IdempotentPosts
-from apps.errors import NotFound
 from apps.jobs.foreign import FIELD
 from apps.namespaces.models import Role
 from apps.registry.selectors import model_version_for
 from apps.serving import services
 from apps.serving.dialing import Reply
 from apps.serving.models import Service
-from apps.serving.predicting import REST, predict, service_call
+from apps.serving.predicting import predict, rest_call, unpacked
 from apps.serving.selectors import service_for, service_of, services_visible
 from apps.serving.serializers import (
     ExtendServiceSerializer,
@@ -118,7 +116,7 @@ class PredictView(ApiView):
             raise Unavailable(
                 "The model is not served now.", remedy="Start it on its page, or with POST /api/v1/services/."
             )
-        return _json(predict(service, request.body))
+        return _json(predict(service, _body(request)))
 
 
 class TensorFlowServingView(ServiceAddress):
@@ -134,15 +132,16 @@ class TensorFlowServingView(ServiceAddress):
         responses={(200, "application/json"): OpenApiTypes.OBJECT},
     )  # fmt: skip
     def post(self, request: Request, service_id: UUID, rest: str) -> HttpResponse:
-        """`/v1/models/NAME:predict`, with `/versions/N` before the colon if a client sends it."""
+        """`/v1/models/NAME:predict`, with `/versions/N` or `/labels/STAGE` before the colon if a client sends it."""
         return self._pass_on("POST", service_id, rest)
 
     def _pass_on(self, method: str, service_id: UUID, rest: str) -> HttpResponse:
         service = self.service(service_id, at_least=Role.MEMBER)
-        if not REST.fullmatch(rest):
-            raise NotFound("A service has no such address.", remedy="Its addresses begin with v1/models/NAME.")
-        body = self.request.body if method == "POST" else b""
-        return _json(service_call(service, method, "/" + quote(rest, safe="/:"), body))
+        return _json(rest_call(service, method, rest, _body(self.request) if method == "POST" else b""))
+
+
+def _body(request: Request) -> bytes:
+    return unpacked(request.body, request.headers.get("Content-Encoding", ""))
 
 
 def _json(reply: Reply) -> HttpResponse:

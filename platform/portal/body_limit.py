@@ -54,7 +54,9 @@ LIMITS = {
 points of curves, a piece of a log, a specification, so that one that is too large is told its largest field, and a form
 with a job file in it, which is longer as a form than as a file. `ID` stands for any id."""
 _ID = re.compile(r"(?<=/)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=/)")
-SERVED = re.compile(r"/api/v1/services/[0-9a-f-]{36}/v1/models/[^/]{1,300}(?:/versions/[0-9]{1,10})?:predict")
+SERVED = re.compile(
+    r"/api/v1/services/[0-9a-f-]{36}/v1/models/[^/]{1,300}(?:/versions/[0-9]{1,10}|/labels/[a-z]{1,20})?:predict"
+)
 """TensorFlow Serving's own addresses of a service."""
 _SLOWEST = 4 << 10
 """Bytes per second, beside the patience, that any client can send."""

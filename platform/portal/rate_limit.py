@@ -40,7 +40,6 @@ _EXPENSIVE = re.compile(
     rf"/api/v1/jobs/{_ID}/logs/search/|/api/v1/dataset-versions/{_ID}/preview/|/api/v1/jobs/check/|/find/"
     rf"|/api/v1/(?:code|dataset|model)-versions/{_ID}/(?:entries|files)/"
     rf"|/api/v1/dataset-versions/{_ID}/check/|/datasets/versions/{_ID}/check/"
-    rf"|/api/v1/model-versions/{_ID}/predict/|/api/v1/services/{_ID}/v1/.+|/model-versions/{_ID}/try/predict/"
     rf"|/(?:code|datasets)/{_ID}/(?:compare/|changes/)?|/jobs/compare/|/jobs/launch/(?:preview|manifests)/"
 )
 """Searches, comparisons, previews, lists of files (a thousand at a time), what is parsed for them, and what reads all
@@ -54,6 +53,9 @@ has read it."""
 _ARCHIVES_AT_ONCE = 3
 _READ_WITHIN = 60.0
 """Seconds in which the client has to read a piece of one, of 64 KiB."""
+_PREDICTIONS = re.compile(
+    rf"/api/v1/model-versions/{_ID}/predict/|/api/v1/services/{_ID}/v1/.+|/model-versions/{_ID}/try/predict/"
+)
 _SERVED = re.compile(
     rf"/api/v1/model-versions/{_ID}/predict/|/api/v1/services/{_ID}/.*|/model-versions/{_ID}/try/(?:[a-z]+/)?"
 )
@@ -122,6 +124,8 @@ def demand_of(kind: str, method: str, path: str, caller: Caller, address: str) -
     if _EXPENSIVE.fullmatch(path) or read_within:
         takings.append(_taking("expensive", "EXPENSIVE", caller))
         work = Work(who, _places("expensive", who) if caller.is_known else ())  # a stranger is sent to sign in
+    elif _PREDICTIONS.fullmatch(path):
+        takings.append(_taking("predictions", "PREDICTIONS", caller))
     elif method in _LAUNCHING and _LAUNCHES.fullmatch(path):
         takings.append(_taking("launches", "LAUNCHES", caller))
     elif method == "POST" and _UPLOADS.fullmatch(path):

@@ -9,7 +9,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.template.loader import render_to_string
 
-from apps.api.problems import CONTENT_TYPE, ApiProblem, answer_to, body_of
+from apps.api.problems import CONTENT_TYPE, ApiProblem, answer_to, body_at
 from apps.errors import DomainError
 from portal.content_policy import FEATURES, POLICY
 
@@ -64,6 +64,6 @@ def _content(scope: Any, problem: ApiProblem) -> tuple[str, bytes]:
     if b"hx-request" in names:
         return "text/plain; charset=utf-8", f"{problem.detail} {problem.remedy}".strip().encode()
     if scope["path"].startswith(("/api/", "/storage/")) or b"text/html" not in names.get(b"accept", b""):
-        return CONTENT_TYPE, json.dumps(body_of(problem)).encode()
+        return CONTENT_TYPE, json.dumps(body_at(scope["path"], problem)).encode()
     # Without a request: what its context needs may cost more than the answer may.
     return "text/html; charset=utf-8", render_to_string("problem.html", {"problem": problem}).encode()

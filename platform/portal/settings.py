@@ -47,8 +47,9 @@ YARDMASTER_RATES = {
     "USER": env.number("YARDMASTER_RATE_USER", 12_000, least=1),
     "STRANGER": env.number("YARDMASTER_RATE_STRANGER", 3_000, least=1),
     "JOB": env.number("YARDMASTER_RATE_JOB", 60_000, least=1),
-    # Of a user, and within those: searches, comparisons and previews; launches; uploads begun.
+    # Of a user, and within those: searches, comparisons and previews; predictions; launches; uploads begun.
     "EXPENSIVE": env.number("YARDMASTER_RATE_EXPENSIVE", 300, least=1),
+    "PREDICTIONS": env.number("YARDMASTER_RATE_PREDICTIONS", 3_000, least=1),
     "LAUNCHES": env.number("YARDMASTER_RATE_LAUNCHES", 600, least=1),
     "UPLOADS": env.number("YARDMASTER_RATE_UPLOADS", 600, least=1),
     # At once, in one web process: requests of a caller, expensive ones of a caller and of all, WebSockets of a caller.

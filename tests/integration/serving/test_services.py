@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from datetime import timedelta
 
 import pytest
 from django.urls import reverse
 from django.utils import timezone
+from rest_framework.test import APIClient
 
 from apps.jobs.models import Job, JobEvent, TaskFact
 from apps.jobs.selectors import resources_used
 from apps.namespaces.models import Membership
 from apps.namespaces.models import Role as Seat
 from apps.serving import addresses, dialing
+from apps.serving.dialing import MOST_BODY
 from apps.serving.models import Service
 from apps.serving.worker import services_sweep
 from yardmaster.engines.base import Address
@@ -109,6 +113,63 @@ def test_tensorflow_servings_own_addresses_are_passed_on_as_they_are(me, version
     assert refused.status_code == 400
     assert set(refused.json()) == {"error"}
     assert client.get(f"{SERVICES}{service.pk}/v1/models/other").status_code == 404
+
+
+def test_refusals_at_tensorflow_servings_addresses_have_the_key_that_its_clients_read(
+    world, me, version, service, stranger
+):
+    base = f"{SERVICES}{service.pk}/v1/models/digits"
+    for answer in (APIClient().get(base), stranger.get(base), me.get(f"{base}/labels/production"), me.get(f"{base}/x")):
+        assert answer.status_code in (401, 404)
+        assert answer.json()["error"].startswith(answer.json()["detail"])
+    me.post(f"{SERVICES}{service.pk}/stop/")
+    until_over(world, service.job)
+    stopped = me.post(f"{base}:predict", ROWS, format="json")
+    assert stopped.status_code == 503
+    assert "not served" in stopped.json()["error"]
+    assert "error" not in predict(me, version).json()
+
+
+def test_the_state_of_a_model_that_is_not_there_yet_is_told(world, me, version, served):
+    service = Service.objects.get(pk=start(me, version).json()["id"])
+    base = f"{SERVICES}{service.pk}/v1/models/digits"
+    assert me.get(base).json()["model_version_status"][0]["state"] == "START"
+    assert me.get(f"{base}/versions/99").status_code == 404
+    assert me.get(f"{base}x").status_code == 404
+    world.until_running(service.job)
+    found = me.get(base)
+    assert found.status_code == 200
+    assert found.json()["model_version_status"][0] == {
+        "version": str(version.number), "state": "LOADING", "status": {"error_code": "OK", "error_message": ""},
+    }  # fmt: skip
+    assert me.get(f"{base}/metadata").status_code == 503
+    served.load(world.again(service.job))
+    assert me.get(base).json()["model_version_status"][0]["state"] == "AVAILABLE"
+
+
+def test_a_label_is_the_stage_of_the_version_that_is_served(me, version, service):
+    address = f"{SERVICES}{service.pk}/v1/models/digits/labels/production:predict"
+    refused = me.post(address, ROWS, format="json")
+    assert refused.status_code == 404
+    assert "stage production" in refused.json()["detail"]
+    type(version).objects.filter(pk=version.pk).update(stage="production")
+    assert me.post(address, ROWS, format="json").json() == {"predictions": [3, 7.5]}
+
+
+def test_a_packed_body_is_unpacked_up_to_a_bound(me, version, service):
+    addresses = (f"{SERVICES}{service.pk}/v1/models/digits:predict", f"/api/v1/model-versions/{version.pk}/predict/")
+    body = json.dumps(ROWS).encode()
+
+    def sent(address, data, encoding="gzip"):
+        return me.post(address, data, content_type="application/json", headers={"Content-Encoding": encoding})
+
+    for address in addresses:
+        assert sent(address, gzip.compress(body)).json() == {"predictions": [3, 7.5]}
+        assert sent(address, body, "identity").status_code == 200
+        assert sent(address, gzip.compress(b" " * (MOST_BODY + 1))).status_code == 413
+        for bad in (body, gzip.compress(body)[:-9], gzip.compress(body) * 2):
+            assert sent(address, bad).status_code == 400
+        assert sent(address, body, "br").status_code == 400
 
 
 @pytest.mark.parametrize("rest", ["statistics", "v1/models/digits/../../statistics", "healthz", "v1/models/a%2f..%2fb"])
