@@ -12,6 +12,26 @@ from rest_framework import serializers
 from apps.jobs.api.serializers import confirm_foreign_model_field
 from apps.serving.models import Service
 from apps.serving.state import Situation, State, situation_of
+from yardmaster.quantity import NotAQuantity, parse_memory
+
+
+@extend_schema_field({"oneOf": [{"type": "integer"}, {"type": "string"}]})
+class MemoryField(serializers.Field[int, Any, int, Any]):
+    """Bytes, or an amount such as `"2Gi"`."""
+
+    default_error_messages = {
+        "invalid": "Expected an amount of memory.",
+        "range": "Expected an amount between 64Mi and 64Ti.",
+    }
+
+    def to_internal_value(self, data: Any) -> int:
+        try:
+            found = parse_memory(data)
+        except NotAQuantity:
+            self.fail("invalid")
+        if not 64 << 20 <= found <= 1 << 46:
+            self.fail("range")
+        return found
 
 
 class StartServiceSerializer(serializers.Serializer[Any]):
@@ -22,7 +42,7 @@ class StartServiceSerializer(serializers.Serializer[Any]):
         required=False, allow_null=True, help_text="Seconds without a request after which it is stopped."
     )
     cpu = serializers.FloatField(required=False, allow_null=True, min_value=0.001, max_value=4096)
-    memory = serializers.IntegerField(required=False, allow_null=True, min_value=64 << 20, max_value=1 << 46)
+    memory = MemoryField(required=False, allow_null=True, help_text='Bytes, or an amount such as "2Gi".')
     engine = serializers.CharField(required=False, allow_blank=True, max_length=63)
     accept_never_fits = serializers.BooleanField(required=False, default=False)
     confirm_foreign_model = confirm_foreign_model_field()

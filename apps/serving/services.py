@@ -53,9 +53,10 @@ def service_start(
     accept_never_fits: bool = False,
     confirmed: bool = False,
 ) -> tuple[Service, bool]:
-    """Serve this version. Returns the service and whether it was started now: one that runs already is returned as it
-    is. Raises what a launch raises, `Conflict` while the last one is still stopping, and `ForeignModel` where another
-    user's model would run as the portal and that is not `confirmed`."""
+    """Serve this version. Returns the service and whether it was started now: one that runs already keeps its size, and
+    is kept for as long as `idle_limit` says from now. Raises what a launch raises, `Conflict` while the last one is
+    still stopping, and `ForeignModel` where another user's model would run as the portal and that is not `confirmed`.
+    """
     require_role(user, version.parent.namespace, Role.MEMBER)
     limit = _checked_limit(idle_limit)
     usual = settings.YARDMASTER_SERVING
@@ -64,7 +65,9 @@ def service_start(
     first = {"namespace": version.parent.namespace, "idle_seconds": 0, "started_at": now}
     service, _ = Service.objects.select_related("job", "version__parent").get_or_create(version=version, defaults=first)
     if _runs(service.job):
-        return service, False
+        return service if idle_limit is None else service_extend(
+            user=user, service=service, idle_limit=idle_limit
+        ), False
     spec = spec_of(version, resources)
     foreign_models(user, spec, engine_chosen(user, engine), confirmed=confirmed)
     _forget(user, service.job)

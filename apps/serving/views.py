@@ -61,7 +61,8 @@ class ServicesView(IdempotentPosts, ServiceAddress):
 
     @extend_schema(request=StartServiceSerializer, responses={200: ServiceSerializer, 201: ServiceSerializer})
     def post(self, request: Request) -> Response:
-        """Serve a version of a model, in its namespace and quota. One that is served already is returned (200)."""
+        """Serve a version of a model, in its namespace and quota. One that is served already is returned (200), with
+        the limit that is asked for."""
         data = self.read(StartServiceSerializer).validated_data
         service, is_new = services.service_start(
             user=self.user,

@@ -59,8 +59,8 @@ class Services:
         return read(Service, self._transport.get(f"services/{service_id}/"))
 
     def start(self, model_version: str, *, idle_limit: int | None = None, **more: Any) -> Service:
-        """Serve this version; one that is served already is returned. `more`: cpu, memory (bytes), engine,
-        accept_never_fits, confirm_foreign_model."""
+        """Serve this version; one that is served already is returned, with `idle_limit` (seconds) if it is given.
+        `more`: cpu, memory (bytes, or "2Gi"), engine, accept_never_fits, confirm_foreign_model."""
         body: Mapping[str, Any] = {"model_version": model_version, "idle_limit": idle_limit, **more}
         sent = {name: value for name, value in body.items() if value is not None}
         return read(Service, self._transport.post("services/", sent))

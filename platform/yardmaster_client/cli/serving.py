@@ -39,18 +39,21 @@ def serve(
     reference: Reference,
     idle: Annotated[str | None, typer.Option("--for", help="Stop after this long without a request: 30m, 2h.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Return when it is ready.")] = False,
-    memory: Annotated[int | None, typer.Option(help="Bytes of memory that the server requests.")] = None,
+    memory: Annotated[str | None, typer.Option(help="Memory that the server requests: 2Gi.")] = None,
     cpu: Annotated[float | None, typer.Option(help="Cores that the server requests.")] = None,
+    engine: Annotated[str | None, typer.Option(help="The engine to run it on. Default: the portal's.")] = None,
     confirm_foreign_model: ConfirmForeign = False,
     namespace: Namespace = None,
     as_json: Json = False,
 ) -> None:
-    """Serve a version of a model in its namespace's quota. One that is served already stays as it is."""
+    """Serve a version of a model in its namespace's quota. One that is served already keeps its size; --for counts from
+    now."""
     with Yardmaster.from_environment() as portal:
         version = find_model_version(portal, reference, namespace)
         limit = None if idle is None else _seconds(idle)
         more = {"confirm_foreign_model": True} if confirm_foreign_model else {}
-        found = portal.services.start(version.id, idle_limit=limit, memory=memory, cpu=cpu, **more)
+        size = {"memory": int(memory) if memory and memory.isdigit() else memory, "cpu": cpu, "engine": engine}
+        found = portal.services.start(version.id, idle_limit=limit, **size, **more)
         if wait:
             found = portal.services.wait(found.id, each=None if as_json else _Reported())
         address = f"{portal.transport.url}{found.url}/v1/models/{found.model_name}:predict"

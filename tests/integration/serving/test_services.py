@@ -300,6 +300,27 @@ def test_extending_it_counts_from_now_and_changes_its_limit(me, version, service
     assert services_sweep(timezone.now() + timedelta(minutes=100)) == 0
 
 
+def test_a_start_of_what_runs_sets_the_limit_that_it_names(me, version, service):
+    assert start(me, version, idle_limit=7200).json()["idle_limit"] == 7200
+    assert services_sweep(timezone.now() + timedelta(minutes=100)) == 0
+    assert start(me, version).json()["idle_limit"] == 7200, "none is named"
+    assert start(me, version, idle_limit=1).status_code == 400
+
+
+@pytest.mark.parametrize(("memory", "found"), [("2Gi", 2 << 30), (1 << 30, 1 << 30)])
+def test_memory_is_bytes_or_an_amount(me, version, memory, found):
+    job = Job.objects.get(pk=start(me, version, memory=memory).json()["job"])
+    assert job.spec["roles"]["worker"]["memory"] == found
+
+
+@pytest.mark.parametrize("memory", ["2 bananas", "1Mi", 5, -1, True, [], "1e99Gi"])
+def test_memory_that_is_none_is_refused(me, version, memory):
+    answer = start(me, version, memory=memory)
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["field"] == "memory"
+    assert not Job.objects.filter(strategy="service").exists()
+
+
 @pytest.mark.parametrize("limit", [0, 59, 10**12, -5])
 def test_a_limit_that_is_none_is_refused(me, version, limit):
     answer = start(me, version, idle_limit=limit)
