@@ -88,12 +88,12 @@ def main(arguments: list[str]) -> int:
 
 
 def _plugins(arguments: list[str]) -> list[str]:
-    """Two workers, unless told otherwise: tests that start whole portals and browsers would starve each other in more
-    (measured: four on two cores fail)."""
+    """Three workers, unless told otherwise: half of the tests wait for clocks and for processes that start. Those that
+    start whole portals and browsers would starve each other in more (measured: four on two cores fail)."""
     plugins = ["-p", "tests.timing", "-p", "tests.scheduling"]
     if any(one.startswith(("-n", "--numprocesses")) for one in arguments) or (os.cpu_count() or 1) == 1:
         return plugins
-    return [*plugins, "-n", "2"]
+    return [*plugins, "-n", "3"]
 
 
 if __name__ == "__main__":

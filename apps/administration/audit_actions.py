@@ -41,6 +41,7 @@ ACTIONS = {
     "bucket.register": "Bucket registered as a dataset",
     "bucket.rescan": "Scan of a bucket requested",
     "bucket.scan_failed": "Scan of a bucket failed",
+    "bucket.secret": "Credentials of a bucket replaced",
     "volume.create": "Volume created",
     "volume.resize": "Volume enlarged",
     "volume.delete": "Volume deletion requested",

@@ -32,6 +32,7 @@ FINAL_CODES = GONE_CODES | frozenset(
         "method_not_allowed",
         "not_acceptable",
         "object_missing",
+        "other_bytes",
         "parts_missing",
         "parts_refused",
         "past_the_end",

@@ -89,6 +89,7 @@ def _store(portal: Yardmaster, kind: str) -> Store[Any, Any]:
 def _commands(kind: str, help_text: str) -> typer.Typer:
     app = typer.Typer(help=help_text, no_args_is_help=True)
     _add_looking(app, kind)
+    _add_download(app, kind)
     _add_changing(app, kind)
     return app
 
@@ -124,15 +125,14 @@ def _add_looking(app: typer.Typer, kind: str) -> None:
         if as_json:
             print_json({"item": item, "versions": versions, "version": version, "files": files})
             return
-        print_facts([("name", item.name), ("id", item.id), ("description", item.description)])
-        rows = ([f"@{one.number}", one.files, size(one.size), one.created_at, one.id, one.note] for one in versions)
-        print_table(["VERSION", "FILES", "SIZE", "MADE", "ID", "NOTE"], rows)
-        out().print(f"\nFiles of @{version.number}")
+        _print_item(item, versions, version)
         print_table(["SIZE", "PATH"], ([size(file.size), file.path] for file in files))
         if (left := (version.files or 0) - len(files)) > 0:
             folders = f" `yardmaster datasets ls {reference}` lists them by folder." if kind == "dataset" else ""
             notes().print(Text(f"{left:,} more files: --all-files prints them.{folders}"), style="dim")
 
+
+def _add_download(app: typer.Typer, kind: str) -> None:
     @app.command()
     def download(
         reference: Reference,
@@ -264,6 +264,14 @@ def check(reference: Reference, namespace: Namespace = None, as_json: Json = Fal
         notes().print(Text(f"All files of {reference} are intact."))
     if corrupt:
         raise typer.Exit(1)
+
+
+def _print_item(item: Any, versions: list[Any], version: Any) -> None:
+    """What it is, its versions, and which of them the files are of."""
+    print_facts([("name", item.name), ("id", item.id), ("description", item.description)])
+    rows = ([f"@{one.number}", one.files, size(one.size), one.created_at, one.id, one.note] for one in versions)
+    print_table(["VERSION", "FILES", "SIZE", "MADE", "ID", "NOTE"], rows)
+    out().print(f"\nFiles of @{version.number}")
 
 
 def _print_items(items: list[Any]) -> None:

@@ -1,0 +1,209 @@
+"""`portal.jobs`: launch, look, follow, wait, stop; and what a job gave."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from yardmaster_client.changes import LISTEN_FOR, Changes
+from yardmaster_client.downloads import RemoteFile, download
+from yardmaster_client.follow import follow
+from yardmaster_client.models import (
+    Job,
+    LogGap,
+    LogLine,
+    Output,
+    read,
+    read_line,
+)
+from yardmaster_client.transport import Transport
+from yardmaster_client.uploads import Progress
+
+
+class Jobs:
+    """Jobs: launch, look, follow, stop."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def launch(
+        self,
+        spec: Mapping[str, Any],
+        *,
+        namespace: str | None = None,
+        engine: str | None = None,
+        accept_never_fits: bool = False,
+        confirm_foreign_model: bool = False,
+    ) -> Job:
+        """Queue a job. One that can never start as limits and machines are now is queued only with
+        `accept_never_fits`, one that runs another's model as the portal only with `confirm_foreign_model`.
+
+        Raises:
+            PortalError: 409 `never_fits`, whose `facts` hold the `numbers` and the `largest_fit` that could start.
+        """
+        asked = _answers(accept_never_fits, confirm_foreign_model)
+        return read(Job, self._transport.post("jobs/", _request(spec, namespace, engine) | asked))
+
+    def prepare(
+        self, version_id: str, wanted: Mapping[str, Any], *, namespace: str | None = None, engine: str | None = None
+    ) -> Job:
+        """Queue a job that prepares a dataset version; `wanted` as `POST /dataset-versions/{id}/prepare/` takes it."""
+        where = {key: value for key, value in (("namespace", namespace), ("engine", engine)) if value}
+        return read(Job, self._transport.post(f"dataset-versions/{version_id}/prepare/", {**wanted, **where}))
+
+    def predict_over(
+        self, model_version: str, wanted: Mapping[str, Any], *, namespace: str | None = None, engine: str | None = None
+    ) -> Job:
+        """Queue a job that predicts over a dataset; `wanted` as `POST /model-versions/{id}/batch/` takes it."""
+        where = {key: value for key, value in (("namespace", namespace), ("engine", engine)) if value}
+        return read(Job, self._transport.post(f"model-versions/{model_version}/batch/", {**wanted, **where}))
+
+    def published(self, job_id: str, *, wait: bool = False) -> dict[str, Any] | None:
+        """What the job publishes: `{"state", "dataset", "version", "number", "problem", …}`; None: nothing. With
+        `wait` only when it is no longer pending."""
+        while True:
+            found = self._transport.get(f"jobs/{job_id}/")["published"]
+            if not wait or found is None or found["state"] != "pending":
+                return None if found is None else dict(found)
+            time.sleep(1.0)
+
+    def check(
+        self, spec: Mapping[str, Any], *, namespace: str | None = None, engine: str | None = None
+    ) -> dict[str, Any]:
+        """Would it run? Creates nothing; `{"verdict": "fits_now" | "waits" | "never_fits", "reason", "message", …}`."""
+        return dict(self._transport.post("jobs/check/", _request(spec, namespace, engine)))
+
+    def list(self, **filters: Any) -> Iterator[Job]:
+        """Newest first. Filters: phase, namespace, strategy, owner, search, queue_state, reason."""
+        return (read(Job, row) for row in self._transport.pages("jobs/", **filters))
+
+    def get(self, job_id: str) -> Job:
+        return read(Job, self._transport.get(f"jobs/{job_id}/"))
+
+    def why(self, job_id: str) -> dict[str, Any]:
+        return dict(self._transport.get(f"jobs/{job_id}/why/"))
+
+    def stop(self, job_id: str) -> Job:
+        return read(Job, self._transport.post(f"jobs/{job_id}/stop/"))
+
+    def retry(self, job_id: str, *, accept_never_fits: bool = False, confirm_foreign_model: bool = False) -> Job:
+        """Begin a new attempt. What can never start, or has to be confirmed, is refused as by `launch`."""
+        asked = _answers(accept_never_fits, confirm_foreign_model)
+        return read(Job, self._transport.post(f"jobs/{job_id}/retry/", asked))
+
+    def delete(self, job_id: str) -> None:
+        self._transport.delete(f"jobs/{job_id}/")
+
+    def tasks(self, job_id: str) -> tuple[dict[str, Any], ...]:
+        answer = self._transport.get(f"jobs/{job_id}/tasks/")
+        return tuple(answer["results"] if isinstance(answer, dict) else answer)
+
+    def model(self, job_id: str) -> dict[str, Any]:
+        return dict(self._transport.get(f"jobs/{job_id}/model/"))
+
+    def notebook(self, job_id: str) -> str:
+        """The text of an .ipynb file that connects to the job's servers and drives them.
+
+        Raises:
+            PortalError: 404 where the job runs a script of its own, 409 while its servers are not up.
+        """
+        data = bytearray()
+        self._transport.download(f"jobs/{job_id}/notebook/", data.extend)
+        return data.decode()
+
+    def events(self, job_id: str) -> Iterator[dict[str, Any]]:
+        """What happened to the job, oldest first."""
+        after: int | None = 0
+        while after is not None:
+            page = self._transport.get(f"jobs/{job_id}/events/", after=after)
+            yield from page["results"]
+            after = page["next"]
+
+    def outputs(self, job_id: str, attempt: int | None = None) -> Iterator[Output]:
+        """The files that the job's tasks wrote below their log directories, by path."""
+        after: str | None = ""
+        while after is not None:
+            page = self._transport.get(f"jobs/{job_id}/outputs/", attempt=attempt, after=after, page_size=1000)
+            yield from (read(Output, row) for row in page["results"])
+            after = page["next"]
+
+    def outputs_download(
+        self,
+        job_id: str,
+        folder: Path,
+        attempt: int | None = None,
+        progress: Progress = lambda done, total: None,
+    ) -> Sequence[Path]:
+        """All of them into `folder`."""
+        files = [RemoteFile(one.path, one.size, "", one.url) for one in self.outputs(job_id, attempt)]
+        return download(self._transport, files, folder, progress)
+
+    def streams(self, job_id: str) -> tuple[dict[str, Any], ...]:
+        """The logs that there are: `attempt`, `role`, `index`, `lines`, `bytes`, `ended`, `gaps`."""
+        return tuple(self._transport.get(f"jobs/{job_id}/logs/")["streams"])
+
+    def lines(
+        self, job_id: str, *, role: str | None = None, index: int = 0, attempt: int | None = None, start: int = 0
+    ) -> Iterator[LogLine | LogGap]:
+        """Everything that is there now: of one task by number, or of all tasks by time. A negative `start` counts from
+        the end."""
+        where = {"role": role, "index": index if role else None, "attempt": attempt, "limit": 10_000}
+        place: dict[str, Any] = {"from": start}
+        while True:
+            page = self._transport.get(f"jobs/{job_id}/logs/lines/", **where, **place)
+            for row in page["gaps"]:
+                yield LogGap(row["role"], row["index"], row["first_line"], row["lines"], row.get("detail", ""))
+            yield from (read_line(row) for row in page["lines"])
+            following = {"from": page["next"]} if role else {"cursor": page["next"]}
+            if page["ended"] or following == place:  # a page of many gaps has no lines
+                return
+            place = following
+
+    def search(self, job_id: str, text: str = "", options: Mapping[str, Any] | None = None) -> Iterator[LogLine]:
+        """Lines that hold `text`, all of them. Options: regex, case (1 or 0), level, role, index, attempt."""
+        place: str | None = None
+        while True:
+            query = {"q": text, "limit": 1000, **(options or {}), "from": place}
+            page = self._transport.get(f"jobs/{job_id}/logs/search/", **query)
+            yield from (read_line(row) for row in page["matches"])
+            place = page["next"]
+            if place is None:
+                return
+
+    def follow(self, job_id: str, **where: Any) -> Iterator[LogLine | LogGap]:
+        """Log lines as they come, until the job is over and everything was sent (`follow.follow`)."""
+        return follow(self._transport, job_id, is_over=lambda: self.get(job_id).is_final, **where)
+
+    def wait(self, job_id: str, *, timeout: float | None = None, each: Callable[[Job], None] | None = None) -> Job:
+        """Until the job is final. Calls `each` with every state seen, its progress too; without it fewer are looked at.
+
+        Raises:
+            TimeoutError: it is not final after `timeout` seconds.
+        """
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        with Changes(self._transport, job_id, details=each is not None) as changes:
+            while True:
+                job = self.get(job_id)
+                if each is not None:
+                    each(job)
+                if job.is_final:
+                    return job
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{job.name} is still {job.phase} after {timeout:g} s.")
+                changes.wait(min(LISTEN_FOR, max(0.0, deadline - time.monotonic())))
+
+
+def _request(spec: Mapping[str, Any], namespace: str | None, engine: str | None) -> dict[str, Any]:
+    return {"spec": dict(spec)} | _only(namespace=namespace, engine=engine)
+
+
+def _answers(accept_never_fits: bool, confirm_foreign_model: bool) -> dict[str, bool]:
+    asked = {"accept_never_fits": accept_never_fits, "confirm_foreign_model": confirm_foreign_model}
+    return {name: True for name, is_said in asked.items() if is_said}
+
+
+def _only(**values: str | None) -> dict[str, str]:
+    return {name: value for name, value in values.items() if value}
