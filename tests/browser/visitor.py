@@ -56,8 +56,8 @@ LOOKS = (DESK, Look(1440, "dark"), PHONE, Look(390, "dark"))
 
 
 def chromium_path() -> str | None:
-    """Debian's Chromium (without windows where it is installed), another Chrome, or what YARDMASTER_CHROMIUM names; None
-    where there is none."""
+    """Debian's Chromium (without windows where it is installed), another Chrome, or what YARDMASTER_CHROMIUM names;
+    None where there is none."""
     named = os.environ.get("YARDMASTER_CHROMIUM")
     return named or next((found for name in NAMES if (found := shutil.which(name))), None)
 
