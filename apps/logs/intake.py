@@ -8,7 +8,6 @@ What is wrong with a write is raised as an API problem. Not here: what a write c
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,6 +15,7 @@ from typing import Any, ClassVar
 from django.contrib.auth.models import AnonymousUser
 from rest_framework.request import Request
 
+from apps.api.inflating import inflated
 from apps.errors import Invalid, TooLarge
 from apps.jobs.state.log_charges import refusal_json
 from apps.jobs.state.task_auth import TaskIdentity, TaskTokenAuthentication
@@ -112,7 +112,7 @@ def lines_in(raw: bytes, encoding: str) -> bytes:
     """The lines of a body of at most `MOST_BYTES` (one more byte tells that it was longer)."""
     if len(raw) > MOST_BYTES:
         raise TooLarge(f"A request holds at most {MOST_BYTES} bytes of log.", remedy="Send fewer lines at once.")
-    data = _inflated(raw, encoding)
+    data = inflated(raw, encoding, MOST_INFLATED, "inflated log", "Send fewer lines.")
     if has_longer_line(data, LONGEST_LINE):
         raise TooLarge(f"A line holds at most {LONGEST_LINE} bytes.", remedy="Cut longer lines into several.")
     return data
@@ -137,21 +137,3 @@ def times_in(header: str) -> list[tuple[int, int]]:
         message = f"This is no list of at most {MOST_MARKS} marks offset:milliseconds."
         raise Invalid([Problem("X-Times", "invalid", message, "Write 0:1700000000000,12:1700000000100.", header[:100])])
     return times
-
-
-def _inflated(raw: bytes, encoding: str) -> bytes:
-    if encoding == "identity":
-        return raw
-    if encoding != "gzip":
-        message = f"{encoding!r} is not known here."
-        raise Invalid([Problem("Content-Encoding", "unknown", message, "Use gzip, or none.", encoding)])
-    inflater = zlib.decompressobj(wbits=31)
-    try:
-        data = inflater.decompress(raw, MOST_INFLATED + 1)
-    except zlib.error as error:
-        raise Invalid([Problem("", "invalid", f"The body is not gzip: {error}.", "Send it again.")]) from error
-    if len(data) > MOST_INFLATED:
-        raise TooLarge(f"A request holds at most {MOST_INFLATED} bytes of inflated log.", remedy="Send fewer lines.")
-    if not inflater.eof or inflater.unused_data:
-        raise Invalid([Problem("", "invalid", "The body is not one whole gzip stream.", "Send it again.")])
-    return data

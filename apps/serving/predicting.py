@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
 from typing import Any
 from urllib.parse import quote
 
 from django.utils import timezone
 
-from apps.errors import Invalid, NotFound, TooLarge, Unprocessable
+from apps.api.inflating import inflated
+from apps.errors import NotFound, TooLarge, Unprocessable
 from apps.serving.addresses import address_of
 from apps.serving.dialing import MOST_ANSWER, MOST_BODY, AnswerTooLarge, NotReached, Reply, TooSlow, dial
 from apps.serving.models import Service
@@ -85,20 +85,9 @@ def rest_call(service: Service, method: str, rest: str, body: bytes = b"") -> Re
 
 def unpacked(body: bytes, encoding: str) -> bytes:
     """The body as it was before `Content-Encoding`. Raises `Invalid` and `TooLarge`."""
-    if encoding.strip().lower() in ("", "identity"):
-        return body
-    if encoding.strip().lower() not in ("gzip", "x-gzip"):
-        raise Invalid([], f"The content encoding {encoding[:40]!r} is not known. Send gzip, or none.")
-    reading = zlib.decompressobj(16 + zlib.MAX_WBITS)
-    try:
-        found = reading.decompress(body, MOST_BODY + 1)
-    except zlib.error:
-        raise Invalid([], "The body is not in the gzip format.") from None
-    if len(found) > MOST_BODY:
-        raise TooLarge(f"A request to a service carries at most {MOST_BODY} bytes.", remedy="Send fewer examples.")
-    if not reading.eof or reading.unused_data:
-        raise Invalid([], "The body is not one whole gzip file.")
-    return found
+    named = encoding.strip().lower()
+    usual = {"": "identity", "x-gzip": "gzip"}.get(named, named)
+    return inflated(body, usual, MOST_BODY, "examples", "Send fewer examples.")
 
 
 def predict(service: Service, body: bytes) -> Reply:

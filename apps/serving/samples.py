@@ -12,13 +12,13 @@ import json
 import math
 import time
 import uuid
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from apps.accounts.models import User
 from apps.datasets.selectors import DATASETS
+from apps.datasets.unpacked import start_of
 from apps.errors import DomainError, NotFound
 from apps.registry.models import ModelVersion
 from apps.serving.form_fields import Field, Form
@@ -37,8 +37,6 @@ PATIENCE = 2.0
 MOST_FILES = 2000
 _LOOKED_AT = 4 << 20
 """Bytes of a file that are read at most, and of what is unpacked of them."""
-_GZIP = 31
-"""What `zlib` reads: a file of gzip."""
 _VALUES = 20_000
 _UNREADABLE = (StorageError, Unavailable, DomainError)
 """Of a registered bucket the credentials may be gone, too."""
@@ -94,8 +92,8 @@ def _records(files: Sequence[StoredFile], until: float) -> Iterator[Mapping[str,
         with storage().open_range(file.key, 0, _LOOKED_AT) as stream:
             content = stream.read(min(file.size, _LOOKED_AT))
         if file.path.lower().endswith(".gz"):
-            content = zlib.decompressobj(_GZIP).decompress(content, _LOOKED_AT)
-    except (zlib.error, *_UNREADABLE):
+            content = start_of(content, _LOOKED_AT)
+    except _UNREADABLE:
         return
     source = io.BytesIO(content)
     try:

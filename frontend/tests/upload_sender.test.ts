@@ -129,7 +129,7 @@ for (const status of [0, 429, 500, 503]) {
   });
 }
 
-test("an address that is over is signed anew", async () => {
+test("an address that is over is signed again", async () => {
   answer = (url) => (url.endsWith("/1") ? 403 : 200);
   await senderOf({ size: 5 }).run();
   assert.deepEqual(sent, ["/0/1/2:5"]);

@@ -1,4 +1,4 @@
-"""Somebody in front of a browser, and all that went wrong in it.
+"""A person in front of a browser, and all that went wrong in it.
 
 A console error, an uncaught exception, a broken Content-Security-Policy, a request that the server failed at: each is
 kept, and `assert_content` fails on it. What a test causes on purpose (a cut network) it forgives by name.
