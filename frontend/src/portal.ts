@@ -41,6 +41,20 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+/** A menu hangs below the end of its button. Moved to the right where it would begin outside of the window. */
+const MARGIN = 8;
+document.addEventListener(
+  "toggle",
+  (event) => {
+    const menu = event.target as HTMLElement;
+    const panel = menu.matches("details[data-menu][open]") ? menu.querySelector<HTMLElement>(".dropdown-menu") : null;
+    if (!panel) return;
+    panel.style.translate = "";
+    panel.style.translate = `${Math.max(0, MARGIN - panel.getBoundingClientRect().left)}px`;
+  },
+  true, // it does not bubble
+);
+
 /** Buttons to copy: `data-copy` holds the text, or is empty beside a `<code>`. Also those that come in later. */
 function showCopyButtons(root: ParentNode): void {
   if (!navigator.clipboard) return; // only over https or on this machine

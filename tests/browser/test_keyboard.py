@@ -141,3 +141,14 @@ def test_the_log_is_read_with_the_keyboard(ada: Visitor, full_world: World):
     expect(page.locator(".log-row mark")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator(".log-scroller")).to_be_focused()
+
+
+@pytest.mark.parametrize("name", ["Replace", "Delete"])
+def test_a_menu_at_the_left_of_a_narrow_page_is_seen_whole(ada: Visitor, full_world: World, name: str):
+    ada.page.set_viewport_size({"width": 390, "height": 844})
+    ada.goto(f"/namespaces/{full_world.ids['team']}/secrets/")
+    ada.page.locator("summary", has_text=name).first.press("Enter")
+    menu = ada.page.locator("details[open] > .dropdown-menu")
+    expect(menu).to_be_visible()
+    box = menu.bounding_box()
+    assert box and box["x"] >= 0 and box["x"] + box["width"] <= 390
