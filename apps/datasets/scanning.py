@@ -5,10 +5,8 @@ killed costs a minute.
 
 from __future__ import annotations
 
-import itertools
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import islice
@@ -16,12 +14,12 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Min, QuerySet
+from django.db.models import F, Max, Min, QuerySet
 from django.utils import timezone
 
 from apps.audit.services import record
 from apps.buckets.access import key_prefix_of, store_of
-from apps.buckets.models import Bucket, State
+from apps.buckets.models import Bucket, ScanTurn, State
 from apps.datasets.integrity import ETAG
 from apps.datasets.models import Dataset, DatasetVersion
 from apps.datasets.registering import buckets_forget
@@ -56,10 +54,8 @@ RETRIES = 6
 _RETRY_FIRST, _RETRY_LONGEST = timedelta(seconds=5), timedelta(minutes=2)
 """Before a scan is tried again where the server did not answer."""
 _SWEPT = 50
-_TURNS: OrderedDict[UUID, int] = OrderedDict()
-"""The last turn that each namespace had in this process."""
-_TURN = itertools.count(1)
-_TURNS_REMEMBERED = 10_000
+_CANDIDATES = 10
+"""Namespaces of which one takes its turn: workers that choose at the same moment each get another."""
 _REFUSED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AllAccessDisabled")
 _MAY_PASS = ("RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded")
 """Codes that may come with a status for which a request is not repeated."""
@@ -88,19 +84,23 @@ def buckets_sweep(now: datetime) -> None:
 
 
 def scan_in_turn(now: datetime) -> UUID | None:
-    """The scan that this process takes up next: the oldest that is due of the namespace that has waited longest for
-    one, however many buckets another has. None: none is due."""
+    """The scan that is taken up next: the oldest that is due of the namespace whose last turn, in any worker, is the
+    longest ago, however many buckets another has. None: none is due, or others take up all that are."""
     rows = Bucket.objects.filter(state=State.SCANNING, next_look_at__lte=now)
-    waiting = list(rows.values_list("namespace_id").annotate(first=Min("next_look_at")))
-    if not waiting:
-        return None
-    namespace_id, _ = min(waiting, key=lambda one: (_TURNS.get(one[0], 0), one[1]))
-    _TURNS[namespace_id] = next(_TURN)
-    _TURNS.move_to_end(namespace_id)
-    while len(_TURNS) > _TURNS_REMEMBERED:
-        _TURNS.popitem(last=False)
-    found = rows.filter(namespace_id=namespace_id).order_by("next_look_at").values_list("pk", flat=True)
-    return found.first()
+    waiting = rows.values("namespace_id").annotate(
+        last=Max("namespace__scan_turn__taken_at"), first=Min("next_look_at")
+    )
+    for one in waiting.order_by(F("last").asc(nulls_first=True), "first")[:_CANDIDATES]:
+        if _turn_take(one["namespace_id"], one["last"], now):
+            mine = rows.filter(namespace_id=one["namespace_id"])
+            return mine.order_by("next_look_at").values_list("pk", flat=True).first()
+    return None
+
+
+def _turn_take(namespace_id: UUID, last: datetime | None, now: datetime) -> bool:
+    """Whether this process has the turn: another may have taken it since `last` was read."""
+    ScanTurn.objects.get_or_create(namespace_id=namespace_id)
+    return bool(ScanTurn.objects.filter(namespace_id=namespace_id, taken_at=last).update(taken_at=now))
 
 
 def bucket_scan(bucket_id: UUID, *, clock: Callable[[], float] = time.monotonic) -> None:
