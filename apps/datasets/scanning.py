@@ -37,7 +37,7 @@ from apps.uploads.versioned.comparing import lists_compare
 from apps.uploads.versioned.services import collection_create, version_add
 from yardmaster.backoff import delay
 from yardmaster.errors import Unavailable, YardmasterError
-from yardmaster.storage.base import ObjectStat
+from yardmaster.storage.base import MAX_OBJECT_SIZE, ObjectStat
 from yardmaster.storage.file_list import ListedFile
 from yardmaster.storage.paths import folders_of, path_fault
 from yardmaster.storage.s3 import S3Storage
@@ -223,13 +223,16 @@ def _sorted_out(found: list[ObjectStat], store: S3Storage) -> tuple[list[ListedF
     """The objects that can be files, and the others with the reason."""
     files: list[ListedFile] = []
     left_out: list[dict[str, str]] = []
-    folders = {folder for one in found for folder in folders_of(one.key)}
     last = found[-1].key if len(found) == AT_ONCE else ""
+    found = [one for one in found if not _is_a_folder(one)]
+    folders = {folder for one in found for folder in folders_of(one.key)}
     for one in found:
         fault = path_fault(one.key)
         reason = fault[1] if fault else ""
         if not reason and (one.key in folders or _is_a_folder_behind(one.key, last, store)):
             reason = "is also a folder of other objects"
+        if not reason and one.size > MAX_OBJECT_SIZE:
+            reason = f"has {one.size:,} bytes; at most {MAX_OBJECT_SIZE:,} are allowed"
         if reason:
             left_out.append({"path": one.key[:_NAME_SHOWN], "reason": reason})
         else:
@@ -243,8 +246,14 @@ def _is_a_folder_behind(path: str, last: str, store: S3Storage) -> bool:
     folder = path + "/"
     if not last.startswith(path) or last > folder:
         return False
-    following = next(iter(store.everything(folder)), None)
+    behind = (one for one in islice(store.everything(folder), AT_ONCE) if not _is_a_folder(one))
+    following = next(behind, None)
     return following is not None and following.key.startswith(folder)
+
+
+def _is_a_folder(one: ObjectStat) -> bool:
+    """Whether it is an empty object that some tools make for a folder."""
+    return not one.key or one.key.endswith("/")
 
 
 def _refuse_conflict(upload: Upload, files: list[ListedFile]) -> None:

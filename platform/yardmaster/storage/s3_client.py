@@ -12,7 +12,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote_plus, urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
@@ -24,12 +24,13 @@ from urllib3.exceptions import HTTPError
 from yardmaster.errors import Unavailable, YardmasterError
 from yardmaster.storage.base import (
     ObjectMissing,
+    ObjectStat,
     Part,
     PartsRefused,
     StorageFull,
     UploadMissing,
 )
-from yardmaster.storage.s3_guard import guarded
+from yardmaster.storage.s3_guard import GuardedPool
 from yardmaster.storage.s3_signing import Call, Credentials, presigned_url
 
 CONNECT_SECONDS, READ_SECONDS = 5, 30
@@ -40,6 +41,8 @@ PAUSE_SECONDS = 0.2
 _TRIES = 3
 _OWN_CALL = timedelta(minutes=1)
 _LISTED_AT_ONCE = 1000
+_LONGEST_KEY, _LONGEST_ETAG, _LARGEST = 1024, 200, (1 << 63) - 1
+"""Bytes of a key, as S3 allows; of an ETag, far more than any has; and of an object, as databases count them."""
 _UPLOAD_ID = re.compile(r"(?!.*\.\.)[\w.~+/=-]{1,1024}", re.ASCII)
 
 CHECKSUM = "x-amz-checksum-sha256"
@@ -58,7 +61,11 @@ def errors_translated(what: str) -> Iterator[None]:
     except S3Error as error:
         raise meaning(what, error.code or "", error.message or "", error.object_name or "") from error
     except (MinioException, HTTPError, ElementTree.ParseError, OSError) as error:
-        raise Unavailable(f"{what}: the object store did not answer: {_shown(error)}.") from error
+        cause = getattr(error, "reason", None)  # the error itself names the address, which may be presigned
+        known = cause if isinstance(cause, Exception) else error
+        raise Unavailable(f"{what}: the object store did not answer: {_shown(error)}.") from known
+    except ValueError as error:
+        raise Unavailable(f"{what}: the answer of the object store cannot be read: {_shown(error)}.") from error
 
 
 def meaning(what: str, code: str, message: str, key: str) -> YardmasterError:
@@ -93,6 +100,8 @@ def meaning(what: str, code: str, message: str, key: str) -> YardmasterError:
 def status_of(error: BaseException) -> int:
     """The HTTP status of the answer that `error` was made from; 0 where there was none."""
     cause = error.__cause__
+    if isinstance(cause, Answered):
+        return cause.status
     if isinstance(cause, S3Error):
         return int(cause.response.status) if cause.response is not None else 0
     found = _STATUS_IN_WORDS.search(str(cause)) if isinstance(cause, InvalidResponseError) else None
@@ -124,6 +133,26 @@ class Endpoint:
         return self.url.rstrip("/")
 
 
+class Answered(Exception):
+    """What a server answered to a call that is not `minio`'s: the HTTP status, and its code where it named one."""
+
+    def __init__(self, status: int, code: str) -> None:
+        super().__init__(code or f"status {status}")
+        self.status = status
+        self.code = code
+
+
+def _timeout(seconds: float) -> urllib3.Timeout:
+    return urllib3.Timeout(connect=CONNECT_SECONDS, read=seconds)
+
+
+def _own_pool() -> urllib3.PoolManager:
+    retries = urllib3.Retry(
+        total=_TRIES, backoff_factor=PAUSE_SECONDS, status_forcelist=[500, 502, 503, 504], raise_on_status=False
+    )
+    return urllib3.PoolManager(maxsize=32, timeout=_timeout(READ_SECONDS), retries=retries)
+
+
 class S3Client:
     """One server with one pair of keys. Safe to use from several threads."""
 
@@ -131,20 +160,7 @@ class S3Client:
         """`is_foreign`: others have named the server. It is not followed anywhere else."""
         self._endpoint = endpoint
         self._credentials = credentials
-        self._http = urllib3.PoolManager(
-            maxsize=32,
-            timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=FOREIGN_SECONDS if is_foreign else READ_SECONDS),
-            retries=urllib3.Retry(
-                total=1 if is_foreign else _TRIES,
-                backoff_factor=PAUSE_SECONDS,
-                status_forcelist=[500, 502, 503, 504],
-                raise_on_status=False,
-                redirect=0 if is_foreign else None,
-                raise_on_redirect=not is_foreign,
-            ),
-        )
-        if is_foreign:
-            guarded(self._http)
+        self._http = GuardedPool(_timeout(FOREIGN_SECONDS)) if is_foreign else _own_pool()
         parts = urlsplit(endpoint.origin)
         self.objects = Minio(
             parts.netloc,
@@ -154,6 +170,19 @@ class S3Client:
             secure=parts.scheme == "https",
             http_client=self._http,
         )
+
+    def page(self, bucket: str, prefix: str, after: str) -> tuple[list[ObjectStat], bool]:
+        """The first objects below the prefix behind the key `after`, and whether there may be more. Raises
+        `Unavailable` also for what no S3 server says."""
+        what = "Listing a bucket"
+        query = {"list-type": "2", "prefix": prefix, "start-after": after, "encoding-type": "url"}
+        answer = self._call(what, Call("GET", bucket, "", {name: one for name, one in query.items() if one}))
+        is_encoded, is_cut = _text(answer, "EncodingType") == "url", _text(answer, "IsTruncated") == "true"
+        with errors_translated(what):
+            found = [_listed(one, is_encoded) for one in _all(answer, "Contents")]
+            if is_cut and not found:
+                raise ValueError("it names no objects, and says that there are more")
+        return found, is_cut
 
     # --- Uploads in parts ------------------------------------------------------------------------------------------
 
@@ -231,12 +260,34 @@ class S3Client:
         with errors_translated(what):
             url = presigned_url(self._endpoint.origin, call, self._credentials, _OWN_CALL, datetime.now(UTC))
             answer = self._http.request(call.method, url, body=body, headers=dict(call.headers))
-            found = ElementTree.fromstring(answer.data) if answer.data.strip() else ElementTree.Element("Nothing")
+            found = _element(answer)
         # A completion that fails late is a 200 that holds an error.
         if answer.status >= 300 or _name(found) == "Error":
-            code = _text(found, "Code") or f"status {answer.status}"
-            raise meaning(what, code, _text(found, "Message"), call.key)
+            said = Answered(answer.status, _text(found, "Code"))
+            raise meaning(what, str(said), _text(found, "Message"), call.key) from said
         return found
+
+
+def _element(answer: urllib3.BaseHTTPResponse) -> ElementTree.Element:
+    """What was answered; empty where there is nothing, or a refusal that is no XML. Raises `ParseError`."""
+    try:
+        return ElementTree.fromstring(answer.data) if answer.data.strip() else ElementTree.Element("Nothing")
+    except ElementTree.ParseError:
+        if answer.status < 300:
+            raise
+        return ElementTree.Element("Nothing")
+
+
+def _listed(element: ElementTree.Element, is_encoded: bool) -> ObjectStat:
+    """Raises ValueError where it is no object that S3 can have."""
+    key, size, etag = (_text(element, name) for name in ("Key", "Size", "ETag"))
+    key = unquote_plus(key) if is_encoded else key
+    if len(key.encode("utf-8", "replace")) > _LONGEST_KEY or len(etag) > _LONGEST_ETAG:
+        raise ValueError(f"a key has more than {_LONGEST_KEY} bytes, or an ETag more than {_LONGEST_ETAG}")
+    if not (size.isascii() and size.isdigit() and len(size) < 20 and int(size) <= _LARGEST):
+        raise ValueError(f"an object has the size {size[:40]!r}")
+    modified = datetime.fromisoformat(_text(element, "LastModified").replace("Z", "+00:00"))
+    return ObjectStat(key, int(size), etag, modified.replace(microsecond=0))
 
 
 def checksum_written(sha256: str) -> str:
