@@ -105,6 +105,20 @@ def test_a_folder_of_a_bucket_becomes_a_dataset_without_copying(bucket, version,
     assert KEYS[1] not in json.dumps(event.facts)
 
 
+def test_the_keys_of_few_buckets_are_kept_at_a_time(bucket, version, monkeypatch):
+    monkeypatch.setattr(access, "MOST_REMEMBERED", 2)
+    Bucket.objects.bulk_create(
+        [Bucket(**fields_of(bucket) | {"id": uuid.uuid4(), "dataset_id": None, "name": f"b{n}"}) for n in range(3)]
+    )
+    for one in Bucket.objects.all():
+        assert storage().stat(f"buckets/{one.pk}/{version.pk}/a.txt").size == 5
+        assert len(access._known) <= 2
+
+
+def fields_of(bucket: Bucket) -> dict[str, object]:
+    return {one.attname: getattr(bucket, one.attname) for one in Bucket._meta.concrete_fields}
+
+
 def test_its_files_are_read_with_addresses_of_its_server(ada, version, with_token, minio_server):
     client = with_token(ada)
     base = f"/api/v1/dataset-versions/{version.pk}/files/"
