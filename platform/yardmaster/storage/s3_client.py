@@ -43,6 +43,7 @@ _OWN_CALL = timedelta(minutes=1)
 _LISTED_AT_ONCE = 1000
 _LONGEST_KEY, _LONGEST_ETAG, _LARGEST = 1024, 200, (1 << 63) - 1
 """Bytes of a key, as S3 allows; of an ETag, far more than any has; and of an object, as databases count them."""
+_LONGEST_CODE, _LONGEST_MESSAGE = 100, 500
 _UPLOAD_ID = re.compile(r"(?!.*\.\.)[\w.~+/=-]{1,1024}", re.ASCII)
 
 CHECKSUM = "x-amz-checksum-sha256"
@@ -69,7 +70,9 @@ def errors_translated(what: str) -> Iterator[None]:
 
 
 def meaning(what: str, code: str, message: str, key: str) -> YardmasterError:
-    """The contract's error for an answer with this S3 error code."""
+    """The contract's error for an answer with this S3 error code. What the server says is kept as far as it is short:
+    it is stored and shown."""
+    code, message = code[:_LONGEST_CODE], message[:_LONGEST_MESSAGE]
     if code in _OBJECT_MISSING:
         return ObjectMissing(f"There is no object {key!r}.")
     if code == "NoSuchUpload":
@@ -282,8 +285,8 @@ def _listed(element: ElementTree.Element, is_encoded: bool) -> ObjectStat:
     """Raises ValueError where it is no object that S3 can have."""
     key, size, etag = (_text(element, name) for name in ("Key", "Size", "ETag"))
     key = unquote_plus(key) if is_encoded else key
-    if len(key.encode("utf-8", "replace")) > _LONGEST_KEY or len(etag) > _LONGEST_ETAG:
-        raise ValueError(f"a key has more than {_LONGEST_KEY} bytes, or an ETag more than {_LONGEST_ETAG}")
+    if len(key.encode("utf-8", "replace")) > _LONGEST_KEY or len(etag) > _LONGEST_ETAG or "\0" in key:
+        raise ValueError(f"a key has a zero or more than {_LONGEST_KEY} bytes, or an ETag more than {_LONGEST_ETAG}")
     if not (size.isascii() and size.isdigit() and len(size) < 20 and int(size) <= _LARGEST):
         raise ValueError(f"an object has the size {size[:40]!r}")
     modified = datetime.fromisoformat(_text(element, "LastModified").replace("Z", "+00:00"))

@@ -161,6 +161,7 @@ def test_a_server_that_sends_a_byte_now_and_then_is_given_up_and_a_slow_reader_i
         listing(an_object(size=-1)),
         listing(an_object(key="k" * 1025)),
         listing(an_object(etag="e" * 201)),
+        listing("<EncodingType>url</EncodingType>", an_object("a%00b")),
         listing(an_object(modified="yesterday")),
         b"no xml",
     ],
@@ -169,6 +170,15 @@ def test_what_no_server_of_objects_lists_is_an_error_of_the_server(scripted: Scr
     scripted.respond = answers(200, body)
     with pytest.raises(Unavailable):
         list(scripted.store().everything())
+
+
+def test_what_a_server_says_of_an_error_is_kept_as_far_as_it_is_short(scripted: Scripted):
+    said = f"<Error><Code>{'c' * 9_000}</Code><Message>{'m' * 90_000}</Message></Error>".encode()
+    scripted.respond = answers(400, said, Content_Type="application/xml")
+    for ask in (lambda: list(scripted.store().everything()), lambda: scripted.store().open_range("a")):
+        with pytest.raises(Unavailable) as refused:
+            ask()
+        assert len(refused.value.message) < 1_000
 
 
 def test_a_checksum_that_is_none_is_an_error_of_the_server(scripted: Scripted):
