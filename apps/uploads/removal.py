@@ -80,6 +80,14 @@ def mark_for_removal(uploads: QuerySet[Upload]) -> list[uuid.UUID]:
     return ids
 
 
+def still_writable(upload: Upload) -> int:
+    """How many of the bytes that are reserved for an upload that failed its addresses may still write: of an archive
+    not what it would have held."""
+    if not upload.is_writable(timezone.now()):
+        return 0
+    return min(upload.held, sum(one.size for one in manifest_of(upload.pk))) if upload.unpack else upload.held
+
+
 def charge_left_place(upload: Upload, prefix: str, size: int) -> None:
     """Of what the upload has reserved, keep `size` bytes charged for `prefix`, where it was sent whole and lies no
     longer, as long as its address may still write there: as for an upload that was discarded. `upload` is as the

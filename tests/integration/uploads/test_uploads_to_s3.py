@@ -283,6 +283,14 @@ def test_a_late_archive_takes_the_place_of_no_file_that_was_in_it_and_goes(clien
     assert (used.used, used.reserved) == (kept, 0)
 
 
+def test_a_refused_archive_reserves_no_more_than_its_own_size(client, ada):
+    data = bytearray(zipped({"large": b"x" * MIB}))
+    data[data.index(b"large") + 12] ^= 0xFF
+    upload, _ = _sent(client, {"data.zip": bytes(data)})
+    assert complete(client, upload["id"], unpack=True).status_code == 422
+    assert storage_used(namespace_for(ada, None)).reserved == len(data)
+
+
 def test_archives_that_may_come_again_leave_no_more_than_the_quota(client, ada):
     """Each holds a few bytes, and could be sent again after it was extracted."""
     out = io.BytesIO()
