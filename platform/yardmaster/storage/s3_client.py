@@ -66,7 +66,7 @@ def errors_translated(what: str) -> Iterator[None]:
         known = cause if isinstance(cause, Exception) else error
         raise Unavailable(f"{what}: the object store did not answer: {_shown(error)}.") from known
     except ValueError as error:
-        raise Unavailable(f"{what}: the answer of the object store cannot be read: {_shown(error)}.") from error
+        raise Unavailable(f"{what}: this is not as S3 defines it: {_shown(error)}.") from error
 
 
 def meaning(what: str, code: str, message: str, key: str) -> YardmasterError:
