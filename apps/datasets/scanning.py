@@ -14,14 +14,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Max, Min, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.audit.services import record
 from apps.buckets.access import key_prefix_of, store_of
-from apps.buckets.models import Bucket, ScanTurn, State
-from apps.datasets.integrity import ETAG
+from apps.buckets.models import Bucket, State
 from apps.datasets.models import Dataset, DatasetVersion
+from apps.datasets.objects_listed import NAME_SHOWN, sorted_out
 from apps.datasets.registering import buckets_forget
 from apps.datasets.selectors import DATASETS
 from apps.dispatch.leases import claim_due, due
@@ -37,10 +37,7 @@ from apps.uploads.versioned.comparing import lists_compare
 from apps.uploads.versioned.services import collection_create, version_add
 from yardmaster.backoff import delay
 from yardmaster.errors import Unavailable, YardmasterError
-from yardmaster.storage.base import MAX_OBJECT_SIZE, ObjectStat
 from yardmaster.storage.file_list import ListedFile
-from yardmaster.storage.paths import folders_of, path_fault
-from yardmaster.storage.s3 import S3Storage
 from yardmaster.storage.s3_client import status_of
 
 log = logging.getLogger(__name__)
@@ -54,8 +51,6 @@ RETRIES = 6
 _RETRY_FIRST, _RETRY_LONGEST = timedelta(seconds=5), timedelta(minutes=2)
 """Before a scan is tried again where the server did not answer."""
 _SWEPT = 50
-_CANDIDATES = 10
-"""Namespaces of which one takes its turn: workers that choose at the same moment each get another."""
 _REFUSED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AllAccessDisabled")
 _MAY_PASS = ("RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded")
 """Codes that may come with a status for which a request is not repeated."""
@@ -64,7 +59,6 @@ _REMEDIES = {
     "PermanentRedirect": "Register the bucket with its region, and with the server of that region.",
     "RequestTimeTooSkewed": "An administrator sets the clock of this machine, or of the server.",
 }
-_NAME_SHOWN = 200
 _KEPT = ("scanned", "scanned_bytes", "last_path", "left_out", "left_out_first", "failures", "problem")
 NAMED_LEFT_OUT = 10
 """Objects that are left out and named."""
@@ -81,26 +75,6 @@ def buckets_sweep(now: datetime) -> None:
     for bucket_id in due(Bucket.objects.all(), "next_look_at", now).values_list("pk", flat=True)[:_SWEPT]:
         enqueue(SCAN_BUCKET, bucket_id)
     buckets_forget(now)
-
-
-def scan_in_turn(now: datetime) -> UUID | None:
-    """The scan that is taken up next: the oldest that is due of the namespace whose last turn, in any worker, is the
-    longest ago, however many buckets another has. None: none is due, or others take up all that are."""
-    rows = Bucket.objects.filter(state=State.SCANNING, next_look_at__lte=now)
-    waiting = rows.values("namespace_id").annotate(
-        last=Max("namespace__scan_turn__taken_at"), first=Min("next_look_at")
-    )
-    for one in waiting.order_by(F("last").asc(nulls_first=True), "first")[:_CANDIDATES]:
-        if _turn_take(one["namespace_id"], one["last"], now):
-            mine = rows.filter(namespace_id=one["namespace_id"])
-            return mine.order_by("next_look_at").values_list("pk", flat=True).first()
-    return None
-
-
-def _turn_take(namespace_id: UUID, last: datetime | None, now: datetime) -> bool:
-    """Whether this process has the turn: another may have taken it since `last` was read."""
-    ScanTurn.objects.get_or_create(namespace_id=namespace_id)
-    return bool(ScanTurn.objects.filter(namespace_id=namespace_id, taken_at=last).update(taken_at=now))
 
 
 def bucket_scan(bucket_id: UUID, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -161,7 +135,7 @@ def _list_some(bucket: Bucket, mine: QuerySet[Bucket], clock: Callable[[], float
     objects = store.everything(bucket.last_path)
     while True:
         found = list(islice(objects, AT_ONCE))
-        files, left_out = _sorted_out(found, store)
+        files, left_out = sorted_out(found, store, is_cut=len(found) == AT_ONCE)
         if bucket.scanned + len(files) > (most := most_files(Kind.DATASET)):
             message = f"There are more than {most:,} objects, the most that a version can have."
             remedy = "Register a folder with fewer objects. An administrator can allow more "
@@ -219,46 +193,9 @@ def _upload_of(bucket: Bucket, mine: QuerySet[Bucket]) -> Upload:
     return upload
 
 
-def _sorted_out(found: list[ObjectStat], store: S3Storage) -> tuple[list[ListedFile], list[dict[str, str]]]:
-    """The objects that can be files, and the others with the reason."""
-    files: list[ListedFile] = []
-    left_out: list[dict[str, str]] = []
-    last = found[-1].key if len(found) == AT_ONCE else ""
-    found = [one for one in found if not _is_a_folder(one)]
-    folders = {folder for one in found for folder in folders_of(one.key)}
-    for one in found:
-        fault = path_fault(one.key)
-        reason = fault[1] if fault else ""
-        if not reason and (one.key in folders or _is_a_folder_behind(one.key, last, store)):
-            reason = "is also a folder of other objects"
-        if not reason and one.size > MAX_OBJECT_SIZE:
-            reason = f"has {one.size:,} bytes; at most {MAX_OBJECT_SIZE:,} are allowed"
-        if reason:
-            left_out.append({"path": one.key[:_NAME_SHOWN], "reason": reason})
-        else:
-            files.append(ListedFile(one.key, one.size, sha256=ETAG + one.etag.strip('"')))
-    return files, left_out
-
-
-def _is_a_folder_behind(path: str, last: str, store: S3Storage) -> bool:
-    """Whether objects lie below this one behind the last one that is listed: then only such lie between the two whose
-    keys begin with its own. Asks for that of few objects."""
-    folder = path + "/"
-    if not last.startswith(path) or last > folder:
-        return False
-    behind = (one for one in islice(store.everything(folder), AT_ONCE) if not _is_a_folder(one))
-    following = next(behind, None)
-    return following is not None and following.key.startswith(folder)
-
-
-def _is_a_folder(one: ObjectStat) -> bool:
-    """Whether it is an empty object that some tools make for a folder."""
-    return not one.key or one.key.endswith("/")
-
-
 def _refuse_conflict(upload: Upload, files: list[ListedFile]) -> None:
     if files and (path := file_that_is_a_folder(upload.pk, files)):
-        message = f"The object {path[:_NAME_SHOWN]!r} became a folder of other objects while the bucket was listed."
+        message = f"The object {path[:NAME_SHOWN]!r} became a folder of other objects while the bucket was listed."
         raise ScanFailed(message, remedy="Scan again when the bucket is no longer changed.")
 
 

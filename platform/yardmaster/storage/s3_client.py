@@ -12,7 +12,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from urllib.parse import quote, unquote_plus, urlsplit
+from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
@@ -31,6 +31,7 @@ from yardmaster.storage.base import (
     UploadMissing,
 )
 from yardmaster.storage.s3_guard import GuardedPool
+from yardmaster.storage.s3_listing import all_of, name_of, objects_in, text_of
 from yardmaster.storage.s3_signing import Call, Credentials, presigned_url
 
 CONNECT_SECONDS, READ_SECONDS = 5, 30
@@ -41,8 +42,6 @@ PAUSE_SECONDS = 0.2
 _TRIES = 3
 _OWN_CALL = timedelta(minutes=1)
 _LISTED_AT_ONCE = 1000
-_LONGEST_KEY, _LONGEST_ETAG, _LARGEST = 1024, 200, (1 << 63) - 1
-"""Bytes of a key, as S3 allows; of an ETag, far more than any has; and of an object, as databases count them."""
 _LONGEST_CODE, _LONGEST_MESSAGE = 100, 500
 _UPLOAD_ID = re.compile(r"(?!.*\.\.)[\w.~+/=-]{1,1024}", re.ASCII)
 
@@ -180,12 +179,8 @@ class S3Client:
         what = "Listing a bucket"
         query = {"list-type": "2", "prefix": prefix, "start-after": after, "encoding-type": "url"}
         answer = self._call(what, Call("GET", bucket, "", {name: one for name, one in query.items() if one}))
-        is_encoded, is_cut = _text(answer, "EncodingType") == "url", _text(answer, "IsTruncated") == "true"
         with errors_translated(what):
-            found = [_listed(one, is_encoded) for one in _all(answer, "Contents")]
-            if is_cut and not found:
-                raise ValueError("it names no objects, and says that there are more")
-        return found, is_cut
+            return objects_in(answer)
 
     # --- Uploads in parts ------------------------------------------------------------------------------------------
 
@@ -193,7 +188,7 @@ class S3Client:
         """`is_copy`: of parts that the server has; MinIO takes those only where it is to keep no checksums."""
         headers = {} if is_copy else {"x-amz-checksum-algorithm": "SHA256"}
         answer = self._call("Beginning an upload", Call("POST", bucket, key, {"uploads": ""}, headers))
-        return _text(answer, "UploadId")
+        return text_of(answer, "UploadId")
 
     def parts(self, bucket: str, key: str, upload_id: str) -> list[Part]:
         """Raises `UploadMissing`."""
@@ -204,15 +199,15 @@ class S3Client:
             answer = self._call("Listing the parts of an upload", Call("GET", bucket, key, query))
             found += [
                 Part(
-                    int(_text(one, "PartNumber")),
-                    int(_text(one, "Size")),
-                    _text(one, "ETag").strip('"'),
-                    checksum_read(_text(one, "ChecksumSHA256")),
+                    int(text_of(one, "PartNumber")),
+                    int(text_of(one, "Size")),
+                    text_of(one, "ETag").strip('"'),
+                    checksum_read(text_of(one, "ChecksumSHA256")),
                 )
-                for one in _all(answer, "Part")
+                for one in all_of(answer, "Part")
             ]
-            marker = _text(answer, "NextPartNumberMarker")
-            if _text(answer, "IsTruncated") != "true":
+            marker = text_of(answer, "NextPartNumberMarker")
+            if text_of(answer, "IsTruncated") != "true":
                 return sorted(found)
 
     def complete(self, bucket: str, key: str, upload_id: str, parts: Sequence[Part]) -> None:
@@ -234,7 +229,7 @@ class S3Client:
         query = {**_named(upload_id), "partNumber": str(number)}
         answer = self._call("Copying a part of an object", Call("PUT", *target, query, headers))
         return Part(
-            number, end - begin, _text(answer, "ETag").strip('"'), checksum_read(_text(answer, "ChecksumSHA256"))
+            number, end - begin, text_of(answer, "ETag").strip('"'), checksum_read(text_of(answer, "ChecksumSHA256"))
         )
 
     def abort(self, bucket: str, key: str, upload_id: str) -> None:
@@ -248,14 +243,14 @@ class S3Client:
         while True:
             query = {"uploads": "", "prefix": prefix, **markers}
             answer = self._call("Listing open uploads", Call("GET", bucket, "", query))
-            for one in _all(answer, "Upload"):
-                begun = datetime.fromisoformat(_text(one, "Initiated").replace("Z", "+00:00"))
-                yield _text(one, "Key"), _text(one, "UploadId"), begun
-            if _text(answer, "IsTruncated") != "true":
+            for one in all_of(answer, "Upload"):
+                begun = datetime.fromisoformat(text_of(one, "Initiated").replace("Z", "+00:00"))
+                yield text_of(one, "Key"), text_of(one, "UploadId"), begun
+            if text_of(answer, "IsTruncated") != "true":
                 return
             markers = {
-                "key-marker": _text(answer, "NextKeyMarker"),
-                "upload-id-marker": _text(answer, "NextUploadIdMarker"),
+                "key-marker": text_of(answer, "NextKeyMarker"),
+                "upload-id-marker": text_of(answer, "NextUploadIdMarker"),
             }
 
     def _call(self, what: str, call: Call, body: bytes | None = None) -> ElementTree.Element:
@@ -265,9 +260,9 @@ class S3Client:
             answer = self._http.request(call.method, url, body=body, headers=dict(call.headers))
             found = _element(answer)
         # A completion that fails late is a 200 that holds an error.
-        if answer.status >= 300 or _name(found) == "Error":
-            said = Answered(answer.status, _text(found, "Code"))
-            raise meaning(what, str(said), _text(found, "Message"), call.key) from said
+        if answer.status >= 300 or name_of(found) == "Error":
+            said = Answered(answer.status, text_of(found, "Code"))
+            raise meaning(what, str(said), text_of(found, "Message"), call.key) from said
         return found
 
 
@@ -279,18 +274,6 @@ def _element(answer: urllib3.BaseHTTPResponse) -> ElementTree.Element:
         if answer.status < 300:
             raise
         return ElementTree.Element("Nothing")
-
-
-def _listed(element: ElementTree.Element, is_encoded: bool) -> ObjectStat:
-    """Raises ValueError where it is no object that S3 can have."""
-    key, size, etag = (_text(element, name) for name in ("Key", "Size", "ETag"))
-    key = unquote_plus(key) if is_encoded else key
-    if len(key.encode("utf-8", "replace")) > _LONGEST_KEY or len(etag) > _LONGEST_ETAG or "\0" in key:
-        raise ValueError(f"a key has a zero or more than {_LONGEST_KEY} bytes, or an ETag more than {_LONGEST_ETAG}")
-    if not (size.isascii() and size.isdigit() and len(size) < 20 and int(size) <= _LARGEST):
-        raise ValueError(f"an object has the size {size[:40]!r}")
-    modified = datetime.fromisoformat(_text(element, "LastModified").replace("Z", "+00:00"))
-    return ObjectStat(key, int(size), etag, modified.replace(microsecond=0))
 
 
 def checksum_written(sha256: str) -> str:
@@ -312,16 +295,3 @@ def _named(upload_id: str) -> dict[str, str]:
     if not _UPLOAD_ID.fullmatch(upload_id):
         raise meaning("Looking for an upload", "NoSuchUpload", "", "")
     return {"uploadId": upload_id}
-
-
-def _name(element: ElementTree.Element) -> str:
-    return element.tag.rpartition("}")[2]
-
-
-def _all(element: ElementTree.Element, name: str) -> Iterator[ElementTree.Element]:
-    return (child for child in element if _name(child) == name)
-
-
-def _text(element: ElementTree.Element, name: str) -> str:
-    """The text of the child of this name; empty where there is none."""
-    return next((child.text or "" for child in _all(element, name)), "")

@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 
 from apps.buckets.models import Bucket, State
-from apps.datasets import scanning
+from apps.datasets import scan_turns
 from apps.datasets.registering import FAILED_FOR, bucket_rescan, buckets_forget
-from apps.datasets.scanning import scan_in_turn
+from apps.datasets.scan_turns import scan_in_turn
 from apps.errors import Conflict
 from apps.namespaces.models import Namespace
 
@@ -45,15 +45,15 @@ def test_two_workers_that_choose_at_once_take_up_scans_of_two_namespaces(ada, bo
     many, one = [bucket(ada, number) for number in range(5)], bucket(bob, 9)
     now = timezone.now()
     others: list[object] = []
-    take = scanning._turn_take
+    take = scan_turns._turn_take
 
     def take_after_another(*given):
         """Another worker has read the same, and is faster."""
-        monkeypatch.setattr(scanning, "_turn_take", take)
+        monkeypatch.setattr(scan_turns, "_turn_take", take)
         others.append(scan_in_turn(now))
         return take(*given)
 
-    monkeypatch.setattr(scanning, "_turn_take", take_after_another)
+    monkeypatch.setattr(scan_turns, "_turn_take", take_after_another)
     assert scan_in_turn(now + timedelta(seconds=1)) == one.pk
     assert others == [many[0].pk]
 
