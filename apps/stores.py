@@ -18,6 +18,7 @@ from apps.api.nudging import Nudger, tell
 from yardmaster.job.spec import Role
 from yardmaster.logs.store import LogStore
 from yardmaster.storage.base import Storage
+from yardmaster.storage.mounted import Mounted
 from yardmaster.storage.registry import storage_from
 
 PICTURES_FROM = "yardmaster.pictures_from"
@@ -28,9 +29,9 @@ header of a request has such a name there."""
 @cache
 def storage() -> Storage:
     """The store of the setting `YARDMASTER_STORAGE`, and in it the registered buckets. Raises `Misconfigured`."""
-    from apps.buckets.access import WithBuckets  # its models are there when the apps are loaded
+    from apps.buckets.access import PREFIX, place_of  # its models are there when the apps are loaded
 
-    return cast(Storage, WithBuckets(storage_from(settings.YARDMASTER_STORAGE)))
+    return cast(Storage, Mounted(storage_from(settings.YARDMASTER_STORAGE), PREFIX, place_of))
 
 
 def store_named(name: str) -> Storage:

@@ -16,7 +16,8 @@ from apps.accounts.attempts import networks_clean
 from apps.accounts.browsers import browsers_clean
 from apps.api.idempotency import idempotency_clean
 from apps.audit.services import events_clean
-from apps.datasets.scanning import bucket_scan, buckets_sweep, scan_in_turn
+from apps.datasets.scan_turns import scan_in_turn
+from apps.datasets.scanning import bucket_scan, buckets_sweep
 from apps.dispatch.messages import (
     ADMIT,
     CARRY_OUT_REMOVAL,

@@ -62,3 +62,13 @@ class Bucket(models.Model):
     def address(self) -> str:
         """As people write it."""
         return f"s3://{self.bucket}/{self.prefix}"
+
+
+class ScanTurn(models.Model):
+    """When a namespace last had a turn with a scan of one of its buckets, in any worker."""
+
+    namespace = models.OneToOneField(Namespace, primary_key=True, on_delete=models.CASCADE, related_name="scan_turn")
+    taken_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"turn of {self.namespace_id}"

@@ -5,10 +5,8 @@ killed costs a minute.
 
 from __future__ import annotations
 
-import itertools
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import islice
@@ -16,14 +14,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Min, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.audit.services import record
 from apps.buckets.access import key_prefix_of, store_of
 from apps.buckets.models import Bucket, State
-from apps.datasets.integrity import ETAG
 from apps.datasets.models import Dataset, DatasetVersion
+from apps.datasets.objects_listed import NAME_SHOWN, sorted_out
 from apps.datasets.registering import buckets_forget
 from apps.datasets.selectors import DATASETS
 from apps.dispatch.leases import claim_due, due
@@ -39,10 +37,7 @@ from apps.uploads.versioned.comparing import lists_compare
 from apps.uploads.versioned.services import collection_create, version_add
 from yardmaster.backoff import delay
 from yardmaster.errors import Unavailable, YardmasterError
-from yardmaster.storage.base import ObjectStat
 from yardmaster.storage.file_list import ListedFile
-from yardmaster.storage.paths import folders_of, path_fault
-from yardmaster.storage.s3 import S3Storage
 from yardmaster.storage.s3_client import status_of
 
 log = logging.getLogger(__name__)
@@ -56,10 +51,6 @@ RETRIES = 6
 _RETRY_FIRST, _RETRY_LONGEST = timedelta(seconds=5), timedelta(minutes=2)
 """Before a scan is tried again where the server did not answer."""
 _SWEPT = 50
-_TURNS: OrderedDict[UUID, int] = OrderedDict()
-"""The last turn that each namespace had in this process."""
-_TURN = itertools.count(1)
-_TURNS_REMEMBERED = 10_000
 _REFUSED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AllAccessDisabled")
 _MAY_PASS = ("RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded")
 """Codes that may come with a status for which a request is not repeated."""
@@ -68,7 +59,6 @@ _REMEDIES = {
     "PermanentRedirect": "Register the bucket with its region, and with the server of that region.",
     "RequestTimeTooSkewed": "An administrator sets the clock of this machine, or of the server.",
 }
-_NAME_SHOWN = 200
 _KEPT = ("scanned", "scanned_bytes", "last_path", "left_out", "left_out_first", "failures", "problem")
 NAMED_LEFT_OUT = 10
 """Objects that are left out and named."""
@@ -85,22 +75,6 @@ def buckets_sweep(now: datetime) -> None:
     for bucket_id in due(Bucket.objects.all(), "next_look_at", now).values_list("pk", flat=True)[:_SWEPT]:
         enqueue(SCAN_BUCKET, bucket_id)
     buckets_forget(now)
-
-
-def scan_in_turn(now: datetime) -> UUID | None:
-    """The scan that this process takes up next: the oldest that is due of the namespace that has waited longest for
-    one, however many buckets another has. None: none is due."""
-    rows = Bucket.objects.filter(state=State.SCANNING, next_look_at__lte=now)
-    waiting = list(rows.values_list("namespace_id").annotate(first=Min("next_look_at")))
-    if not waiting:
-        return None
-    namespace_id, _ = min(waiting, key=lambda one: (_TURNS.get(one[0], 0), one[1]))
-    _TURNS[namespace_id] = next(_TURN)
-    _TURNS.move_to_end(namespace_id)
-    while len(_TURNS) > _TURNS_REMEMBERED:
-        _TURNS.popitem(last=False)
-    found = rows.filter(namespace_id=namespace_id).order_by("next_look_at").values_list("pk", flat=True)
-    return found.first()
 
 
 def bucket_scan(bucket_id: UUID, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -161,7 +135,7 @@ def _list_some(bucket: Bucket, mine: QuerySet[Bucket], clock: Callable[[], float
     objects = store.everything(bucket.last_path)
     while True:
         found = list(islice(objects, AT_ONCE))
-        files, left_out = _sorted_out(found, store)
+        files, left_out = sorted_out(found, store, is_cut=len(found) == AT_ONCE)
         if bucket.scanned + len(files) > (most := most_files(Kind.DATASET)):
             message = f"There are more than {most:,} objects, the most that a version can have."
             remedy = "Register a folder with fewer objects. An administrator can allow more "
@@ -219,37 +193,9 @@ def _upload_of(bucket: Bucket, mine: QuerySet[Bucket]) -> Upload:
     return upload
 
 
-def _sorted_out(found: list[ObjectStat], store: S3Storage) -> tuple[list[ListedFile], list[dict[str, str]]]:
-    """The objects that can be files, and the others with the reason."""
-    files: list[ListedFile] = []
-    left_out: list[dict[str, str]] = []
-    folders = {folder for one in found for folder in folders_of(one.key)}
-    last = found[-1].key if len(found) == AT_ONCE else ""
-    for one in found:
-        fault = path_fault(one.key)
-        reason = fault[1] if fault else ""
-        if not reason and (one.key in folders or _is_a_folder_behind(one.key, last, store)):
-            reason = "is also a folder of other objects"
-        if reason:
-            left_out.append({"path": one.key[:_NAME_SHOWN], "reason": reason})
-        else:
-            files.append(ListedFile(one.key, one.size, sha256=ETAG + one.etag.strip('"')))
-    return files, left_out
-
-
-def _is_a_folder_behind(path: str, last: str, store: S3Storage) -> bool:
-    """Whether objects lie below this one behind the last one that is listed: then only such lie between the two whose
-    keys begin with its own. Asks for that of few objects."""
-    folder = path + "/"
-    if not last.startswith(path) or last > folder:
-        return False
-    following = next(iter(store.everything(folder)), None)
-    return following is not None and following.key.startswith(folder)
-
-
 def _refuse_conflict(upload: Upload, files: list[ListedFile]) -> None:
     if files and (path := file_that_is_a_folder(upload.pk, files)):
-        message = f"The object {path[:_NAME_SHOWN]!r} became a folder of other objects while the bucket was listed."
+        message = f"The object {path[:NAME_SHOWN]!r} became a folder of other objects while the bucket was listed."
         raise ScanFailed(message, remedy="Scan again when the bucket is no longer changed.")
 
 

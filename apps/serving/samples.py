@@ -57,7 +57,9 @@ def sample_in(form: Form, user: User, version: ModelVersion, number: int) -> For
 
 
 def classes_of(user: User, version: ModelVersion) -> list[str]:
-    """The names of the classes as the data describes them (`dataset.json`); none where it does not."""
+    """The names of the classes as the data describes them (`dataset.json`); none where it does not, or where that is
+    not found in `PATIENCE`: a description may lie on a slow server of others."""
+    until = time.monotonic() + PATIENCE
     for files in _files_of_inputs(user, version):
         about = next((one for one in files if one.path == "dataset.json" and one.size <= 1 << 20), None)
         if about is None:
@@ -66,9 +68,11 @@ def classes_of(user: User, version: ModelVersion) -> list[str]:
             with storage().open_range(about.key) as stream:
                 classes = json.loads(stream.read(about.size)).get("classes")
         except (ValueError, AttributeError, RecursionError, *_UNREADABLE):
-            continue
+            classes = None
         if isinstance(classes, list) and all(isinstance(one, str) for one in classes):
             return classes[:100_000]
+        if time.monotonic() > until:
+            break
     return []
 
 

@@ -36,7 +36,7 @@ from apps.uploads.manifest import (
     sent_in_blocks,
 )
 from apps.uploads.models import Kind, State, Upload
-from apps.uploads.removal import remove_after_loss
+from apps.uploads.removal import remove_after_loss, still_writable
 from apps.uploads.selectors import SENT_BY_PEOPLE
 from apps.uploads.unpacking import UploadRefused, archive_unpack, is_quick
 from yardmaster.errors import Problem, Unavailable, YardmasterError
@@ -299,7 +299,7 @@ def _note_problem(upload: Upload, lease: Lease, error: DomainError | YardmasterE
         if row is None:
             return
         if final:
-            freed = 0 if row.is_writable(timezone.now()) else row.held  # its addresses may still write
+            freed = row.held - still_writable(row)
             storage_ledger.give_back(row.namespace_id, used=0, reserved=freed, files=row.files_held)
             row.held, row.files_held = row.held - freed, 0
             manifest_replace(upload.pk, ())  # what counts for no limit is not kept

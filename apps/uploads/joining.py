@@ -116,7 +116,10 @@ def uploads_join(
     more: Sequence[ListedFile],
 ) -> Upload:
     """The one complete upload, whose objects are there already, in the place of the others, which are discarded.
-    Belongs into the transaction that uses it. `more` are files that were added."""
+    Belongs into the transaction that uses it. `more` are files that were added.
+
+    The places of the others can be written as long as their signed addresses are valid. So long, the bytes of the one
+    are charged, also where it is deleted: what lies there unpaid is never more than what is paid."""
     now = timezone.now()
     held = {one.pk: one.held for one in uploads.values()}
     listed = sum(one.files_held for one in uploads.values())
@@ -124,6 +127,7 @@ def uploads_join(
         namespace=namespace, created_by=actor, kind=kind, target_id=target_id, created_at=now, touched_at=now,
         key_prefix=prefix_for(namespace, kind, target_id), state=State.COMPLETE, is_sorted=True, held=0, file_count=0,
         part_size=max(one.part_size for one in uploads.values()),
+        writable_until=max((one.writable_until for one in uploads.values() if one.writable_until), default=None),
     )  # fmt: skip
     made.save(force_insert=True)
     files = heapq.merge((one for _, _, one in joined_files(uploads, left_out)), more, key=lambda one: one.path)

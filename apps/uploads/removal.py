@@ -80,6 +80,30 @@ def mark_for_removal(uploads: QuerySet[Upload]) -> list[uuid.UUID]:
     return ids
 
 
+def still_writable(upload: Upload) -> int:
+    """How many of the bytes that are reserved for an upload that failed its addresses may still write: of an archive
+    not what it would have held."""
+    if not upload.is_writable(timezone.now()):
+        return 0
+    return min(upload.held, sum(one.size for one in manifest_of(upload.pk))) if upload.unpack else upload.held
+
+
+def charge_left_place(upload: Upload, prefix: str, size: int) -> None:
+    """Of what the upload has reserved, keep `size` bytes charged for `prefix`, where it was sent whole and lies no
+    longer, as long as its address may still write there: as for an upload that was discarded. `upload` is as the
+    database has it. Belongs into the transaction in which its bytes leave that place."""
+    now = timezone.now()
+    if not upload.is_writable(now):
+        return
+    left = Upload(
+        namespace_id=upload.namespace_id, created_by_id=upload.created_by_id, kind=upload.kind, job_id=upload.job_id,
+        key_prefix=prefix, part_size=upload.part_size, file_count=1, held=min(size, upload.held),
+        state=State.DELETING, created_at=now, touched_at=now, writable_until=upload.writable_until,
+    )  # fmt: skip
+    left.save(force_insert=True)
+    Upload.objects.filter(pk=upload.pk).update(held=upload.held - left.held)
+
+
 def remove_now(upload_id: uuid.UUID) -> None:
     """Remove the bytes of few files at once; those of many are left to a worker."""
     count = Upload.objects.filter(pk=upload_id, state=State.DELETING).values_list("file_count", flat=True).first()

@@ -21,7 +21,7 @@ from apps.uploads.file_blocks import manifest_of, manifest_replace
 from apps.uploads.leases import Lease, LeaseLost
 from apps.uploads.manifest import INLINE_FILES, INLINE_UNPACKED_BYTES, LONGEST_FAULT, progress_forget
 from apps.uploads.models import Kind, State, Upload
-from apps.uploads.removal import tombstones_set
+from apps.uploads.removal import charge_left_place, tombstones_set
 from yardmaster.storage.archives import ArchiveRefused
 from yardmaster.storage.assembly import CRC_BUDGET, in_parallel
 from yardmaster.storage.base import ObjectMissing, Readable, StorageFull, key_join, read_chunks
@@ -71,7 +71,7 @@ def archive_unpack(upload: Upload, lease: Lease) -> None:
             entries = _entries(upload, archive, file, lease)
             for one in in_parallel(_Arriving.write, _written(upload, lease, entries), lease.beat):
                 found.add(one)
-            _replace_files(upload, lease, found)
+            _replace_files(upload, archive, lease, found)
     except ArchiveRefused as error:
         raise UploadRefused(error.message, error.code, remedy=error.remedy, errors=error.problems) from error
     except (QuotaExceeded, StorageFull):
@@ -278,7 +278,7 @@ class _Arriving:
         return ListedFile(self._path, facts.size, "", facts.sha256, facts.records, facts.fault[:LONGEST_FAULT])
 
 
-def _replace_files(upload: Upload, lease: Lease, files: Iterable[ListedFile]) -> None:
+def _replace_files(upload: Upload, archive: ListedFile, lease: Lease, files: Iterable[ListedFile]) -> None:
     with transaction.atomic():
         mine = Upload.objects.filter(pk=upload.pk, lease=lease.token, state=State.COMPLETING)
         if not mine.update(unpacked=True, is_sorted=True):
@@ -287,3 +287,6 @@ def _replace_files(upload: Upload, lease: Lease, files: Iterable[ListedFile]) ->
         count, _ = manifest_replace(upload.pk, files)
         mine.update(file_count=count)
         _give_back(upload, storage_ledger.MOST, count)
+        if upload.key_prefix.endswith(_UNPACKED):
+            row = Upload.objects.get(pk=upload.pk)
+            charge_left_place(row, upload.key_prefix.removesuffix(_UNPACKED), archive.size)

@@ -35,7 +35,7 @@ COORDINATED = {role: RoleSpec(1, SMALL) for role in (Role.CHIEF, Role.WORKER, Ro
 
 @pytest.fixture
 def harness() -> Iterator[KubernetesHarness]:
-    made = KubernetesHarness(**BOUND)
+    made = KubernetesHarness(volume_class="shared", **BOUND)
     yield made
     made.close()
 
@@ -64,6 +64,7 @@ def test_the_rights_that_are_shipped_are_those_that_are_used_and_no_other(harnes
     for size in (1, 2):
         harness.engine.keep_volumes(key.namespace_id, {VolumeKind.DATA: size})
     harness.engine.keep_volumes(key.namespace_id, {})
+    harness.engine.check_volumes()
     live_through_everything(harness, key)
     leave_a_job(harness, key)
     harness.engine.remove(key.namespace_id)
@@ -81,6 +82,7 @@ def granted() -> set[tuple[str, str]]:
     more = {(verb, what) for verb, what in rights.everywhere if verb not in ("list", "watch")}
     assert more == {
         ("get", "namespaces"),
+        ("get", "storageclasses"),
         ("create", "namespaces"),
         ("get", "rolebindings"),
         ("create", "rolebindings"),

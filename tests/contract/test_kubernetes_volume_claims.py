@@ -98,3 +98,20 @@ def test_a_claim_that_the_cluster_refuses_is_the_operators_matter(harness: Kuber
     with pytest.raises(Misconfigured, match="data volume") as refused:
         harness.engine.keep_volumes(namespace_id, {DATA: 100})
     assert "volume_class" in refused.value.remedy
+
+
+def test_a_class_that_exists_is_well_and_one_that_does_not_is_named_with_the_remedy(harness: KubernetesHarness):
+    missing = harness.engine.check_volumes()
+    assert missing.is_well is False
+    assert "no StorageClass shared (volume_class)" in missing.message
+    assert "kubectl get storageclasses" in missing.remedy
+    harness.api.store.write(("storageclasses", "", "shared"), {"kind": "StorageClass", "metadata": {"name": "shared"}})
+    assert harness.engine.check_volumes().is_well is True
+
+
+def test_a_class_that_the_portal_may_not_read_cannot_be_checked(harness: KubernetesHarness):
+    harness.api.rights.everywhere.discard(("get", "storageclasses"))
+    found = harness.engine.check_volumes()
+    assert found.is_well is None
+    assert "cannot be checked: the portal may not read storage classes" in found.message
+    assert "rights.yaml" in found.remedy

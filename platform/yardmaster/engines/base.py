@@ -240,6 +240,10 @@ class Volumes(Protocol):
     def offers_volumes(self) -> bool:
         """Whether its operator has set where they come from."""
 
+    def check_volumes(self) -> Finding:
+        """Whether what the operator has set for them is there, for an engine that offers them. Asks, and changes
+        nothing. Raises `Unavailable` and `Misconfigured`, which tell nothing of it."""
+
     def keep_volumes(
         self, namespace_id: uuid.UUID, wanted: Mapping[VolumeKind, int]
     ) -> Mapping[VolumeKind, VolumeState]:

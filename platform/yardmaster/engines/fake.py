@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from yardmaster.engines.base import Address, Capacity, ClaimPhase, Remains, Servers, TaskAccess, VolumeState
+from yardmaster.engines.base import Address, Capacity, ClaimPhase, Finding, Remains, Servers, TaskAccess, VolumeState
 from yardmaster.errors import EngineNamespaceMissing, Problem, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import NOTHING, Resources, Role, TrainingSpec
@@ -248,6 +248,10 @@ class EngineWithVolumes(EngineWithNamespaces):
 
     def offers_volumes(self) -> bool:
         return True
+
+    def check_volumes(self) -> Finding:
+        self._fail_if_asked("check_volumes")
+        return Finding(True, "It has volumes.")
 
     def keep_volumes(self, namespace_id: uuid.UUID, wanted: Mapping[VolumeKind, int]) -> dict[VolumeKind, VolumeState]:
         self._fail_if_asked("keep_volumes")

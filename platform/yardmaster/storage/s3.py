@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import BinaryIO, cast
 from urllib.parse import quote
@@ -212,13 +213,14 @@ class S3Storage:
                 yield ObjectStat(key, one.size or 0, one.etag or "", _whole_seconds(one.last_modified))
 
     def everything(self, after: str = "") -> Iterator[ObjectStat]:
-        """All objects of the bucket, or below the prefix, behind this key, in the order of their keys; page by page."""
-        begin = self._prefix + after if after else None
-        with errors_translated("Listing a bucket"):
-            for one in self._objects.list_objects(self._bucket, self._prefix, recursive=True, start_after=begin):
-                name = (one.object_name or "")[len(self._prefix) :]
-                if not name.endswith("/") and name:  # an empty object that some tools make for a folder
-                    yield ObjectStat(name, one.size or 0, one.etag or "", _whole_seconds(one.last_modified))
+        """All objects of the bucket, or below the prefix, behind this key, in the order of their keys; page by page.
+        Also the empty objects that some tools make for folders, whose keys are empty or end with a slash."""
+        is_cut = True
+        while is_cut:
+            page, is_cut = self._client.page(self._bucket, self._prefix, self._prefix + after if after else "")
+            for one in page:
+                yield replace(one, key=one.key[len(self._prefix) :])
+            after = page[-1].key[len(self._prefix) :] if page else ""
 
     # --- Uploads in parts ------------------------------------------------------------------------------------------
 
@@ -337,14 +339,15 @@ def _nothing_without_bucket() -> Iterator[None]:
 
 
 class _Body:
-    """The bytes of an answer; a connection that is interrupted is `Unavailable`, never a short object."""
+    """The bytes of an object as they lie there, whatever its sender said of their encoding; a connection that is
+    interrupted is `Unavailable`, never a short object."""
 
     def __init__(self, answer: BaseHTTPResponse) -> None:
         self._answer = answer
 
     def read(self, size: int = -1, /) -> bytes:
         try:
-            return self._answer.read(None if size < 0 else size)
+            return self._answer.read(None if size < 0 else size, decode_content=False)
         except (HTTPError, OSError) as error:
             raise Unavailable(f"Reading an object: the object store interrupted it: {type(error).__name__}.") from error
 

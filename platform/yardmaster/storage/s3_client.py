@@ -24,12 +24,14 @@ from urllib3.exceptions import HTTPError
 from yardmaster.errors import Unavailable, YardmasterError
 from yardmaster.storage.base import (
     ObjectMissing,
+    ObjectStat,
     Part,
     PartsRefused,
     StorageFull,
     UploadMissing,
 )
-from yardmaster.storage.s3_guard import guarded
+from yardmaster.storage.s3_guard import GuardedPool
+from yardmaster.storage.s3_listing import all_of, name_of, objects_in, text_of
 from yardmaster.storage.s3_signing import Call, Credentials, presigned_url
 
 CONNECT_SECONDS, READ_SECONDS = 5, 30
@@ -40,6 +42,7 @@ PAUSE_SECONDS = 0.2
 _TRIES = 3
 _OWN_CALL = timedelta(minutes=1)
 _LISTED_AT_ONCE = 1000
+_LONGEST_CODE, _LONGEST_MESSAGE = 100, 500
 _UPLOAD_ID = re.compile(r"(?!.*\.\.)[\w.~+/=-]{1,1024}", re.ASCII)
 
 CHECKSUM = "x-amz-checksum-sha256"
@@ -58,11 +61,17 @@ def errors_translated(what: str) -> Iterator[None]:
     except S3Error as error:
         raise meaning(what, error.code or "", error.message or "", error.object_name or "") from error
     except (MinioException, HTTPError, ElementTree.ParseError, OSError) as error:
-        raise Unavailable(f"{what}: the object store did not answer: {_shown(error)}.") from error
+        cause = getattr(error, "reason", None)  # the error itself names the address, which may be presigned
+        known = cause if isinstance(cause, Exception) else error
+        raise Unavailable(f"{what}: the object store did not answer: {_shown(error)}.") from known
+    except ValueError as error:
+        raise Unavailable(f"{what}: this is not as S3 defines it: {_shown(error)}.") from error
 
 
 def meaning(what: str, code: str, message: str, key: str) -> YardmasterError:
-    """The contract's error for an answer with this S3 error code."""
+    """The contract's error for an answer with this S3 error code. What the server says is kept as far as it is short:
+    it is stored and shown."""
+    code, message = code[:_LONGEST_CODE], message[:_LONGEST_MESSAGE]
     if code in _OBJECT_MISSING:
         return ObjectMissing(f"There is no object {key!r}.")
     if code == "NoSuchUpload":
@@ -93,6 +102,8 @@ def meaning(what: str, code: str, message: str, key: str) -> YardmasterError:
 def status_of(error: BaseException) -> int:
     """The HTTP status of the answer that `error` was made from; 0 where there was none."""
     cause = error.__cause__
+    if isinstance(cause, Answered):
+        return cause.status
     if isinstance(cause, S3Error):
         return int(cause.response.status) if cause.response is not None else 0
     found = _STATUS_IN_WORDS.search(str(cause)) if isinstance(cause, InvalidResponseError) else None
@@ -124,6 +135,26 @@ class Endpoint:
         return self.url.rstrip("/")
 
 
+class Answered(Exception):
+    """What a server answered to a call that is not `minio`'s: the HTTP status, and its code where it named one."""
+
+    def __init__(self, status: int, code: str) -> None:
+        super().__init__(code or f"status {status}")
+        self.status = status
+        self.code = code
+
+
+def _timeout(seconds: float) -> urllib3.Timeout:
+    return urllib3.Timeout(connect=CONNECT_SECONDS, read=seconds)
+
+
+def _own_pool() -> urllib3.PoolManager:
+    retries = urllib3.Retry(
+        total=_TRIES, backoff_factor=PAUSE_SECONDS, status_forcelist=[500, 502, 503, 504], raise_on_status=False
+    )
+    return urllib3.PoolManager(maxsize=32, timeout=_timeout(READ_SECONDS), retries=retries)
+
+
 class S3Client:
     """One server with one pair of keys. Safe to use from several threads."""
 
@@ -131,20 +162,7 @@ class S3Client:
         """`is_foreign`: others have named the server. It is not followed anywhere else."""
         self._endpoint = endpoint
         self._credentials = credentials
-        self._http = urllib3.PoolManager(
-            maxsize=32,
-            timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=FOREIGN_SECONDS if is_foreign else READ_SECONDS),
-            retries=urllib3.Retry(
-                total=1 if is_foreign else _TRIES,
-                backoff_factor=PAUSE_SECONDS,
-                status_forcelist=[500, 502, 503, 504],
-                raise_on_status=False,
-                redirect=0 if is_foreign else None,
-                raise_on_redirect=not is_foreign,
-            ),
-        )
-        if is_foreign:
-            guarded(self._http)
+        self._http = GuardedPool(_timeout(FOREIGN_SECONDS)) if is_foreign else _own_pool()
         parts = urlsplit(endpoint.origin)
         self.objects = Minio(
             parts.netloc,
@@ -155,13 +173,22 @@ class S3Client:
             http_client=self._http,
         )
 
+    def page(self, bucket: str, prefix: str, after: str) -> tuple[list[ObjectStat], bool]:
+        """The first objects below the prefix behind the key `after`, and whether there may be more. Raises
+        `Unavailable` also for what no S3 server says."""
+        what = "Listing a bucket"
+        query = {"list-type": "2", "prefix": prefix, "start-after": after, "encoding-type": "url"}
+        answer = self._call(what, Call("GET", bucket, "", {name: one for name, one in query.items() if one}))
+        with errors_translated(what):
+            return objects_in(answer)
+
     # --- Uploads in parts ------------------------------------------------------------------------------------------
 
     def begin(self, bucket: str, key: str, *, is_copy: bool = False) -> str:
         """`is_copy`: of parts that the server has; MinIO takes those only where it is to keep no checksums."""
         headers = {} if is_copy else {"x-amz-checksum-algorithm": "SHA256"}
         answer = self._call("Beginning an upload", Call("POST", bucket, key, {"uploads": ""}, headers))
-        return _text(answer, "UploadId")
+        return text_of(answer, "UploadId")
 
     def parts(self, bucket: str, key: str, upload_id: str) -> list[Part]:
         """Raises `UploadMissing`."""
@@ -172,15 +199,15 @@ class S3Client:
             answer = self._call("Listing the parts of an upload", Call("GET", bucket, key, query))
             found += [
                 Part(
-                    int(_text(one, "PartNumber")),
-                    int(_text(one, "Size")),
-                    _text(one, "ETag").strip('"'),
-                    checksum_read(_text(one, "ChecksumSHA256")),
+                    int(text_of(one, "PartNumber")),
+                    int(text_of(one, "Size")),
+                    text_of(one, "ETag").strip('"'),
+                    checksum_read(text_of(one, "ChecksumSHA256")),
                 )
-                for one in _all(answer, "Part")
+                for one in all_of(answer, "Part")
             ]
-            marker = _text(answer, "NextPartNumberMarker")
-            if _text(answer, "IsTruncated") != "true":
+            marker = text_of(answer, "NextPartNumberMarker")
+            if text_of(answer, "IsTruncated") != "true":
                 return sorted(found)
 
     def complete(self, bucket: str, key: str, upload_id: str, parts: Sequence[Part]) -> None:
@@ -202,7 +229,7 @@ class S3Client:
         query = {**_named(upload_id), "partNumber": str(number)}
         answer = self._call("Copying a part of an object", Call("PUT", *target, query, headers))
         return Part(
-            number, end - begin, _text(answer, "ETag").strip('"'), checksum_read(_text(answer, "ChecksumSHA256"))
+            number, end - begin, text_of(answer, "ETag").strip('"'), checksum_read(text_of(answer, "ChecksumSHA256"))
         )
 
     def abort(self, bucket: str, key: str, upload_id: str) -> None:
@@ -216,14 +243,14 @@ class S3Client:
         while True:
             query = {"uploads": "", "prefix": prefix, **markers}
             answer = self._call("Listing open uploads", Call("GET", bucket, "", query))
-            for one in _all(answer, "Upload"):
-                begun = datetime.fromisoformat(_text(one, "Initiated").replace("Z", "+00:00"))
-                yield _text(one, "Key"), _text(one, "UploadId"), begun
-            if _text(answer, "IsTruncated") != "true":
+            for one in all_of(answer, "Upload"):
+                begun = datetime.fromisoformat(text_of(one, "Initiated").replace("Z", "+00:00"))
+                yield text_of(one, "Key"), text_of(one, "UploadId"), begun
+            if text_of(answer, "IsTruncated") != "true":
                 return
             markers = {
-                "key-marker": _text(answer, "NextKeyMarker"),
-                "upload-id-marker": _text(answer, "NextUploadIdMarker"),
+                "key-marker": text_of(answer, "NextKeyMarker"),
+                "upload-id-marker": text_of(answer, "NextUploadIdMarker"),
             }
 
     def _call(self, what: str, call: Call, body: bytes | None = None) -> ElementTree.Element:
@@ -231,12 +258,22 @@ class S3Client:
         with errors_translated(what):
             url = presigned_url(self._endpoint.origin, call, self._credentials, _OWN_CALL, datetime.now(UTC))
             answer = self._http.request(call.method, url, body=body, headers=dict(call.headers))
-            found = ElementTree.fromstring(answer.data) if answer.data.strip() else ElementTree.Element("Nothing")
+            found = _element(answer)
         # A completion that fails late is a 200 that holds an error.
-        if answer.status >= 300 or _name(found) == "Error":
-            code = _text(found, "Code") or f"status {answer.status}"
-            raise meaning(what, code, _text(found, "Message"), call.key)
+        if answer.status >= 300 or name_of(found) == "Error":
+            said = Answered(answer.status, text_of(found, "Code"))
+            raise meaning(what, str(said), text_of(found, "Message"), call.key) from said
         return found
+
+
+def _element(answer: urllib3.BaseHTTPResponse) -> ElementTree.Element:
+    """What was answered; empty where there is nothing, or a refusal that is no XML. Raises `ParseError`."""
+    try:
+        return ElementTree.fromstring(answer.data) if answer.data.strip() else ElementTree.Element("Nothing")
+    except ElementTree.ParseError:
+        if answer.status < 300:
+            raise
+        return ElementTree.Element("Nothing")
 
 
 def checksum_written(sha256: str) -> str:
@@ -258,16 +295,3 @@ def _named(upload_id: str) -> dict[str, str]:
     if not _UPLOAD_ID.fullmatch(upload_id):
         raise meaning("Looking for an upload", "NoSuchUpload", "", "")
     return {"uploadId": upload_id}
-
-
-def _name(element: ElementTree.Element) -> str:
-    return element.tag.rpartition("}")[2]
-
-
-def _all(element: ElementTree.Element, name: str) -> Iterator[ElementTree.Element]:
-    return (child for child in element if _name(child) == name)
-
-
-def _text(element: ElementTree.Element, name: str) -> str:
-    """The text of the child of this name; empty where there is none."""
-    return next((child.text or "" for child in _all(element, name)), "")

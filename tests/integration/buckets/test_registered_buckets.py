@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -103,6 +105,20 @@ def test_a_folder_of_a_bucket_becomes_a_dataset_without_copying(bucket, version,
     assert KEYS[1] not in json.dumps(event.facts)
 
 
+def test_the_keys_of_few_buckets_are_kept_at_a_time(bucket, version, monkeypatch):
+    monkeypatch.setattr(access, "MOST_REMEMBERED", 2)
+    Bucket.objects.bulk_create(
+        [Bucket(**fields_of(bucket) | {"id": uuid.uuid4(), "dataset_id": None, "name": f"b{n}"}) for n in range(3)]
+    )
+    for one in Bucket.objects.all():
+        assert storage().stat(f"buckets/{one.pk}/{version.pk}/a.txt").size == 5
+        assert len(access._known) <= 2
+
+
+def fields_of(bucket: Bucket) -> dict[str, object]:
+    return {one.attname: getattr(bucket, one.attname) for one in Bucket._meta.concrete_fields}
+
+
 def test_its_files_are_read_with_addresses_of_its_server(ada, version, with_token, minio_server):
     client = with_token(ada)
     base = f"/api/v1/dataset-versions/{version.pk}/files/"
@@ -140,7 +156,7 @@ def test_objects_that_were_replaced_or_deleted_are_found_by_the_check(theirs, ve
 def test_deleting_the_dataset_deletes_nothing_in_the_bucket(ada, bucket, theirs, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
         collection_delete(DATASETS, Dataset.objects.get(pk=bucket.dataset_id), actor=ada)
-    assert {one.key for one in theirs.everything()} == {"data/a.txt", "data/b/c.txt", "other.txt"}
+    assert {one.key for one in theirs.everything()} == {"data/a.txt", "data/b/c.txt", "data/empty/", "other.txt"}
     assert not Upload.objects.exists()
     assert buckets_forget(bucket.created_at) == 1
 
@@ -326,7 +342,7 @@ def test_a_scan_in_several_passes_lists_each_object_once(ada, mine, theirs, with
         theirs.put(f"data/n{number}", b"x")
     monkeypatch.setattr(scanning, "AT_ONCE", 2)
     made = register(with_token(ada), theirs).json()
-    now = iter(range(0, 10_000, 1_000))
+    now = iter(range(0, 20_000, 1_000))
     passes = 0
     while passes < 10:
         passes += 1
@@ -337,6 +353,24 @@ def test_a_scan_in_several_passes_lists_each_object_once(ada, mine, theirs, with
     assert passes > 2
     names = [one.path for one in files_in(DatasetVersion.objects.get())]
     assert names == ["a.txt", "b/c.txt", *(f"n{number}" for number in range(7))]
+
+
+def test_objects_that_stand_for_folders_end_a_pass_as_others_do(ada, mine, theirs, with_token, monkeypatch):
+    """A server could list such objects for ever."""
+    monkeypatch.setattr(scanning, "AT_ONCE", 2)
+    monkeypatch.setattr(S3Storage, "everything", lambda self, after="": map(_object, itertools.repeat("folder/")))
+    made = register(with_token(ada), theirs).json()
+    bucket_scan(uuid.UUID(made["id"]), clock=itertools.count(step=1_000).__next__)
+    found = Bucket.objects.get(pk=made["id"])
+    assert (found.state, found.scanned, found.last_path) == (State.SCANNING, 0, "folder/")
+
+
+def test_an_object_that_is_larger_than_any_file_may_be_is_left_out(ada, mine, theirs, with_token, monkeypatch):
+    found = [_object("a"), replace(_object("b"), size=(1 << 63) - 1)]
+    monkeypatch.setattr(S3Storage, "everything", lambda self, after="": iter(found))
+    made = scanned(with_token(ada), theirs)
+    assert (made.state, made.scanned, made.left_out) == (State.READY, 1, 1)
+    assert "at most 5,497,558,138,880" in made.left_out_first[0]["reason"]
 
 
 def test_more_objects_than_a_version_may_have_are_refused(ada, mine, theirs, with_token, settings):

@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 
 from apps.buckets.models import Bucket, State
-from apps.datasets import scanning
+from apps.datasets import scan_turns
 from apps.datasets.registering import FAILED_FOR, bucket_rescan, buckets_forget
-from apps.datasets.scanning import scan_in_turn
+from apps.datasets.scan_turns import scan_in_turn
 from apps.errors import Conflict
 from apps.namespaces.models import Namespace
 
@@ -27,18 +27,44 @@ def bucket(user, number: int, **more) -> Bucket:
     )  # fmt: skip
 
 
-def test_namespaces_take_turns_however_many_buckets_one_has(ada, bob, monkeypatch):
-    monkeypatch.setattr(scanning, "_TURNS", scanning.OrderedDict())
+def test_namespaces_take_turns_however_many_buckets_one_has(ada, bob):
     many = [bucket(ada, number) for number in range(5)]
     one = bucket(bob, 9)
     now = timezone.now()
-    assert [scan_in_turn(now) for _ in range(2)] == [many[0].pk, one.pk]
+    later = [now + timedelta(seconds=seconds) for seconds in range(5)]
+    assert [scan_in_turn(at) for at in later[:2]] == [many[0].pk, one.pk]
     Bucket.objects.filter(pk__in=[many[0].pk, one.pk]).update(next_look_at=now + timedelta(minutes=3))
-    assert scan_in_turn(now) == many[1].pk
+    assert scan_in_turn(later[2]) == many[1].pk
     Bucket.objects.filter(pk=one.pk).update(next_look_at=now)
-    assert scan_in_turn(now) == one.pk
+    assert scan_in_turn(later[3]) == one.pk
     Bucket.objects.update(next_look_at=None)
-    assert scan_in_turn(now) is None
+    assert scan_in_turn(later[4]) is None
+
+
+def test_two_workers_that_choose_at_once_take_up_scans_of_two_namespaces(ada, bob, monkeypatch):
+    many, one = [bucket(ada, number) for number in range(5)], bucket(bob, 9)
+    now = timezone.now()
+    others: list[object] = []
+    take = scan_turns._turn_take
+
+    def take_after_another(*given):
+        """Another worker has read the same, and is faster."""
+        monkeypatch.setattr(scan_turns, "_turn_take", take)
+        others.append(scan_in_turn(now))
+        return take(*given)
+
+    monkeypatch.setattr(scan_turns, "_turn_take", take_after_another)
+    assert scan_in_turn(now + timedelta(seconds=1)) == one.pk
+    assert others == [many[0].pk]
+
+
+def test_a_turn_goes_with_its_namespace_not_with_its_buckets(ada, bob):
+    first, second = bucket(ada, 1), bucket(bob, 2)
+    now = timezone.now()
+    assert scan_in_turn(now) == first.pk
+    first.delete()
+    bucket(ada, 0)
+    assert scan_in_turn(now + timedelta(seconds=1)) == second.pk
 
 
 def test_a_rescan_counts_as_a_scan(ada, settings):

@@ -8,13 +8,16 @@ import pytest
 import urllib3
 from django.utils import timezone
 
-from apps.datasets.models import DatasetVersion
+from apps.datasets.models import Dataset, DatasetVersion
+from apps.datasets.selectors import DATASETS
 from apps.jobs.models import Publication
 from apps.jobs.worker.publishing import publish
 from apps.stores import storage
 from apps.uploads.models import Upload
+from apps.uploads.selectors import storage_used
 from apps.uploads.services import uploads_sweep
 from apps.uploads.versioned.selectors import files_of
+from apps.uploads.versioned.services import collection_delete
 from tests.integration.jobs.test_job_publishes import content_of, launched, stored, succeed
 from tests.integration.jobs.world import task_of
 from tests.integration.sending import part, sha256
@@ -91,6 +94,21 @@ def test_a_server_that_goes_away_while_it_copies_publishes_later_and_nothing_bef
     assert Publication.objects.get().state == "collecting"
     publish(job.pk)
     assert content_of(DatasetVersion.objects.get()) == CONTENTS[0] | CONTENTS[1]
+
+
+def test_a_deleted_publication_counts_until_no_task_can_send_its_parts_again(
+    world, ada, django_capture_on_commit_callbacks
+):
+    job = sent_by_both(world, ada)
+    succeed(world, job)
+    version, before = DatasetVersion.objects.get(), storage_used(job.namespace)
+    with django_capture_on_commit_callbacks(execute=True):
+        collection_delete(DATASETS, Dataset.objects.get(), actor=ada)
+    use = storage_used(job.namespace)
+    assert (before.used - use.used, use.reserved - before.reserved) == (version.size, version.size)
+    Upload.objects.update(writable_until=timezone.now() - timedelta(seconds=1))
+    uploads_sweep(timezone.now())
+    assert storage_used(job.namespace).reserved == before.reserved
 
 
 def _away(*_):

@@ -85,3 +85,36 @@ def test_an_engine_that_does_not_answer_and_settings_that_contradict_are_finding
     assert "WRONG  placed: The cluster did not answer.\n       Wait." in said
     assert "WRONG  settings: YARDMASTER_DEFAULT_ENGINE='no such engine'" in said
     assert wrong == "2 things are not as it should be."
+
+
+@pytest.fixture
+def of_volumes(monkeypatch, tries):
+    """What an engine with volumes finds of them, or raises."""
+    found: list[Finding | Exception] = []
+
+    def check_volumes(self):
+        if isinstance(found[0], Exception):
+            raise found[0]
+        return found[0]
+
+    verbs = {"offers_volumes": lambda self: True, "keep_volumes": lambda *given: {}, "check_volumes": check_volumes}
+    for name, verb in verbs.items():
+        monkeypatch.setattr(PlacedEngine, name, verb, raising=False)
+    return found
+
+
+def test_volumes_without_their_class_are_said_with_the_remedy(of_volumes):
+    of_volumes.append(Finding(False, "The cluster has no StorageClass fast.", "Create it."))
+    said, wrong = doctor()
+    assert "WRONG  placed: The cluster has no StorageClass fast.\n       Create it.\n" in said
+    assert wrong == "1 thing is not as it should be."
+
+
+def test_volumes_that_could_not_be_checked_are_not_called_well(of_volumes):
+    of_volumes.append(Unavailable("The cluster did not answer.", remedy="Wait."))
+    assert "WRONG  placed: The engine could not check its volumes: The cluster did not answer.\n" in doctor()[0]
+
+
+def test_an_engine_that_offers_no_volumes_is_not_asked_about_them(of_volumes, monkeypatch):
+    monkeypatch.setattr(PlacedEngine, "offers_volumes", lambda self: False)
+    assert doctor()[1] == ""

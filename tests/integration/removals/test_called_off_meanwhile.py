@@ -8,12 +8,12 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services import user_change
 from apps.audit.models import AuditEvent
-from apps.errors import Conflict
+from apps.errors import Conflict, NotFound
 from apps.jobs import services
 from apps.jobs.engines import namespaces as places
 from apps.jobs.models import Job
 from apps.namespaces.models import EngineNamespace, Membership, Namespace, Role
-from apps.namespaces.services import team_create
+from apps.namespaces.services import member_remove, team_create
 from apps.removals.models import Data
 from apps.removals.services import namespace_remove, user_remove
 from tests.integration.jobs.conftest import sent, stores
@@ -103,6 +103,23 @@ def test_a_job_launched_while_its_namespace_is_removed_is_refused(world, ada, bo
     monkeypatch.setattr(services, "launch_warnings", slowly)
     with pytest.raises(Conflict):
         world.launch(ada, namespace=Namespace.objects.get(pk=team.pk))
+    assert not Job.objects.exists()
+
+
+def test_a_job_that_a_user_launches_while_they_are_taken_out_of_the_team_is_refused(
+    world, ada, bob, admin, monkeypatch
+):
+    team = team_create(slug="vision", title="", manager=bob, actor=admin)
+    Membership.objects.create(namespace=team, user=ada, role=Role.MEMBER)
+    reads = services.launch_warnings
+
+    def slowly(user, namespace, spec, engine):
+        member_remove(namespace=team, user=ada, actor=bob)
+        return reads(user, namespace, spec, engine)
+
+    monkeypatch.setattr(services, "launch_warnings", slowly)
+    with pytest.raises(NotFound):
+        world.launch(ada, namespace=team)
     assert not Job.objects.exists()
 
 

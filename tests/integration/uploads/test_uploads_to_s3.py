@@ -3,9 +3,11 @@ counts."""
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 import uuid
+import zipfile
 from datetime import timedelta
 
 import pytest
@@ -13,6 +15,7 @@ import urllib3
 from django.utils import timezone
 
 from apps.datasets.models import DatasetVersion
+from apps.namespaces.models import Quota
 from apps.namespaces.selectors import namespace_for
 from apps.stores import storage
 from apps.uploads import announcing, finishing, selectors
@@ -237,12 +240,24 @@ def test_a_tar_is_unpacked_into_the_store(client):
     upload, _ = _sent(client, {"data.tar.gz": out.getvalue()})
     assert complete(client, upload["id"], unpack=True).status_code == 202
     assert upload_finish(uuid.UUID(upload["id"]))
-    found = Upload.objects.get()
+    found = Upload.objects.get(pk=upload["id"])
     assert (found.state, found.file_count) == (State.COMPLETE, 3)
     for path, data in CONTENT.items():
         with storage().open_range(f"{found.key_prefix}/{path}") as stream:
             assert stream.read(len(data) + 1) == data
     assert len(list(storage().list_prefix(found.key_prefix))) == 3
+
+
+def test_an_encoding_that_a_sender_names_is_not_undone_when_the_file_is_read(client):
+    """Its header need not be signed. Undone twice, 8 MiB would be read as terabytes."""
+    data = gzip.compress(gzip.compress(b"x" * MIB))
+    upload = begin(client, {"f": data})
+    [signed] = _signed(client, upload, {"f": data})
+    signed["headers"]["Content-Encoding"] = "gzip, gzip"
+    assert _put(signed, data) == 200
+    assert complete(client, upload["id"]).status_code == 200
+    with storage().open_range(f"{Upload.objects.get().key_prefix}/f") as stream:
+        assert stream.read(len(data) + 1) == data
 
 
 def test_a_late_archive_takes_the_place_of_no_file_that_was_in_it_and_goes(client, ada):
@@ -257,8 +272,37 @@ def test_a_late_archive_takes_the_place_of_no_file_that_was_in_it_and_goes(clien
     with storage().open_range(f"{version.key_prefix}/data.zip") as body:
         assert body.read() == b"a file of this name"
     assert len(list(storage().list_prefix(version.key_prefix))) == 2
-    uploads_sweep(timezone.now() + 3 * ADDRESS_LIFE)
+    used = storage_used(namespace_for(ada, None))
+    kept = len(b"a file of this name") + 3
+    assert (used.used, used.reserved) == (kept, len(data)), "what may lie there is charged"
+    Upload.objects.update(writable_until=timezone.now() - timedelta(seconds=1))
+    uploads_sweep(timezone.now())
     assert list(storage().list_prefix(place)) == []
     assert len(list(storage().list_prefix(version.key_prefix))) == 2
     used = storage_used(namespace_for(ada, None))
-    assert (used.used, used.reserved) == (len(b"a file of this name") + 3, 0)
+    assert (used.used, used.reserved) == (kept, 0)
+
+
+def test_a_refused_archive_reserves_no_more_than_its_own_size(client, ada):
+    data = bytearray(zipped({"large": b"x" * MIB}))
+    data[data.index(b"large") + 12] ^= 0xFF
+    upload, _ = _sent(client, {"data.zip": bytes(data)})
+    assert complete(client, upload["id"], unpack=True).status_code == 422
+    assert storage_used(namespace_for(ada, None)).reserved == len(data)
+
+
+def test_archives_that_may_come_again_leave_no_more_than_the_quota(client, ada):
+    """Each holds a few bytes, and could be sent again after it was extracted."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("few", b"a")
+        archive.comment = b"c" * 60_000
+    data = out.getvalue()
+    Quota.objects.update_or_create(namespace=namespace_for(ada, None), defaults={"storage": len(data) * 3 // 2})
+    upload, _ = _sent(client, {"data.zip": data})
+    assert complete(client, upload["id"], unpack=True).status_code == 200
+    body = {"kind": "dataset", "files": [{"path": "data.zip", "size": len(data)}]}
+    assert client.post("/api/v1/uploads/", body).json()["code"] == "quota_full"
+    Upload.objects.filter(state=State.DELETING).update(writable_until=timezone.now() - timedelta(seconds=1))
+    uploads_sweep(timezone.now())
+    assert client.post("/api/v1/uploads/", body).status_code == 201

@@ -88,3 +88,19 @@ def test_all_inputs_together_have_so_much_time_and_the_first_record_is_always_re
     assert samples.sample_in(other, None, None, 0) is None
     assert len(parsed) == 1
     assert samples.sample_in(fitting, None, None, 5).fields[0].value == "7"
+
+
+@pytest.mark.parametrize(("patience", "read"), [(60.0, 20), (-1.0, 1)])
+def test_descriptions_are_looked_for_in_bounded_time(monkeypatch, patience: float, read: int):
+    opened: list[str] = []
+
+    def open_range(key: str) -> io.BytesIO:
+        opened.append(key)
+        return io.BytesIO(b"{}")
+
+    file = StoredFile("dataset.json", 2, "", "key")
+    monkeypatch.setattr(samples, "storage", lambda: SimpleNamespace(open_range=open_range))
+    monkeypatch.setattr(samples, "_files_of_inputs", lambda user, version: iter([[file]] * 20))
+    monkeypatch.setattr(samples, "PATIENCE", patience)
+    assert samples.classes_of(None, None) == []
+    assert len(opened) == read

@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 from apps.jobs.engines.configured import engine_named, engine_names
 from apps.jobs.engines.probes import try_now
 from apps.stores import storage
-from yardmaster.engines.base import Finding, Probe, Probes
+from yardmaster.engines.base import Finding, Probe, Probes, Volumes
 from yardmaster.errors import YardmasterError
 from yardmaster.storage.trial import store_try
 
@@ -62,3 +62,12 @@ def _of_engine(name: str) -> Iterator[Finding]:
     if isinstance(engine, Probes):
         for probe in Probe:
             yield try_now(engine, probe)
+    if isinstance(engine, Volumes) and engine.offers_volumes():
+        yield _of_volumes(engine)
+
+
+def _of_volumes(engine: Volumes) -> Finding:
+    try:
+        return engine.check_volumes()
+    except YardmasterError as error:
+        return Finding(None, f"The engine could not check its volumes: {error.message}", error.remedy)

@@ -248,6 +248,10 @@ class KubernetesEngine:
         """Where `volume_class` is set."""
         return bool(self.options.volume_class)
 
+    def check_volumes(self) -> Finding:
+        """Whether the cluster has the StorageClass; unknown where the portal may not read storage classes."""
+        return self._volumes.check_class()
+
     def keep_volumes(self, namespace_id: uuid.UUID, wanted: Mapping[VolumeKind, int]) -> dict[VolumeKind, VolumeState]:
         """Its PersistentVolumeClaims, with the events about those that are not as wanted."""
         return self._volumes.keep(namespace_id, wanted)

@@ -42,6 +42,7 @@ GROUPS: Mapping[str, tuple[str, str]] = {
     "RoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "rolebindings"),
     "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims"),
     "StatefulSet": ("/apis/apps/v1", "statefulsets"),
+    "StorageClass": ("/apis/storage.k8s.io/v1", "storageclasses"),
 }
 """Kind → where it is served."""
 
