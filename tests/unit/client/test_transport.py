@@ -95,6 +95,20 @@ def test_the_token_goes_to_the_portal_and_not_to_an_object_store(server: FlakySe
         assert server.asked[0].headers["authorization"] == "Bearer secret"
 
 
+def test_a_signed_address_of_the_portal_needs_no_token_and_is_not_logged(
+    server: FlakyServer, transport: Transport, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="httpx2")
+    server.answers = [(200, b"data"), (200, b"more")]
+    got: list[bytes] = []
+    transport.download(f"{server.url}/storage/objects/a?signature=1", lambda piece: got.append(bytes(piece)))
+    transport.download(f"{server.url}/api/v1/jobs/1/outputs/content/", lambda piece: got.append(bytes(piece)))
+    assert got == [b"data", b"more"]
+    assert ["authorization" in asked.headers for asked in server.asked] == [False, True]
+    assert "/outputs/content/" in caplog.text
+    assert "signature" not in caplog.text
+
+
 def test_a_download_that_is_interrupted_continues_where_it_stopped(server: FlakyServer, transport: Transport) -> None:
     with flaky_server() as store:
         store.answers = [
