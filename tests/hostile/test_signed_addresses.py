@@ -28,7 +28,7 @@ from tests.real.portal import ROOT
 from tests.real.scene import Scene, scene, until
 from tests.real.store_in_front import HANGS_UP, StoreInFront, store_in_front
 from yardmaster.storage.s3 import S3Storage
-from yardmaster_client import Job
+from yardmaster_client import Dataset, Job
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.s3, pytest.mark.tensorflow, pytest.mark.timeout(300)]
 
@@ -99,15 +99,20 @@ class Road:
         return found
 
     def version_of(self, dataset: str) -> str:
-        found = self.scene.client.datasets.find(dataset)
-        assert found is not None
-        assert found.latest is not None
-        return found.latest.id
+        latest = _found(self, dataset).latest
+        assert latest is not None
+        return latest.id
 
     def ended(self, job: Job) -> Job:
         ended = self.scene.ended(job, 200)
         self.written.add(f"the log of {job.name}", "\n".join(self.scene.lines(ended)))
         return ended
+
+
+def _found(road: Road, dataset: str) -> Dataset:
+    found = road.scene.client.datasets.find(dataset)
+    assert found is not None
+    return found
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -226,20 +231,22 @@ def _in_trouble(road: Road) -> None:
     new = road.folder / "new"
     new.mkdir()
     (new / "new.bin").write_bytes(os.urandom(9 * MIB))
+    theirs = _found(road, "theirs").id
     for status in (503, 403, HANGS_UP):
         with road.front.in_trouble(status):
             assert road.command("datasets", "upload", str(new), "--name", f"fails-{status}").returncode != 0
             assert road.command("datasets", "download", "raw", "--to", str(road.folder / "no")).returncode != 0
-            road.command("datasets", "rescan", "theirs")
             road.command("datasets", "check", "raw")
+            tried = road.front.met
+            road.api(f"datasets/{theirs}/rescan/", secret="KEYS")
+            until(lambda before=tried: road.front.met > before, what="the scan")
     for status in (503, HANGS_UP):  # while a task fetches what it reads, and sends what it has made
         _troubled_job(road, status)
 
 
 def _troubled_job(road: Road, status: int) -> None:
-    front = road.front
-    with front.in_trouble(status):
-        job_name, before = f"troubled-{status}", front.met
+    front, job_name = road.front, f"troubled-{status}"
+    before = front.met
     code = road.scene.put_code({"main.py": READS.replace("20", "21")}, job_name)
     with front.in_trouble(status):
         inputs = [{"dataset_version": road.version_of(name), "name": as_name, "mode": mode} for name, as_name, mode in (
