@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from tests.real.store_in_front import HANGS_UP, StoreInFront, store_in_front
 from yardmaster.storage.s3 import S3Storage
 from yardmaster_client import Dataset, Job
 
-pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.s3, pytest.mark.tensorflow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.s3, pytest.mark.tensorflow, pytest.mark.timeout(600)]
 
 MIB = 1 << 20
 LOUD = {
@@ -149,11 +150,12 @@ def _go(road: Road) -> None:
     road.did("datasets", "download", "raw", "--to", str(road.folder / "back"))
     _as_a_browser(road)
     _register(road)
-    job = _launch(road)
+    code = road.scene.put_code({"main.py": READS})
+    job = _launch(road, code)
     assert road.ended(job).phase == "SUCCEEDED", (road.scene.lines(job), job.message)
     _ask_for_everything(road, road.scene.client.jobs.get(job.id))
     _troubles_of_addresses(road)
-    _in_trouble(road) if road.is_s3 else _damaged(road)
+    _in_trouble(road, code) if road.is_s3 else _damaged(road, code)
     _served(road)
 
 
@@ -187,13 +189,13 @@ def _register(road: Road) -> None:
     road.did("datasets", "download", "theirs", "--to", str(road.folder / "theirs"))
 
 
-def _launch(road: Road, name: str = "reads") -> Job:
+def _launch(road: Road, code: str, name: str = "reads") -> Job:
     inputs = [
         {"dataset_version": road.version_of("raw"), "name": "copied"},
         {"dataset_version": road.version_of("theirs"), "name": "theirs"},
         {"dataset_version": road.version_of("shards"), "name": "streamed", "mode": "stream"},
     ]
-    return road.scene.launch(READS, name=name, inputs=inputs)
+    return road.scene.client.jobs.launch(road.scene.spec(code, name=name, inputs=inputs))
 
 
 def _ask_for_everything(road: Road, job: Job) -> None:
@@ -226,42 +228,47 @@ def _troubles_of_addresses(road: Road) -> None:
         assert _sent("DELETE", address) >= 400
 
 
-def _in_trouble(road: Road) -> None:
-    """The S3 server answers 503, hangs up, or says that addresses have expired, to each who uses it."""
+def _in_trouble(road: Road, code: str) -> None:
+    """The S3 server answers 503, says that addresses have expired, or hangs up, to each who uses it."""
     new = road.folder / "new"
     new.mkdir()
     (new / "new.bin").write_bytes(os.urandom(9 * MIB))
+    commands = (
+        ("datasets", "upload", str(new), "--name", "fails"),
+        ("datasets", "download", "raw", "--to", str(road.folder / "no")),
+        ("datasets", "check", "raw"),
+    )
     theirs = _found(road, "theirs").id
     for status in (503, 403, HANGS_UP):
-        with road.front.in_trouble(status):
-            assert road.command("datasets", "upload", str(new), "--name", f"fails-{status}").returncode != 0
-            assert road.command("datasets", "download", "raw", "--to", str(road.folder / "no")).returncode != 0
-            road.command("datasets", "check", "raw")
-            tried = road.front.met
+        with road.front.in_trouble(status), ThreadPoolExecutor(len(commands)) as pool:
             road.api(f"datasets/{theirs}/rescan/", secret="KEYS")
-            until(lambda before=tried: road.front.met > before, what="the scan")
-    for status in (503, HANGS_UP):  # while a task fetches what it reads, and sends what it has made
-        _troubled_job(road, status)
+            done = list(pool.map(lambda words: road.command(*words), commands))
+            assert all(one.returncode for one in done), [one.stderr[-500:] for one in done]
+    for status in (503, HANGS_UP):
+        _troubled_job(road, code, status)
 
 
-def _troubled_job(road: Road, status: int) -> None:
-    front, job_name = road.front, f"troubled-{status}"
-    before = front.met
-    code = road.scene.put_code({"main.py": READS.replace("20", "21")}, job_name)
-    with front.in_trouble(status):
-        inputs = [{"dataset_version": road.version_of(name), "name": as_name, "mode": mode} for name, as_name, mode in (
-            ("raw", "copied", "folder"), ("theirs", "theirs", "folder"), ("shards", "streamed", "stream"))]  # fmt: skip
-        job = road.scene.client.jobs.launch(road.scene.spec(code, name=job_name, inputs=inputs))
-        until(lambda: front.met >= before + 8, what="the task's requests")
+def _troubled_job(road: Road, code: str, status: int) -> None:
+    """The trouble meets a task that fetches what it reads, and then that sends what it has made."""
+    with road.front.in_trouble(status, "GET", "HEAD", besides="/code/"):  # which a launch reads
+        job = _launch(road, code, f"troubled-{status}")
+        _wait_for_more(road.front, 8)
+    with road.front.in_trouble(status, "PUT"):
+        _wait_for_more(road.front, 3)
     assert road.ended(job).phase == "SUCCEEDED"
 
 
-def _damaged(road: Road) -> None:
+def _wait_for_more(front: StoreInFront, count: int) -> None:
+    before = front.met
+    until(lambda: front.met >= before + count, what="requests that meet the trouble")
+
+
+def _damaged(road: Road, code: str) -> None:
     """A file of the folder is not what it was: the job that reads it fails, and so do a download and a check."""
     [file] = [one for one in (road.scene.portal.home / "objects").rglob("*large.bin") if one.is_file()]
     file.chmod(0o640)
     file.write_bytes(b"other bytes")
-    failed = road.ended(_launch(road, "fails"))
+    failed = road.ended(_launch(road, code, "fails"))
     assert (failed.phase, failed.reason) == ("FAILED", "CorruptInput")
     assert road.command("datasets", "download", "raw", "--to", str(road.folder / "no")).returncode != 0
     assert road.command("datasets", "check", "raw").returncode != 0

@@ -26,14 +26,18 @@ class StoreInFront:
     trouble: int | None = None
     methods: tuple[str, ...] = ("GET", "PUT", "POST", "HEAD", "DELETE")
     """Of the requests that meet the trouble."""
+    besides: str = ""
+    """In the path of those that do not."""
     asked: list[tuple[str, str]] = field(default_factory=list)
     met: int = 0
     """Requests that have met a trouble so far."""
 
     @contextmanager
-    def in_trouble(self, status: int, *methods: str) -> Iterator[None]:
-        """Answers `status` to requests of these methods, or of all; `HANGS_UP`: nothing."""
-        self.trouble, self.methods = status, methods or StoreInFront.methods
+    def in_trouble(self, status: int, *methods: str, besides: str = "") -> Iterator[None]:
+        """Answers `status` to requests of these methods, or of all; `HANGS_UP`: nothing. Not where the path has
+        `besides`."""
+        self.methods, self.besides = methods or StoreInFront.methods, besides
+        self.trouble = status
         try:
             yield
         finally:
@@ -64,8 +68,8 @@ class _Handler(BaseHTTPRequestHandler):
         front: StoreInFront = self.server.front  # type: ignore[attr-defined]
         front.asked.append((self.command, self.path))
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        trouble = front.trouble if self.command in front.methods else None
-        if trouble is None:
+        trouble, is_spared = front.trouble, front.besides and front.besides in self.path
+        if trouble is None or self.command not in front.methods or is_spared:
             self._pass_on(front.behind, body)
             return
         front.met += 1
