@@ -73,6 +73,8 @@ class Road:
         self.scene, self.front, self.is_s3, self.folder = one, front, is_s3, folder
         self.written = Written(one.portal.home)
         self.addresses: list[str] = []
+        self.forged: set[str] = set()
+        """Addresses that a test has changed, and that are refused."""
 
     def command(self, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
         """The command line, with everything that its libraries have to say."""
@@ -135,7 +137,8 @@ def road(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             made = Road(one, front, is_s3, folder)
             with made.written.watched():
                 _go(made)
-                made.addresses += [f"{front.url}{target}" for _, target in front.asked if lives(target) is not None]
+                asked = {f"{front.url}{target}" for _, target in front.asked if lives(target) is not None}
+                made.addresses += sorted(asked - made.forged)
             made.written.add("what MinIO says", (folder / "minio" / "minio.log").read_text(errors="replace"))
             yield made
 
@@ -222,8 +225,9 @@ def _troubles_of_addresses(road: Road) -> None:
         [now] = parse_qs(parts.query)[name]
         method = "PUT" if "/storage/parts/" in address or "checksum" in parts.query else "GET"
         for other in ("1", str(int(now) + 60)):
-            query = parts.query.replace(f"{name}={now}", f"{name}={other}")
-            assert _sent(method, urlunsplit(parts._replace(query=query))) in (400, 403), "a changed address works"
+            forged = urlunsplit(parts._replace(query=parts.query.replace(f"{name}={now}", f"{name}={other}")))
+            road.forged.add(forged)
+            assert _sent(method, forged) in (400, 403), "a changed address works"
         assert _sent("PUT", address, b"other bytes") >= 400
         assert _sent("DELETE", address) >= 400
 
