@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import stat
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -85,16 +87,25 @@ class Written:
                 leaks.append(f"{name}: {content[max(0, at - 200) : at + 100]!r}")
         return leaks
 
-    def _files(self, folder: Path) -> Iterator[tuple[str, bytes]]:
-        for file in folder.rglob("*"):
-            with contextlib.suppress(OSError):
-                if file.is_file() and not file.is_symlink() and not file.name.endswith((".bin", ".pb")):
-                    yield str(file.relative_to(self._home)), file.read_bytes()
+    def _files(self, folder: Path, seen: dict[str, tuple[int, int]] | None = None) -> Iterator[tuple[str, bytes]]:
+        """Files below the folder, some of which go meanwhile; with `seen` those that are new or were written since."""
+        seen = {} if seen is None else seen
+        for parent, _, names in os.walk(folder):  # passes over folders that go
+            for name in names:
+                file = Path(parent, name)
+                with contextlib.suppress(OSError):
+                    found = file.lstat()
+                    is_read = seen.get(str(file)) == (found.st_size, found.st_mtime_ns)
+                    if stat.S_ISREG(found.st_mode) and not is_read and file.suffix not in (".bin", ".pb"):
+                        yield str(file.relative_to(self._home)), file.read_bytes()
+                        seen[str(file)] = found.st_size, found.st_mtime_ns
 
     def _keep_files(self, ended: threading.Event) -> None:
-        while not ended.wait(0.3):
+        seen: dict[str, tuple[int, int]] = {}
+        while not ended.wait(0.2):
             for folder in LIVE:
-                self._live.update((f"(then) {name}", content) for name, content in self._files(self._home / folder))
+                files = self._files(self._home / folder, seen)
+                self._live.update((f"(then) {name}", content) for name, content in files)
 
     def _keep_messages(self) -> None:
         with redis.Redis(unix_socket_path=self._socket) as client, client.monitor() as monitor:
