@@ -19,6 +19,7 @@ import httpx2
 from yardmaster_client.connections import Body, NoAnswer
 from yardmaster_client.errors import NotReachable, PortalError, store_error
 from yardmaster_client.signed import Buffer, ObjectChanged, SignedAddresses
+from yardmaster_client.unsigned_logs import keep_unsigned
 
 _TRIES = 5
 _BUSY = {429, 502, 503, 504}
@@ -45,6 +46,7 @@ class Transport:
         self.url = url.rstrip("/")
         self.token = token
         self._sleep = sleep
+        keep_unsigned()
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._client = httpx2.Client(base_url=self.url, headers=headers, timeout=timeout)
         self._signed = SignedAddresses(max(timeout, 120.0))
@@ -111,8 +113,9 @@ class Transport:
         **params: Any,
     ) -> int:
         """Stream an answer into `write`; returns the number of bytes. Follows the redirect to the object. `address` is
-        an API path or a signed URL; the token goes to the portal alone. `etag`, `space`: as of `read_signed`."""
-        if address.startswith(("http://", "https://")) and not address.startswith(f"{self.url}/"):
+        an API path or a signed URL, of the portal too; the token goes to the API alone. `etag`, `space`: as of
+        `read_signed`."""
+        if address.startswith(("http://", "https://")) and not address.startswith(f"{self.url}/api/"):
             return self.read_signed(address, write, etag, space)
         total = 0
 

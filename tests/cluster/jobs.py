@@ -11,7 +11,7 @@ from typing import Any
 from tests.cluster.reach import Cluster, wait_for
 from yardmaster_client import Job, PortalError, Yardmaster
 
-SMALL = {"cpu": 0.2, "memory": "512Mi"}
+SMALL = {"cpu": 0.4, "memory": "512Mi"}
 TRAINS = 240.0
 """Seconds that a small training may take on a busy machine."""
 WAITS = """

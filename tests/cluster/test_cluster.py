@@ -11,7 +11,7 @@ import pytest
 from tests.cluster.pods import ended, pod, service
 from tests.cluster.reach import Cluster, Refused
 
-pytestmark = [pytest.mark.cluster, pytest.mark.alone]
+pytestmark = pytest.mark.cluster
 
 LOOK_AROUND = """
 import os, sys, yardmaster_runner

@@ -11,7 +11,7 @@ from tests.cluster.jobs import SMALL, TRAINS, WAITS, cleaned_up, ended, launch, 
 from tests.cluster.reach import DEVCLUSTER, Cluster, wait_for
 from yardmaster_client import Yardmaster
 
-pytestmark = [pytest.mark.alone, pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
 
 COUNTS = """
 import time
@@ -35,6 +35,7 @@ def restart(program: str) -> None:
         pytest.skip(f"only the development cluster's programs can be restarted here: {done.stderr[-300:]}")
 
 
+@pytest.mark.alone  # restarts the cluster's programs
 def test_the_api_server_and_etcd_restart_under_a_running_job(ada: Yardmaster, cluster: Cluster):
     job = launch(ada, COUNTS)
     wait_for("the first lines", lambda: "line 5" in text_of(ada, job), TRAINS)
@@ -67,6 +68,7 @@ def test_what_is_deleted_behind_the_portals_back_is_told_and_leaves_nothing(
     assert "begun" in text_of(ada, job)
 
 
+@pytest.mark.alone  # takes more than half of the node
 def test_two_jobs_that_each_fit_half_run_one_after_the_other(ada: Yardmaster):
     """Each needs more than half of the machine: neither waits for the other with its own half taken."""
     roles = {"worker": {"replicas": 3, **SMALL, "cpu": 0.35}}

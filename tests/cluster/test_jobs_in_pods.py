@@ -116,7 +116,7 @@ def test_two_users_see_nothing_of_each_other(ada: Yardmaster, bob: Yardmaster, p
 
 
 def test_servers_in_pods_are_driven_from_a_pod_with_the_runs_label(ada: Yardmaster, cluster: Cluster):
-    task = {"cpu": 0.2, "memory": "1Gi"}
+    task = {"cpu": 0.3, "memory": "1Gi"}
     roles = {"ps": {"replicas": 1, **task}, "worker": {"replicas": 2, **task}}
     servers = ada.jobs.launch({"name": "servers", "strategy": "in_graph", "roles": roles, "max_runtime": 600})
     wait_for("all serve", lambda: "serves at" in text_of(ada, servers, "worker", 1), TRAINS)

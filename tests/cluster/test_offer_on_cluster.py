@@ -25,7 +25,6 @@ from yardmaster.engines.base import Probe
 from yardmaster.engines.kubernetes import KubernetesEngine
 
 pytestmark = [
-    pytest.mark.alone,
     pytest.mark.cluster,
     pytest.mark.slow,
     pytest.mark.timeout(400),
@@ -152,6 +151,7 @@ class TestMakeUp:
         assert cluster.namespaces(prefix) == []
 
 
+@pytest.mark.alone  # looks at what is there of the whole cluster, and trains
 @pytest.mark.timeout(800)
 @pytest.mark.parametrize("end", ["Ctrl-C", "to its end"])
 def test_a_demonstration_leaves_nothing_on_the_cluster(cluster: Cluster, prefix: str, told: dict[str, str], end: str):

@@ -25,7 +25,7 @@ from yardmaster.lifecycle.phases import ABSENT, Observation, Phase, TaskPhase, W
 from yardmaster.lifecycle.plan import Move, Remembered, Step, TakeBack, Timing, Wait, plan
 from yardmaster.queueing.ledger import Quota
 
-pytestmark = [pytest.mark.cluster, pytest.mark.alone]
+pytestmark = pytest.mark.cluster
 
 TINY = Resources(cpu=0.05, memory=128 << 20)
 PATIENCE = 60.0
@@ -56,6 +56,7 @@ def cordoned(cluster: Cluster) -> Iterator[None]:
             cluster.kubectl("uncordon", node)
 
 
+@pytest.mark.alone  # takes more than half of the node
 def test_half_a_gang_goes_back_to_the_queue_and_leaves_the_node(cluster: Cluster, on_cluster: ClusterHarness, key):
     """Two tasks that fit in sum on no node together, as where others took the room after it was counted."""
     engine = on_cluster.engine
@@ -80,6 +81,7 @@ def test_half_a_gang_goes_back_to_the_queue_and_leaves_the_node(cluster: Cluster
     assert engine.observe([key])[key] == ABSENT
 
 
+@pytest.mark.alone  # closes the node for all others
 def test_a_cordoned_node_is_said_and_a_drain_moves_a_task_that_says_so(cluster: Cluster, on_cluster: ClusterHarness):
     engine, key = on_cluster.new_engine(watch=True), on_cluster.new_key()
     try:

@@ -11,7 +11,7 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
@@ -32,7 +32,7 @@ from yardmaster.storage.base import (
 )
 from yardmaster.storage.s3_guard import GuardedPool
 from yardmaster.storage.s3_listing import all_of, name_of, objects_in, text_of
-from yardmaster.storage.s3_signing import Call, Credentials, presigned_url
+from yardmaster.storage.s3_signing import Call, Credentials, signed_request
 
 CONNECT_SECONDS, READ_SECONDS = 5, 30
 FOREIGN_SECONDS = 10
@@ -40,7 +40,6 @@ FOREIGN_SECONDS = 10
 PAUSE_SECONDS = 0.2
 """Before the second try; twice as long before the next."""
 _TRIES = 3
-_OWN_CALL = timedelta(minutes=1)
 _LISTED_AT_ONCE = 1000
 _LONGEST_CODE, _LONGEST_MESSAGE = 100, 500
 _UPLOAD_ID = re.compile(r"(?!.*\.\.)[\w.~+/=-]{1,1024}", re.ASCII)
@@ -256,8 +255,10 @@ class S3Client:
     def _call(self, what: str, call: Call, body: bytes | None = None) -> ElementTree.Element:
         """The XML of the answer (an empty element where there is none)."""
         with errors_translated(what):
-            url = presigned_url(self._endpoint.origin, call, self._credentials, _OWN_CALL, datetime.now(UTC))
-            answer = self._http.request(call.method, url, body=body, headers=dict(call.headers))
+            url, headers = signed_request(
+                self._endpoint.origin, call, self._credentials, body or b"", datetime.now(UTC)
+            )
+            answer = self._http.request(call.method, url, body=body, headers=headers)
             found = _element(answer)
         # A completion that fails late is a 200 that holds an error.
         if answer.status >= 300 or name_of(found) == "Error":

@@ -1,8 +1,9 @@
-"""Presigned S3 requests: AWS Signature Version 4 in the query, with the headers that the sender must send.
+"""Signed S3 requests: AWS Signature Version 4 in the query, for others, with the headers that the sender must send; or
+in the headers, for the portal's own.
 
 `minio` presigns without headers, so that anyone who has such an address could send as much as they like; here the
 length is part of the signature. The rules are those of the AWS documentation, "Authenticating Requests: Using Query
-Parameters". Pure.
+Parameters" and "Using the Authorization Header". Pure.
 """
 
 from __future__ import annotations
@@ -48,26 +49,65 @@ def presigned_url(endpoint: str, call: Call, credentials: Credentials, expires: 
     """
     if not timedelta() < expires <= MAX_EXPIRY:
         raise ValueError(f"an address lives more than 0 seconds and at most {MAX_EXPIRY}, not {expires}")
-    stamp = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
-    scope = f"{stamp[:8]}/{credentials.region}/s3/aws4_request"
-    headers = {"host": _host(endpoint)} | {name.lower(): value.strip() for name, value in call.headers.items()}
-    names = ";".join(sorted(headers))
+    stamp = _stamp(now)
+    headers = _signed_headers(endpoint, call.headers)
     query = _encoded(
         {
             **call.query,
             "X-Amz-Algorithm": _ALGORITHM,
-            "X-Amz-Credential": f"{credentials.access_key}/{scope}",
+            "X-Amz-Credential": f"{credentials.access_key}/{_scope(stamp, credentials)}",
             "X-Amz-Date": stamp,
             "X-Amz-Expires": str(int(expires.total_seconds())),
-            "X-Amz-SignedHeaders": names,
+            "X-Amz-SignedHeaders": ";".join(headers),
         }
     )
-    path = f"/{_quoted(call.bucket)}/{_key_quoted(call.key)}" if call.key else f"/{_quoted(call.bucket)}"
-    lines = [call.method, path, query, *(f"{name}:{headers[name]}" for name in sorted(headers)), "", names]
-    request = "\n".join([*lines, "UNSIGNED-PAYLOAD"])
-    text = "\n".join([_ALGORITHM, stamp, scope, hashlib.sha256(request.encode()).hexdigest()])
-    signature = hmac.new(_key(credentials, stamp[:8]), text.encode(), hashlib.sha256).hexdigest()
-    return f"{endpoint}{path}?{query}&X-Amz-Signature={signature}"
+    signature = _signature(call, query, headers, "UNSIGNED-PAYLOAD", stamp, credentials)
+    return f"{endpoint}{_path(call)}?{query}&X-Amz-Signature={signature}"
+
+
+def signed_request(
+    endpoint: str, call: Call, credentials: Credentials, body: bytes, now: datetime
+) -> tuple[str, dict[str, str]]:
+    """The address and the headers of a call that the portal makes itself, with this body. The headers sign it, so that
+    the address may stand in a log and in an error: HTTP libraries write it there."""
+    stamp, digest = _stamp(now), hashlib.sha256(body).hexdigest()
+    own = {**call.headers, "x-amz-date": stamp, "x-amz-content-sha256": digest}
+    headers, query = _signed_headers(endpoint, own), _encoded(call.query)
+    signature = _signature(call, query, headers, digest, stamp, credentials)
+    credential = f"{credentials.access_key}/{_scope(stamp, credentials)}"
+    own["Authorization"] = (
+        f"{_ALGORITHM} Credential={credential}, SignedHeaders={';'.join(headers)}, Signature={signature}"
+    )
+    return f"{endpoint}{_path(call)}" + (f"?{query}" if query else ""), own
+
+
+def _signature(
+    call: Call, query: str, headers: Mapping[str, str], content: str, stamp: str, credentials: Credentials
+) -> str:
+    """`headers` in the order of their names; `content` is the SHA-256 of the body, or says that it is not signed."""
+    rows = [f"{name}:{value}" for name, value in headers.items()]
+    request = "\n".join([call.method, _path(call), query, *rows, "", ";".join(headers), content])
+    scope, digest = _scope(stamp, credentials), hashlib.sha256(request.encode()).hexdigest()
+    text = "\n".join([_ALGORITHM, stamp, scope, digest])
+    return hmac.new(_key(credentials, stamp[:8]), text.encode(), hashlib.sha256).hexdigest()
+
+
+def _stamp(now: datetime) -> str:
+    return now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+def _scope(stamp: str, credentials: Credentials) -> str:
+    return f"{stamp[:8]}/{credentials.region}/s3/aws4_request"
+
+
+def _signed_headers(endpoint: str, headers: Mapping[str, str]) -> dict[str, str]:
+    """All of them and the host, in the order of their names."""
+    named = {"host": _host(endpoint)} | {name.lower(): value.strip() for name, value in headers.items()}
+    return dict(sorted(named.items()))
+
+
+def _path(call: Call) -> str:
+    return f"/{_quoted(call.bucket)}/{_key_quoted(call.key)}" if call.key else f"/{_quoted(call.bucket)}"
 
 
 @lru_cache(maxsize=64)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from yardmaster_client.cli.output import Json, Namespace, notes, print_json, print_table, size, visible
 from yardmaster_client.errors import PortalError
+from yardmaster_client.models import Dataset
 from yardmaster_client.names import find_item
 from yardmaster_client.portal import Yardmaster
 
@@ -47,6 +48,8 @@ def rescan(
     with Yardmaster.from_environment() as portal:
         item = find_item(portal.datasets, reference, namespace)
         _tell(_waited(portal, portal.bucket_rescan(item.id, secret=secret)["id"]), as_json)
+        if not as_json:
+            _tell_version(item, portal.datasets.get(item.id))
 
 
 def list_buckets(as_json: Json = False) -> None:
@@ -88,6 +91,12 @@ def _waited(portal: Yardmaster, bucket_id: str) -> dict[str, Any]:
                 notes().print(Text(visible(f"{why} The scan continues in a moment.")), style="dim")
 
         return portal.bucket_wait(bucket_id, tell)
+
+
+def _tell_version(before: Dataset, now: Dataset) -> None:
+    old, new = (one.latest.number if one.latest else 0 for one in (before, now))
+    is_new = f"{now.name}@{new} is there."
+    notes().print(Text(is_new if new > old else f"Nothing has changed: {now.name}@{new} is still the newest version."))
 
 
 def _tell(bucket: dict[str, Any], as_json: bool) -> None:

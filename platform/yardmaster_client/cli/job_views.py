@@ -34,7 +34,7 @@ def print_job(job: Job, tasks: Sequence[Mapping[str, Any]]) -> None:
             ("name", job.name),
             ("id", job.id),
             ("phase", _state(job.phase, job.queue_state)),
-            ("why", Text(_sentence(job.reason, job.message, job.remedy))),
+            ("why", Text(_why(job.phase, job.reason, job.message, job.remedy))),
             ("progress", _step(job)),
             ("attempt", job.attempt),
             ("strategy", f"{job.strategy}: {shape}"),
@@ -88,7 +88,7 @@ def print_why(found: Mapping[str, Any]) -> None:
     """What `jobs why` says."""
     out().print(
         _state(found["phase"], found.get("queue_state")),
-        Text(_sentence(found["reason"], found["message"], found["remedy"])),
+        Text(_why(found["phase"], found["reason"], found["message"], found["remedy"])),
     )
     _print_numbers(found.get("numbers", ()))
     if found.get("position") is not None:
@@ -110,7 +110,7 @@ def print_why(found: Mapping[str, Any]) -> None:
 
 def verdict_of(job: Job) -> Text:
     """One line: the phase, and why."""
-    sentence = _sentence(job.reason, job.message, job.remedy)
+    sentence = _why(job.phase, job.reason, job.message, job.remedy)
     return Text.assemble(
         (job.phase, PHASE_COLOURS.get(job.phase, "")), f" {job.name}", f": {sentence}" if sentence else ""
     )
@@ -136,6 +136,12 @@ def _amount(resource: str, value: float | None) -> str:
     if value is None:
         return ""
     return size(value) if resource in ("memory", "storage") else f"{value:g}"
+
+
+def _why(phase: str, reason: str, message: str, remedy: str) -> str:
+    """The reason's code stands first, unless it only repeats the phase."""
+    code = "" if reason.upper() == phase else f"{reason}:" if reason and message else reason
+    return _sentence(code, message, remedy)
 
 
 def _sentence(*parts: str) -> str:

@@ -17,6 +17,8 @@ from yardmaster_client.portal import Yardmaster
 app = typer.Typer(help="Secrets of a namespace, for its jobs. Values cannot be read again.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="Letters, digits and _, such as AWS_SECRET_KEY.")]
 
+_OF_TASKS = "Tasks that start from now on get this value."
+
 
 def register(parent: typer.Typer) -> None:
     parent.add_typer(app, name="secrets")
@@ -59,7 +61,8 @@ def set_secret(
         body["value"] = _text_of(file) if file is not None else _asked(f"Value of {name}")
     with Yardmaster.from_environment() as portal:
         portal.secret_set(_namespace_id(portal, namespace), name, body)
-    notes().print(Text(f"Secret {name} is set. Tasks that start from now on get this value."))
+    use = "Name it with `yardmaster datasets register --secret`." if bucket_keys else _OF_TASKS
+    notes().print(Text(f"Secret {name} is set. {use}"))
 
 
 @app.command("delete")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,12 +22,18 @@ UPLOAD = {
 }  # fmt: skip
 
 
+def version(number: int) -> SimpleNamespace:
+    """The dataset, with this as its newest version."""
+    return SimpleNamespace(id="d1", name="big", latest=SimpleNamespace(number=number))
+
+
 class Portal:
     """Answers as a portal would, and notes what it was asked."""
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
-        self.datasets = None
+        self.datasets = SimpleNamespace(get=lambda _: self.dataset)
+        self.dataset = version(2)
 
     def __enter__(self) -> Portal:
         return self
@@ -62,7 +69,7 @@ class Portal:
 def portal(monkeypatch: pytest.MonkeyPatch) -> Portal:
     made = Portal()
     monkeypatch.setattr(Yardmaster, "from_environment", lambda: made)
-    monkeypatch.setattr(buckets, "find_item", lambda *_: SimpleNamespace(id="d1"))
+    monkeypatch.setattr(buckets, "find_item", lambda *_: version(1))
     return made
 
 
@@ -106,3 +113,25 @@ def test_unfinished_uploads_are_listed_and_discarded(portal: Portal, capsys: pyt
     assert "u1" in capsys.readouterr().out
     assert run(["uploads", "discard", "u1", "u2"]) == 0
     assert portal.asked == [{"namespace": "ada"}, "u1", "u2"]
+
+
+def test_a_scan_again_says_whether_there_is_a_new_version(portal: Portal, capsys: pytest.CaptureFixture[str]):
+    assert run(["datasets", "rescan", "big"]) == 0
+    assert "big@2 is there." in capsys.readouterr().err
+    portal.dataset = version(1)
+    assert run(["datasets", "rescan", "big"]) == 0
+    assert "Nothing has changed: big@1 is still the newest version." in capsys.readouterr().err
+
+
+def test_keys_of_a_bucket_are_said_to_be_for_registering(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    portal = Portal()
+    portal.namespaces = lambda: [SimpleNamespace(id="n1", personal=True, role="manager")]  # type: ignore[attr-defined]
+    portal.secret_set = lambda *asked: portal.asked.append(asked)  # type: ignore[attr-defined]
+    monkeypatch.setattr(Yardmaster, "from_environment", lambda: portal)
+    for words, said in (([], "Tasks that start from now on"), (["--bucket-keys"], "datasets register --secret")):
+        monkeypatch.setattr("sys.stdin", io.StringIO("access\nsecret\n"))
+        assert run(["secrets", "set", "KEYS", *words]) == 0
+        assert said in capsys.readouterr().err
+    assert portal.asked[1][2] == {"kind": "s3", "access_key": "access", "secret_key": "secret"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from yardmaster_client.cli.job_views import print_job
+from yardmaster_client.cli.job_views import print_job, verdict_of
 from yardmaster_client.models import Job
 
 
@@ -24,3 +24,19 @@ def test_while_its_servers_are_up_their_address_is_shown(capsys: pytest.CaptureF
 
 def test_else_there_is_no_word_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert "connect to" not in shown(capsys)
+
+
+@pytest.mark.parametrize(
+    ("phase", "reason", "message", "remedy", "expected"),
+    [
+        ("SUCCEEDED", "Succeeded", "Worker 0 completed successfully.", "", "Worker 0 completed successfully."),
+        ("FAILED", "BadData", "x.csv, row 2.", "Correct it.", "BadData: x.csv, row 2. Correct it."),
+        ("FAILED", "BadData", "", "", "BadData"),
+        ("STOPPED", "Stopped", "", "", ""),
+    ],
+)
+def test_the_reason_is_a_code_before_what_it_means_and_repeats_no_phase(
+    phase: str, reason: str, message: str, remedy: str, expected: str
+) -> None:
+    job = Job("0193", "reads", phase, reason=reason, message=message, remedy=remedy)
+    assert verdict_of(job).plain == f"{phase} reads" + (f": {expected}" if expected else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import closing
 
 import httpx2
 import pytest
@@ -93,6 +94,40 @@ def test_the_token_goes_to_the_portal_and_not_to_an_object_store(server: FlakySe
         assert b"".join(got) == b"datadata"
         assert ["authorization" in asked.headers for asked in store.asked] == [False, False]
         assert server.asked[0].headers["authorization"] == "Bearer secret"
+
+
+def test_a_signed_address_of_the_portal_needs_no_token_and_is_not_logged(
+    server: FlakyServer, transport: Transport, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="httpx2")
+    server.answers = [(200, b"data"), (200, b"more")]
+    got: list[bytes] = []
+    transport.download(f"{server.url}/storage/objects/a?signature=1", lambda piece: got.append(bytes(piece)))
+    transport.download(f"{server.url}/api/v1/jobs/1/outputs/content/", lambda piece: got.append(bytes(piece)))
+    assert got == [b"data", b"more"]
+    assert ["authorization" in asked.headers for asked in server.asked] == [False, True]
+    assert "/outputs/content/" in caplog.text
+    assert "signature" not in caplog.text
+
+
+def test_what_libraries_log_of_a_redirect_and_behind_a_proxy_has_no_signature(
+    server: FlakyServer, transport: Transport, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("", "httpx2", "httpcore2", "urllib3"):
+        caplog.set_level("DEBUG", logger=name)
+    with flaky_server() as store:
+        store.answers = [(200, b"data"), (200, b"")]
+        server.answers = [(302, f"{store.url}/object?X-Amz-Signature=1&X-Amz-Date=2".encode())]
+        transport.download("code-versions/1/files/content/", lambda piece: None, path="a.py")
+        monkeypatch.setenv("http_proxy", store.url)
+        monkeypatch.setenv("no_proxy", "")
+        with closing(Transport("http://portal.example")) as behind:
+            behind.put_part("http://store.example/object?expires=1&signature=2", b"data", {})
+        assert [one.path.rpartition("=")[2] for one in store.asked] == ["2", "2"]
+    assert "/files/content/" in caplog.text
+    assert "/object?…" in caplog.text
+    assert '"PUT http://store.example/object?… ' in caplog.text, "the libraries have written nothing"
+    assert "ignature" not in caplog.text
 
 
 def test_a_download_that_is_interrupted_continues_where_it_stopped(server: FlakyServer, transport: Transport) -> None:

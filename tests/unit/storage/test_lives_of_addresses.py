@@ -1,0 +1,60 @@
+"""How long signed addresses live is said in the source, never in a request: each call that makes one names a constant
+of at most a quarter of an hour, or passes on what its own caller named.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from yardmaster.storage.base import MAX_EXPIRY
+
+ROOT = Path(__file__).resolve().parents[3]
+SOURCES = {"platform/yardmaster": "platform", "platform/portal": "platform", "apps": ".", "celery_worker": "."}
+"""The folders of what has keys to sign with, and where their modules' names begin."""
+PLACE = {
+    "read_url": 1, "part_url": None, "object_url": None, "presigned_url": 3, "read_address": 1, "part_address": 1,
+}  # fmt: skip
+"""What makes addresses, and which argument is the life; None: only by its name."""
+THEIRS = {"get_presigned_url", "presigned_get_object", "presigned_put_object", "presigned_post_policy"}
+"""What `minio` has for it, up to seven days."""
+PASS_ON = {"yardmaster.storage.local", "yardmaster.storage.s3", "apps.buckets.access"}
+
+
+def calls() -> Iterator[tuple[str, ast.Call, str]]:
+    """The module, the call and the name of what is called."""
+    for folder, root in SOURCES.items():
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            module = ".".join(file.relative_to(ROOT / root).with_suffix("").parts)
+            for node in ast.walk(ast.parse(file.read_text())):
+                if isinstance(node, ast.Call):
+                    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                    yield module, node, name
+
+
+MAKING = [(module, call, name) for module, call, name in calls() if name in PLACE]
+
+
+def test_the_calls_are_found_and_none_is_one_of_the_s3_librarys_own():
+    assert len(MAKING) >= 12
+    assert {name for _, _, name in MAKING} == set(PLACE)
+    assert [(module, name) for module, _, name in calls() if name in THEIRS] == []
+
+
+@pytest.mark.parametrize(("module", "call", "name"), MAKING, ids=[f"{one[0]}:{one[1].lineno}" for one in MAKING])
+def test_a_call_says_itself_how_long_the_address_lives(module: str, call: ast.Call, name: str):
+    place = PLACE[name]
+    named = {one.arg: one.value for one in call.keywords}
+    life = named["expires"] if place is None or len(call.args) <= place else call.args[place]
+    assert isinstance(life, ast.Name), ast.unparse(life)
+    if life.id == "expires":
+        assert module in PASS_ON
+    else:
+        value = getattr(importlib.import_module(module), life.id)
+        assert life.id.isupper()
+        assert timedelta() < value <= MAX_EXPIRY == timedelta(minutes=15)
