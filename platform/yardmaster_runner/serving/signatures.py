@@ -7,6 +7,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 DEFAULT = "serving_default"
 PREDICT = "tensorflow/serving/predict"
+CLASSIFY = "tensorflow/serving/classify"
+REGRESS = "tensorflow/serving/regress"
 
 DTYPES = {
     "float16": "DT_HALF", "bfloat16": "DT_BFLOAT16", "float32": "DT_FLOAT", "float64": "DT_DOUBLE",
@@ -61,11 +63,12 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Signature:
-    """One way to call the model."""
+    """One way to call the model. `method` is the one that the SavedModel names."""
 
     name: str
     inputs: Mapping[str, Tensor]
     outputs: Mapping[str, Tensor]
+    method: str = PREDICT
 
     def words(self) -> str:
         return "; ".join(one.words() for one in self.inputs.values()) or "no input"
@@ -74,7 +77,7 @@ class Signature:
         return {
             "inputs": {name: one.to_json() for name, one in self.inputs.items()},
             "outputs": {name: one.to_json() for name, one in self.outputs.items()},
-            "method_name": PREDICT,
+            "method_name": self.method,
         }
 
 
@@ -86,6 +89,16 @@ def chosen(signatures: Mapping[str, Signature], name: str) -> Signature:
         known = ", ".join(sorted(signatures)[:20])
         raise BadRequest("The model has no signature %s. Its signatures: %s." % (shortened(name), known))
     return signatures[name]
+
+
+def with_method(signatures: Mapping[str, Signature], name: str, method: str, verb: str) -> Signature:
+    """As `chosen`, of signatures of this method alone. Raises `BadRequest`."""
+    found = chosen(signatures, name)
+    if found.method != method:
+        fitting = ", ".join(sorted(one.name for one in signatures.values() if one.method == method)[:20])
+        message = "The signature %s has the method %s; :%s needs %s. Signatures with it: %s."
+        raise BadRequest(message % (found.name, shortened(found.method), verb, method, fitting or "none"))
+    return found
 
 
 def metadata(model: str, version: str, signatures: Mapping[str, Signature]) -> Dict[str, Any]:
