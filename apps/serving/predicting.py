@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from apps.api.inflating import inflated
 from apps.errors import NotFound, TooLarge, Unprocessable
+from apps.registry.models import ModelVersion
 from apps.serving.addresses import address_of
 from apps.serving.dialing import MOST_ANSWER, MOST_BODY, AnswerTooLarge, NotReached, Reply, TooSlow, dial
 from apps.serving.models import Service
@@ -137,12 +138,16 @@ def _require_ready(service: Service) -> None:
     if found.state is State.FAILED:
         raise Unavailable(f"The service failed. {found.message}".strip(), remedy=found.remedy)
     if not found.runs:
-        raise Unavailable("The model is not served now.", remedy=_START)
+        raise not_served(service.version)
     waits = "waits in the queue" if found.state is State.QUEUED else "is starting"
     raise _not_ready(f"The service {waits}. {found.message}".strip())
 
 
-_START = "Start it on the model's page, with `yardmaster models serve`, or with POST /api/v1/services/."
+def not_served(version: ModelVersion) -> Unavailable:
+    """What a request is told of a version without a running service."""
+    name, number = version.parent.name, version.number
+    start = f"Start it on its page, with `yardmaster models serve {name}@{number}`, or with POST /api/v1/services/."
+    return Unavailable(f"Version {number} of {name} is not served now.", remedy=start)
 
 
 def _not_ready(message: str) -> Unavailable:
