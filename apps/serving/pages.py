@@ -6,7 +6,6 @@ works without a script. Looking at it starts nothing.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -33,10 +32,9 @@ from apps.serving.predicting import predict, signatures_of
 from apps.serving.results import outputs_of
 from apps.serving.samples import classes_of, sample_in
 from apps.serving.selectors import service_of
+from apps.serving.start_form import StartForm, left_in
 from apps.serving.state import Situation, State, situation_of
 from yardmaster.errors import YardmasterError
-
-LIMITS = ((900, "15 minutes"), (3600, "1 hour"), (14_400, "4 hours"))
 
 
 @login_required
@@ -49,16 +47,19 @@ def try_page(request: HttpRequest, version_id: UUID) -> HttpResponse:
 @login_required
 @require_POST
 def try_start(request: HttpRequest, version_id: UUID) -> HttpResponse:
-    version = model_version_for(user_of(request), version_id)
-    chosen = request.POST.get("idle_limit", "")
-    limit = timedelta(seconds=int(chosen)) if chosen in {str(one) for one, _ in LIMITS} else None
+    user = user_of(request)
+    version = model_version_for(user, version_id)
+    form = StartForm(request.POST, user=user)
+    if not form.is_valid():
+        return _panel(request, version, start=form)
     try:
         confirmed = request.POST.get(FIELD) == "1"
-        services.service_start(user=user_of(request), version=version, idle_limit=limit, confirmed=confirmed)
+        services.service_start(user=user, version=version, confirmed=confirmed, **form.wanted)
     except ForeignModel as error:
-        return _panel(request, version, asks=error.detail, chosen=chosen)
+        return _panel(request, version, asks=error.detail, start=form)
     except (DomainError, YardmasterError) as error:
-        return _panel(request, version, error=_words(error))
+        form.add_refusal(error)
+        return _panel(request, version, start=form)
     return _after(request, version)
 
 
@@ -121,8 +122,11 @@ def _panel(request: HttpRequest, version: ModelVersion, *, error: str = "", **mo
     now = situation_of(service, timezone.now()) if service else Situation(State.STOPPED)
     context = {
         "version": version, "model": version.parent, "service": service, "now": now, "error": error,
-        "limits": LIMITS, "moment": timezone.now(), **more,
+        "moment": timezone.now(), **more,
     }  # fmt: skip
+    if not now.runs:
+        user = user_of(request)
+        context |= {"start": more.get("start") or StartForm(user=user), "left": left_in(version.parent.namespace)}
     if service is not None and now.state is State.READY:
         context |= _form(request, version, service)
     is_part = "HX-Request" in request.headers
