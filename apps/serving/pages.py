@@ -113,7 +113,7 @@ def _predicted(request: HttpRequest, version: ModelVersion) -> Any:
     if form is None:
         raise NotFilled("The model has no such signature any more. Reload the page.")
     files = {name: file.read(MOST_BODY) for name, file in request.FILES.items() if isinstance(file, UploadedFile)}
-    reply = predict(service, request_of(form, dict(request.POST.lists()), files))
+    reply = predict(service, request_of(form, dict(request.POST.lists()), files), form.verb)
     return outputs_of(reply.body, classes_of(user_of(request), version))
 
 

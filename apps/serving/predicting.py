@@ -91,10 +91,11 @@ def unpacked(body: bytes, encoding: str) -> bytes:
     return inflated(body, usual, MOST_BODY, "examples", "Send fewer examples.")
 
 
-def predict(service: Service, body: bytes) -> Reply:
-    """`:predict` of the model that the service has. Raises `Unprocessable` with the model server's words."""
+def predict(service: Service, body: bytes, verb: str = "predict") -> Reply:
+    """`:predict`, `:classify` or `:regress` of the model that the service has. Raises `Unprocessable` with the model
+    server's words."""
     version = service.version
-    path = f"/v1/models/{quote(version.parent.name, safe='')}/versions/{version.number}:predict"
+    path = f"/v1/models/{quote(version.parent.name, safe='')}/versions/{version.number}:{verb}"
     reply = service_call(service, "POST", path, body)
     if reply.status == 503:
         raise Unavailable(error_of(reply), remedy="Try again in a while, or serve the model with more memory.")
