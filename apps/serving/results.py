@@ -67,9 +67,8 @@ def outputs_of(body: bytes, classes: Sequence[str] = ()) -> list[Output] | None:
 def _result(results: Any, classes: Sequence[str]) -> Output:
     """Of `:classify` pairs of a label and a score, of `:regress` a value."""
     value = results[0] if isinstance(results, list) and results else None
-    pairs = isinstance(value, list) and all(isinstance(one, list) and len(one) == 2 for one in value)
     shown = _output("", value, classes)
-    if not pairs:
+    if not isinstance(value, list) or not all(isinstance(one, list) and len(one) == 2 for one in value):
         return shown
     labels = [str(label) for label, _ in value]
     bars = bars_of([score for _, score in value], labels if any(labels) else classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -31,8 +32,8 @@ class StartForm(ProgramForm):
     cpu = forms.CharField(label="CPU cores", required=False, max_length=40)
     engine = forms.ChoiceField(label="Engine", required=False)
 
-    def __init__(self, *args: Any, user: User, **options: Any) -> None:
-        super().__init__(*args, auto_id="try-%s", **options)
+    def __init__(self, data: Mapping[str, Any] | None = None, *, user: User) -> None:
+        super().__init__(data, auto_id="try-%s")
         usual = settings.YARDMASTER_SERVING
         names = [name for name in engine_names() if _may_use(user, name)]
         default = settings.YARDMASTER_DEFAULT_ENGINE
@@ -91,10 +92,6 @@ def _may_use(user: User, name: str) -> bool:
 def left_in(namespace: Namespace) -> str:
     """What the namespace's quota leaves, in words."""
     quota, used = quota_of(namespace), resources_used(namespace)
-    memory = "no limit of memory"
-    if quota.memory is not None:
-        memory = f"{format_bytes(max(0, quota.memory - used['memory']))} of memory"
-    cpu = "no limit of CPU"
-    if quota.cpu is not None:
-        cpu = f"{format_cpu(max(0.0, float(quota.cpu) - used['cpu']))} CPU"
-    return f"{memory}, {cpu}"
+    memory = "no limit" if quota.memory is None else format_bytes(max(0, quota.memory - used["memory"]))
+    cpu = "no limit" if quota.cpu is None else format_cpu(max(0.0, float(quota.cpu) - used["cpu"]))
+    return f"memory {memory}, CPU cores {cpu}"

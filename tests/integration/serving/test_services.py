@@ -157,6 +157,15 @@ def test_a_label_is_the_stage_of_the_version_that_is_served(me, version, service
     assert me.post(address, ROWS, format="json").json() == {"predictions": [3, 7.5]}
 
 
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain", "application/octet-stream", ""])
+def test_the_body_is_json_whatever_kind_a_client_says_it_is(me, service, with_token, ada, kind):
+    """`curl -d`, as TensorFlow Serving's pages have it, says that it sends a form."""
+    address = f"{SERVICES}{service.pk}/v1/models/digits:predict"
+    for client in (me, with_token(ada, "jobs")):
+        answer = client.generic("POST", address, json.dumps(ROWS), content_type=kind)
+        assert (answer.status_code, answer.json()) == (200, {"predictions": [3, 7.5]})
+
+
 def staged(version, stage="production"):
     type(version).objects.filter(pk=version.pk).update(stage=stage)
     return f"/api/v1/models/{version.parent_id}/stages/{stage}/v1/models/digits"

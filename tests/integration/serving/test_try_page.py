@@ -66,7 +66,7 @@ def test_the_form_has_the_defaults_and_what_the_quota_leaves(me, version, served
     Quota.objects.filter(namespace=ada.personal_namespace).update(memory=5 << 30, cpu=None)
     panel = me.get(at("page", version), **HTMX).content.decode()
     assert 'placeholder="2Gi"' in panel
-    assert "leaves 5 GiB of memory, no limit of CPU." in panel
+    assert ": memory 5 GiB, CPU cores no limit." in panel
     assert '<details class="mb-3">' in panel
 
 
