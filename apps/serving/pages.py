@@ -22,7 +22,7 @@ from apps.accounts.selectors import user_of
 from apps.errors import DomainError
 from apps.jobs.foreign import FIELD, ForeignModel
 from apps.namespaces.models import Role
-from apps.registry.models import ModelVersion
+from apps.registry.models import ONE_VERSION_EACH, ModelVersion
 from apps.registry.selectors import model_version_for
 from apps.serving import services
 from apps.serving.dialing import MOST_BODY
@@ -128,7 +128,7 @@ def _panel(request: HttpRequest, version: ModelVersion, *, error: str = "", **mo
         user = user_of(request)
         context |= {"start": more.get("start") or StartForm(user=user), "left": left_in(version.parent.namespace)}
     if service is not None and now.state is State.READY:
-        context |= _form(request, version, service)
+        context |= _form(request, version, service) | {"addresses": _addresses(request, version, service)}
     is_part = "HX-Request" in request.headers
     if not is_part:
         context["breadcrumbs"] = [
@@ -139,6 +139,15 @@ def _panel(request: HttpRequest, version: ModelVersion, *, error: str = "", **mo
     response = render(request, "models/try/panel.html" if is_part else "models/try/page.html", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def _addresses(request: HttpRequest, version: ModelVersion, service: Service) -> list[str]:
+    """Where clients of TensorFlow Serving ask it: the service, and the stage if the version has one of its own."""
+    rest = f"v1/models/{version.parent.name}"
+    found = [reverse("service_model", args=[service.pk, rest])]
+    if version.stage in ONE_VERSION_EACH:
+        found.append(reverse("stage_model", args=[version.parent.pk, version.stage, rest]))
+    return [request.build_absolute_uri(f"{one}:predict") for one in found]
 
 
 def _form(request: HttpRequest, version: ModelVersion, service: Service) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def version_in_stage(user: User, model_id: uuid.UUID, stage: str, *, at_least: R
         raise NotFound(f"No single version has the stage {stage}.", remedy="Use production or staging.")
     found = versions_of(MODELS, model).filter(stage=stage).select_related("parent__namespace").first()
     if found is None:
-        remedy = f"Set it on a version's page, or with `yardmaster models stage {model.name}@N --to {stage}`."
+        remedy = f"Set it on a version's page, or with `yardmaster models promote {model.name}@N --to {stage}`."
         raise NotFound(f"No version of {model.name} has the stage {stage}.", remedy=remedy)
     return found
 

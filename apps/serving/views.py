@@ -105,16 +105,18 @@ class PredictView(ApiView):
     """Predictions of a version that is served."""
 
     scope = "jobs"
+    verb = "predict"
 
     @extend_schema(request=_JSON, responses={(200, "application/json"): OpenApiTypes.OBJECT})
     def post(self, request: Request, version_id: UUID) -> HttpResponse:
-        """The body is TensorFlow Serving's: `{"instances": […]}` or `{"inputs": …}`, with a `signature_name` if it is
-        not the default. 503 where the version is not served (yet)."""
+        """The body is TensorFlow Serving's: `{"instances": […]}` or `{"inputs": …}` to predict, `{"examples": […]}` to
+        classify and regress, with a `signature_name` if it is not the default. 503 where the version is not served
+        (yet)."""
         version = model_version_for(self.user, version_id, at_least=Role.MEMBER)
         service = service_of(version)
         if service is None:
             raise not_served(version)
-        return _json(predict(service, _body(request)))
+        return _json(predict(service, _body(request), self.verb))
 
 
 class TensorFlowServingView(ServiceAddress):
@@ -187,4 +189,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("services/<uuid:service_id>/<path:rest>", TensorFlowServingView.as_view(), name="service_model"),
     path("models/<uuid:model_id>/stages/<slug:stage>/<path:rest>", StageServingView.as_view(), name="stage_model"),
     path("model-versions/<uuid:version_id>/predict/", PredictView.as_view(), name="model_predict"),
+    path("model-versions/<uuid:version_id>/classify/", PredictView.as_view(verb="classify"), name="model_classify"),
+    path("model-versions/<uuid:version_id>/regress/", PredictView.as_view(verb="regress"), name="model_regress"),
 ]

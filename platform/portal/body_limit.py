@@ -34,6 +34,8 @@ FORM = 64 << 10
 """What a request may carry while it is not known who sends it."""
 LIMITS = {
     "/api/v1/model-versions/ID/predict/": MOST_BODY,
+    "/api/v1/model-versions/ID/classify/": MOST_BODY,
+    "/api/v1/model-versions/ID/regress/": MOST_BODY,
     "/model-versions/ID/try/predict/": MOST_BODY,
     "/api/v1/uploads/": 16 << 20,
     "/api/v1/uploads/ID/files/": 16 << 20,

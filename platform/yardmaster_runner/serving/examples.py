@@ -14,11 +14,12 @@ from typing import Any, Dict, List, Mapping, Tuple, Union
 
 from yardmaster_runner.prepare import wire
 from yardmaster_runner.serving.requests import MOST_ROWS, is_bytes, opened
-from yardmaster_runner.serving.signatures import CLASSIFY, REGRESS, BadRequest, Signature, shortened, with_method
+from yardmaster_runner.serving.signatures import CLASSIFY, PREDICT, REGRESS, BadRequest, Signature, chosen, shortened
 
 METHODS = {"classify": CLASSIFY, "regress": REGRESS}
 INPUT, CLASSES, SCORES, VALUES = "inputs", "classes", "scores", "outputs"
 """Names of inputs and outputs in signatures of these methods."""
+_OUTPUTS = {CLASSIFY: (CLASSES, SCORES), REGRESS: (VALUES,)}
 KNOWN = ("signature_name", "context", "examples")
 MOST_BYTES = 64 << 20
 """Of all serialized examples of a request. The context is repeated in each."""
@@ -32,14 +33,14 @@ class Examples:
     """A request that was read: what the model gets, one serialized `tf.train.Example` each."""
 
     signature: Signature
+    method: str
     serialized: List[bytes]
 
 
 def read(body: bytes, signatures: Mapping[str, Signature], verb: str) -> Examples:
     """`verb` is `classify` or `regress`. Raises `BadRequest` with what is wrong and what was expected."""
     data, name = opened(body, KNOWN, '{"examples": [{"feature": value, …}, …]}')
-    signature = with_method(signatures, name, METHODS[verb], verb)
-    _require_usual(signature)
+    signature = _fitting(signatures, name, verb)
     rows = data.get("examples")
     if not isinstance(rows, list) or not rows:
         raise BadRequest('"examples" is a list with at least one object of features.')
@@ -55,16 +56,30 @@ def read(body: bytes, signatures: Mapping[str, Signature], verb: str) -> Example
             message = "The examples have more than %d bytes with their context. Send fewer examples per request."
             raise BadRequest(message % MOST_BYTES, 413)
         found.append(shared + one)  # of a feature in both the later one, the example's, counts
-    return Examples(signature, found)
+    return Examples(signature, METHODS[verb], found)
 
 
-def _require_usual(signature: Signature) -> None:
-    """Whether it has the input and outputs that its method prescribes."""
-    wanted = (VALUES,) if signature.method == REGRESS else (CLASSES, SCORES)
+def _fitting(signatures: Mapping[str, Signature], name: str, verb: str) -> Signature:
+    """The signature, if it is of this method or of `predict`, as TensorFlow 2 exports all, and has its input and
+    outputs. Raises `BadRequest` with those that fit."""
+    found, method = chosen(signatures, name), METHODS[verb]
+    if _fits(found, method):
+        return found
+    fitting = ", ".join(sorted(one.name for one in signatures.values() if _fits(one, method))[:20]) or "none"
+    if found.method != method:
+        message = "The signature %s has the method %s; :%s needs %s. Signatures that fit: %s."
+        raise BadRequest(message % (found.name, shortened(found.method), verb, method, fitting))
+    outputs = " or ".join(_OUTPUTS[method])
+    message = "The signature %s has the method %s, but not one input %s of serialized examples and an output %s."
+    raise BadRequest(message % (found.name, method, INPUT, outputs))
+
+
+def _fits(signature: Signature, method: str) -> bool:
     only = signature.inputs.get(INPUT) if len(signature.inputs) == 1 else None
-    if only is None or only.dtype != "string" or not any(name in signature.outputs for name in wanted):
-        message = "The signature %s has the method %s, but not the input %s of serialized examples and an output %s."
-        raise BadRequest(message % (signature.name, signature.method, INPUT, " or ".join(wanted)))
+    has_form = (
+        only is not None and only.dtype == "string" and any(name in signature.outputs for name in _OUTPUTS[method])
+    )
+    return has_form and signature.method in (method, PREDICT)
 
 
 def _serialized(features: Any, where: str) -> bytes:
@@ -121,7 +136,7 @@ def _unlike(where: str, name: str, why: str) -> BadRequest:
 def require_answers(asked: Examples, outputs: Mapping[str, Any]) -> None:
     """Whether the arrays of the model are an answer. Raises `BadRequest` where one has another shape or type."""
     count, shapes = len(asked.serialized), []
-    for name in (VALUES,) if asked.signature.method == REGRESS else (CLASSES, SCORES):
+    for name in _OUTPUTS[asked.method]:
         if name not in outputs:
             continue
         shape = tuple(outputs[name].shape)
@@ -146,7 +161,7 @@ def _expected(name: str) -> Tuple[str, str]:
 
 def answer(asked: Examples, outputs: Mapping[str, Any]) -> Dict[str, Any]:
     """The answer's JSON; `outputs` are nested lists by name, of shapes that `require_answers` has let through."""
-    if asked.signature.method == REGRESS:
+    if asked.method == REGRESS:
         return {"results": [one[0] if isinstance(one, list) else one for one in outputs[VALUES]]}
     classes, scores = outputs.get(CLASSES), outputs.get(SCORES)
     labels = classes if classes is not None else [[""] * len(row) for row in scores or ()]

@@ -91,16 +91,6 @@ def chosen(signatures: Mapping[str, Signature], name: str) -> Signature:
     return signatures[name]
 
 
-def with_method(signatures: Mapping[str, Signature], name: str, method: str, verb: str) -> Signature:
-    """As `chosen`, of signatures of this method alone. Raises `BadRequest`."""
-    found = chosen(signatures, name)
-    if found.method != method:
-        fitting = ", ".join(sorted(one.name for one in signatures.values() if one.method == method)[:20])
-        message = "The signature %s has the method %s; :%s needs %s. Signatures with it: %s."
-        raise BadRequest(message % (found.name, shortened(found.method), verb, method, fitting or "none"))
-    return found
-
-
 def metadata(model: str, version: str, signatures: Mapping[str, Signature]) -> Dict[str, Any]:
     """The answer to `GET /v1/models/NAME/metadata`."""
     described = {name: one.to_json() for name, one in signatures.items()}

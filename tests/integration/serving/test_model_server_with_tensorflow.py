@@ -151,8 +151,8 @@ def test_examples_that_the_model_cannot_read_and_signatures_of_another_method_ar
         assert word in answer["error"]
     status, answer = of_examples(models, "regress", {"x": 1.0})
     assert (status, "tensorflow/serving/classify" in answer["error"]) == (400, True)
-    assert answer["error"].endswith("Signatures with it: price.")
-    assert of_examples(models, "classify", {"x": 1.0}, name="small")[1]["error"].endswith("Signatures with it: none.")
+    assert answer["error"].endswith("Signatures that fit: price.")
+    assert of_examples(models, "classify", {"x": 1.0}, name="small")[1]["error"].endswith("Signatures that fit: none.")
 
 
 def test_the_metadata_has_the_methods_and_predict_takes_such_signatures_too(models):

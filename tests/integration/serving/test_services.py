@@ -166,6 +166,18 @@ def test_the_body_is_json_whatever_kind_a_client_says_it_is(me, service, with_to
         assert (answer.status_code, answer.json()) == (200, {"predictions": [3, 7.5]})
 
 
+@pytest.mark.parametrize("verb", ["classify", "regress"])
+def test_examples_go_to_the_method_that_is_asked_for(me, version, service, with_token, ada, verb):
+    body, wanted = {"examples": [{"x": 1.0}]}, {"results": [verb, [{"x": 1.0}]]}
+    for address in (
+        f"/api/v1/model-versions/{version.pk}/{verb}/",
+        f"{SERVICES}{service.pk}/v1/models/digits:{verb}",
+        f"{staged(version)}:{verb}",
+    ):
+        assert me.post(address, body, format="json").json() == wanted
+        assert with_token(ada, "read").post(address, body, format="json").status_code == 403
+
+
 def staged(version, stage="production"):
     type(version).objects.filter(pk=version.pk).update(stage=stage)
     return f"/api/v1/models/{version.parent_id}/stages/{stage}/v1/models/digits"
@@ -190,6 +202,7 @@ def test_when_the_stage_moves_no_earlier_version_answers_at_its_address(me, vers
     version.save(update_fields=["stage"])
     none = me.post(f"{base}:predict", ROWS, format="json")
     assert (none.status_code, "No version of digits has the stage production" in none.json()["error"]) == (404, True)
+    assert "yardmaster models promote digits@N --to production" in none.json()["error"]
     newer = version_of(job_of(ada, phase="SUCCEEDED"), source={"makers": version.source["makers"]})
     assert newer.parent_id == version.parent_id
     assert staged(newer) == base

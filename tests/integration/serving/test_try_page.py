@@ -45,6 +45,23 @@ def test_from_the_start_over_waiting_to_a_prediction(world, me, version, served)
     assert b"Stopping" in me.post(at("stop", version), format="multipart", **HTMX).content
 
 
+def test_the_addresses_for_programs_are_shown_with_that_of_the_stage(world, me, version, served):
+    me.post(at("start", version), {"idle_limit": "900"}, format="multipart", **HTMX)
+    job = Job.objects.get(strategy="service")
+    world.until_running(job)
+    served.load(world.again(job))
+    service = f"http://testserver/api/v1/services/{Service.objects.get().pk}/v1/models/digits:predict"
+    stage = f"http://testserver/api/v1/models/{version.parent_id}/stages/production/v1/models/digits:predict"
+    page = me.get(at("page", version), **HTMX).content.decode()
+    assert service in page
+    assert stage not in page
+    type(version).objects.filter(pk=version.pk).update(stage="production")
+    page = me.get(at("page", version), **HTMX).content.decode()
+    assert service in page
+    assert stage in page
+    assert me.get(stage.removeprefix("http://testserver").removesuffix(":predict")).status_code == 200
+
+
 def test_without_a_script_each_step_leads_back_to_the_page(me, version, served):
     answer = me.post(at("start", version), {"idle_limit": "900"}, format="multipart")
     assert answer.status_code == 302

@@ -32,6 +32,7 @@ def names(caller: Caller, method: str, path: str, kind: str = "http") -> list[st
         (ADA, "POST", "/api/v1/services/", ["user", "launches"]),
         (ADA, "GET", "/api/v1/services/", ["user"]),
         (ADA, "POST", f"/api/v1/model-versions/{ID}/predict/", ["user", "predictions"]),
+        (ADA, "POST", f"/api/v1/model-versions/{ID}/classify/", ["user", "predictions"]),
         (ADA, "POST", f"/api/v1/services/{ID}/v1/models/digits:predict", ["user", "predictions"]),
         (ADA, "POST", f"/api/v1/models/{ID}/stages/production/v1/models/digits:classify", ["user", "predictions"]),
         (ADA, "GET", f"/api/v1/models/{ID}/stages/", ["user"]),
@@ -150,6 +151,7 @@ def test_what_is_expensive_has_places_for_its_work_and_a_strangers_request_none(
     "path",
     [
         f"/api/v1/model-versions/{ID}/predict/",
+        f"/api/v1/model-versions/{ID}/regress/",
         f"/api/v1/services/{ID}/",
         f"/api/v1/services/{ID}/v1/models/digits:predict",
         f"/api/v1/models/{ID}/stages/production/v1/models/digits:predict",

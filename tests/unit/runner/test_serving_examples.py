@@ -82,8 +82,17 @@ def test_a_signature_of_another_method_is_refused_with_those_that_fit():
     found = refused({"examples": [{"x": 1}]}, "classify", "serving_default")
     assert found.status == 400
     assert "serving_default has the method 'tensorflow/serving/predict'" in found.message
-    assert found.message.endswith("Signatures with it: labels.")
-    assert "Signatures with it: price." in refused({"examples": [{"x": 1}]}, "regress", "labels").message
+    assert found.message.endswith("Signatures that fit: labels.")
+    assert "Signatures that fit: price." in refused({"examples": [{"x": 1}]}, "regress", "labels").message
+
+
+def test_a_signature_of_predict_with_the_form_of_the_method_is_taken_as_tensorflow_2_exports_no_other():
+    newer = Signature("newer", INPUTS, {"scores": SCORES})
+    body = b'{"signature_name": "newer", "examples": [{"x": 1}]}'
+    asked = examples.read(body, {**SIGNATURES, "newer": newer}, "classify")
+    assert examples.answer(asked, {"scores": [[0.5, 0.5]]}) == {"results": [[["", 0.5], ["", 0.5]]]}
+    with pytest.raises(BadRequest, match="Signatures that fit: price"):
+        examples.read(body, {**SIGNATURES, "newer": newer}, "regress")
 
 
 @pytest.mark.parametrize(
