@@ -111,7 +111,7 @@ def predict(
         print_json(portal.services.predict(version.id, body, method=method.value))
 
 
-def _body(source: str, signature: str | None, rows: str) -> dict[str, Any]:
+def _body(source: str, signature: str | None, rows: str = "instances") -> dict[str, Any]:
     if source == "-":
         text = sys.stdin.read()
     elif source.lstrip().startswith(("{", "[")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from types import SimpleNamespace
 
 import pytest
@@ -135,3 +136,15 @@ def test_outputs_that_are_one_value_each_are_let_through():
     for shape in ((2, 2), (1,), (), (2, 1, 1)):
         with pytest.raises(BadRequest, match="Expected"):
             examples.require_answers(price, {"outputs": array(shape)})
+
+
+def test_of_many_numbers_the_bytes_of_each_are_not_in_memory_at_once():
+    values = [1] * 500_000
+    tracemalloc.start()
+    try:
+        found = wire.example({"x": ("int64", values)})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert features(found)["x"][1] == values[:1000]
+    assert peak < 8 * len(values)
