@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 CONTENT_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = 5
 _LONGEST_VALUE = 200
-_TENSORFLOW_SERVING = re.compile(r"/api/v1/services/[^/]+/v1/")
+_TENSORFLOW_SERVING = re.compile(r"/api/v1/(?:services/[^/]+|models/[^/]+/stages/[^/]+)/v1/")
 
 OUTAGES = (OperationalError, InterfaceError, BrokerConnectionError, BrokerTimeout)
 """What a database or broker that does not answer raises."""

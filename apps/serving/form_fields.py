@@ -19,6 +19,8 @@ LONGEST = 2 << 20
 _FLOATS = ("DT_FLOAT", "DT_DOUBLE", "DT_HALF", "DT_BFLOAT16")
 _WHOLES = ("DT_INT8", "DT_INT16", "DT_INT32", "DT_INT64", "DT_UINT8", "DT_UINT16", "DT_UINT32", "DT_UINT64")
 
+_VERBS = {"tensorflow/serving/classify": "classify", "tensorflow/serving/regress": "regress"}
+
 
 class NotFilled(ValueError):
     """A field holds what cannot be sent. The text is for the person who filled it in."""
@@ -27,7 +29,7 @@ class NotFilled(ValueError):
 @dataclass(frozen=True)
 class Field:
     """One input of the signature, without its batch dimension. `kind` says how it is asked for: `text`, `boxes`,
-    `flag` or `json`."""
+    `flag`, `json`, or `example` (the features of a `tf.train.Example` by name, as JSON)."""
 
     name: str
     kind: str
@@ -56,6 +58,8 @@ class Form:
     fields: tuple[Field, ...]
     has_rows: bool
     """Every input has a batch dimension: one example is one row."""
+    verb: str = "predict"
+    """How it is asked: `predict`, or `classify` or `regress` for signatures of these methods."""
 
 
 def forms_of(signatures: Mapping[str, Any]) -> list[Form]:
@@ -68,6 +72,9 @@ def _form(name: str, signature: Any) -> Form | None:
     inputs = signature.get("inputs") if isinstance(signature, dict) else None
     if not isinstance(inputs, dict) or not 0 < len(inputs) <= MOST_INPUTS:
         return None
+    verb = _VERBS.get(str(signature.get("method_name")))
+    if verb is not None:
+        return Form(name, (Field("inputs", "example", "features by name"),), True, verb)
     shapes = {key: _shape(one) for key, one in inputs.items()}
     has_rows = all(shape is not None and shape[:1] == (None,) for shape in shapes.values())
     fields = [_field(str(key), one, shapes[key], has_rows) for key, one in inputs.items()]
@@ -104,10 +111,12 @@ def _field(name: str, tensor: Any, shape: tuple[int | None, ...] | None, has_row
 
 
 def request_of(form: Form, texts: Mapping[str, Sequence[str]], files: Mapping[str, bytes]) -> bytes:
-    """The body of a predict request. Raises `NotFilled` with the field and what it expects."""
+    """The body of a request with the form's verb. Raises `NotFilled` with the field and what it expects."""
     values = {field.name: _value(field, texts.get(f"in-{field.name}", ()), files.get(f"file-{field.name}"))
               for field in form.fields}  # fmt: skip
     body: dict[str, Any] = {"signature_name": form.name}
+    if form.verb != "predict":
+        return json.dumps(body | {"examples": list(values.values())}).encode()
     body |= {"instances": [values]} if form.has_rows else {"inputs": values}
     return json.dumps(body).encode()
 
@@ -123,7 +132,10 @@ def _value(field: Field, texts: Sequence[str], file: bytes | None) -> Any:
         if len(numbers) != len(field.boxes):
             raise NotFilled(f"{field.name}: fill in {len(field.boxes)} numbers.")
         return numbers if field.shape else numbers[0]
-    return _json(field, texts[0] if texts else "")
+    found = _json(field, texts[0] if texts else "")
+    if field.kind == "example" and not isinstance(found, dict):
+        raise NotFilled(f'{field.name}: write an object of features, such as {{"age": 40, "name": "Ada"}}.')
+    return found
 
 
 def _number(field: Field, text: str) -> float:

@@ -6,7 +6,6 @@ works without a script. Looking at it starts nothing.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +22,7 @@ from apps.accounts.selectors import user_of
 from apps.errors import DomainError
 from apps.jobs.foreign import FIELD, ForeignModel
 from apps.namespaces.models import Role
-from apps.registry.models import ModelVersion
+from apps.registry.models import ONE_VERSION_EACH, ModelVersion
 from apps.registry.selectors import model_version_for
 from apps.serving import services
 from apps.serving.dialing import MOST_BODY
@@ -33,10 +32,9 @@ from apps.serving.predicting import predict, signatures_of
 from apps.serving.results import outputs_of
 from apps.serving.samples import classes_of, sample_in
 from apps.serving.selectors import service_of
+from apps.serving.start_form import StartForm, left_in
 from apps.serving.state import Situation, State, situation_of
 from yardmaster.errors import YardmasterError
-
-LIMITS = ((900, "15 minutes"), (3600, "1 hour"), (14_400, "4 hours"))
 
 
 @login_required
@@ -49,16 +47,19 @@ def try_page(request: HttpRequest, version_id: UUID) -> HttpResponse:
 @login_required
 @require_POST
 def try_start(request: HttpRequest, version_id: UUID) -> HttpResponse:
-    version = model_version_for(user_of(request), version_id)
-    chosen = request.POST.get("idle_limit", "")
-    limit = timedelta(seconds=int(chosen)) if chosen in {str(one) for one, _ in LIMITS} else None
+    user = user_of(request)
+    version = model_version_for(user, version_id)
+    form = StartForm(request.POST, user=user)
+    if not form.is_valid():
+        return _panel(request, version, start=form)
     try:
         confirmed = request.POST.get(FIELD) == "1"
-        services.service_start(user=user_of(request), version=version, idle_limit=limit, confirmed=confirmed)
+        services.service_start(user=user, version=version, confirmed=confirmed, **form.wanted)
     except ForeignModel as error:
-        return _panel(request, version, asks=error.detail, chosen=chosen)
+        return _panel(request, version, asks=error.detail, start=form)
     except (DomainError, YardmasterError) as error:
-        return _panel(request, version, error=_words(error))
+        form.add_refusal(error)
+        return _panel(request, version, start=form)
     return _after(request, version)
 
 
@@ -112,7 +113,7 @@ def _predicted(request: HttpRequest, version: ModelVersion) -> Any:
     if form is None:
         raise NotFilled("The model has no such signature any more. Reload the page.")
     files = {name: file.read(MOST_BODY) for name, file in request.FILES.items() if isinstance(file, UploadedFile)}
-    reply = predict(service, request_of(form, dict(request.POST.lists()), files))
+    reply = predict(service, request_of(form, dict(request.POST.lists()), files), form.verb)
     return outputs_of(reply.body, classes_of(user_of(request), version))
 
 
@@ -121,10 +122,13 @@ def _panel(request: HttpRequest, version: ModelVersion, *, error: str = "", **mo
     now = situation_of(service, timezone.now()) if service else Situation(State.STOPPED)
     context = {
         "version": version, "model": version.parent, "service": service, "now": now, "error": error,
-        "limits": LIMITS, "moment": timezone.now(), **more,
+        "moment": timezone.now(), **more,
     }  # fmt: skip
+    if not now.runs:
+        user = user_of(request)
+        context |= {"start": more.get("start") or StartForm(user=user), "left": left_in(version.parent.namespace)}
     if service is not None and now.state is State.READY:
-        context |= _form(request, version, service)
+        context |= _form(request, version, service) | {"addresses": _addresses(request, version, service)}
     is_part = "HX-Request" in request.headers
     if not is_part:
         context["breadcrumbs"] = [
@@ -135,6 +139,15 @@ def _panel(request: HttpRequest, version: ModelVersion, *, error: str = "", **mo
     response = render(request, "models/try/panel.html" if is_part else "models/try/page.html", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def _addresses(request: HttpRequest, version: ModelVersion, service: Service) -> list[str]:
+    """Where clients of TensorFlow Serving ask it: the service, and the stage if the version has one of its own."""
+    rest = f"v1/models/{version.parent.name}"
+    found = [reverse("service_model", args=[service.pk, rest])]
+    if version.stage in ONE_VERSION_EACH:
+        found.append(reverse("stage_model", args=[version.parent.pk, version.stage, rest]))
+    return [request.build_absolute_uri(f"{one}:predict") for one in found]
 
 
 def _form(request: HttpRequest, version: ModelVersion, service: Service) -> dict[str, Any]:

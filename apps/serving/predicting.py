@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from apps.api.inflating import inflated
 from apps.errors import NotFound, TooLarge, Unprocessable
+from apps.registry.models import ModelVersion
 from apps.serving.addresses import address_of
 from apps.serving.dialing import MOST_ANSWER, MOST_BODY, AnswerTooLarge, NotReached, Reply, TooSlow, dial
 from apps.serving.models import Service
@@ -90,10 +91,11 @@ def unpacked(body: bytes, encoding: str) -> bytes:
     return inflated(body, usual, MOST_BODY, "examples", "Send fewer examples.")
 
 
-def predict(service: Service, body: bytes) -> Reply:
-    """`:predict` of the model that the service has. Raises `Unprocessable` with the model server's words."""
+def predict(service: Service, body: bytes, verb: str = "predict") -> Reply:
+    """`:predict`, `:classify` or `:regress` of the model that the service has. Raises `Unprocessable` with the model
+    server's words."""
     version = service.version
-    path = f"/v1/models/{quote(version.parent.name, safe='')}/versions/{version.number}:predict"
+    path = f"/v1/models/{quote(version.parent.name, safe='')}/versions/{version.number}:{verb}"
     reply = service_call(service, "POST", path, body)
     if reply.status == 503:
         raise Unavailable(error_of(reply), remedy="Try again in a while, or serve the model with more memory.")
@@ -137,12 +139,16 @@ def _require_ready(service: Service) -> None:
     if found.state is State.FAILED:
         raise Unavailable(f"The service failed. {found.message}".strip(), remedy=found.remedy)
     if not found.runs:
-        raise Unavailable("The model is not served now.", remedy=_START)
+        raise not_served(service.version)
     waits = "waits in the queue" if found.state is State.QUEUED else "is starting"
     raise _not_ready(f"The service {waits}. {found.message}".strip())
 
 
-_START = "Start it on the model's page, with `yardmaster models serve`, or with POST /api/v1/services/."
+def not_served(version: ModelVersion) -> Unavailable:
+    """What a request is told of a version without a running service."""
+    name, number = version.parent.name, version.number
+    start = f"Start it on its page, with `yardmaster models serve {name}@{number}`, or with POST /api/v1/services/."
+    return Unavailable(f"Version {number} of {name} is not served now.", remedy=start)
 
 
 def _not_ready(message: str) -> Unavailable:

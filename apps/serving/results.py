@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 MOST_BARS = 10
@@ -51,6 +51,8 @@ def outputs_of(body: bytes, classes: Sequence[str] = ()) -> list[Output] | None:
         return None
     if not isinstance(data, dict):
         return None
+    if "results" in data:
+        return [_result(data["results"], classes)]
     value = data.get("outputs")
     if "predictions" in data:
         rows = data["predictions"]
@@ -60,6 +62,17 @@ def outputs_of(body: bytes, classes: Sequence[str] = ()) -> list[Output] | None:
         return [_output(str(name)[:100], one, classes) for name, one in list(named.items())[:20]]
     except RecursionError:  # it could just be read
         return None
+
+
+def _result(results: Any, classes: Sequence[str]) -> Output:
+    """Of `:classify` pairs of a label and a score, of `:regress` a value."""
+    value = results[0] if isinstance(results, list) and results else None
+    shown = _output("", value, classes)
+    if not isinstance(value, list) or not all(isinstance(one, list) and len(one) == 2 for one in value):
+        return shown
+    labels = [str(label) for label, _ in value]
+    bars = bars_of([score for _, score in value], labels if any(labels) else classes)
+    return replace(shown, bars=bars, classes=len(value) if bars else 0)
 
 
 def _output(name: str, value: Any, classes: Sequence[str]) -> Output:

@@ -6,6 +6,7 @@ and of records. What the user may not see is not looked at.
 
 from __future__ import annotations
 
+import base64
 import io
 import itertools
 import json
@@ -38,6 +39,8 @@ MOST_FILES = 2000
 _LOOKED_AT = 4 << 20
 """Bytes of a file that are read at most, and of what is unpacked of them."""
 _VALUES = 20_000
+_LONGEST_EXAMPLE = 200_000
+"""Letters of an example that is shown to be edited."""
 _UNREADABLE = (StorageError, Unavailable, DomainError)
 """Of a registered bucket the credentials may be gone, too."""
 _FIRST = ("test", "valid", "eval", "train")
@@ -116,9 +119,35 @@ def _filled(form: Form, example: Mapping[str, Feature]) -> Form | None:
 
 
 def _field_of(field: Field, example: Mapping[str, Feature], *, is_only: bool) -> Field | None:
-    """The feature of the same name; for the only input any other that fits."""
+    """The feature of the same name; for the only input any other that fits; for an example all of them."""
+    if field.kind == "example":
+        return _whole(field, example)
     named = [example[field.name]] if field.name in example else list(example.values()) if is_only else []
     return next((found for one in named if (found := _with(field, one)) is not None), None)
+
+
+def _whole(field: Field, example: Mapping[str, Feature]) -> Field | None:
+    """All features as JSON; None where one was cut off, or they are too long to be edited."""
+    shown: dict[str, Any] = {}
+    for name, feature in example.items():
+        if feature.count != len(feature.values):
+            return None
+        if feature.dtype != "bytes":
+            values = [float(_short(one)) if feature.dtype == "float" else one for one in feature.values]
+        elif all(len(one) == size for one, size in zip(feature.values, feature.sizes, strict=False)):  # type: ignore[arg-type]
+            values = [_text_or_bytes(bytes(one)) for one in feature.values]  # type: ignore[arg-type]
+        else:
+            return None
+        shown[name] = values[0] if len(values) == 1 else values
+    text = json.dumps(shown, ensure_ascii=False)
+    return replace(field, values=(text,)) if len(text) <= _LONGEST_EXAMPLE else None
+
+
+def _text_or_bytes(data: bytes) -> Any:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"b64": base64.b64encode(data).decode("ascii")}
 
 
 def _with(field: Field, feature: Feature) -> Field | None:

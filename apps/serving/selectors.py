@@ -13,8 +13,10 @@ from apps.jobs.models import Job
 from apps.jobs.selectors import UNFINISHED
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for, namespaces_visible, require_role
-from apps.registry.models import ModelVersion
+from apps.registry.models import ONE_VERSION_EACH, ModelVersion
+from apps.registry.selectors import MODELS, model_for
 from apps.serving.models import Service
+from apps.uploads.versioned.selectors import versions_of
 from yardmaster.job.spec import Strategy
 from yardmaster.lifecycle.phases import Phase, Wanted
 
@@ -43,6 +45,18 @@ def service_for(user: User, service_id: uuid.UUID, *, at_least: Role = Role.VIEW
 def service_of(version: ModelVersion) -> Service | None:
     """What serves this version, or did; None where it was never served. Who may see the version was decided before."""
     return _with_all(Service.objects.filter(version=version)).first()
+
+
+def version_in_stage(user: User, model_id: uuid.UUID, stage: str, *, at_least: Role = Role.VIEWER) -> ModelVersion:
+    """The version that has this stage now, `production` or `staging`. Raises 404 where there is none, or 403."""
+    model = model_for(user, model_id, at_least=at_least)
+    if stage not in ONE_VERSION_EACH:
+        raise NotFound(f"No single version has the stage {stage}.", remedy="Use production or staging.")
+    found = versions_of(MODELS, model).filter(stage=stage).select_related("parent__namespace").first()
+    if found is None:
+        remedy = f"Set it on a version's page, or with `yardmaster models promote {model.name}@N --to {stage}`."
+        raise NotFound(f"No version of {model.name} has the stage {stage}.", remedy=remedy)
+    return found
 
 
 def services_running() -> QuerySet[Service]:

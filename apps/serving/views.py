@@ -20,15 +20,14 @@ from apps.registry.selectors import model_version_for
 from apps.serving import services
 from apps.serving.dialing import Reply
 from apps.serving.models import Service
-from apps.serving.predicting import predict, rest_call, unpacked
-from apps.serving.selectors import service_for, service_of, services_visible
+from apps.serving.predicting import not_served, predict, rest_call, unpacked
+from apps.serving.selectors import service_for, service_of, services_visible, version_in_stage
 from apps.serving.serializers import (
     ExtendServiceSerializer,
     ServiceSerializer,
     StartServiceSerializer,
     limit_in,
 )
-from yardmaster.errors import Unavailable
 
 _NAMESPACE = OpenApiParameter("namespace", str, description="Only this namespace, by ID or slug.")
 _JSON = {"application/json": OpenApiTypes.OBJECT}
@@ -106,18 +105,18 @@ class PredictView(ApiView):
     """Predictions of a version that is served."""
 
     scope = "jobs"
+    verb = "predict"
 
     @extend_schema(request=_JSON, responses={(200, "application/json"): OpenApiTypes.OBJECT})
     def post(self, request: Request, version_id: UUID) -> HttpResponse:
-        """The body is TensorFlow Serving's: `{"instances": […]}` or `{"inputs": …}`, with a `signature_name` if it is
-        not the default. 503 where the version is not served (yet)."""
+        """The body is TensorFlow Serving's: `{"instances": […]}` or `{"inputs": …}` to predict, `{"examples": […]}` to
+        classify and regress, with a `signature_name` if it is not the default. 503 where the version is not served
+        (yet)."""
         version = model_version_for(self.user, version_id, at_least=Role.MEMBER)
         service = service_of(version)
         if service is None:
-            raise Unavailable(
-                "The model is not served now.", remedy="Start it on its page, or with POST /api/v1/services/."
-            )
-        return _json(predict(service, _body(request)))
+            raise not_served(version)
+        return _json(predict(service, _body(request), self.verb))
 
 
 class TensorFlowServingView(ServiceAddress):
@@ -133,12 +132,40 @@ class TensorFlowServingView(ServiceAddress):
         responses={(200, "application/json"): OpenApiTypes.OBJECT},
     )  # fmt: skip
     def post(self, request: Request, service_id: UUID, rest: str) -> HttpResponse:
-        """`/v1/models/NAME:predict`, with `/versions/N` or `/labels/STAGE` before the colon if a client sends it."""
+        """`/v1/models/NAME:predict`, `:classify` or `:regress`, with `/versions/N` or `/labels/STAGE` before the colon
+        if a client sends it."""
         return self._pass_on("POST", service_id, rest)
 
     def _pass_on(self, method: str, service_id: UUID, rest: str) -> HttpResponse:
         service = self.service(service_id, at_least=Role.MEMBER)
         return _json(rest_call(service, method, rest, _body(self.request) if method == "POST" else b""))
+
+
+class StageServingView(ApiView):
+    """TensorFlow Serving's REST API of the version that has a stage, `production` or `staging`: an address that stays
+    when the stage moves. No other version ever answers: 503 while the one that has the stage is not served."""
+
+    scope = "jobs"
+
+    @extend_schema(operation_id="stage_model_read", responses={(200, "application/json"): OpenApiTypes.OBJECT})
+    def get(self, request: Request, model_id: UUID, stage: str, rest: str) -> HttpResponse:
+        """`/v1/models/NAME` and `/v1/models/NAME/metadata`."""
+        return _json(rest_call(self._service(model_id, stage), "GET", rest))
+
+    @extend_schema(
+        operation_id="stage_model_predict", request=_JSON,
+        responses={(200, "application/json"): OpenApiTypes.OBJECT},
+    )  # fmt: skip
+    def post(self, request: Request, model_id: UUID, stage: str, rest: str) -> HttpResponse:
+        """`/v1/models/NAME:predict`, `:classify` or `:regress`."""
+        return _json(rest_call(self._service(model_id, stage), "POST", rest, _body(request)))
+
+    def _service(self, model_id: UUID, stage: str) -> Service:
+        version = version_in_stage(self.user, model_id, stage, at_least=Role.MEMBER)
+        service = service_of(version)
+        if service is None:
+            raise not_served(version)
+        return service
 
 
 def _body(request: Request) -> bytes:
@@ -160,5 +187,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("services/<uuid:service_id>/stop/", ServiceStopView.as_view(), name="service_stop"),
     path("services/<uuid:service_id>/extend/", ServiceExtendView.as_view(), name="service_extend"),
     path("services/<uuid:service_id>/<path:rest>", TensorFlowServingView.as_view(), name="service_model"),
+    path("models/<uuid:model_id>/stages/<slug:stage>/<path:rest>", StageServingView.as_view(), name="stage_model"),
     path("model-versions/<uuid:version_id>/predict/", PredictView.as_view(), name="model_predict"),
+    path("model-versions/<uuid:version_id>/classify/", PredictView.as_view(verb="classify"), name="model_classify"),
+    path("model-versions/<uuid:version_id>/regress/", PredictView.as_view(verb="regress"), name="model_regress"),
 ]

@@ -34,6 +34,8 @@ FORM = 64 << 10
 """What a request may carry while it is not known who sends it."""
 LIMITS = {
     "/api/v1/model-versions/ID/predict/": MOST_BODY,
+    "/api/v1/model-versions/ID/classify/": MOST_BODY,
+    "/api/v1/model-versions/ID/regress/": MOST_BODY,
     "/model-versions/ID/try/predict/": MOST_BODY,
     "/api/v1/uploads/": 16 << 20,
     "/api/v1/uploads/ID/files/": 16 << 20,
@@ -55,9 +57,10 @@ points of curves, a piece of a log, a specification, so that one that is too lar
 with a job file in it, which is longer as a form than as a file. `ID` stands for any id."""
 _ID = re.compile(r"(?<=/)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=/)")
 SERVED = re.compile(
-    r"/api/v1/services/[0-9a-f-]{36}/v1/models/[^/]{1,300}(?:/versions/[0-9]{1,10}|/labels/[a-z]{1,20})?:predict"
+    r"/api/v1/(?:services/[0-9a-f-]{36}|models/[0-9a-f-]{36}/stages/[a-z]{1,20})/v1/models/[^/]{1,300}"
+    r"(?:/versions/[0-9]{1,10}|/labels/[a-z]{1,20})?:(?:predict|classify|regress)"
 )
-"""TensorFlow Serving's own addresses of a service."""
+"""TensorFlow Serving's own addresses of a service, and of what has a stage."""
 _SLOWEST = 4 << 10
 """Bytes per second, beside the patience, that any client can send."""
 _IN_MEMORY = 2_621_440

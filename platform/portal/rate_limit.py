@@ -54,10 +54,12 @@ _ARCHIVES_AT_ONCE = 3
 _READ_WITHIN = 60.0
 """Seconds in which the client has to read a piece of one, of 64 KiB."""
 _PREDICTIONS = re.compile(
-    rf"/api/v1/model-versions/{_ID}/predict/|/api/v1/services/{_ID}/v1/.+|/model-versions/{_ID}/try/predict/"
+    rf"/api/v1/model-versions/{_ID}/(?:predict|classify|regress)/|/model-versions/{_ID}/try/predict/"
+    rf"|/api/v1/services/{_ID}/v1/.+|/api/v1/models/{_ID}/stages/[^/]+/v1/.+"
 )
 _SERVED = re.compile(
-    rf"/api/v1/model-versions/{_ID}/predict/|/api/v1/services/{_ID}/.*|/model-versions/{_ID}/try/(?:[a-z]+/)?"
+    rf"/api/v1/model-versions/{_ID}/(?:predict|classify|regress)/|/model-versions/{_ID}/try/(?:[a-z]+/)?"
+    rf"|/api/v1/services/{_ID}/.*|/api/v1/models/{_ID}/stages/[^/]+/.+"
 )
 """What waits for a server that runs a user's model: in places of their own, so that a slow one keeps no one from pages
 of data and code."""

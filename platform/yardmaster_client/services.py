@@ -92,12 +92,12 @@ class Services:
                 raise TimeoutError(f"{found.model_name} is still {found.state} after {timeout:g} s.")
             time.sleep(LOOK_EVERY)
 
-    def predict(self, model_version: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """What the model says of `{"instances": […]}` or `{"inputs": …}`. Raises PortalError with the model server's
-        words."""
+    def predict(self, model_version: str, body: Mapping[str, Any], *, method: str = "predict") -> dict[str, Any]:
+        """What the model says of `{"instances": […]}` or `{"inputs": …}`; with the method `classify` or `regress` of
+        `{"examples": […]}`. Raises PortalError with the model server's words."""
         patient = Transport(self._transport.url, self._transport.token, timeout=_PREDICT)
         try:
             # Written here: it may have NaN, which the HTTP library refuses.
-            return dict(patient.post(f"model-versions/{model_version}/predict/", json.dumps(body).encode()))
+            return dict(patient.post(f"model-versions/{model_version}/{method}/", json.dumps(body).encode()))
         finally:
             patient.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,15 @@ from yardmaster_client.cli.output import Json, Namespace, notes, out, print_json
 from yardmaster_client.names import find_model_version
 from yardmaster_client.portal import Yardmaster
 from yardmaster_client.services import Service
+
+
+class Method(StrEnum):
+    """Methods of signatures."""
+
+    PREDICT = "predict"
+    CLASSIFY = "classify"
+    REGRESS = "regress"
+
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -90,16 +100,18 @@ def predict(
     reference: Reference,
     source: Annotated[str, typer.Option("--input", help="A JSON file, - for stdin, or the JSON itself.")],
     signature: Annotated[str | None, typer.Option(help="Another signature than the default.")] = None,
+    method: Annotated[Method, typer.Option(help="For signatures of this method.")] = Method.PREDICT,
     namespace: Namespace = None,
 ) -> None:
-    """Predictions of a version that is served. The input is {"instances": […]}, {"inputs": …}, or a list of rows."""
-    body = _body(source, signature)
+    """Predictions of a version that is served. The input is {"instances": […]}, {"inputs": …}, or a list of rows; to
+    classify and regress {"examples": […]}, or a list of examples."""
+    body = _body(source, signature, "instances" if method is Method.PREDICT else "examples")
     with Yardmaster.from_environment() as portal:
         version = find_model_version(portal, reference, namespace)
-        print_json(portal.services.predict(version.id, body))
+        print_json(portal.services.predict(version.id, body, method=method.value))
 
 
-def _body(source: str, signature: str | None) -> dict[str, Any]:
+def _body(source: str, signature: str | None, rows: str = "instances") -> dict[str, Any]:
     if source == "-":
         text = sys.stdin.read()
     elif source.lstrip().startswith(("{", "[")):
@@ -110,9 +122,9 @@ def _body(source: str, signature: str | None) -> dict[str, Any]:
         found = json.loads(text)
     except ValueError as error:
         raise typer.BadParameter(f"The input is not JSON: {error}") from None
-    body = {"instances": found} if isinstance(found, list) else found
+    body = {rows: found} if isinstance(found, list) else found
     if not isinstance(body, dict):
-        raise typer.BadParameter('Write {"instances": […]}, {"inputs": …}, or a list of rows.')
+        raise typer.BadParameter(f'Write {{"{rows}": […]}}, or a list of rows.')
     return body if signature is None else {**body, "signature_name": signature}
 
 

@@ -10,6 +10,8 @@ from yardmaster_runner.prepare.trouble import PrepareError
 Values = Tuple[str, Sequence[Union[int, float, bytes]]]
 """A kind (int64, float, bytes) and the values of one feature."""
 
+_PIECE = 4096
+
 
 def varint(number: int) -> bytes:
     """A whole number as protobuf writes it; negative ones in two's complement of 64 bits."""
@@ -37,7 +39,9 @@ def _feature(kind: str, values: Sequence[Union[int, float, bytes]]) -> List[byte
     if kind == "float":
         packed = struct.pack("<%df" % len(values), *values)
         return _field(b"\x12", *(_field(b"\x0a", packed) if values else ()))
-    packed = b"".join(varint(one) for one in values)  # type: ignore[arg-type]
+    # In pieces: of millions of numbers the bytes of each would be in memory at once.
+    pieces = (values[at : at + _PIECE] for at in range(0, len(values), _PIECE))
+    packed = b"".join(b"".join(map(varint, piece)) for piece in pieces)  # type: ignore[arg-type]
     return _field(b"\x1a", *(_field(b"\x0a", packed) if values else ()))
 
 

@@ -1,6 +1,7 @@
 """TensorFlow Serving's REST API for one model: which address means what, and what is answered while it loads.
 
-Every address but the health check wants the service's token. Not here: HTTP (`http_server`), the JSON (`requests`).
+Every address but the health check wants the service's token. Not here: HTTP (`http_server`), the JSON (`requests`,
+`examples`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Optional
 from urllib.parse import unquote
 
-from yardmaster_runner.serving import requests, tensors
+from yardmaster_runner.serving import examples, requests, tensors
 from yardmaster_runner.serving.http_server import Answer
 from yardmaster_runner.serving.loading import Loaded
 from yardmaster_runner.serving.signatures import BadRequest, metadata, shortened, status
@@ -87,7 +88,7 @@ class Api:
                 return 405, {"error": "Use POST for %s." % rest}
             return self._call(rest[1:], body)
         if method != "GET":
-            return 405, {"error": "Use GET, or POST to :predict."}
+            return 405, {"error": "Use GET, or POST to :predict, :classify or :regress."}
         return self._described(rest)
 
     def _require_model(self, found: "re.Match[str]") -> None:
@@ -106,23 +107,39 @@ class Api:
         return 200, metadata(self._model, self._version, self._ready().signatures)
 
     def _call(self, verb: str, body: bytes) -> Answer:
-        if verb in ("classify", "regress"):
-            return 501, {"error": "This server answers :predict alone; :%s is not supported." % verb}
-        if verb != "predict":
-            return 404, {"error": "There is no :%s. Use :predict." % verb[:40]}
+        if verb == "predict":
+            answer = self._predicted(body)
+        elif verb in examples.METHODS:
+            answer = self._of_examples(verb, body)
+        else:
+            return 404, {"error": "There is no :%s. Use :predict, :classify or :regress." % verb[:40]}
+        self._count(failed=False)
+        return 200, answer
+
+    def _predicted(self, body: bytes) -> Dict[str, Any]:
         model = self._ready()
         asked = requests.read(body, model.signatures)
         del body
         inputs = {name: tensors.as_array(asked.signature.inputs[name], one) for name, one in asked.values.items()}
         if asked.is_rows and len({one.shape[:1] for one in inputs.values()}) > 1:
             raise BadRequest("The inputs have different numbers of examples.")
+        outputs = self._outputs(model, asked.signature.name, inputs)
+        return requests.answer(asked, {name: tensors.as_json(name, one) for name, one in outputs.items()})
+
+    def _of_examples(self, verb: str, body: bytes) -> Dict[str, Any]:
+        model = self._ready()
+        asked = examples.read(body, model.signatures, verb)
+        del body
+        outputs = self._outputs(model, asked.signature.name, {examples.INPUT: asked.serialized})
+        examples.require_answers(asked, outputs)
+        return examples.answer(asked, {name: tensors.as_json(name, one) for name, one in outputs.items()})
+
+    def _outputs(self, model: Loaded, signature: str, inputs: Dict[str, Any]) -> Dict[str, Any]:
         with self._computing:
-            outputs = model.run(asked.signature.name, inputs)
+            outputs = model.run(signature, inputs)
         if sum(one.nbytes for one in outputs.values()) > self._most_answer:
             raise BadRequest("The answer is too large. Send fewer examples per request.", 413)
-        answer = requests.answer(asked, {name: tensors.as_json(name, one) for name, one in outputs.items()})
-        self._count(failed=False)
-        return 200, answer
+        return outputs
 
     def _ready(self) -> Loaded:
         if self.loaded is None:

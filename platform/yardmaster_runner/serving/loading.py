@@ -8,7 +8,7 @@ import os
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from yardmaster_runner.model_choice import KERAS, SAVED_MODEL, SERVED, model_among
-from yardmaster_runner.serving.signatures import DEFAULT, BadRequest, Signature, Tensor
+from yardmaster_runner.serving.signatures import DEFAULT, PREDICT, BadRequest, Signature, Tensor
 
 Call = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
@@ -92,13 +92,28 @@ def _saved_model(tf: Any, path: str) -> Loaded:
     functions = {name: one for name, one in model.signatures.items() if not name.startswith("__")}
     if not functions:
         raise NotLoaded("the SavedModel has no signature: export it with one, for instance with model.export(…)")
-    signatures, calls = {}, {}
+    signatures, calls, methods = {}, {}, _methods(path)
     for name, function in functions.items():
         inputs = {key: _tensor(key, spec) for key, spec in function.structured_input_signature[1].items()}
         outputs = {key: _tensor(key, spec) for key, spec in sorted(function.structured_outputs.items())}
-        signatures[name] = Signature(name, inputs, outputs)
+        signatures[name] = Signature(name, inputs, outputs, methods.get(name) or PREDICT)
         calls[name] = _caller(tf, model, function, inputs)
     return Loaded("SavedModel", signatures, calls)
+
+
+def _methods(path: str) -> Dict[str, str]:
+    """The method of each signature, which TensorFlow does not keep when it loads a SavedModel."""
+    from google.protobuf import text_format
+    from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
+
+    binary, found = os.path.join(path, "saved_model.pb"), SavedModel()
+    if os.path.exists(binary):
+        with open(binary, "rb") as file:
+            found.ParseFromString(file.read())
+    else:
+        with open(binary + "txt", encoding="utf-8") as file:
+            text_format.Parse(file.read(), found)
+    return {name: one.method_name for graph in found.meta_graphs for name, one in graph.signature_def.items()}
 
 
 def _caller(tf: Any, model: Any, function: Any, inputs: Mapping[str, Tensor]) -> Call:

@@ -2,7 +2,8 @@
 
 Row format: `{"instances": […]}`, one value or one object of named values per example, answered with `predictions`.
 Column format: `{"inputs": …}`, one value or one object of whole tensors, answered with `outputs`. Bytes are
-`{"b64": "…"}`. As there, numbers may be NaN, Infinity and -Infinity. Not here: tensors (`tensors`), and the model.
+`{"b64": "…"}`. As there, numbers may be NaN, Infinity and -Infinity. Not here: tensors (`tensors`),
+`:classify` and `:regress` (`examples`), and the model.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from yardmaster_runner.serving.signatures import BadRequest, Signature, chosen, shortened
 
@@ -31,21 +32,28 @@ class Asked:
 
 def read(body: bytes, signatures: Mapping[str, Signature]) -> Asked:
     """Raises `BadRequest` with what is wrong and what was expected."""
-    data = _parsed(body)
-    if not isinstance(data, dict):
-        raise BadRequest('The body is not a JSON object. Send {"instances": […]} or {"inputs": …}.')
-    unknown = [key for key in data if key not in KNOWN]
-    if unknown:
-        raise BadRequest("Unknown field %s. Known: %s." % (shortened(unknown[0]), ", ".join(KNOWN)))
-    name = data.get("signature_name") or ""
-    if not isinstance(name, str):
-        raise BadRequest("signature_name is not a text.")
+    data, name = opened(body, KNOWN, '{"instances": […]} or {"inputs": …}')
     signature = chosen(signatures, name)
     if ("instances" in data) == ("inputs" in data):
         raise BadRequest('Send either "instances" (row format) or "inputs" (column format).')
     if "instances" in data:
         return Asked(signature, True, _rows(data["instances"], signature))
     return Asked(signature, False, _columns(data["inputs"], signature))
+
+
+def opened(body: bytes, known: Sequence[str], wanted: str) -> Tuple[Dict[str, Any], str]:
+    """The request's object, with none but the known fields, and its signature's name ("": the default). Raises
+    `BadRequest`."""
+    data = _parsed(body)
+    if not isinstance(data, dict):
+        raise BadRequest("The body is not a JSON object. Send %s." % wanted)
+    unknown = [key for key in data if key not in known]
+    if unknown:
+        raise BadRequest("Unknown field %s. Known: %s." % (shortened(unknown[0]), ", ".join(known)))
+    name = data.get("signature_name") or ""
+    if not isinstance(name, str):
+        raise BadRequest("signature_name is not a text.")
+    return data, name
 
 
 def _parsed(body: bytes) -> Any:

@@ -7,6 +7,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 DEFAULT = "serving_default"
 PREDICT = "tensorflow/serving/predict"
+CLASSIFY = "tensorflow/serving/classify"
+REGRESS = "tensorflow/serving/regress"
 
 DTYPES = {
     "float16": "DT_HALF", "bfloat16": "DT_BFLOAT16", "float32": "DT_FLOAT", "float64": "DT_DOUBLE",
@@ -61,11 +63,12 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Signature:
-    """One way to call the model."""
+    """One way to call the model. `method` is the one that the SavedModel names."""
 
     name: str
     inputs: Mapping[str, Tensor]
     outputs: Mapping[str, Tensor]
+    method: str = PREDICT
 
     def words(self) -> str:
         return "; ".join(one.words() for one in self.inputs.values()) or "no input"
@@ -74,7 +77,7 @@ class Signature:
         return {
             "inputs": {name: one.to_json() for name, one in self.inputs.items()},
             "outputs": {name: one.to_json() for name, one in self.outputs.items()},
-            "method_name": PREDICT,
+            "method_name": self.method,
         }
 
 

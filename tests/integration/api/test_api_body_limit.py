@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from apps.serving.dialing import MOST_BODY
 from apps.stores import storage
 from apps.uploads.manifest import FILE_LIST_BYTES
 from portal.asgi import http
@@ -96,6 +97,16 @@ async def test_what_fits_passes():
 def test_whatever_announces_files_may_be_as_long_as_their_list(settings, path):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 64 << 20
     assert limit_of(f"/api/v1/{path}") == FILE_LIST_BYTES
+
+
+@pytest.mark.parametrize("verb", ["predict", "classify", "regress"])
+@pytest.mark.parametrize("place", [f"services/{UPLOAD}", f"models/{UPLOAD}/stages/production"])
+def test_requests_to_models_may_be_as_large_as_one_to_a_service(settings, place, verb):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 64 << 20
+    assert limit_of(f"/api/v1/model-versions/{UPLOAD}/{verb}/") == MOST_BODY
+    for rest in ("", "/versions/3", "/labels/production"):
+        assert limit_of(f"/api/v1/{place}/v1/models/digits{rest}:{verb}") == MOST_BODY
+    assert limit_of(f"/api/v1/{place}/v1/models/digits:other") < MOST_BODY
 
 
 def test_parts_of_files_may_be_as_large_as_was_signed():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -55,6 +56,8 @@ class ApiOfSums(Api):
     def _call(self, verb: str, body: bytes) -> Any:
         from yardmaster_runner.serving import requests
 
+        if verb != "predict":
+            return 200, {"results": [verb, json.loads(body)["examples"]]}
         asked = requests.read(body, self._ready().signatures)
         rows = asked.values["x"]
         if any(len(row) != 2 for row in rows):

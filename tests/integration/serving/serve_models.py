@@ -41,6 +41,32 @@ for version in (1, 2):
     tf.saved_model.save(small, f"{here}/small/{version}", signatures=signatures)
     small.weights.assign_add([[1.0, 1.0], [1.0, 1.0]])
 tf.saved_model.save(tf.Module(), here + "/without")
+
+
+def flat(x, place):
+    """Scores of two classes, and a price, as TensorFlow 1 exports them."""
+    both = tf.stack([x, 1 - x], axis=1)
+    names = tf.tile(tf.constant([["large", "small"]]), [tf.shape(x)[0], 1])
+    price = tf.stack([x * 2 + tf.cast(tf.strings.length(place), tf.float32)], axis=1)
+    v1 = tf.compat.v1.saved_model
+    return {
+        "serving_default": v1.classification_signature_def(examples, names, both),
+        "scores": v1.classification_signature_def(examples, None, both),
+        "classes": v1.classification_signature_def(examples, names, None),
+        "price": v1.regression_signature_def(examples, price),
+        "plain": v1.predict_signature_def({"x": x}, {"y": both}),
+    }
+
+
+with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
+    examples = tf.compat.v1.placeholder(tf.string, [None])
+    wanted = {"x": tf.io.FixedLenFeature([], tf.float32), "place": tf.io.FixedLenFeature([], tf.string, "")}
+    parsed = tf.io.parse_example(examples, wanted)
+    for form in (False, True):
+        builder = tf.compat.v1.saved_model.Builder(here + ("/flat_text" if form else "/flat"))
+        signatures = flat(parsed["x"], parsed["place"])
+        builder.add_meta_graph_and_variables(session, ["serve"], signature_def_map=signatures)
+        builder.save(as_text=form)
 keras = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2, kernel_initializer="ones")])
 os.makedirs(here + "/keras")
 keras.save(here + "/keras/model.keras")
@@ -54,7 +80,7 @@ with open(here + "/torch/model.pt", "wb") as file:
     file.write(b"PK")
 
 told = {"ports": {}, "refused": {}}
-for name in ("small", "keras", "h5", "without", "broken", "torch"):
+for name in ("small", "flat", "flat_text", "keras", "h5", "without", "broken", "torch"):
     try:
         api = Api(name, "7", "secret", 1 << 20)
         api.loaded = load(os.path.join(here, name))

@@ -118,6 +118,54 @@ def test_what_does_not_fit_is_refused_with_what_was_expected(models, body, words
     assert words in answer["error"]
 
 
+def of_examples(models, verb, *rows, name="flat", **more):
+    return ask(models, name, f"/v1/models/{name}:{verb}", {"examples": list(rows), **more})
+
+
+@pytest.mark.parametrize("name", ["flat", "flat_text"])
+def test_classes_with_their_scores_and_values_are_answered_for_examples(models, name):
+    found = of_examples(models, "classify", {"x": 0.75}, {"x": [0.25]}, name=name)
+    assert found == (200, {"results": [[["large", 0.75], ["small", 0.25]], [["large", 0.25], ["small", 0.75]]]})
+    found = of_examples(models, "regress", {"x": 0.5, "place": "ab"}, {"x": 2.0}, name=name, signature_name="price")
+    assert found == (200, {"results": [3.0, 4.0]})
+
+
+def test_a_context_is_given_to_every_example_and_an_example_may_say_otherwise(models):
+    rows = [{"x": 1.0}, {"x": 1.0, "place": {"b64": base64.b64encode(b"abcd").decode()}}]
+    found = of_examples(models, "regress", *rows, context={"place": "ab"}, signature_name="price")
+    assert found == (200, {"results": [4.0, 6.0]})
+
+
+def test_a_signature_may_have_classes_or_scores_alone(models):
+    assert of_examples(models, "classify", {"x": 1.0}, signature_name="scores")[1] == {
+        "results": [[["", 1.0], ["", 0.0]]]
+    }
+    found = of_examples(models, "classify", {"x": 1.0}, signature_name="classes")[1]
+    assert found == {"results": [[["large", 0.0], ["small", 0.0]]]}
+
+
+def test_examples_that_the_model_cannot_read_and_signatures_of_another_method_are_refused(models):
+    for row, word in (({"x": 1}, "float"), ({}, "x"), ({"x": "one"}, "x")):
+        status, answer = of_examples(models, "classify", row)
+        assert status == 400
+        assert word in answer["error"]
+    status, answer = of_examples(models, "regress", {"x": 1.0})
+    assert (status, "tensorflow/serving/classify" in answer["error"]) == (400, True)
+    assert answer["error"].endswith("Signatures that fit: price.")
+    assert of_examples(models, "classify", {"x": 1.0}, name="small")[1]["error"].endswith("Signatures that fit: none.")
+
+
+def test_the_metadata_has_the_methods_and_predict_takes_such_signatures_too(models):
+    told = ask(models, "flat", "/v1/models/flat/metadata")[1]["metadata"]["signature_def"]["signature_def"]
+    assert {name: one["method_name"].rpartition("/")[2] for name, one in told.items()} == {
+        "serving_default": "classify", "scores": "classify", "classes": "classify", "price": "regress",
+        "plain": "predict",
+    }  # fmt: skip
+    assert predict(models, {"signature_name": "plain", "instances": [0.25]}, "flat")[1] == {
+        "predictions": [[0.25, 0.75]]
+    }
+
+
 def test_status_and_metadata_are_those_of_tensorflow_serving(models):
     status = ask(models, "small", "/v1/models/small")[1]["model_version_status"]
     assert status == [{"version": "7", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}]

@@ -19,6 +19,7 @@ from apps.serving import addresses, dialing
 from apps.serving.dialing import MOST_BODY
 from apps.serving.models import Service
 from apps.serving.worker import services_sweep
+from tests.integration.model_versions import job_of, version_of
 from yardmaster.engines.base import Address
 from yardmaster.job.spec import Role
 
@@ -154,6 +155,75 @@ def test_a_label_is_the_stage_of_the_version_that_is_served(me, version, service
     assert "stage production" in refused.json()["detail"]
     type(version).objects.filter(pk=version.pk).update(stage="production")
     assert me.post(address, ROWS, format="json").json() == {"predictions": [3, 7.5]}
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain", "application/octet-stream", ""])
+def test_the_body_is_json_whatever_kind_a_client_says_it_is(me, service, with_token, ada, kind):
+    """`curl -d`, as TensorFlow Serving's pages have it, says that it sends a form."""
+    address = f"{SERVICES}{service.pk}/v1/models/digits:predict"
+    for client in (me, with_token(ada, "jobs")):
+        answer = client.generic("POST", address, json.dumps(ROWS), content_type=kind)
+        assert (answer.status_code, answer.json()) == (200, {"predictions": [3, 7.5]})
+
+
+@pytest.mark.parametrize("verb", ["classify", "regress"])
+def test_examples_go_to_the_method_that_is_asked_for(me, version, service, with_token, ada, verb):
+    body, wanted = {"examples": [{"x": 1.0}]}, {"results": [verb, [{"x": 1.0}]]}
+    for address in (
+        f"/api/v1/model-versions/{version.pk}/{verb}/",
+        f"{SERVICES}{service.pk}/v1/models/digits:{verb}",
+        f"{staged(version)}:{verb}",
+    ):
+        assert me.post(address, body, format="json").json() == wanted
+        assert with_token(ada, "read").post(address, body, format="json").status_code == 403
+
+
+def staged(version, stage="production"):
+    type(version).objects.filter(pk=version.pk).update(stage=stage)
+    return f"/api/v1/models/{version.parent_id}/stages/{stage}/v1/models/digits"
+
+
+def test_an_address_of_a_stage_answers_for_the_version_that_has_it(me, version, service, with_token, ada):
+    base, client = staged(version), with_token(ada, "jobs")
+    assert client.post(f"{base}:predict", ROWS, format="json").json() == {"predictions": [3, 7.5]}
+    assert client.get(base).json()["model_version_status"][0]["version"] == "1"
+    assert "signature_def" in client.get(f"{base}/metadata").json()["metadata"]
+    assert client.post(f"{base}/labels/production:predict", ROWS, format="json").status_code == 200
+    assert client.post(f"{base}/versions/1:predict", ROWS, format="json").status_code == 200
+    refused = client.post(f"{base}:predict", {"instances": [[1]]}, format="json")
+    assert (refused.status_code, set(refused.json())) == (400, {"error"})
+    service.refresh_from_db()
+    assert service.requests > 0, "it counts as use"
+
+
+def test_when_the_stage_moves_no_earlier_version_answers_at_its_address(me, version, service, ada):
+    base = staged(version)
+    version.stage = ""
+    version.save(update_fields=["stage"])
+    none = me.post(f"{base}:predict", ROWS, format="json")
+    assert (none.status_code, "No version of digits has the stage production" in none.json()["error"]) == (404, True)
+    assert "yardmaster models promote digits@N --to production" in none.json()["error"]
+    newer = version_of(job_of(ada, phase="SUCCEEDED"), source={"makers": version.source["makers"]})
+    assert newer.parent_id == version.parent_id
+    assert staged(newer) == base
+    answer = me.post(f"{base}:predict", ROWS, format="json")
+    assert answer.status_code == 503
+    assert "Version 2 of digits is not served now. Start it" in answer.json()["error"]
+    assert "yardmaster models serve digits@2" in answer.json()["error"]
+    assert Service.objects.count() == 1, "a request starts nothing"
+
+
+def test_an_address_of_a_stage_is_closed_as_that_of_a_service(me, version, service, stranger, ada, bob, with_token):
+    base = staged(version)
+    for client, status in ((APIClient(), 401), (stranger, 404), (with_token(ada, "read"), 403)):
+        answer = client.post(f"{base}:predict", ROWS, format="json")
+        assert answer.status_code == status
+        assert answer.json()["error"].startswith(answer.json()["detail"])
+    Membership.objects.create(namespace=ada.personal_namespace, user=bob, role=Seat.VIEWER)
+    assert stranger.get(base).status_code == 403
+    for stage, rest in (("archived", "v1/models/digits"), ("production", "healthz"), ("production", "v1/models/other")):
+        found = me.get(f"/api/v1/models/{version.parent_id}/stages/{stage}/{rest}")
+        assert found.status_code == 404
 
 
 def test_a_packed_body_is_unpacked_up_to_a_bound(me, version, service):

@@ -60,6 +60,15 @@ def test_a_model_is_served_asked_and_stopped_when_idle(portal_scene: Scene):
     assert service["state"] == "ready"
     asked = portal_scene.command("models", "predict", "double@1", "--input", '{"instances": [[1, 2.5]]}')
     assert json.loads(asked.stdout) == {"predictions": [[2.0, 5.0]]}, asked.stderr
+    assert portal_scene.command("models", "promote", "double@1", "--to", "production").returncode == 0
+    asked = portal_scene.command("models", "predict", "double@production", "--input", "[[3, 0.5]]")
+    assert json.loads(asked.stdout) == {"predictions": [[6.0, 1.0]]}, asked.stderr
+    address = f"models/{client.models.find('double').id}/stages/production/v1/models/double:predict"
+    assert client.transport.post(address, {"inputs": [[4, 1]]}) == {"outputs": [[8.0, 2.0]]}
+    words = ("models", "predict", "double", "--method", "classify", "--input", '[{"x": 1.0}]')
+    unlike = portal_scene.command(*words)
+    assert unlike.returncode != 0
+    assert ":classify needs tensorflow/serving/classify" in " ".join(unlike.stderr.split())
     refused = portal_scene.command("models", "predict", "double", "--input", '{"instances": [[1]]}')
     assert refused.returncode != 0
     assert "Expected x: float32 [?, 2]" in refused.stderr

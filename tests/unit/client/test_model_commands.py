@@ -64,3 +64,16 @@ def test_a_deleted_model_is_restored_by_its_namespace_or_its_id(models: Models):
 def test_an_input_that_is_no_file_says_what_may_be_written():
     with pytest.raises(serving.typer.BadParameter, match=r"no file 'hello'.*JSON itself"):
         serving._body("hello", None)
+
+
+def test_a_list_is_examples_for_a_method_that_takes_these(monkeypatch: pytest.MonkeyPatch, models: Models):
+    asked: list[Any] = []
+    services = SimpleNamespace(predict=lambda version, body, method: asked.append((version, body, method)) or {})
+    monkeypatch.setattr(Yardmaster.from_environment, "services", services, raising=False)
+    monkeypatch.setattr(serving, "find_model_version", lambda *_: SimpleNamespace(id="v1"))
+    words = ["models", "predict", "digits", "--input", '[{"x": 1.0}]']
+    assert run(words) == 0
+    assert run([*words, "--method", "classify", "--signature", "labels"]) == 0
+    assert run([*words, "--method", "other"]) != 0
+    examples = {"examples": [{"x": 1.0}], "signature_name": "labels"}
+    assert asked == [("v1", {"instances": [{"x": 1.0}]}, "predict"), ("v1", examples, "classify")]

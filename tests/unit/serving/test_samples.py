@@ -14,7 +14,7 @@ from apps.serving import samples
 from apps.serving.samples import _filled
 from apps.uploads.selectors import StoredFile
 from tests.integration.sending import tfrecord
-from tests.unit.serving.test_try_it import form_of
+from tests.unit.serving.test_try_it import example_form, form_of
 from yardmaster.formats.tf_example import Feature
 from yardmaster_runner.prepare import wire
 
@@ -34,6 +34,20 @@ def test_several_inputs_take_the_features_of_their_names():
     assert filled is not None
     assert [field.value for field in filled.fields] == ["40", "good"]
     assert _filled(form, {"age": Feature("int64", (40,), 1)}) is None
+
+
+def test_a_form_of_an_example_takes_all_features_as_they_are():
+    features = {
+        "x": Feature("float", (2.0, 0.1), 2), "label": Feature("int64", (3,), 1), "none": Feature("float", (), 0),
+        "name": Feature("bytes", (b"Ada",), 1, (3,)), "image": Feature("bytes", (b"\xff\x00",), 1, (2,)),
+    }  # fmt: skip
+    filled = _filled(example_form(), features)
+    assert filled.fields[0].value == (
+        '{"x": [2.0, 0.1], "label": 3, "none": [], "name": "Ada", "image": {"b64": "/wA="}}'
+    )
+    for cut in (Feature("float", (1.0,), 9), Feature("bytes", (b"ab",), 1, (9,))):
+        assert _filled(example_form(), {**features, "x": cut}) is None
+    assert _filled(example_form(), {"x": Feature("bytes", (b"a" * 300_000,), 1, (300_000,))}) is None
 
 
 @pytest.mark.parametrize(

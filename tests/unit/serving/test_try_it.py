@@ -11,7 +11,7 @@ from apps.serving.form_fields import NotFilled, forms_of, request_of
 from apps.serving.results import bars_of, outputs_of
 from yardmaster.lifecycle.idleness import LONGEST_LOADING, Idle, Use, idle_step, stops_at
 from yardmaster.lifecycle.phases import Phase, Wanted
-from yardmaster_runner.serving.signatures import Signature, Tensor
+from yardmaster_runner.serving.signatures import CLASSIFY, REGRESS, Signature, Tensor
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 LIMIT = timedelta(minutes=15)
@@ -47,6 +47,33 @@ def test_a_file_is_sent_as_bytes_in_the_place_of_text():
     form = form_of(image=("string", (None,)))
     body = json.loads(request_of(form, {"in-image": [""]}, {"file-image": b"\x89PNG"}))
     assert body["instances"] == [{"image": {"b64": "iVBORw=="}}]
+
+
+def example_form(method=CLASSIFY):
+    one = Signature("labels", {"inputs": Tensor("inputs", "string", (None,))}, {}, method)
+    return forms_of({"labels": one.to_json()})[0]
+
+
+@pytest.mark.parametrize(("method", "verb"), [(CLASSIFY, "classify"), (REGRESS, "regress")])
+def test_a_signature_of_examples_is_asked_for_the_features_of_one(method, verb):
+    form = example_form(method)
+    assert (form.verb, [field.kind for field in form.fields]) == (verb, ["example"])
+    body = json.loads(request_of(form, {"in-inputs": ['{"x": 2.0, "place": "here"}']}, {}))
+    assert body == {"signature_name": "labels", "examples": [{"x": 2.0, "place": "here"}]}
+    for text in ("5", "[1]", "{", "", '{"x": 1e999}'):
+        with pytest.raises(NotFilled, match="inputs: "):
+            request_of(form, {"in-inputs": [text]}, {})
+
+
+def test_results_of_classify_are_bars_with_its_labels_and_of_regress_a_value():
+    found = outputs_of(b'{"results": [[["cat", 0.25], ["dog", 0.75]]]}')
+    assert [(bar.name, bar.percent) for bar in found[0].bars] == [("dog", "75.0 %"), ("cat", "25.0 %")]
+    unnamed = outputs_of(b'{"results": [[["", 0.25], ["", 0.75]]]}', ["no", "yes"])
+    assert unnamed[0].bars[0].name == "yes"
+    scores = outputs_of(b'{"results": [[["cat", 2.5], ["dog", -1]]]}')
+    assert (scores[0].bars, scores[0].text) == ((), '[["cat", 2.5], ["dog", -1]]')
+    assert outputs_of(b'{"results": [3.5]}')[0].text == "3.5"
+    assert [one.text for one in outputs_of(b'{"results": []}')] == ["null"]
 
 
 def test_inputs_without_a_batch_are_sent_whole():
