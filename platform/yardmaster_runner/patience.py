@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 import time
-from typing import Callable, Optional
+from typing import Callable, Optional, Tuple
 
 PORTAL_MAY_BE_AWAY = 3600.0
 """Seconds. A portal that is stopped, killed or upgraded while a job ends must cost neither its model nor its last
@@ -74,7 +74,7 @@ class UploadHaste(Haste):
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(clock)
         self._moved_at = float("-inf")
-        self._stop = None  # type: Optional[Tuple[float, float]]
+        self._stop: Optional[Tuple[float, float]] = None
 
     def moved(self) -> None:
         """Bytes were sent."""
