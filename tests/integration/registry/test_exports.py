@@ -225,4 +225,4 @@ def test_what_was_sent_early_of_a_job_that_failed_is_removed(world, ada, django_
     assert world.again(job).is_over
     assert not ModelUpload.objects.exists()
     assert not ModelVersion.objects.exists()
-    assert (storage_used(job.namespace).used, storage_used(job.namespace).reserved) == (0, 0)
+    assert (storage_used(job.namespace).reserved, storage_used(job.namespace).files) == (0, 0)
