@@ -8,11 +8,31 @@ from __future__ import annotations
 
 import http.client
 import threading
-from typing import Dict, Mapping, Optional, Tuple
+from typing import Callable, Dict, Iterator, Mapping, Optional, Tuple, Union
 from urllib.parse import urlsplit
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 STALE = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, ConnectionAbortedError)
+
+
+class Moving:
+    """A body that is sent piece by piece, and again from its start; `moved` is called after each piece."""
+
+    PIECE = 256 << 10
+
+    def __init__(self, body: bytes, moved: Callable[[], object]) -> None:
+        self._body, self._moved = memoryview(body), moved
+
+    def __len__(self) -> int:
+        return len(self._body)
+
+    def __iter__(self) -> Iterator[memoryview]:
+        for start in range(0, len(self._body), self.PIECE):
+            yield self._body[start : start + self.PIECE]
+            self._moved()
+
+
+Body = Union[bytes, Moving]
 
 
 class NetworkTrouble(Exception):
@@ -26,7 +46,7 @@ class Hosts:
         self._local = threading.local()
 
     def request(
-        self, method: str, url: str, headers: Mapping[str, str], body: Optional[bytes], timeout: float
+        self, method: str, url: str, headers: Mapping[str, str], body: Optional[Body], timeout: float
     ) -> http.client.HTTPResponse:
         """The answer, its body still to be read (until then the connection is taken). Raises `NetworkTrouble`.
 
@@ -80,11 +100,13 @@ class Hosts:
 
 
 def _exchange(
-    connection: http.client.HTTPConnection, method: str, target: str, headers: Mapping[str, str], body: Optional[bytes]
+    connection: http.client.HTTPConnection, method: str, target: str, headers: Mapping[str, str], body: Optional[Body]
 ) -> http.client.HTTPResponse:
     """Send and wait for the answer's head. A host may answer (413, 401) and hang up before it has read the body:
     its answer is worth more than our broken pipe."""
     try:
+        if isinstance(body, Moving):
+            headers = {**headers, "Content-Length": str(len(body))}
         connection.request(method, target, body, dict(headers))
     except (BrokenPipeError, ConnectionResetError) as broken:
         try:

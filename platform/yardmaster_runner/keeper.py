@@ -1,7 +1,7 @@
-"""Keeps what the script makes: its newest checkpoint while it runs and at its end, and the model that it has exported
-when it has ended well or was asked to stop.
+"""Keeps the newest checkpoint of the script, while it runs and at its end; and what it publishes.
 
-Only the deciding task does this. What cannot be kept never stops the script; it is said in the task's ending.
+Only the deciding task keeps checkpoints. What cannot be kept never stops the script; it is said in the task's ending.
+Not here: the model (`model_keeper`), other outputs (`output_keeper`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Callable, List, Tuple
 
 from yardmaster_runner.checkpoints import Complete, find_complete, has_checkpoint, snapshot
 from yardmaster_runner.exits import note
-from yardmaster_runner.exports import find_export
 from yardmaster_runner.task_api import TaskApi
 from yardmaster_runner.upload import AlreadyStored, Uploader, UploadFailed, describe, files_below
 
@@ -93,19 +92,6 @@ class CheckpointKeeper(threading.Thread):
         if trouble != self.trouble:
             note(trouble)
         self.trouble = trouble
-
-
-def keep_model(uploader: Uploader, model_dir: str, *, was_stopped: bool = False, is_finished: bool = True) -> str:
-    """Upload what lies in the model directory, of a script that may not have finished what is complete of it. Empty
-    when all is kept or there is nothing; else why it is not."""
-    try:
-        export = find_export(model_dir, is_finished=is_finished)
-        if export.paths:
-            files = [describe(path, os.path.join(model_dir, path)) for path in export.paths]
-            uploader.send("model", files, {"stopped": True} if was_stopped else {})
-    except (UploadFailed, OSError) as error:
-        return "the model is not kept: %s" % error
-    return export.problem
 
 
 def publish_output(uploader: Uploader, api: TaskApi, output_dir: str) -> str:

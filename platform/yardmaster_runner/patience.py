@@ -6,21 +6,38 @@ from __future__ import annotations
 
 import random
 import time
-from typing import Callable, Optional
+from typing import Callable, Optional, Tuple
 
 PORTAL_MAY_BE_AWAY = 3600.0
 """Seconds. A portal that is stopped, killed or upgraded while a job ends must cost neither its model nor its last
 lines. Waiting holds nothing up: only the portal can decide what follows."""
 
-UPLOAD_TIMES_GRACE = 5.0
-LONGEST_UPLOAD = 300.0
+LONGEST_UPLOAD = 3600.0
+"""Seconds after the grace period of a script that was asked to stop: then the engine kills its task, however much of
+what the script wrote is still on its way."""
+STALL_TIMES_GRACE = 5.0
+LONGEST_STALL = 300.0
+LAST_REPORT = 0.2
+"""The part of that time that is left for reporting what became of the uploads."""
+
+
+def upload_stall(grace: float) -> float:
+    """Seconds that the uploads of a task may stand still once its script was asked to stop and the grace period is
+    over. In proportion to that period, so that a job with a short one ends soon where the store does not answer."""
+    return min(grace * STALL_TIMES_GRACE, LONGEST_STALL)
 
 
 def upload_time(grace: float) -> float:
-    """Seconds, after the grace period of a script that was asked to stop: what its task may still take to upload what
-    the script wrote. The engine kills the task only then. In proportion to the grace period, so that a job with a short
-    one ends soon whatever happens."""
-    return min(grace * UPLOAD_TIMES_GRACE, LONGEST_UPLOAD)
+    """The most seconds that uploads may take after the grace period; none without a grace period, which is how a job
+    says that it has nothing to save."""
+    return LONGEST_UPLOAD if grace else 0.0
+
+
+def uploads_end(stopped_at: float, grace: float, moved_at: float) -> float:
+    """When the uploads of a task that was asked to stop end, if no more bytes move than did until `moved_at`: as long
+    as bytes move it may take up to `upload_time`. All times are seconds of one clock."""
+    over_at = stopped_at + grace
+    return min(max(over_at, moved_at) + upload_stall(grace), over_at + upload_time(grace))
 
 
 AWAY_AFTER = 60.0
@@ -38,10 +55,42 @@ class Haste:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
-        self.over_at = float("inf")
+        self._over_at = float("inf")
+
+    @property
+    def over_at(self) -> float:
+        return self._over_at
 
     def be_done_within(self, seconds: float) -> None:
-        self.over_at = min(self.over_at, self.clock() + seconds)
+        self._over_at = min(self._over_at, self.clock() + seconds)
+
+    def moved(self) -> None:
+        """There was progress."""
+
+
+class UploadHaste(Haste):
+    """That of uploads, which have longer as long as bytes move (`uploads_end`). Thread-safe."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock)
+        self._moved_at = float("-inf")
+        self._stop: Optional[Tuple[float, float]] = None
+
+    def moved(self) -> None:
+        """Bytes were sent."""
+        self._moved_at = self.clock()
+
+    def stop(self, stopped_at: float, grace: float) -> None:
+        """The script was asked to stop. The first time counts."""
+        self._stop = self._stop or (stopped_at, grace)
+
+    @property
+    def over_at(self) -> float:
+        if self._stop is None:
+            return self._over_at
+        stopped_at, grace = self._stop
+        end = uploads_end(stopped_at, grace, self._moved_at)
+        return min(self._over_at, end - upload_stall(grace) * LAST_REPORT)
 
 
 class Patience:
@@ -54,6 +103,11 @@ class Patience:
 
     def worked(self) -> None:
         """There was progress."""
+        self.renew()
+        self._haste.moved()
+
+    def renew(self) -> None:
+        """It starts again, for another piece of work."""
         self._since = self._haste.clock()
 
     def may_go_on(self) -> bool:

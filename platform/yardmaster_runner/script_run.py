@@ -10,8 +10,9 @@ from yardmaster_runner import launch
 from yardmaster_runner.events import EventFiles
 from yardmaster_runner.exits import NOT_PUBLISHED, STAGE_IN_FAILED, CannotRun, Ending
 from yardmaster_runner.intake import Intake, now_ms, open_pipe
-from yardmaster_runner.keeper import CheckpointKeeper, keep_model, publish_output
+from yardmaster_runner.keeper import CheckpointKeeper, publish_output
 from yardmaster_runner.masking import TokenMask
+from yardmaster_runner.model_keeper import ModelKeeper
 from yardmaster_runner.observer import Observer
 from yardmaster_runner.order import Order
 from yardmaster_runner.output_keeper import OutputKeeper
@@ -58,6 +59,7 @@ class ScriptRun:
         self._progress = progress
         self._observer = Observer(facts, progress, EventFiles(folders.log) if self._reads_events() else None)
         self._keeper: Optional[CheckpointKeeper] = None
+        self._model: Optional[ModelKeeper] = None
         self._outputs: Optional[OutputKeeper] = self._output_keeper() if self._keeps_outputs() else None
         self._was_stopped = self._is_finished = False
         self._patterns = patterns
@@ -65,6 +67,7 @@ class ScriptRun:
         if self._decides:
             scratch = os.path.join(settings.work_dir, "checkpoint-out")
             self._keeper = CheckpointKeeper(self._uploader(), folders.log, scratch, lambda: progress.step)
+            self._model = ModelKeeper(self._uploader(AWAY_AFTER), self._uploader(), folders.model)
 
     def to_its_end(
         self, inherited: Mapping[str, str], switch: StopSwitch, spool: Spool, shipping: ShipperThread
@@ -77,7 +80,7 @@ class ScriptRun:
         intake = Intake(reader, spool, line_bytes, lambda: _may_wait(shipping, switch), self._progress.see_output, mask)
         script = self._start(inherited, writer, spool)
         switch.started(script, self._order.grace_period)
-        for thread in (intake, self._observer, self._keeper, self._outputs):
+        for thread in (intake, self._observer, self._keeper, self._model, self._outputs):
             if thread is not None:
                 thread.start()
         self._facts.state("running")
@@ -102,8 +105,8 @@ class ScriptRun:
         ending = self._explain()  # its event files may have shown steps that its output did not
         if self._keeper is not None or self._outputs is not None:
             self._facts.state("uploading")
-        if self._keeper is not None:
-            ending = self._keep_decided(self._keeper, ending)
+        if self._keeper is not None and self._model is not None:
+            ending = self._keep_decided(self._keeper, self._model, ending)
         if self._outputs is not None:
             self._outputs.finish()
             self._outputs.join()
@@ -117,18 +120,16 @@ class ScriptRun:
         trouble = publish_output(self._uploader(), self._api, self._folders.output)
         return Ending(NOT_PUBLISHED, "NotPublished", trouble[:LONGEST_MESSAGE]) if trouble else ending
 
-    def _keep_decided(self, keeper: CheckpointKeeper, ending: Ending) -> Ending:
+    def _keep_decided(self, keeper: CheckpointKeeper, model: ModelKeeper, ending: Ending) -> Ending:
         """The last checkpoint and the model: of a script that ended well, and of one that was asked to stop and
         answered with an export."""
         keeper.finish()
-        model_trouble = ""
-        if ending.exit_code == 0 or self._was_stopped:
-            model_trouble = keep_model(
-                self._uploader(), self._folders.model, was_stopped=self._was_stopped, is_finished=self._is_finished
-            )
-            self._facts.unsaved("model", model_trouble)
+        model.finish(was_stopped=self._was_stopped, is_finished=self._is_finished)
+        model.join()
+        if self._is_finished or self._was_stopped:
+            self._facts.unsaved("model", model.trouble)
         keeper.join()
-        trouble = model_trouble or keeper.trouble
+        trouble = model.trouble or keeper.trouble
         if trouble and ending.exit_code == 0:
             return replace(ending, reason="UploadFailed", message=trouble[:LONGEST_MESSAGE])
         return ending

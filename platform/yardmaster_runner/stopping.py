@@ -1,8 +1,9 @@
 """What SIGTERM and SIGINT mean at each stage of a task's life.
 
 Before the script starts they end the staging; while it runs they are passed to its group, and if it does not end it is
-killed at the end of its grace period, so that its last words can be shipped; afterwards they mean haste. The engine's
-own SIGKILL comes `upload_time` after the grace period: until then the task uploads what the script wrote.
+killed at the end of its grace period, so that its last words can be shipped; afterwards they mean haste. What the
+script wrote is uploaded as long as bytes move (`patience.uploads_end`); the engine's own SIGKILL comes when the longest
+time for that is over.
 """
 
 from __future__ import annotations
@@ -16,19 +17,17 @@ from types import FrameType
 from typing import Iterator, Optional
 
 from yardmaster_runner.exits import StoppedEarly
-from yardmaster_runner.patience import Haste, upload_time
+from yardmaster_runner.patience import Haste, UploadHaste
 from yardmaster_runner.script import Script
 
 HASTE = 5.0
-LAST_REPORT = 0.2
-"""The part of the time for uploads that is left for reporting what became of them."""
 
 
 class StopSwitch:
     """Install it in the main thread. `was_thrown` says whether anybody asked the task to stop. `haste` is that of lines
     and reports, `uploads` that of checkpoints, the model and outputs."""
 
-    def __init__(self, haste: Haste, uploads: Haste) -> None:
+    def __init__(self, haste: Haste, uploads: UploadHaste) -> None:
         self.was_thrown = False
         self._thrown_at = 0.0
         self._haste = haste
@@ -71,7 +70,7 @@ class StopSwitch:
         self._script = script
         if self._number:
             self._pass_on(script, self._number)
-            self._bound_uploads()
+            self._uploads.stop(self._thrown_at, grace)
 
     def ended(self) -> None:
         """The script is over; from now on signals mean haste, as does one that came before."""
@@ -94,12 +93,7 @@ class StopSwitch:
             self._pass_on(self._script, number)
         elif self._is_over:
             self._haste.be_done_within(HASTE)
-        self._bound_uploads()
-
-    def _bound_uploads(self) -> None:
-        """By the engine's SIGKILL, which follows the first signal."""
-        since = time.monotonic() - self._thrown_at
-        self._uploads.be_done_within(self._grace + upload_time(self._grace) * (1 - LAST_REPORT) - since)
+        self._uploads.stop(self._thrown_at, self._grace)
 
     def _pass_on(self, script: Script, number: int) -> None:
         script.send(number)

@@ -24,7 +24,7 @@ from yardmaster_runner.intake import now_ms
 from yardmaster_runner.launch import Folders
 from yardmaster_runner.masking import TokenMask
 from yardmaster_runner.order import Order
-from yardmaster_runner.patience import PORTAL_MAY_BE_AWAY, Haste, Patience
+from yardmaster_runner.patience import PORTAL_MAY_BE_AWAY, Haste, Patience, UploadHaste
 from yardmaster_runner.portal import Portal
 from yardmaster_runner.preparation import Preparation
 from yardmaster_runner.processes import adopt_orphans
@@ -46,7 +46,7 @@ class TaskLifecycle:
         self._settings = settings
         self._inherited = inherited
         self._folders = Folders.of(settings)
-        self._haste, self._upload_haste = Haste(), Haste()
+        self._haste, self._upload_haste = Haste(), UploadHaste()
         self._switch = StopSwitch(self._haste, self._upload_haste)
         self._api = TaskApi(Portal(settings.url, settings.token_file), settings.role, settings.index)
         self._preparation = Preparation(settings, self._api, self._folders)

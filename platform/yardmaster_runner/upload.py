@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
 
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
-from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
+from yardmaster_runner.http_hosts import Hosts, Moving, NetworkTrouble
 from yardmaster_runner.output_files import open_below
 from yardmaster_runner.patience import Backoff, Patience
 from yardmaster_runner.task_api import TaskApi
@@ -121,14 +121,25 @@ class Uploader:
         """Returns when the portal has all of them, put together and checked; `more` is told with the files. Raises
         `UploadFailed`, also where `check` does, which is called as long as they are read and before they are put
         together."""
-        self._patience.worked()
+        upload = self.begin(kind, files, more)
+        self.fill(upload, files, check)
+        self._complete(str(upload["id"]))
+
+    def begin(
+        self, kind: str, files: Sequence[LocalFile], more: Optional[Mapping[str, Any]] = None
+    ) -> Mapping[str, Any]:
+        """Announce files. The upload as the portal describes it. Raises `UploadFailed`."""
+        self._patience.renew()
         facts: Dict[str, Any] = {"files": [{"path": f.path, "size": f.size} for f in files], **(more or {})}
-        upload = self.insist(lambda: self._api.begin_upload(kind, facts))
+        upload: Mapping[str, Any] = self.insist(lambda: self._api.begin_upload(kind, facts))
+        return upload
+
+    def fill(self, upload: Mapping[str, Any], files: Sequence[LocalFile], check: Callable[[], None]) -> None:
+        """Send what an upload of these files lacks. `check` and what it raises: as of `send`."""
         for some in _calls(_lacking(upload, {file.path: file for file in files})):
             check()
             self._send_parts(str(upload["id"]), some, check)
         check()
-        self._complete(str(upload["id"]))
 
     def _complete(self, upload: str) -> None:
         """A large upload is put together by a worker of the portal, which may take its time."""
@@ -155,9 +166,10 @@ class Uploader:
 
     def _put(self, address: Mapping[str, Any], body: bytes) -> bool:
         headers = {str(k): str(v) for k, v in (address.get("headers") or {}).items()}
+        moving = Moving(body, self._patience.worked)
         try:
             response = self._hosts.request(
-                str(address.get("method") or "PUT"), str(address["url"]), headers, body, PART_TIMEOUT
+                str(address.get("method") or "PUT"), str(address["url"]), headers, moving, PART_TIMEOUT
             )
             response.read()
         except (NetworkTrouble, OSError):

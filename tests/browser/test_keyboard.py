@@ -151,4 +151,6 @@ def test_a_menu_at_the_left_of_a_narrow_page_is_seen_whole(ada: Visitor, full_wo
     menu = ada.page.locator("details[open] > .dropdown-menu")
     expect(menu).to_be_visible()
     box = menu.bounding_box()
-    assert box and box["x"] >= 0 and box["x"] + box["width"] <= 390
+    assert box
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390

@@ -25,6 +25,7 @@ from apps.jobs.state.results import ended, in_steps, lock_job, others_continue
 from apps.jobs.state.specs import spec_or_remains
 from apps.registry.models import ModelUpload, ModelVersion
 from apps.registry.services import exports_replace, model_version_create
+from apps.uploads.file_blocks import manifest_of
 from apps.uploads.models import State, Upload
 from apps.uploads.services import upload_begin, uploads_discard
 from yardmaster.job.spec import TrainingSpec
@@ -35,9 +36,19 @@ _POINTS_AT_ONCE = 50
 """Points that one statement names."""
 
 
-def model_begin(*, job: Job, attempt: int, files: Sequence[ListedFile], stopped: bool = False) -> Upload:
-    """Begin to upload the model of an attempt. One that is being sent starts again; a complete one stays until the new
-    one is complete. `stopped`: its task was asked to stop."""
+def model_begin(
+    *,
+    job: Job,
+    attempt: int,
+    files: Sequence[ListedFile],
+    stopped: bool = False,
+    continues: uuid.UUID | None = None,
+) -> Upload:
+    """Begin to upload the model of an attempt. One that is being sent starts again, unless it is the one that this
+    `continues`; a complete one stays until the new one is complete. `stopped`: its task was asked to stop."""
+    if continues and (begun := _begun(job, attempt, continues, files)):
+        ModelUpload.objects.filter(upload_id=begun.pk).update(stopped=stopped)
+        return begun
     with transaction.atomic():
         earlier = ModelUpload.objects.select_for_update().filter(job=job, attempt=attempt)
         replaced = list(earlier.values_list("upload_id", flat=True))
@@ -48,6 +59,28 @@ def model_begin(*, job: Job, attempt: int, files: Sequence[ListedFile], stopped:
     )
     ModelUpload.objects.create(upload_id=upload.pk, job=job, attempt=attempt, stopped=stopped)
     return upload
+
+
+def _begun(job: Job, attempt: int, upload_id: uuid.UUID, files: Sequence[ListedFile]) -> Upload | None:
+    """The open upload of this attempt's model that is of these files."""
+    if not ModelUpload.objects.filter(job=job, attempt=attempt, upload_id=upload_id).exists():
+        return None
+    found = Upload.objects.filter(pk=upload_id, state=State.OPEN, file_count=len(files)).first()
+    if found is None or any(
+        (one.path, one.size) != (two.path, two.size) for one, two in zip(manifest_of(found.pk), files, strict=False)
+    ):
+        return None
+    return found
+
+
+def exports_drop(job: Job, attempt: int) -> None:
+    """Remove what a task had sent early, of a model that there will not be: no task of the attempt runs any more."""
+    unfinished = ModelUpload.objects.filter(job=job, attempt=attempt)
+    ids = list(unfinished.values_list("upload_id", flat=True))
+    idle = list(Upload.objects.filter(pk__in=ids, state=State.OPEN).values_list("pk", flat=True))
+    with transaction.atomic():
+        uploads_discard(idle)
+        unfinished.filter(upload_id__in=idle).delete()
 
 
 def exports_settle(now: datetime) -> None:

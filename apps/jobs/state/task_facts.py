@@ -11,13 +11,15 @@ from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Max
 
 from apps.jobs.models import Job, JobEvent, TaskFact
 from apps.jobs.state.nudges import job_changed
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.failures import REASONS, task_name
-from yardmaster.lifecycle.phases import Observation, TaskPhase, TaskState
+from yardmaster.lifecycle.phases import Observation, Phase, TaskPhase, TaskState
 
+UPLOADING = "uploading"
 _ENDED = [phase.value for phase in TaskPhase if phase.is_ended]
 SEEN = ("phase", "reason", "message", "exit_code", "restarts", "node", "started_at", "finished_at", "peak_memory")
 
@@ -67,6 +69,16 @@ def begun_at(job: Job, tasks: Iterable[tuple[Role, int]], seen: Observation, now
     if not known or len(known) < len(begun):
         return None
     return min(now, max(*known, job.admitted_at or job.queued_at))
+
+
+def uploading_at(job: Job) -> datetime | None:
+    """When a task last reported that it uploads what its script wrote, of a job that is to end; None: none does, or it
+    does not matter."""
+    if job.phase == Phase.RUNNING.value or not (job.stop_sent_at or job.released_at):
+        return None
+    uploading = TaskFact.objects.filter(job=job, attempt=job.attempt, state=UPLOADING)
+    found: datetime | None = uploading.aggregate(at=Max("reported_at"))["at"]
+    return found
 
 
 def mark_lost(job: Job, seen: Observation, now: datetime) -> None:

@@ -190,6 +190,10 @@ class ReportAnswerSerializer(serializers.Serializer[Any]):
 class NewModelSerializer(serializers.Serializer[Any]):
     files = DeclaredFilesField()
     stopped = serializers.BooleanField(default=False, help_text="The task was asked to stop: its work was not done.")
+    continues = serializers.UUIDField(
+        default=None, allow_null=True,
+        help_text="An upload of the same attempt and of the same files, begun before: it is returned if it is open.",
+    )  # fmt: skip
 
 
 class NewCheckpointSerializer(serializers.Serializer[Any]):

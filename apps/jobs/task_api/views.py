@@ -133,8 +133,9 @@ class TaskModelView(TaskView):
     def post(self, request: Request) -> Response:
         data = self.read(NewModelSerializer)
         upload = model_begin(
-            job=job_of(self.task), attempt=self.task.attempt, files=data["files"], stopped=data["stopped"]
-        )
+            job=job_of(self.task), attempt=self.task.attempt, files=data["files"], stopped=data["stopped"],
+            continues=data["continues"],
+        )  # fmt: skip
         return Response({"upload": UploadSerializer(upload).data}, status=201)
 
 

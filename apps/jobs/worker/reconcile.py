@@ -91,7 +91,9 @@ def _one_step(job: Job, clock: Clock) -> Wait | None:
     seen, trouble = _look(job, clock) if _is_on_the_engine(job) else (ABSENT, None)
     now = clock()
     ending = None if unreadable is None else specs.step_without_spec(job, unreadable)
-    known = replace(remembered(job, spec, _held(job)), rivals=rivals_of(job, seen))
+    known = replace(
+        remembered(job, spec, _held(job)), rivals=rivals_of(job, seen), uploading_at=task_facts.uploading_at(job)
+    )
     step = ending or plan(known, seen, now, settings.YARDMASTER_TIMING)
     if trouble is not None and isinstance(step, Wait):
         raise trouble

@@ -19,7 +19,7 @@ from apps.jobs.engines.namespaces import engine_namespace_lost, engine_namespace
 from apps.jobs.engines.probes import refuse_unreachable
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.state import ledger, phase_gate, queue, task_facts
-from apps.jobs.state.exports import metrics_refresh
+from apps.jobs.state.exports import exports_drop, metrics_refresh
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.task_auth import token_of
 from apps.jobs.worker import archive
@@ -213,6 +213,7 @@ def _clean_up(job: Job, spec: TrainingSpec, now: datetime) -> None:
         JobAttempt.objects.filter(job=job, number=job.attempt).update(cleaned_up_at=now)
         task_facts.mark_removed(job, now)
         metrics_refresh(job, job.attempt)
+        exports_drop(job, job.attempt)
         freed = ledger.release_all(job, now)
         _event(job, now, "cleaned_up", "All remaining objects on the engine were removed.")
         job_changed(job)

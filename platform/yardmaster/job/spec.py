@@ -9,11 +9,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
-from yardmaster_runner.patience import upload_time
+from yardmaster_runner.patience import upload_stall, upload_time
 
 VERSION = 1
 """The version of the JSON form. A reader accepts this one and says so of any other."""
@@ -213,7 +213,8 @@ class Publishes:
 
 
 def time_to_end(grace: timedelta) -> timedelta:
-    """Between SIGTERM to a task and SIGKILL to all of it, for this grace period of its script."""
+    """Between SIGTERM to a task and SIGKILL to all of it, for this grace period of its script. A runner ends long
+    before where nothing is uploaded, or nothing of it arrives (`yardmaster_runner.patience`)."""
     return grace + timedelta(seconds=upload_time(grace.total_seconds()))
 
 
@@ -263,10 +264,19 @@ class TrainingSpec:
 
     @property
     def time_to_end(self) -> timedelta:
-        """Between SIGTERM to a task and SIGKILL to all of it: the script's grace period, and then what its runner may
-        take to upload what the script wrote. A runner that is done ends at once. Servers without a script upload
-        nothing."""
+        """Between SIGTERM to a task and SIGKILL to all of it: the script's grace period, and then the most that its
+        runner may take to upload what the script wrote. Servers without a script upload nothing."""
         return self.grace_period if self.strategy in UPLOADS_NOTHING else time_to_end(self.grace_period)
+
+    def end_by(self, asked_at: datetime, uploading_at: datetime | None) -> datetime:
+        """When tasks that were asked to stop at `asked_at` have ended, or never will by themselves. `uploading_at`:
+        when one of them last said that it uploads; None: none did. A runner that uploads says so every few seconds."""
+        if self.strategy in UPLOADS_NOTHING:
+            return asked_at + self.grace_period
+        over_at = asked_at + self.grace_period
+        moved_at = over_at if uploading_at is None else max(over_at, uploading_at)
+        stall = timedelta(seconds=upload_stall(self.grace_period.total_seconds()))
+        return min(moved_at + stall, asked_at + self.time_to_end)
 
     def replicas(self, role: Role) -> int:
         """How many tasks of `role` there are; 0 when the spec has none."""

@@ -62,6 +62,8 @@ class Remembered:
     """How often it was returned to the queue because the engine had no place for all of its tasks."""
     rivals: Rivals = NO_RIVALS
     """The other jobs that the engine has no place for now."""
+    uploading_at: datetime | None = None
+    """When a task of it last reported that it uploads what its script wrote; None: none does."""
     image_failing_since: datetime | None = None
     """Since when the job has shown that an image of its tasks cannot be pulled; None while it does not."""
 
@@ -344,7 +346,7 @@ def _stopping(job: Remembered, seen: Observation | None, now: datetime, timing: 
         return Move(Phase.STOPPED, deadline_verdict(job.spec) if job.wanted is Wanted.RUN else None)
     if job.stop_sent_at is None:
         return Stop(job.spec.time_to_end)
-    limit = job.stop_sent_at + job.spec.time_to_end + timing.kill_margin
+    limit = job.spec.end_by(job.stop_sent_at, job.uploading_at) + timing.kill_margin
     return CleanUp() if now >= limit else Wait(_earliest(now + timing.look_again, limit))
 
 
@@ -374,7 +376,7 @@ def _after_verdict(job: Remembered, seen: Observation | None, now: datetime, tim
             return Wait(_earliest(now + timing.look_again, reclaim_at))
     if asked_at is None:
         return step
-    limit = asked_at + job.spec.time_to_end + timing.kill_margin
+    limit = job.spec.end_by(asked_at, job.uploading_at) + timing.kill_margin
     return CleanUp() if now >= limit else Wait(_earliest(now + timing.look_again, limit))
 
 

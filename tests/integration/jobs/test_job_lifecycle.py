@@ -16,7 +16,7 @@ from yardmaster.engines.fake import FakeEngine
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import Phase, TaskPhase
 from yardmaster.logs.keys import StreamKey
-from yardmaster_runner.patience import upload_time
+from yardmaster_runner.patience import upload_stall
 
 
 def phases(job) -> list[str]:
@@ -190,12 +190,26 @@ def test_a_task_that_ignores_the_stop_is_removed_after_the_grace_period_and_the_
     world.settle()
     services.job_stop(user=ada, job=world.again(job))
     world.settle()
-    world.passes(20 + int(upload_time(20)))
+    world.passes(20 + int(upload_stall(20)))
     assert world.again(job).phase == "STOPPING"
     world.passes(60)
     job = world.again(job)
     assert job.phase == "STOPPED"
     assert not world.engine.has(job)
+
+
+def test_a_task_that_uploads_after_a_stop_is_waited_for_as_long_as_it_says_so(world, ada):
+    job = world.launch(ada, grace_period=20)
+    world.engine.stubborn = {(role, index) for role in Role for index in range(2)}
+    world.settle()
+    services.job_stop(user=ada, job=world.again(job))
+    world.settle()
+    for _ in range(10):
+        TaskFact.objects.filter(job=job, role="worker", index=0).update(state="uploading", reported_at=world.now)
+        world.passes(60)
+        assert world.again(job).phase == "STOPPING"
+    world.passes(int(upload_stall(20)) + 60)
+    assert world.again(job).phase == "STOPPED"
 
 
 def test_a_stop_is_asked_for_once_however_often(world, ada):

@@ -19,9 +19,11 @@ from apps.uploads.removal import tombstones_sweep
 from apps.uploads.selectors import storage_used
 from apps.uploads.versioned.selectors import file_key
 from tests.integration.jobs.conftest import engine_settings, stores, world
-from tests.integration.jobs.test_task_api import sent
+from tests.integration.jobs.test_task_api import sent, storage_parts
 from tests.integration.jobs.world import task_of
 from tests.integration.model_versions import job_of, version_of
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase
 
 pytestmark = pytest.mark.django_db
 
@@ -165,3 +167,62 @@ def test_an_export_over_the_quota_is_refused_and_makes_no_version(world, ada):
     assert (answer.status_code, answer.json()["code"]) == (409, "quota_full")
     assert not ModelUpload.objects.exists()
     assert not ModelVersion.objects.exists()
+
+
+FILES = [{"path": "model/a.bin", "size": 3}]
+
+
+def begun(client, **body) -> dict:
+    """An upload of a model of which all bytes have arrived."""
+    upload = client.post("/api/v1/task/model/", {"files": FILES, **body}).json()["upload"]
+    storage_parts(client, upload)
+    return upload
+
+
+def test_what_a_task_has_sent_early_is_continued_and_becomes_a_version_at_its_end(world, ada):
+    job = world.launch(ada)
+    world.until_running(job)
+    client = task_of(job)
+    upload = begun(client)
+    again = client.post("/api/v1/task/model/", {"files": FILES, "continues": upload["id"], "stopped": True})
+    assert again.json()["upload"]["id"] == upload["id"]
+    assert [one["done"] for one in again.json()["upload"]["files"]] == [[1]]
+    assert not ModelVersion.objects.exists()
+    client.post(f"/api/v1/task/uploads/{upload['id']}/complete/", {})
+    assert ModelVersion.objects.get(job=job).stopped
+    assert (storage_used(job.namespace).used, storage_used(job.namespace).reserved) == (3, 0)
+
+
+@pytest.mark.parametrize("files", [[{"path": "model/b.bin", "size": 3}], [{"path": "model/a.bin", "size": 4}]])
+def test_other_files_than_were_sent_early_are_another_upload(world, ada, files):
+    job = world.launch(ada)
+    world.until_running(job)
+    client = task_of(job)
+    upload = begun(client)
+    other = client.post("/api/v1/task/model/", {"files": files, "continues": upload["id"]}).json()["upload"]
+    assert other["id"] != upload["id"]
+    assert ModelUpload.objects.get().upload_id.hex == other["id"].replace("-", "")
+
+
+def test_the_upload_of_another_job_is_not_continued(world, ada):
+    first, second = world.launch(ada), world.launch(ada)
+    for job in (first, second):
+        world.until_running(job)
+    upload = begun(task_of(first))
+    other = task_of(second).post("/api/v1/task/model/", {"files": FILES, "continues": upload["id"]}).json()["upload"]
+    assert other["id"] != upload["id"]
+    assert ModelUpload.objects.count() == 2
+
+
+def test_what_was_sent_early_of_a_job_that_failed_is_removed(world, ada, django_capture_on_commit_callbacks):
+    job = world.launch(ada)
+    world.until_running(job)
+    begun(task_of(job))
+    assert storage_used(job.namespace).reserved == 3
+    world.engine.set(job, Role.WORKER, 0, TaskPhase.FAILED, reason="ScriptFailed", exit_code=1)
+    with django_capture_on_commit_callbacks(execute=True):
+        world.until_quiet()
+    assert world.again(job).is_over
+    assert not ModelUpload.objects.exists()
+    assert not ModelVersion.objects.exists()
+    assert (storage_used(job.namespace).reserved, storage_used(job.namespace).files) == (0, 0)

@@ -300,18 +300,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _begin(self, kind: str) -> tuple[int, dict]:
         portal, body = self.portal, json.loads(self.body)
-        key = f"u{len(portal.uploads)}"
+        earlier = portal.uploads.get(body.get("continues", ""))
+        key = body["continues"] if earlier else f"u{len(portal.uploads)}"
+        content = earlier["content"] if earlier else defaultdict(dict)
         files = [
             {
                 "index": i,
                 "path": one["path"],
                 "size": one["size"],
                 "parts": -(-one["size"] // portal.part_size),
-                "done": [],
+                "done": sorted(content[i]),
             }
             for i, one in enumerate(body["files"])
         ]
-        portal.uploads[key] = {"kind": kind, "body": body, "state": "open", "content": defaultdict(dict)}
+        portal.uploads[key] = {"kind": kind, "body": body, "state": "open", "content": content}
         return 200, {"upload": {"id": key, "state": "open", "part_size": portal.part_size, "files": files}}
 
 

@@ -20,7 +20,7 @@ from tests.integration.runner.fake_task_portal import FakeTaskPortal, uploaded
 from tests.unit.runner.event_writer import event, framed, scalar
 from yardmaster_runner import output_files, output_keeper
 from yardmaster_runner.output_keeper import OutputKeeper
-from yardmaster_runner.patience import Haste, Patience
+from yardmaster_runner.patience import Haste, Patience, upload_stall
 from yardmaster_runner.portal import Portal
 from yardmaster_runner.task_api import TaskApi
 from yardmaster_runner.upload import Uploader
@@ -218,6 +218,17 @@ def test_the_time_for_uploads_after_a_stop_is_bounded(task, portal):
     assert stopped(task, portal, EXPORTS.replace("{end}", FINISHES), spec_grace_period=1) == 143
     assert time.monotonic() - begun < 20
     assert "503" in portal.reports[-1]["unsaved"]["model"]
+
+
+def test_uploads_after_a_stop_continue_as_long_as_bytes_move(task, portal):
+    """The store takes longer than the time for which nothing may move, and never as long between two parts."""
+    portal.part_size = 2
+    portal.trouble = lambda method, path: time.sleep(0.8) if path.startswith("/parts/") else None
+    begun = time.monotonic()
+    assert stopped(task, portal, EXPORTS.replace("{end}", FINISHES), spec_grace_period=1) == 143
+    assert time.monotonic() - begun > 1 + upload_stall(1)
+    (model,) = uploaded(portal, "model")
+    assert model["saved_model.pb"] == b"exported"
 
 
 WITH_TENSORFLOW = """

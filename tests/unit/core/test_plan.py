@@ -59,6 +59,7 @@ QUEUED = Remembered(SPEC, Phase.QUEUED, RUN, queued_at=NOW)
 STARTING = job(Phase.STARTING, started_at=None)
 LIVE = job(Phase.RUNNING)
 STOPPING = job(Phase.STOPPING, STOP)
+UPLOADING = replace(STOPPING, stop_sent_at=at(100), uploading_at=at(330))
 WELL = job(Phase.SUCCEEDED, decided_at=at(100))
 BADLY = job(Phase.FAILED, decided_at=at(100))
 
@@ -82,10 +83,19 @@ TABLE = [
     ("a stop of a run that is gone", replace(LIVE, wanted=STOP), ABSENT, 100, Move(Phase.STOPPING)),
     ("a stop that was carried out on the engine itself", replace(LIVE, wanted=STOP), ALL_GONE, 9, Move(Phase.STOPPING)),
     # Stopping.
-    ("the engine is told", STOPPING, ALL_RUN, 100, Stop(timedelta(seconds=180))),
+    ("the engine is told", STOPPING, ALL_RUN, 100, Stop(timedelta(seconds=3630))),
     ("and given its time", replace(STOPPING, stop_sent_at=at(100)), ALL_RUN, 120, Wait(at(135))),
     ("exactly", replace(STOPPING, stop_sent_at=at(100)), ALL_RUN, 285, Wait(at(290))),
     ("then it is done by force", replace(STOPPING, stop_sent_at=at(100)), ALL_RUN, 290, CleanUp()),
+    ("a task that uploads has longer", UPLOADING, ALL_RUN, 485, Wait(at(490))),
+    ("until it says no more that it does", UPLOADING, ALL_RUN, 490, CleanUp()),
+    (
+        "or the longest time is over",
+        replace(UPLOADING, uploading_at=at(3700)),
+        ALL_RUN,
+        100 + 30 + 3600 + 10,
+        CleanUp(),
+    ),
     ("all tasks have ended", replace(STOPPING, stop_sent_at=at(100)), ALL_GONE, 110, Move(Phase.STOPPED)),
     ("success that comes after the stop changes nothing", STOPPING, ALL_ENDED_WELL, 110, Move(Phase.STOPPED)),
     # After success.
@@ -111,7 +121,7 @@ TABLE = [
     ("a run that is gone is tidied too", WELL, ABSENT, 101, CleanUp()),
     # After failure.
     ("the rest is stopped at once", BADLY, PS_FAILED, 100, FreeQuota(frozenset({PS}))),
-    ("gently", replace(BADLY, reserved=frozenset({WORKER})), PS_FAILED, 100, Stop(timedelta(seconds=180))),
+    ("gently", replace(BADLY, reserved=frozenset({WORKER})), PS_FAILED, 100, Stop(timedelta(seconds=3630))),
     (
         "then by force",
         replace(BADLY, reserved=frozenset({WORKER}), stop_sent_at=at(100)),

@@ -260,8 +260,8 @@ def test_parameter_servers_have_names_that_stay_and_come_up_together():
 def test_a_pod_has_time_to_upload_after_the_grace_period_and_a_server_only_that():
     with_servers = make_spec(Strategy.BETWEEN_GRAPH, grace_period=timedelta(seconds=45))
     assert pod_of(with_servers, "ps")["terminationGracePeriodSeconds"] == 45
-    assert pod_of(make_spec(grace_period=timedelta(hours=1)), "worker")["terminationGracePeriodSeconds"] == 3600 + 300
-    assert pod_of(make_spec(grace_period=timedelta(seconds=45)), "worker")["terminationGracePeriodSeconds"] == 45 + 225
+    assert pod_of(make_spec(grace_period=timedelta(hours=1)), "worker")["terminationGracePeriodSeconds"] == 3600 + 3600
+    assert pod_of(make_spec(grace_period=timedelta(seconds=45)), "worker")["terminationGracePeriodSeconds"] == 45 + 3600
     assert pod_of(make_spec(grace_period=timedelta(0)), "worker")["terminationGracePeriodSeconds"] == 1
 
 
@@ -311,7 +311,7 @@ def test_whose_job_it_is_changes_nothing_but_a_label():
 def test_a_deadline_stands_behind_the_longest_time_of_a_job_and_not_of_its_servers():
     spec = make_spec(max_runtime=timedelta(hours=2), grace_period=timedelta(seconds=30))
     made = {role: one["spec"] for role, one in workloads(spec, replace(OPTIONS, deadline_margin=600)).items()}
-    assert made["worker"]["activeDeadlineSeconds"] == 7200 + 30 + 150 + 600
+    assert made["worker"]["activeDeadlineSeconds"] == 7200 + 30 + 3600 + 600
     # A set with one is refused by the cluster; in the template of a Job it would begin again with each pod.
     for one in made.values():
         assert "activeDeadlineSeconds" not in one["template"]["spec"]

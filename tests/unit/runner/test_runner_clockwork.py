@@ -1,8 +1,21 @@
 """Waiting: how long, how often, and when no more. No test here waits."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from yardmaster_runner.events import Scalar
 from yardmaster_runner.exits import Ending
-from yardmaster_runner.patience import Backoff, Haste, Patience, is_away
+from yardmaster_runner.patience import (
+    LAST_REPORT,
+    Backoff,
+    Haste,
+    Patience,
+    UploadHaste,
+    is_away,
+    upload_stall,
+    upload_time,
+    uploads_end,
+)
 from yardmaster_runner.reporter import SCALARS_PER_REPORT, Facts
 
 
@@ -41,6 +54,47 @@ def test_haste_ends_all_patience():
     haste.be_done_within(50)
     now[0] = 5.0
     assert not patience.may_go_on()
+
+
+MOMENTS = st.floats(0, 10_000)
+
+
+@given(MOMENTS, st.floats(0, 3600), MOMENTS)
+def test_uploads_end_between_the_grace_period_and_the_longest_time(stopped_at, grace, moved_at):
+    end = uploads_end(stopped_at, grace, moved_at)
+    assert stopped_at + grace <= end <= stopped_at + grace + upload_time(grace)
+    assert end >= min(moved_at, stopped_at + grace + upload_time(grace))
+
+
+@given(MOMENTS, st.floats(1, 3600), MOMENTS, st.floats(0, 1000))
+def test_uploads_of_which_more_arrives_end_no_earlier(stopped_at, grace, moved_at, later):
+    assert uploads_end(stopped_at, grace, moved_at + later) >= uploads_end(stopped_at, grace, moved_at)
+
+
+def test_uploads_that_stand_still_end_soon_and_others_continue_to_the_longest_time():
+    now = [1000.0]
+    haste = UploadHaste(lambda: now[0])
+    patience = Patience(100_000, haste)
+    assert patience.may_go_on()
+    haste.stop(1000.0, 10.0)
+    still = 10 + upload_stall(10) * (1 - LAST_REPORT)
+    now[0] = 1000 + still - 1
+    assert patience.may_go_on()
+    patience.renew()  # another upload begins, and nothing of it has arrived
+    now[0] += 1
+    assert not patience.may_go_on()
+    now[0] -= 1
+    for _ in range(3000):
+        patience.worked()
+        now[0] += 1
+        assert patience.may_go_on()
+    now[0] = 1000 + 10 + upload_time(10)
+    patience.worked()
+    assert not patience.may_go_on()
+
+
+def test_a_job_without_a_grace_period_has_nothing_to_save():
+    assert uploads_end(100.0, 0.0, 200.0) == 100.0
 
 
 def points(count, value=1.0):
