@@ -34,8 +34,9 @@ FEW_FILES = 10
 
 @dataclass(frozen=True)
 class File:
-    """One input file: its path below the input with "/", and its size."""
+    """One input file: its path below the input with "/", and its size. There may be millions."""
 
+    __slots__ = ("path", "size")
     path: str
     size: int
 
@@ -79,16 +80,20 @@ def read_list(path: str) -> List[File]:
 
 def of_format(files: Sequence[File], wanted: str) -> Tuple[str, List[File]]:
     """The format and its files. "auto" takes the format with most files. Raises `PrepareError` where there is none."""
-    groups: Dict[str, List[File]] = {name: [] for name in ENDINGS}
+    counts: Dict[str, int] = dict.fromkeys(ENDINGS, 0)
     for one in files:
-        for name, endings in ENDINGS.items():
-            if one.path.lower().endswith(endings):
-                groups[name].append(one)
-    chosen = max(groups, key=lambda name: len(groups[name])) if wanted == "auto" else wanted
-    if not groups[chosen]:
+        for name in counts:
+            counts[name] += is_of(one, name)
+    chosen = max(counts, key=lambda name: counts[name]) if wanted == "auto" else wanted
+    if not counts[chosen]:
         known = ", ".join(ending for name, endings in ENDINGS.items() if wanted in ("auto", name) for ending in endings)
         raise PrepareError("the input has no file that ends in one of %s%s" % (known, remedies_for(files)))
-    return chosen, groups[chosen]
+    return chosen, [one for one in files if is_of(one, chosen)]
+
+
+def is_of(file: File, form: str) -> bool:
+    """Whether its name is that of a file of this format."""
+    return file.path.lower().endswith(ENDINGS[form])
 
 
 def remedies_for(files: Iterable[File]) -> str:
@@ -163,7 +168,8 @@ def partner(path: str) -> str:
 
 def partners(files: Sequence[File]) -> Set[str]:
     """Of arrays, the paths of those that are the labels of others."""
-    return {partner(one.path) for one in files} & {one.path for one in files}
+    wanted = {partner(one.path) for one in files} - {""}
+    return {one.path for one in files if one.path in wanted} if wanted else set()
 
 
 def are_cut(form: str, files: Sequence[File]) -> bool:

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Dict, List, Mapping, Sequence, Set, Tuple
 
-from yardmaster_runner.prepare.folder import File, of_format, remedies_for
+from yardmaster_runner.prepare.folder import File, is_of, of_format, remedies_for
 from yardmaster_runner.prepare.trouble import PrepareError
 
 GIVEN = {"train": "train", "training": "train", "validation": "validation", "valid": "validation",
@@ -81,8 +81,7 @@ def choose(listed: Sequence[File], wanted: str, skip: bool) -> Chosen:
         kept = [one for one in kept if layout.split_of(one.path)]
         _check_few(outside, kept, skip, "none of the given splits; move them into the folder train")
         beside = sorted([*beside, *outside], key=lambda one: one.path)
-    there = {one.path for one in files}
-    return Chosen(form, kept, layout, beside, [one for one in listed if one.path not in there])
+    return Chosen(form, kept, layout, beside, [one for one in listed if not is_of(one, form)])
 
 
 def layout_of(form: str, paths: Sequence[str]) -> Layout:

@@ -67,9 +67,9 @@ class Source:
         """Those of a worker, where all files are there."""
         return pieces.cut(self.files, self.marks, workers, worker)
 
-    def whole(self, one: folder.File) -> Piece:
-        """All records of a file."""
-        return pieces.of_marks(one, self.marks[one.path]) if self.marks else pieces.whole(one)
+    def wholes(self) -> Sequence[Piece]:
+        """All records, a piece for each file."""
+        return pieces.Wholes(self.files, self.marks)
 
     def _open_folders(self) -> None:
         self.classes = sorted({self.layout.class_of(one.path) for one in self.listed} - {""})

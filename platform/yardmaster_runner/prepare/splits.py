@@ -23,9 +23,9 @@ class Splits:
         self.by_rows, self.seed, self.parts = by_rows, seed, parts
         self.asked = [] if self.given else [name for name, part in zip(folder.SPLITS, parts) if part]
         labels = folder.partners(chosen.files)
-        files = [one.path for one in chosen.files if one.path not in labels]
+        files = (one.path for one in chosen.files if one.path not in labels)
         of_rows = (rows.place_of(path, number) for path, numbers in numbered for number in numbers)
-        keys = of_rows if by_rows else iter(files)
+        keys = of_rows if by_rows else files
         self.moved = {} if self.given else moved(keys, seed, parts)
 
     def words(self) -> List[str]:

@@ -73,11 +73,11 @@ class Work:
         self.bad: List[str] = []
         self.bad_count = 0
 
-    def _pieces(self, files: List[folder.File]) -> List[Piece]:
+    def _pieces(self, files: List[folder.File]) -> Sequence[Piece]:
         one = self.options
         if folder.are_cut(self.form, files):
             return self.source.pieces(one.workers, one.worker)
-        return [self.source.whole(file) for file in self.source.files]
+        return self.source.wholes()
 
     def run(self) -> None:
         """Write everything. Raises `BadRecord` at the first one unless they are skipped."""
@@ -88,7 +88,7 @@ class Work:
         for words in self.splits.words():
             self.say(words)
         shards = Shards(one.output, one.compression, one.shard_bytes, one.records_per_shard, one.worker, one.workers)
-        progress = Progress(self.say, sum(piece.records for piece in self.pieces), len(self.pieces))
+        progress = Progress(self.say, self._count(), len(self.pieces))
         flat = self.source.is_flat and self.step is None
         if flat:
             wire.require_numpy()
@@ -99,6 +99,10 @@ class Work:
             for piece in group:
                 progress.end(piece.records)
         self._leave(shards.close())
+
+    def _count(self) -> int:
+        """The records of the pieces, bad ones with them."""
+        return len(self.pieces) if self.source.is_of_files else sum(piece.records for piece in self.pieces)
 
     def _groups(self, flat: bool) -> Iterator[List[Piece]]:
         """The pieces, small files some at a time."""

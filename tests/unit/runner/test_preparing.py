@@ -114,7 +114,7 @@ def test_a_broken_last_row_of_a_csv_is_named(tmp_path):
 
 def test_skipped_rows_are_still_told(tmp_path):
     found = source(tmp_path, "data.csv", b"a,b\n1,2\n3\n4,5\n", "csv", skip=True)
-    records = [record for _, record in found.records(found.whole(found.files[0]))]
+    records = [record for _, record in found.records(found.wholes()[0])]
     assert [str(one) for one in records if isinstance(one, BadRecord)] == ["data.csv, row 3: 1 cells, expected 2"]
     assert [one for one in records if isinstance(one, dict)] == [{"a": 1, "b": 2}, {"a": 4, "b": 5}]
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from yardmaster_runner import program_inputs
 from yardmaster_runner.prepare.folder import File, partners
 from yardmaster_runner.prepare.layout import choose, layout_of, notes_on
+from yardmaster_runner.prepare.pieces import Wholes
+from yardmaster_runner.prepare.splits import Splits
 from yardmaster_runner.prepare.trouble import PrepareError
 from yardmaster_runner.prepare.work import Options, Work
 
@@ -137,3 +141,21 @@ def test_a_given_split_is_written_as_it_is_named(tmp_path):
     }
     assert found == {"train"}
     assert work.splits.given == {"train", "test"}
+
+
+def test_what_is_known_of_a_file_before_it_is_read_is_small() -> None:
+    count = 20_000
+    tracemalloc.start()
+    try:
+        listed = [File(f"class-{number % 10}/{number:07}.jpg", 10_000 + number) for number in range(count)]
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        chosen = choose(listed, "auto", skip=False)
+        splits = Splits(chosen, [], False, 1, (0.9, 0.1))
+        pieces = Wholes(chosen.files, {})
+        assert sum(1 for one in pieces if splits.of(one.file, "") == "train") > count / 2
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert before / count < 200
+    assert (most - before) / count < 60
