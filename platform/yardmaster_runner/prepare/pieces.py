@@ -11,7 +11,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Sequence
 
-from yardmaster_runner.prepare.folder import File
+from yardmaster_runner.prepare.files import File
 
 MARK_EVERY = 256 << 10
 

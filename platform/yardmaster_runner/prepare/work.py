@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from yardmaster_runner.data.description import FILE_NAME, to_text
 from yardmaster_runner.prepare import folder, wire
 from yardmaster_runner.prepare.counting import Counted
+from yardmaster_runner.prepare.files import File
 from yardmaster_runner.prepare.layout import choose, notes_on
 from yardmaster_runner.prepare.merging import empty_splits, merged
 from yardmaster_runner.prepare.pieces import Piece
@@ -73,7 +74,7 @@ class Work:
         self.bad: List[str] = []
         self.bad_count = 0
 
-    def _pieces(self, files: List[folder.File]) -> Sequence[Piece]:
+    def _pieces(self, files: Sequence[File]) -> Sequence[Piece]:
         one = self.options
         if folder.are_cut(self.form, files):
             return self.source.pieces(one.workers, one.worker)
@@ -162,7 +163,7 @@ class Work:
         if len(self.bad) < BAD_LISTED:
             self.bad.append(str(error)[:500])
 
-    def _take(self, shards: Shards, file: folder.File, place: str, record: Dict[str, Any]) -> None:
+    def _take(self, shards: Shards, file: File, place: str, record: Dict[str, Any]) -> None:
         split = self.splits.of(file, place)
         for one in self.step(record, place) if self.step else [record]:
             try:
@@ -189,12 +190,14 @@ class Work:
             self.say("%d records were skipped; the first: %s" % (self.bad_count, self.bad[0]))
 
 
-def plan_of(options: Options, form: str, files: List[folder.File]) -> str:
+def plan_of(options: Options, form: str, files: Sequence[File]) -> str:
     """A digest of options and inputs: equal for the workers of one preparation."""
     members = {name: value for name, value in asdict(options).items() if name not in LOCAL}
     members["step"] = _digest_of(options.step)  # each task has it in a folder of its own
-    content = json.dumps([members, form, [(one.path, one.size) for one in files]], sort_keys=True)
-    return hashlib.sha256(content.encode("utf-8", "backslashreplace")).hexdigest()
+    digest = hashlib.sha256(json.dumps([members, form], sort_keys=True).encode("utf-8", "backslashreplace"))
+    for one in files:
+        digest.update(json.dumps([one.path, one.size]).encode("utf-8", "backslashreplace"))
+    return digest.hexdigest()
 
 
 def _digest_of(step: str) -> str:

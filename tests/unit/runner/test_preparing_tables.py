@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yardmaster_runner.prepare import cells, folder, pieces, rows
-from yardmaster_runner.prepare.folder import File
+from yardmaster_runner.prepare.files import File
 from yardmaster_runner.prepare.known_rows import KnownRows
 from yardmaster_runner.prepare.layout import choose
 from yardmaster_runner.prepare.schema import Columns
